@@ -1,0 +1,17 @@
+"""Scrapy components for an extraction API and a crawling platform, with both services included."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from scrapy_ext.addon import Addon
+
+__all__ = ["Addon"]
+
+
+def __getattr__(name: str) -> object:
+    # The server and its child processes import the package too; they must not load Scrapy for that.
+    if name == "Addon":
+        from scrapy_ext.addon import Addon
+
+        return Addon
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

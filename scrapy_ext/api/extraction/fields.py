@@ -1,0 +1,105 @@
+"""Every field of an extraction request, as a table (extraction-api.md, Extraction request).
+
+The table is data so that it can grow with the service: :mod:`~scrapy_ext.api.extraction.rules` reads it,
+the documentation is generated from it, and the client and the server share it. Shapes which the document
+does not define (``requestHeaders``, ``actions`` beyond two kinds, ...) are typed no further than it does.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+import msgspec
+
+
+class JsonType(str, Enum):
+    """The JSON type of a field's value."""
+
+    STRING = "string"
+    BOOLEAN = "boolean"
+    OBJECT = "object"
+    ARRAY = "array"
+    ANY = "any JSON value"
+
+
+class RequestKind(str, Enum):
+    """The kinds of request that a field can be part of."""
+
+    ANY = "any"
+    HTTP = "http"
+    BROWSER = "browser"
+
+
+class Field(msgspec.Struct, frozen=True):
+    """One field: its JSON type, the request kind it belongs to, and its meaning in a line."""
+
+    name: str
+    type: JsonType
+    meaning: str
+    kind: RequestKind = RequestKind.ANY
+    nullable: bool = False
+    choices: tuple[str, ...] = ()
+
+
+#: Kinds of automatic extraction, in the order of the document. At most one can be asked for.
+EXTRACT_TYPES: Final = (
+    "article",
+    "articleList",
+    "articleNavigation",
+    "forumThread",
+    "jobPosting",
+    "jobPostingNavigation",
+    "pageContent",
+    "product",
+    "productList",
+    "productNavigation",
+    "serp",
+)
+
+#: Outputs of which at least one must be true (rule 1).
+OUTPUTS: Final = (
+    "browserHtml",
+    "httpResponseBody",
+    "httpResponseHeaders",
+    "screenshot",
+    *EXTRACT_TYPES,
+)
+
+METHODS: Final = ("GET", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH", "HEAD")
+IP_TYPES: Final = ("datacenter", "residential")
+#: Values of ``extractFrom`` and ``serpOptions.extractFrom``. The document shows the first one only; the
+#: second names the browser request which it describes as the other choice.
+EXTRACT_FROM: Final = ("httpResponseBody", "browserHtml")
+
+_STRING, _BOOLEAN, _OBJECT, _ARRAY, _ANY = JsonType
+_HTTP, _BROWSER = RequestKind.HTTP, RequestKind.BROWSER
+
+FIELDS: Final[dict[str, Field]] = {
+    field.name: field
+    for field in (
+        Field("url", _STRING, "Absolute URL of the page; its host is a domain name."),
+        Field("requestHeaders", _OBJECT, "Headers to send when the output is not httpResponseBody."),
+        Field("tags", _OBJECT, "Key-value pairs to find the request by.", nullable=True),
+        Field("ipType", _STRING, "Kind of address to send from.", choices=IP_TYPES),
+        Field("httpRequestMethod", _STRING, "Method.", _HTTP, choices=METHODS),
+        Field("httpRequestBody", _STRING, "Request body as Base64.", _HTTP),
+        Field("httpRequestText", _STRING, "Request body as text, sent as UTF-8.", _HTTP),
+        Field("customHttpRequestHeaders", _ARRAY, "Headers as {name, value} objects.", _HTTP),
+        Field("httpResponseBody", _BOOLEAN, "Ask for the response body, as Base64.", _HTTP),
+        Field("httpResponseHeaders", _BOOLEAN, "Ask for the response headers."),
+        Field("browserHtml", _BOOLEAN, "Ask for the HTML as the browser has it.", _BROWSER),
+        Field("screenshot", _BOOLEAN, "Ask for a screenshot, as Base64.", _BROWSER),
+        Field("screenshotOptions", _OBJECT, "fullPage, format.", _BROWSER),
+        Field("echoData", _ANY, "Returned unchanged.", nullable=True),
+        Field("jobId", _STRING, "Returned unchanged."),
+        Field("actions", _ARRAY, "Browser actions, run before the HTML is taken.", _BROWSER),
+        Field("geolocation", _STRING, "Country to send from, two upper-case letters."),
+        Field("extractFrom", _STRING, "Request kind for automatic extraction.", choices=EXTRACT_FROM),
+        Field("serpOptions", _OBJECT, "extractFrom, for serp."),
+        Field("customAttributes", _OBJECT, "Attributes to extract: name to {type, description, enum}."),
+        Field("includeIframes", _BOOLEAN, "Fill iframes in browserHtml.", _BROWSER),
+        Field("requestCookies", _ARRAY, "Cookies to send: {name, value, domain} objects."),
+        *(Field(name, _BOOLEAN, f"Ask for automatic extraction of {name}.") for name in EXTRACT_TYPES),
+    )
+}

@@ -1,0 +1,15 @@
+"""Limits of ``POST /extract`` (extraction-api.md, Limits). Lengths are in characters unless said."""
+
+from __future__ import annotations
+
+from typing import Final
+
+#: The whole request body, in bytes (rule 12).
+MAX_BODY_BYTES: Final = 5 * 1024 * 1024
+MAX_URL_LENGTH: Final = 8192
+#: ``httpRequestBody``, counted in Base64 characters, as it is sent.
+MAX_HTTP_REQUEST_BODY_LENGTH: Final = 400_000
+MIN_HTTP_REQUEST_TEXT_LENGTH: Final = 1
+MAX_HTTP_REQUEST_TEXT_LENGTH: Final = 400_000
+MAX_CUSTOM_HEADERS: Final = 200
+MIN_HEADER_NAME_LENGTH: Final = 1

@@ -1,0 +1,146 @@
+"""Every error of the extraction service, as a table (extraction-api.md, Errors)."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any, Final
+
+import msgspec
+
+PROBLEM_CONTENT_TYPE: Final = "application/problem+json"
+
+
+class Scope(str, Enum):
+    """What a rate limit or an overload holds for."""
+
+    NONE = "none"
+    USER = "user"
+    DOMAIN = "domain"
+    ORGANISATION_DOMAIN = "organisation and domain"
+    GLOBAL = "global"
+
+
+class ProblemType(msgspec.Struct, frozen=True):
+    """One row of the table of errors.
+
+    ``retry_after`` says whether the answer carries a ``Retry-After`` header (integer seconds, at least 0);
+    ``retryable``, whether the document lets the same request be sent again.
+    """
+
+    type: str
+    status: int
+    title: str
+    condition: str
+    retry_after: bool = False
+    retryable: bool = False
+    scope: Scope = Scope.NONE
+
+
+PROBLEM_TYPES: Final[dict[str, ProblemType]] = {
+    problem.type: problem
+    for problem in (
+        ProblemType("/request/invalid", 400, "Bad Request", "Malformed request, for example an unrecognised field."),
+        ProblemType("/request/invalid-json", 400, "Invalid JSON", "Body is not valid JSON."),
+        ProblemType("/auth/not-valid", 401, "Authentication Info Invalid", "No valid authentication information."),
+        ProblemType("/auth/key-not-found", 401, "Authentication Key Not Found", "Key invalid or cannot be matched."),
+        ProblemType(
+            "/auth/account-suspended",
+            403,
+            "Account Suspended",
+            "Account suspended, or not allowed to make the request.",
+        ),
+        # 413 is not in the document's table; it is what a body over its 5 MiB limit gets (rule 12).
+        ProblemType("/request/too-large", 413, "Request Too Large", "Request body over 5 MiB."),
+        ProblemType(
+            "/website/domain-unreachable",
+            421,
+            "Domain Unreachable",
+            "Domain invalid or unreachable. Not to be retried.",
+        ),
+        ProblemType(
+            "/request/unprocessable",
+            422,
+            "Unprocessable Request",
+            "Request cannot be processed, for example incompatible parameters.",
+        ),
+        ProblemType(
+            "/limits/over-user-limit", 429, "Over User Requests Limit", "Too many requests.", True, True, Scope.USER
+        ),
+        ProblemType(
+            "/limits/over-domain-limit",
+            429,
+            "Over Domain Requests Limit",
+            "Too many requests.",
+            True,
+            True,
+            Scope.DOMAIN,
+        ),
+        ProblemType(
+            "/limits/over-org-domain-limit",
+            429,
+            "Over Organisation Requests limit for the requested domain",
+            "Too many requests to one domain by the organisation.",
+            True,
+            True,
+            Scope.ORGANISATION_DOMAIN,
+        ),
+        ProblemType("/download/domain-forbidden", 451, "Domain Forbidden", "Extraction for the domain is forbidden."),
+        ProblemType("/server/internal", 500, "Internal Server Error", "Internal error.", retryable=True),
+        ProblemType("/server/timed-out", 500, "Request Timed Out", "The request took too long.", retryable=True),
+        ProblemType(
+            "/limits/over-global-limit",
+            503,
+            "Global Requests Limit Reached",
+            "System overload.",
+            True,
+            True,
+            Scope.GLOBAL,
+        ),
+        ProblemType(
+            "/download/temporary-error", 520, "Website Ban", "No ban-free response in reasonable time.", True, True
+        ),
+        ProblemType("/download/internal-error", 521, "Internal Downloading Error", "Permanent downloading error."),
+    )
+}
+
+
+class Problem(msgspec.Struct, omit_defaults=True, rename="camel"):
+    """The body of an error (RFC 9457); ``blocked_domain`` only in the 451 problem."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    blocked_domain: str | None = None
+
+    @classmethod
+    def of(cls, type: str, detail: str, *, blocked_domain: str | None = None) -> Problem:
+        """The problem of a row of :data:`PROBLEM_TYPES`."""
+        row = PROBLEM_TYPES[type]
+        return cls(type, row.title, row.status, detail, blocked_domain)
+
+    @classmethod
+    def from_answer(cls, status: int, body: bytes) -> Problem:
+        """Read an error answer, which may have no body, or one that is not a problem at all.
+
+        A client must be ready for that (extraction-api.md, Errors): members that are absent or of the wrong
+        type are filled from the HTTP status.
+        """
+        try:
+            decoded: Any = msgspec.json.decode(body)
+        except (msgspec.DecodeError, RecursionError):
+            decoded = None
+        members: dict[str, Any] = decoded if isinstance(decoded, dict) else {}
+
+        def text(name: str, default: str) -> str:
+            value = members.get(name)
+            return value if isinstance(value, str) else default
+
+        blocked = members.get("blockedDomain")
+        return cls(
+            type=text("type", ""),
+            title=text("title", f"HTTP {status}"),
+            status=status,
+            detail=text("detail", ""),
+            blocked_domain=blocked if isinstance(blocked, str) else None,
+        )

@@ -1,0 +1,109 @@
+"""The typed records of the extraction service (extraction-api.md, Resources and their fields)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from scrapy_ext.api.extraction.fields import EXTRACT_TYPES
+
+
+class Header(msgspec.Struct, frozen=True):
+    """An HTTP header. In results, one that was received twice stands twice."""
+
+    name: str
+    value: str
+
+
+class ExtractRequest(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=True):
+    """An extraction request that holds to every rule; :func:`~scrapy_ext.api.extraction.parse` makes one."""
+
+    url: str
+    request_headers: dict[str, Any] = {}
+    tags: dict[str, str | None] | None = None
+    ip_type: str | None = None
+    http_request_method: str = "GET"
+    http_request_body: str | None = None
+    http_request_text: str | None = None
+    custom_http_request_headers: list[Header] = []
+    http_response_body: bool = False
+    http_response_headers: bool = False
+    browser_html: bool = False
+    screenshot: bool = False
+    screenshot_options: dict[str, Any] = {}
+    echo_data: Any = msgspec.UNSET
+    job_id: str | None = None
+    actions: list[dict[str, Any]] = []
+    geolocation: str | None = None
+    extract_from: str | None = None
+    serp_options: dict[str, Any] = {}
+    custom_attributes: dict[str, Any] = {}
+    include_iframes: bool = False
+    request_cookies: list[dict[str, Any]] = []
+    article: bool = False
+    article_list: bool = False
+    article_navigation: bool = False
+    forum_thread: bool = False
+    job_posting: bool = False
+    job_posting_navigation: bool = False
+    page_content: bool = False
+    product: bool = False
+    product_list: bool = False
+    product_navigation: bool = False
+    serp: bool = False
+
+    @property
+    def extract_type(self) -> str | None:
+        """The kind of automatic extraction that is asked for (``"productList"``), if any."""
+        return next((name for name in EXTRACT_TYPES if getattr(self, _attribute(name))), None)
+
+    @property
+    def wants_browser(self) -> bool:
+        """Whether a browser must load the page (rules 2 and 3)."""
+        if self.browser_html or self.screenshot:
+            return True
+        if self.http_response_body or self.extract_type is None:
+            return False
+        if self.serp:
+            return self.serp_options.get("extractFrom") == "browserHtml"
+        return self.extract_from != "httpResponseBody"
+
+
+class ExtractResult(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=True):
+    """The body of a 200 answer.
+
+    The document names ``browserHtml``, ``httpResponseBody``, ``httpResponseHeaders``, ``echoData`` and
+    ``jobId``; ``url`` (final) and ``statusCode`` are what clients of such services expect beside them.
+    ``http_response_body`` and ``screenshot`` are Base64. A kind of automatic extraction stands under its
+    own name as an object in the schema of zyte-common-items.
+    """
+
+    url: str | None = None
+    status_code: int | None = None
+    http_response_body: str | None = None
+    http_response_headers: list[Header] | None = None
+    browser_html: str | None = None
+    screenshot: str | None = None
+    echo_data: Any = msgspec.UNSET
+    job_id: str | None = None
+    actions: list[dict[str, Any]] | None = None
+    custom_attributes: dict[str, Any] | None = None
+    article: dict[str, Any] | None = None
+    article_list: dict[str, Any] | None = None
+    article_navigation: dict[str, Any] | None = None
+    forum_thread: dict[str, Any] | None = None
+    job_posting: dict[str, Any] | None = None
+    job_posting_navigation: dict[str, Any] | None = None
+    page_content: dict[str, Any] | None = None
+    product: dict[str, Any] | None = None
+    product_list: dict[str, Any] | None = None
+    product_navigation: dict[str, Any] | None = None
+    serp: dict[str, Any] | None = None
+
+
+def _attribute(name: str) -> str:
+    return _ATTRIBUTES[name]
+
+
+_ATTRIBUTES = {field.encode_name: field.name for field in msgspec.structs.fields(ExtractRequest)}

@@ -1,0 +1,421 @@
+"""The rules of ``POST /extract`` (extraction-api.md, Rules that hold for a request; Limits).
+
+Both sides call :func:`check`: the client before it sends, the server before it works, so that nothing is
+sent which must fail, and all that is wrong is told at once. Malformed input has status 400, a well-formed
+request whose fields do not go together 422.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import difflib
+import json
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import msgspec
+
+from scrapy_ext.api.extraction import limits
+from scrapy_ext.api.extraction.fields import EXTRACT_FROM, EXTRACT_TYPES, FIELDS, OUTPUTS, Field, JsonType
+from scrapy_ext.api.extraction.problems import Problem
+from scrapy_ext.api.extraction.records import ExtractRequest
+from scrapy_ext.api.violations import ContractError, Violation
+
+#: Fields that only an HTTP request for the body understands (rule 9).
+BODY_ONLY: Final = ("httpRequestMethod", "httpRequestBody", "httpRequestText", "customHttpRequestHeaders")
+#: Fields that need a browser, so that ``httpResponseBody`` excludes them (rule 7).
+BROWSER_ONLY: Final = ("browserHtml", "screenshot", "screenshotOptions", "actions", "includeIframes")
+
+_JSON_TYPES: Final[dict[JsonType, tuple[type, str]]] = {
+    JsonType.STRING: (str, "a string"),
+    JsonType.BOOLEAN: (bool, "true or false"),
+    JsonType.OBJECT: (dict, "an object"),
+    JsonType.ARRAY: (list, "an array"),
+}
+_TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_COUNTRY: Final = re.compile(r"[A-Z]{2}")
+_ADDRESS_PART: Final = re.compile(r"(0x[0-9a-f]*|[0-9]+)", re.IGNORECASE)
+
+
+def check(body: Mapping[str, Any], *, extra_fields: Collection[str] = ()) -> list[Violation]:
+    """Every rule that a decoded request body breaks; an empty list when it breaks none.
+
+    ``extra_fields`` admits fields which the service learned after this version of the contract; they are
+    passed on unchecked.
+    """
+    violations = list(_unknown_fields(body, extra_fields))
+    well_formed: dict[str, Any] = {}
+    for name, value in body.items():
+        field = FIELDS.get(name)
+        if field is None:
+            continue
+        faults = list(_form(field, value))
+        violations.extend(faults)
+        if not faults:
+            well_formed[name] = value
+    if "url" not in body:
+        violations.append(Violation("url", "is required", "Give the absolute URL of the page."))
+    violations.extend(_some_output(body))
+    for rule in _COMBINATIONS:
+        violations.extend(rule(well_formed))
+    return violations
+
+
+def parse(body: bytes, *, extra_fields: Collection[str] = ()) -> ExtractRequest:
+    """Decode and check a request body.
+
+    Raises :class:`InvalidJson` for a body that is not JSON, and :class:`~scrapy_ext.api.violations.ContractError`
+    with every broken rule otherwise.
+    """
+    if len(body) > limits.MAX_BODY_BYTES:
+        raise ContractError([body_too_large(len(body))])
+    decoded = _decode(body)
+    if not isinstance(decoded, dict):
+        raise ContractError([Violation("request body", "must be a JSON object", 'Send {"url": ..., ...}.')])
+    violations = check(decoded, extra_fields=extra_fields)
+    if violations:
+        raise ContractError(violations)
+    return msgspec.convert({k: v for k, v in decoded.items() if v is not None or k == "echoData"}, ExtractRequest)
+
+
+def body_too_large(size: int) -> Violation:
+    """The violation of rule 12 for an encoded body of ``size`` bytes."""
+    return Violation(
+        "request body",
+        f"must be at most {limits.MAX_BODY_BYTES} bytes (5 MiB), got {size}",
+        "Send less in httpRequestBody, echoData or tags.",
+        413,
+    )
+
+
+def problem_of(error: ContractError) -> Problem:
+    """The problem that answers a request with these violations: malformed input before incompatible."""
+    kind = {413: "/request/too-large", 422: "/request/unprocessable"}.get(error.status, "/request/invalid")
+    return Problem.of(kind, str(error))
+
+
+class InvalidJson(ValueError):
+    """A request body that is not JSON; the message gives the place of the fault."""
+
+
+def _decode(body: bytes) -> Any:
+    try:
+        return msgspec.json.decode(body)
+    except RecursionError:
+        raise InvalidJson("the body is nested too deep") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidJson(_place(body, str(error))) from None
+
+
+def _place(body: bytes, fault: str) -> str:
+    """Where a JSON text breaks, as line, column and offset."""
+    try:
+        json.loads(body)
+    except json.JSONDecodeError as error:
+        return f"{error.msg} at line {error.lineno}, column {error.colno} (character {error.pos})"
+    except UnicodeDecodeError as error:
+        return f"the body is not UTF-8: byte {error.start}"
+    except RecursionError:
+        return "the body is nested too deep"
+    return fault
+
+
+def _unknown_fields(body: Mapping[str, Any], extra_fields: Collection[str]) -> Iterator[Violation]:
+    for name in body:
+        if name in FIELDS or name in extra_fields:
+            continue
+        close = difflib.get_close_matches(name, FIELDS, n=1, cutoff=0.6)
+        remedy = f"Did you mean {close[0]}?" if close else "Remove it, or see the list of fields."
+        yield Violation(_shown(name), "is not a field of an extraction request", remedy)
+
+
+# ── the form of one field ──
+
+
+def _form(field: Field, value: Any) -> Iterator[Violation]:
+    if value is None:
+        if not field.nullable:
+            yield Violation(field.name, "must not be null", "Leave the field out instead.")
+        return
+    if field.type is not JsonType.ANY:
+        expected, words = _JSON_TYPES[field.type]
+        if not isinstance(value, expected):
+            yield Violation(field.name, f"must be {words}, got {_json_type(value)}", "Change its type.")
+            return
+    if field.choices and value not in field.choices:
+        yield Violation(
+            field.name,
+            f"must be one of {', '.join(field.choices)}, got {_shown(value)}",
+            "Use one of these values.",
+        )
+    further = _FORMS.get(field.name)
+    if further is not None:
+        yield from further(value)
+
+
+def _form_of_url(url: str) -> Iterator[Violation]:
+    if len(url) > limits.MAX_URL_LENGTH:
+        yield Violation(
+            "url",
+            f"must be at most {limits.MAX_URL_LENGTH} characters, got {len(url)}",
+            "Send what makes it long in the request body instead.",
+        )
+        return
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        yield Violation("url", f"is not a URL: {error}", "Give an absolute URL such as https://example.com/.")
+        return
+    if parts.scheme.lower() not in ("http", "https") or not host:
+        yield Violation("url", "must be an absolute http or https URL", "Give one such as https://example.com/page.")
+    elif is_address(host):
+        yield Violation("url", "must name a domain, not an IP address", "Use the host's domain name.")
+
+
+def is_address(host: str) -> bool:
+    """Whether a URL's host is an IP address in any form that clients take for one.
+
+    Beside dotted IPv4 and IPv6 these are ``127.1``, ``0x7f000001`` and ``2130706433``: the WHATWG rule, by
+    which a host whose last label is a number is an IPv4 address.
+    """
+    last_label = host.rstrip(".").rpartition(".")[2]
+    return ":" in host or _ADDRESS_PART.fullmatch(last_label) is not None
+
+
+def _form_of_tags(tags: dict[str, Any]) -> Iterator[Violation]:
+    for key, value in tags.items():
+        if value is not None and not isinstance(value, str):
+            yield Violation(
+                f"tags.{_shown(key)}",
+                f"must be a string or null, got {_json_type(value)}",
+                "Convert the value to a string.",
+            )
+
+
+def _form_of_request_body(data: str) -> Iterator[Violation]:
+    if len(data) > limits.MAX_HTTP_REQUEST_BODY_LENGTH:
+        yield Violation(
+            "httpRequestBody",
+            f"must be at most {limits.MAX_HTTP_REQUEST_BODY_LENGTH} characters of Base64, got {len(data)}",
+            "Send a smaller body.",
+        )
+        return
+    try:
+        base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        yield Violation("httpRequestBody", "must be Base64", "Encode the bytes of the body as Base64.")
+
+
+def _form_of_request_text(text: str) -> Iterator[Violation]:
+    if not limits.MIN_HTTP_REQUEST_TEXT_LENGTH <= len(text) <= limits.MAX_HTTP_REQUEST_TEXT_LENGTH:
+        yield Violation(
+            "httpRequestText",
+            f"must be 1 to {limits.MAX_HTTP_REQUEST_TEXT_LENGTH} characters, got {len(text)}",
+            "Leave it out for an empty body." if not text else "Send a smaller body.",
+        )
+
+
+def _form_of_headers(headers: list[Any]) -> Iterator[Violation]:
+    if len(headers) > limits.MAX_CUSTOM_HEADERS:
+        yield Violation(
+            "customHttpRequestHeaders",
+            f"must have at most {limits.MAX_CUSTOM_HEADERS} items, got {len(headers)}",
+            "Send fewer headers.",
+        )
+        return
+    for index, header in enumerate(headers):
+        yield from _form_of_header(f"customHttpRequestHeaders[{index}]", header)
+
+
+def _form_of_header(place: str, header: Any) -> Iterator[Violation]:
+    if not isinstance(header, dict) or set(header) != {"name", "value"}:
+        yield Violation(place, "must be an object of name and value", 'Write {"name": "X-Name", "value": "text"}.')
+        return
+    name, value = header["name"], header["value"]
+    if not isinstance(name, str) or not isinstance(value, str):
+        yield Violation(place, "must have strings as name and value", "Convert both to strings.")
+    elif len(name) < limits.MIN_HEADER_NAME_LENGTH:
+        yield Violation(f"{place}.name", "must be at least 1 character", "Name the header.")
+    elif not _TOKEN.fullmatch(name):
+        yield Violation(f"{place}.name", "has a character that no header name may have", "Use letters, digits and -.")
+    elif name.lower() == "cookie":
+        yield Violation(f"{place}.name", "the Cookie header cannot be set", "Send cookies in requestCookies.")
+    elif any(character in value for character in "\r\n\0"):
+        yield Violation(f"{place}.value", "must be one line", "Remove line breaks and null characters.")
+
+
+def _form_of_screenshot_options(options: dict[str, Any]) -> Iterator[Violation]:
+    if not isinstance(options.get("fullPage", False), bool):
+        yield Violation("screenshotOptions.fullPage", "must be true or false", "Change its type.")
+    if not isinstance(options.get("format", ""), str):
+        yield Violation("screenshotOptions.format", "must be a string", 'Write "png" or "jpeg".')
+
+
+def _form_of_serp_options(options: dict[str, Any]) -> Iterator[Violation]:
+    value = options.get("extractFrom", EXTRACT_FROM[0])
+    if value not in EXTRACT_FROM:
+        yield Violation(
+            "serpOptions.extractFrom",
+            f"must be one of {', '.join(EXTRACT_FROM)}, got {_shown(value)}",
+            "Use one of these values.",
+        )
+
+
+def _form_of_objects(name: str) -> Callable[[list[Any]], Iterator[Violation]]:
+    def form(values: list[Any]) -> Iterator[Violation]:
+        for index, value in enumerate(values):
+            if not isinstance(value, dict):
+                yield Violation(f"{name}[{index}]", f"must be an object, got {_json_type(value)}", "Change its type.")
+
+    return form
+
+
+def _form_of_geolocation(country: str) -> Iterator[Violation]:
+    if not _COUNTRY.fullmatch(country):
+        yield Violation(
+            "geolocation", f"must be a country code, got {_shown(country)}", "Use two upper-case letters, such as US."
+        )
+
+
+def _form_of_attributes(attributes: dict[str, Any]) -> Iterator[Violation]:
+    for name, description in attributes.items():
+        if not isinstance(description, dict) or not isinstance(description.get("type"), str):
+            yield Violation(
+                f"customAttributes.{_shown(name)}",
+                "must be an object with a type",
+                'Write {"type": "string", "description": "..."}.',
+            )
+
+
+_FORMS: Final[dict[str, Callable[[Any], Iterator[Violation]]]] = {
+    "url": _form_of_url,
+    "tags": _form_of_tags,
+    "httpRequestBody": _form_of_request_body,
+    "httpRequestText": _form_of_request_text,
+    "customHttpRequestHeaders": _form_of_headers,
+    "screenshotOptions": _form_of_screenshot_options,
+    "serpOptions": _form_of_serp_options,
+    "actions": _form_of_objects("actions"),
+    "requestCookies": _form_of_objects("requestCookies"),
+    "geolocation": _form_of_geolocation,
+    "customAttributes": _form_of_attributes,
+}
+
+
+# ── what goes together ──
+
+_Fields = Mapping[str, Any]
+
+
+def _some_output(body: _Fields) -> Iterator[Violation]:
+    """Rule 1. An output of the wrong type was asked for too; its type is told by itself."""
+    if not any(body.get(name) for name in OUTPUTS):
+        yield _incompatible(
+            "request", f"must ask for at least one output: {', '.join(OUTPUTS)}", "Set one of them to true."
+        )
+
+
+def _serp_alone(fields: _Fields) -> Iterator[Violation]:
+    """Rule 5, and the part of rule 8 about ``serp``."""
+    if fields.get("serp"):
+        for name in fields:
+            if name not in ("url", "serp", "serpOptions") and _is_set(fields, name):
+                yield _incompatible(name, "cannot be combined with serp", "Send serp with url and serpOptions only.")
+
+
+def _one_extract_type(fields: _Fields) -> Iterator[Violation]:
+    """Rule 6."""
+    asked = [name for name in EXTRACT_TYPES if fields.get(name)]
+    for name in asked[1:]:
+        yield _incompatible(
+            name, f"cannot be combined with {asked[0]}", "Ask for one kind of automatic extraction a request."
+        )
+
+
+def _body_or_browser(fields: _Fields) -> Iterator[Violation]:
+    """Rules 3, 4 and 7."""
+    if fields.get("serp"):
+        return
+    extract_type = next((name for name in EXTRACT_TYPES if fields.get(name)), None)
+    by_http = fields.get("extractFrom") == "httpResponseBody"
+    if fields.get("httpResponseBody"):
+        for name in (*BROWSER_ONLY, "requestHeaders"):
+            if _is_set(fields, name):
+                remedy = (
+                    "Use customHttpRequestHeaders." if name == "requestHeaders" else "Send two requests, or drop one."
+                )
+                yield _incompatible(name, "cannot be combined with httpResponseBody", remedy)
+        if extract_type is not None and not by_http:
+            yield _incompatible(
+                extract_type,
+                "is extracted from a browser request, which httpResponseBody cannot be combined with",
+                'Add "extractFrom": "httpResponseBody".',
+            )
+    elif extract_type is not None and by_http:
+        for name in BROWSER_ONLY:
+            if _is_set(fields, name):
+                yield _incompatible(
+                    name, "needs a browser request, and extractFrom chooses an HTTP request", "Leave out extractFrom."
+                )
+
+
+def _body_only(fields: _Fields) -> Iterator[Violation]:
+    """Rule 9."""
+    if not fields.get("httpResponseBody") and not fields.get("serp"):
+        for name in BODY_ONLY:
+            if _is_set(fields, name):
+                yield _incompatible(
+                    name, "is valid only together with httpResponseBody", "Ask for httpResponseBody, or leave it out."
+                )
+
+
+def _one_request_body(fields: _Fields) -> Iterator[Violation]:
+    """Rule 10."""
+    if _is_set(fields, "httpRequestBody") and _is_set(fields, "httpRequestText"):
+        yield _incompatible("httpRequestText", "cannot be combined with httpRequestBody", "Send one of the two.")
+
+
+def _attributes_of_something(fields: _Fields) -> Iterator[Violation]:
+    """``customAttributes`` is used with automatic extraction (the table of fields)."""
+    if _is_set(fields, "customAttributes") and not any(fields.get(name) for name in EXTRACT_TYPES):
+        yield _incompatible(
+            "customAttributes", "needs a kind of automatic extraction", f"Ask for one of {', '.join(EXTRACT_TYPES)}."
+        )
+
+
+_COMBINATIONS: Final = (
+    _serp_alone,
+    _one_extract_type,
+    _body_or_browser,
+    _body_only,
+    _one_request_body,
+    _attributes_of_something,
+)
+
+
+def _incompatible(field: str, rule: str, remedy: str) -> Violation:
+    return Violation(field, rule, remedy, 422)
+
+
+def _is_set(fields: _Fields, name: str) -> bool:
+    """Whether a field asks for something: ``false``, an empty array and an empty object ask for nothing."""
+    return fields.get(name) not in (None, False, [], {})
+
+
+def _json_type(value: Any) -> str:
+    if isinstance(value, bool):
+        return "a boolean"
+    if value is None:
+        return "null"
+    names = {str: "a string", int: "a number", float: "a number", list: "an array", dict: "an object"}
+    return names.get(type(value), type(value).__name__)
+
+
+def _shown(value: Any) -> str:
+    """A value in an error message, cut to a readable length."""
+    text = value if isinstance(value, str) else repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,107 @@
+"""Collections (platform-api.md, Collection and collection record; Limits)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from typing import Any, Final
+
+import msgspec
+
+from scrapy_ext.api.violations import ContractError, Violation
+
+#: Of one record, as JSON.
+MAX_RECORD_BYTES: Final = 1024 * 1024
+MAX_NUMBER: Final = 2**64 - 1
+#: A month, for ``cs`` and ``vcs``, in milliseconds.
+EXPIRY_MS: Final = 30 * 24 * 60 * 60 * 1000
+#: Copies of a record that ``vs`` and ``vcs`` keep.
+COPIES: Final = 3
+#: Last parts of a path that are not record keys: such a record cannot be addressed by a path of its own.
+RESERVED_KEYS: Final = ("count", "deleted")
+
+_NAME: Final = re.compile(r"\w{1,255}", re.ASCII)
+
+
+class CollectionType(str, Enum):
+    """The four behaviours."""
+
+    STORE = "s"
+    CACHED_STORE = "cs"
+    VERSIONED_STORE = "vs"
+    VERSIONED_CACHED_STORE = "vcs"
+
+    @property
+    def expires(self) -> bool:
+        """Whether records vanish a month after they were written."""
+        return self in (CollectionType.CACHED_STORE, CollectionType.VERSIONED_CACHED_STORE)
+
+    @property
+    def copies(self) -> int:
+        """How many copies of a record are kept."""
+        return COPIES if self in (CollectionType.VERSIONED_STORE, CollectionType.VERSIONED_CACHED_STORE) else 1
+
+
+class CollectionName(msgspec.Struct):
+    """A line of ``/collections/<project>/list``."""
+
+    type: str
+    name: str
+
+
+class Count(msgspec.Struct, omit_defaults=True):
+    """The answer of ``.../count``; with ``nextstart``, counting goes on there."""
+
+    count: int
+    scanned: int
+    nextstart: str | None = None
+
+
+def parse_type(text: str) -> CollectionType:
+    """Read a type; raises :class:`ContractError`."""
+    try:
+        return CollectionType(text)
+    except ValueError:
+        choices = ", ".join(kind.value for kind in CollectionType)
+        raise ContractError(
+            [Violation("type", f"must be one of {choices}, got {text[:60]!r}", "Use one of these.")]
+        ) from None
+
+
+def check_name(name: str, field: str = "name") -> None:
+    """Raises :class:`ContractError` for a name that is not letters, digits and underscores."""
+    if not _NAME.fullmatch(name):
+        raise ContractError(
+            [
+                Violation(
+                    field,
+                    f"must be 1 to 255 letters, digits or underscores, got {name[:60]!r}",
+                    "Rename the collection.",
+                )
+            ]
+        )
+
+
+def record_faults(record: Mapping[str, Any], size: int, place: str = "record") -> Iterator[Violation]:
+    """What is wrong with a record of ``size`` bytes of JSON."""
+    key = record.get("_key")
+    if not isinstance(key, str) or not key:
+        yield Violation(place, "missing value for _key field", "Give every record a string _key.")
+    if size > MAX_RECORD_BYTES:
+        yield Violation(place, f"must be at most {MAX_RECORD_BYTES} bytes of JSON, got {size}", "Split it.", 413)
+    elif not _numbers_fit(record):
+        yield Violation(place, f"has a number that is infinite or over {MAX_NUMBER}", "Send it as a string.")
+
+
+def _numbers_fit(value: Any) -> bool:
+    if isinstance(value, bool):
+        return True
+    if isinstance(value, int | float):
+        return math.isfinite(value) and abs(value) <= MAX_NUMBER
+    if isinstance(value, Mapping):
+        return all(_numbers_fit(member) for member in value.values())
+    if isinstance(value, list):
+        return all(_numbers_fit(member) for member in value)
+    return True

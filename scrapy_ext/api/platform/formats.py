@@ -1,0 +1,105 @@
+"""Result formats and the parameters that shape a result (platform-api.md, Common conventions)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import Final
+
+import msgspec
+
+from scrapy_ext.api.violations import ContractError, Violation
+
+
+class Format(str, Enum):
+    """The values of the ``format`` parameter."""
+
+    JSON = "json"
+    JSON_LINES = "jl"
+    XML = "xml"
+    CSV = "csv"
+    TEXT = "text"
+
+
+CONTENT_TYPES: Final[dict[Format, str]] = {
+    Format.JSON: "application/json",
+    Format.JSON_LINES: "application/x-jsonlines",
+    Format.XML: "application/xml",
+    Format.CSV: "text/csv",
+    Format.TEXT: "text/plain",
+}
+MSGPACK_CONTENT_TYPE: Final = "application/x-msgpack"
+_BY_CONTENT_TYPE: Final = {content_type: kind for kind, content_type in CONTENT_TYPES.items()}
+_TRUE: Final = ("1", "Y", "y", "true")
+
+
+def choose(parameter: str | None, accept: str, default: Format = Format.JSON_LINES) -> Format:
+    """The format that a request asks for: ``format`` before ``Accept``; raises :class:`ContractError`."""
+    if parameter:
+        try:
+            return Format(parameter)
+        except ValueError:
+            choices = ", ".join(kind.value for kind in Format)
+            raise ContractError(
+                [Violation("format", f"must be one of {choices}, got {parameter[:60]!r}", "Use one of these.")]
+            ) from None
+    for part in accept.split(","):
+        kind = _BY_CONTENT_TYPE.get(part.partition(";")[0].strip().lower())
+        if kind is not None:
+            return kind
+    return default
+
+
+class CsvOptions(msgspec.Struct, frozen=True):
+    """How to write CSV; ``fields`` gives the columns in order."""
+
+    fields: tuple[str, ...]
+    include_headers: bool = False
+    sep: str = ","
+    quote: str = '"'
+    escape: str = '"'
+    lineend: str = "\n"
+
+
+def csv_options(parameters: Mapping[str, str]) -> CsvOptions:
+    """Read the CSV parameters; raises :class:`ContractError`."""
+    fields = tuple(name.strip() for name in parameters.get("fields", "").split(",") if name.strip())
+    faults = (
+        [] if fields else [Violation("fields", "is required for csv", "Name the columns, as in fields=name,price.")]
+    )
+    faults.extend(
+        Violation(name, "must be one character", "Correct the parameter.")
+        for name in ("sep", "quote", "escape")
+        if len(parameters.get(name, "x")) != 1
+    )
+    if faults:
+        raise ContractError(faults)
+    return CsvOptions(
+        fields,
+        is_true(parameters.get("include_headers")),
+        parameters.get("sep", ","),
+        parameters.get("quote", '"'),
+        parameters.get("escape", '"'),
+        parameters.get("lineend", "\n"),
+    )
+
+
+def is_true(value: str | None) -> bool:
+    """How a flag parameter is read: ``1`` or ``Y``."""
+    return value in _TRUE
+
+
+def whole_number(parameters: Mapping[str, str], name: str, default: int | None = None) -> int | None:
+    """A parameter that counts something; raises :class:`ContractError` for anything but digits."""
+    text = parameters.get(name)
+    if text is None:
+        return default
+    if not (text.isascii() and text.isdigit() and len(text) <= 18):
+        raise ContractError(
+            [Violation(name, f"must be a whole number, got {text[:60]!r}", f"Write {name}=100, for example.")]
+        )
+    return int(text)
+
+
+#: Values of the ``meta`` parameter.
+META_FIELDS: Final[Sequence[str]] = ("_key", "_ts", "_project")

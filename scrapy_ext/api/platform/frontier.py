@@ -1,0 +1,75 @@
+"""The frontier (platform-api.md, Frontier objects; Frontier)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from scrapy_ext.api.violations import ContractError, Violation
+
+#: A batch holds at most so many requests, all of one priority.
+MAX_BATCH: Final = 100
+DEFAULT_PRIORITY: Final = 0
+#: Of one request object, as JSON: the same as of any other stored record.
+MAX_REQUEST_BYTES: Final = 1024 * 1024
+
+_NAME: Final = re.compile(r"[\w.\-]{1,255}", re.ASCII)
+
+
+class FrontierRequest(msgspec.Struct, omit_defaults=True):
+    """A request to enqueue: lower ``p`` comes first; ``qdata`` comes back with it, ``fdata`` stays with the
+    fingerprint."""
+
+    fp: str
+    qdata: Any = None
+    fdata: Any = None
+    p: int = DEFAULT_PRIORITY
+
+
+class Batch(msgspec.Struct):
+    """Requests that were read together, as ``[fp, qdata]`` pairs. Read again until its ID is posted to
+    ``q/deleted``."""
+
+    id: str
+    requests: list[tuple[str, Any]]
+
+
+class NewCount(msgspec.Struct):
+    """How many of the requests had a fingerprint that the slot did not know."""
+
+    newcount: int
+
+
+class Fingerprint(msgspec.Struct):
+    """A line of ``.../f``."""
+
+    fp: str
+
+
+def check_name(name: str, field: str) -> None:
+    """Raises :class:`ContractError` for the name of a frontier or slot that no path can hold."""
+    if not _NAME.fullmatch(name):
+        raise ContractError(
+            [
+                Violation(
+                    field,
+                    f"must be 1 to 255 letters, digits, '_', '-' or '.', got {name[:60]!r}",
+                    "Choose another name.",
+                )
+            ]
+        )
+
+
+def request_faults(request: FrontierRequest, size: int, place: str) -> Iterator[Violation]:
+    """What is wrong with a request object of ``size`` bytes of JSON."""
+    if not request.fp:
+        yield Violation(place, "fp must not be empty", "Give the request a fingerprint.")
+    if not -(2**31) <= request.p < 2**31:
+        yield Violation(place, f"p must fit in 32 bits, got {request.p}", "Use smaller priorities.")
+    if size > MAX_REQUEST_BYTES:
+        yield Violation(
+            place, f"must be at most {MAX_REQUEST_BYTES} bytes of JSON, got {size}", "Send less qdata.", 413
+        )

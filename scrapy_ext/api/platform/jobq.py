@@ -1,0 +1,34 @@
+"""The job queue (platform-api.md, Finished-job queue), with the calls that its real clients need beside it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+#: ``list`` answers with at most this many jobs, also when no ``count`` is given.
+MAX_LIST: Final = 1000
+
+
+class QueueEntry(msgspec.Struct, omit_defaults=True):
+    """A line of ``/jobq/<project>/list``; ``ts`` is when the job entered its state, in milliseconds."""
+
+    key: str
+    ts: int
+    state: str | None = None
+    spider: str | None = None
+    elapsed: int | None = None
+    pending_time: int | None = None
+    running_time: int | None = None
+    finished_time: int | None = None
+    tags: list[str] | None = None
+    close_reason: str | None = None
+
+
+class PushedJob(msgspec.Struct, omit_defaults=True):
+    """The answer of ``/jobq/<project>/push``: the new job, and its token when it is pushed as running."""
+
+    key: str
+    auth: str | None = None
+    error: str | None = None
+    request: dict[str, Any] | None = None

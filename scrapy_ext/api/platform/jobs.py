@@ -1,0 +1,103 @@
+"""Jobs: states, the record of the job list, job metadata (platform-api.md, Job; Job metadata; Jobs)."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any, Final
+
+import msgspec
+
+MIN_PRIORITY: Final = 0
+MAX_PRIORITY: Final = 4
+DEFAULT_PRIORITY: Final = 2
+MIN_UNITS: Final = 1
+MAX_UNITS: Final = 6
+DEFAULT_UNITS: Final = 1
+#: Parameters of ``run.json`` that are not spider arguments.
+RUN_PARAMETERS: Final = (
+    "project",
+    "spider",
+    "jobq_id",
+    "add_tag",
+    "priority",
+    "job_settings",
+    "units",
+    "meta",
+    "environment",
+    "cmd_args",
+    "apikey",
+)
+
+
+class JobState(str, Enum):
+    """The states of a job."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    FINISHED = "finished"
+    DELETED = "deleted"
+
+
+#: Changes that a job can make. A pending job can finish directly (it was cancelled); nothing returns.
+TRANSITIONS: Final[dict[JobState, frozenset[JobState]]] = {
+    JobState.PENDING: frozenset({JobState.RUNNING, JobState.FINISHED, JobState.DELETED}),
+    JobState.RUNNING: frozenset({JobState.FINISHED, JobState.DELETED}),
+    JobState.FINISHED: frozenset({JobState.DELETED}),
+    JobState.DELETED: frozenset(),
+}
+
+
+class Job(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A row of ``/api/jobs/list.json``. Times are UTC without a zone; ``elapsed`` is in milliseconds."""
+
+    id: str
+    spider: str
+    spider_type: str = "manual"
+    state: str
+    close_reason: str | None = None
+    priority: int
+    tags: list[str]
+    version: str | None = None
+    started_time: str | None = None
+    updated_time: str
+    elapsed: int | None = None
+    responses_received: int
+    items_scraped: int
+    logs: int
+    errors_count: int
+    spider_args: dict[str, Any] | None = None
+
+
+class JobList(msgspec.Struct):
+    """The answer of ``/api/jobs/list.json``: ``count`` jobs of ``total``."""
+
+    status: str
+    count: int
+    total: int
+    jobs: list[Job]
+
+
+class JobMetadata(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """The fields of a job's metadata that the document shows. Further ones may exist; they are kept.
+
+    Times are milliseconds since the epoch.
+    """
+
+    project: int
+    spider: str
+    state: str
+    spider_type: str | None = None
+    spider_args: dict[str, Any] | None = None
+    priority: int = DEFAULT_PRIORITY
+    units: int = DEFAULT_UNITS
+    tags: list[str] | None = None
+    version: str | None = None
+    deploy_id: int | None = None
+    pending_time: int | None = None
+    running_time: int | None = None
+    finished_time: int | None = None
+    close_reason: str | None = None
+    scheduled_by: str | None = None
+    started_by: str | None = None
+    completed_by: str | None = None
+    frameworkstats: dict[str, Any] | None = None

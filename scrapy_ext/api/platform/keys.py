@@ -1,0 +1,67 @@
+"""Identifiers: ``<project>/<spider>/<job>`` and ``<project>/<spider>/<job>/<entity>``."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+from scrapy_ext.api.violations import ContractError, Violation
+
+#: The largest number in a key. Every store holds it in a signed 64-bit column.
+MAX_NUMBER: Final = 2**63 - 1
+_NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
+
+
+class JobKey(NamedTuple):
+    """A job ID. ``str()`` gives the form of the API: ``123/4/56``."""
+
+    project: int
+    spider: int
+    job: int
+
+    def __str__(self) -> str:
+        return f"{self.project}/{self.spider}/{self.job}"
+
+    @classmethod
+    def parse(cls, text: str, field: str = "job") -> JobKey:
+        """Read ``project/spider/job``; raises :class:`ContractError` naming ``field``."""
+        return cls(*_numbers(text, field, ("project", "spider", "job")))
+
+    def entity(self, number: int) -> EntityKey:
+        """The key of the job's record with this index."""
+        return EntityKey(*self, number)
+
+
+class EntityKey(NamedTuple):
+    """The key of an item, a request record or a log record: a job ID and an index in that job."""
+
+    project: int
+    spider: int
+    job: int
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.project}/{self.spider}/{self.job}/{self.number}"
+
+    @classmethod
+    def parse(cls, text: str, field: str = "key") -> EntityKey:
+        """Read ``project/spider/job/number``; raises :class:`ContractError` naming ``field``."""
+        return cls(*_numbers(text, field, ("project", "spider", "job", "number")))
+
+    @property
+    def job_key(self) -> JobKey:
+        """The job that the record belongs to."""
+        return JobKey(self.project, self.spider, self.job)
+
+
+def _numbers(text: str, field: str, parts: tuple[str, ...]) -> list[int]:
+    pieces = text.split("/")
+    if len(pieces) != len(parts) or not all(_NUMBER.fullmatch(piece) for piece in pieces):
+        shown = text if len(text) <= 60 else f"{text[:57]}..."
+        raise ContractError(
+            [Violation(field, f"must be {'/'.join(f'<{p}>' for p in parts)}, got {shown!r}", "Use whole numbers.")]
+        )
+    numbers = [int(piece) for piece in pieces]
+    if max(numbers) > MAX_NUMBER:
+        raise ContractError([Violation(field, f"has a number over {MAX_NUMBER}", "Check the key.")])
+    return numbers

@@ -1,0 +1,18 @@
+"""Log records. The document names their path only; the record is the one that real clients read and write."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+#: Python's levels, DEBUG to CRITICAL.
+LEVELS: Final = (10, 20, 30, 40, 50)
+
+
+class LogRecord(msgspec.Struct, kw_only=True):
+    """A line of a job's log; ``time`` in milliseconds."""
+
+    time: int
+    level: int
+    message: str

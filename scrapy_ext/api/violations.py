@@ -1,0 +1,39 @@
+"""One broken rule of a contract, told so that its reader can mend it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+
+class Violation(msgspec.Struct, frozen=True):
+    """A field that breaks a rule.
+
+    ``status`` is the HTTP status that the contract gives the fault: 400 for input that is malformed by
+    itself, 413 for input that is too large, 422 for input that is well formed but incompatible.
+    """
+
+    field: str
+    rule: str
+    remedy: str
+    status: int = 400
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.rule}. {self.remedy}"
+
+
+class ContractError(ValueError):
+    """Input that breaks a contract; ``violations`` lists every broken rule, not only the first.
+
+    Raised before anything is sent (client) or stored (server).
+    """
+
+    def __init__(self, violations: Iterable[Violation]) -> None:
+        self.violations = tuple(violations)
+        super().__init__("\n".join(str(violation) for violation in self.violations))
+
+    @property
+    def status(self) -> int:
+        """The HTTP status of the answer: that of the first violation with the lowest status."""
+        return min((violation.status for violation in self.violations), default=400)

@@ -1,0 +1,30 @@
+"""What a server is told when it starts; built from options, environment or settings by its starters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+
+class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
+    """One server.
+
+    ``port`` 0 takes a free one. ``allow_hosts`` are ``host:port`` pairs that may be fetched although they
+    resolve to an address that is not public; ``connect_to`` are ``host:port=address:port`` rules that replace
+    name resolution (``*`` as host stands for every host) and are trusted in the same way. ``exit_with_stdin``
+    ends the server when its standard input is closed, which is how an embedded server notices that its crawl
+    is gone.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8700
+    data: Path = Path("data")
+    extract_key: str | None = None
+    platform_key: str | None = None
+    allow_hosts: tuple[str, ...] = ()
+    connect_to: tuple[str, ...] = ()
+    verify_tls: bool = True
+    browser_path: str | None = None
+    max_browser_pages: int = 4
+    exit_with_stdin: bool = False

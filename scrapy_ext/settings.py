@@ -1,0 +1,215 @@
+"""Every setting of the package, as a table.
+
+The reference page of the documentation is generated from :data:`SETTINGS`; :meth:`Setting.read` is how the
+components read one, so that a wrong value gives one clear message wherever it is used.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import Any, Final
+
+import msgspec
+from scrapy.exceptions import NotConfigured
+from scrapy.settings import BaseSettings
+
+
+class SettingError(NotConfigured):
+    """A setting with a value that cannot be used: names the setting, the rule and the remedy."""
+
+    def __init__(self, name: str, rule: str, remedy: str) -> None:
+        super().__init__(f"{name} {rule}. {remedy}")
+
+
+class SettingType(str, Enum):
+    """How a setting's value is read."""
+
+    BOOL = "bool"
+    INT = "int"
+    FLOAT = "float"
+    STR = "str"
+    LIST = "list"
+    DICT = "dict"
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """A setting: its name, type, default and one line of meaning.
+
+    ``environment`` says that an environment variable of the same name is read when the setting is not set;
+    ``secret``, that its value must never be shown.
+    """
+
+    name: str
+    type: SettingType
+    default: Any
+    meaning: str
+    environment: bool = False
+    secret: bool = False
+
+    def read(self, settings: BaseSettings) -> Any:
+        """The value in force, converted to the setting's type; raises :class:`SettingError`."""
+        value = settings.get(self.name)
+        if value is None and self.environment:
+            value = os.environ.get(self.name) or None
+        if value is None:
+            return self.default
+        try:
+            return _CONVERT[self.type](value)
+        except (TypeError, ValueError):
+            shown = "" if self.secret else f", got {value!r}"
+            raise SettingError(
+                self.name, f"must be of type {self.type.value}{shown}", "Correct it in settings.py."
+            ) from None
+
+
+_CONVERT: Final[Mapping[SettingType, Callable[[Any], Any]]] = {
+    # Scrapy's own readings, so that the values of the command line ("1", "a,b") mean what they mean there.
+    SettingType.BOOL: lambda value: BaseSettings({"value": value}).getbool("value"),
+    SettingType.INT: int,
+    SettingType.FLOAT: float,
+    SettingType.STR: str,
+    SettingType.LIST: lambda value: BaseSettings({"value": value}).getlist("value"),
+    SettingType.DICT: lambda value: BaseSettings({"value": value}).getdict("value"),
+}
+
+_BOOL, _INT, _FLOAT, _STR, _LIST, _DICT = SettingType
+
+
+def _setting(name: str, type: SettingType, default: Any, meaning: str, **flags: bool) -> Setting:
+    setting = Setting(name, type, default, meaning, **flags)
+    SETTINGS[name] = setting
+    return setting
+
+
+#: Every setting by name, in the order of the reference page.
+SETTINGS: Final[dict[str, Setting]] = {}
+
+# ── extraction ──
+EXTRACT_API_ENABLED = _setting(
+    "EXTRACT_API_ENABLED", _BOOL, True, "Whether the downloader middleware routes requests through the extraction API."
+)
+EXTRACT_API_URL = _setting(
+    "EXTRACT_API_URL",
+    _STR,
+    None,
+    "Address of the extraction service, ending in /v1. Not set: the embedded service.",
+    environment=True,
+)
+EXTRACT_API_KEY = _setting(
+    "EXTRACT_API_KEY", _STR, None, "Key of the extraction service.", environment=True, secret=True
+)
+EXTRACT_API_TRANSPARENT_MODE = _setting(
+    "EXTRACT_API_TRANSPARENT_MODE",
+    _BOOL,
+    False,
+    "Route every request, not only those with meta extract_api. The add-on sets it to True.",
+)
+EXTRACT_API_PARAMS = _setting(
+    "EXTRACT_API_PARAMS", _DICT, {}, "Fields merged into every extraction request; None removes one."
+)
+EXTRACT_API_TIMEOUT = _setting(
+    "EXTRACT_API_TIMEOUT", _FLOAT, 180.0, "Seconds to wait for an answer of the extraction service."
+)
+EXTRACT_API_RETRY_POLICY = _setting(
+    "EXTRACT_API_RETRY_POLICY",
+    _DICT,
+    {},
+    "Attempts by problem type, merged over the defaults: {'/download/temporary-error': 5}.",
+)
+EXTRACT_API_MAX_REQUESTS = _setting(
+    "EXTRACT_API_MAX_REQUESTS", _INT, 0, "Close the spider after this many extraction requests; 0: no limit."
+)
+EXTRACT_API_LOG_REQUESTS = _setting(
+    "EXTRACT_API_LOG_REQUESTS", _BOOL, False, "Log each extraction request at level DEBUG, without secrets."
+)
+
+# ── platform ──
+PLATFORM_ENABLED = _setting(
+    "PLATFORM_ENABLED", _BOOL, True, "Whether job record, items, request records and logs go to the platform."
+)
+PLATFORM_URL = _setting(
+    "PLATFORM_URL",
+    _STR,
+    None,
+    "Address of a platform that serves everything on one host. Not set: the embedded service.",
+    environment=True,
+)
+PLATFORM_APP_URL = _setting(
+    "PLATFORM_APP_URL", _STR, None, "Address for jobs (paths under /api/), if not PLATFORM_URL.", environment=True
+)
+PLATFORM_STORAGE_URL = _setting(
+    "PLATFORM_STORAGE_URL", _STR, None, "Address of the storage, if not PLATFORM_URL.", environment=True
+)
+PLATFORM_JOBQ_URL = _setting(
+    "PLATFORM_JOBQ_URL", _STR, None, "Address of the job queue, if not PLATFORM_URL.", environment=True
+)
+PLATFORM_API_KEY = _setting("PLATFORM_API_KEY", _STR, None, "Key of the platform.", environment=True, secret=True)
+PLATFORM_PROJECT = _setting(
+    "PLATFORM_PROJECT", _INT, 1, "Project ID, a positive number. Needed with a remote platform.", environment=True
+)
+PLATFORM_JOB = _setting(
+    "PLATFORM_JOB", _STR, None, "Job to resume, as project/spider/job. Not set: a new job.", environment=True
+)
+PLATFORM_TIMEOUT = _setting("PLATFORM_TIMEOUT", _FLOAT, 60.0, "Seconds to wait for an answer of the platform.")
+PLATFORM_RETRY_TIME = _setting(
+    "PLATFORM_RETRY_TIME",
+    _FLOAT,
+    0.0,
+    "Seconds after which a write that keeps failing gives up and the crawl stops; 0: never, the crawl waits.",
+)
+PLATFORM_BATCH_SIZE = _setting("PLATFORM_BATCH_SIZE", _INT, 1000, "Records sent in one write, at most.")
+PLATFORM_FLUSH_INTERVAL = _setting(
+    "PLATFORM_FLUSH_INTERVAL", _FLOAT, 2.0, "Seconds after which a record is sent, however few there are."
+)
+PLATFORM_BUFFER_BYTES = _setting(
+    "PLATFORM_BUFFER_BYTES", _INT, 16 * 2**20, "Bytes of unsent records above which the crawl waits for the platform."
+)
+PLATFORM_STATS_INTERVAL = _setting(
+    "PLATFORM_STATS_INTERVAL", _FLOAT, 30.0, "Seconds between two writes of the crawl's stats to the job metadata."
+)
+PLATFORM_LOG_LEVEL = _setting("PLATFORM_LOG_LEVEL", _STR, "INFO", "Lowest level of log records that are stored.")
+
+# ── frontier ──
+FRONTIER_ENABLED = _setting("FRONTIER_ENABLED", _BOOL, True, "Whether the add-on makes the frontier the scheduler.")
+FRONTIER_NAME = _setting(
+    "FRONTIER_NAME",
+    _STR,
+    None,
+    "Name of the frontier. Not set: one of the job's own, removed when the job finishes.",
+)
+FRONTIER_SLOTS = _setting("FRONTIER_SLOTS", _INT, 8, "Number of virtual slots; must not change while a frontier lives.")
+FRONTIER_WORKER = _setting("FRONTIER_WORKER", _STR, "0/1", "This worker's index and the number of workers.")
+FRONTIER_PREFETCH = _setting(
+    "FRONTIER_PREFETCH", _INT, 300, "Requests to hold in memory, read ahead of the downloader, at most."
+)
+
+# ── dupefilter ──
+DUPEFILTER_COLLECTION = _setting(
+    "DUPEFILTER_COLLECTION",
+    _STR,
+    None,
+    "Collection whose pages, stored by any crawl, are skipped. CollectionDupeFilter alone: <spider>_seen.",
+)
+
+# ── the embedded server ──
+SERVER_DATA = _setting(
+    "SERVER_DATA", _STR, "platform", "Data directory of the embedded server, relative to the project's .scrapy."
+)
+SERVER_ALLOW_HOSTS = _setting(
+    "SERVER_ALLOW_HOSTS",
+    _LIST,
+    [],
+    "host:port pairs that the embedded server may fetch although their address is private.",
+)
+SERVER_CONNECT_TO = _setting(
+    "SERVER_CONNECT_TO",
+    _LIST,
+    [],
+    "host:port=address:port rules: where the embedded server connects for a host. *:443 stands for every host.",
+)
+SERVER_VERIFY_TLS = _setting(
+    "SERVER_VERIFY_TLS", _BOOL, True, "Whether the embedded server refuses sites with an invalid certificate."
+)
+SERVER_START_TIMEOUT = _setting("SERVER_START_TIMEOUT", _FLOAT, 60.0, "Seconds for the embedded server to start.")
