@@ -67,7 +67,7 @@ def check(body: Mapping[str, Any], *, extra_fields: Collection[str] = ()) -> lis
 def parse(body: bytes, *, extra_fields: Collection[str] = ()) -> ExtractRequest:
     """Decode and check a request body.
 
-    Raises :class:`InvalidJson` for a body that is not JSON, and :class:`~scrapy_ext.api.violations.ContractError`
+    Raises :class:`InvalidJsonError` for a body that is not JSON, and :class:`~scrapy_ext.api.violations.ContractError`
     with every broken rule otherwise.
     """
     if len(body) > limits.MAX_BODY_BYTES:
@@ -97,7 +97,7 @@ def problem_of(error: ContractError) -> Problem:
     return Problem.of(kind, str(error))
 
 
-class InvalidJson(ValueError):
+class InvalidJsonError(ValueError):
     """A request body that is not JSON; the message gives the place of the fault."""
 
 
@@ -105,9 +105,9 @@ def _decode(body: bytes) -> Any:
     try:
         return msgspec.json.decode(body)
     except RecursionError:
-        raise InvalidJson("the body is nested too deep") from None
+        raise InvalidJsonError("the body is nested too deep") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidJson(_place(body, str(error))) from None
+        raise InvalidJsonError(_place(body, str(error))) from None
 
 
 def _place(body: bytes, fault: str) -> str:
