@@ -12,11 +12,10 @@ from enum import Enum
 from typing import Any, Final
 
 import msgspec
-from scrapy.exceptions import NotConfigured
 from scrapy.settings import BaseSettings
 
 
-class SettingError(NotConfigured):
+class SettingError(ValueError):
     """A setting with a value that cannot be used: names the setting, the rule and the remedy."""
 
     def __init__(self, name: str, rule: str, remedy: str) -> None:

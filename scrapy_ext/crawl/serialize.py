@@ -32,7 +32,7 @@ _CLASSES: Final[dict[str, type[Request]]] = {
 }
 _TAG: Final = "$type"
 _DEFAULT: Final = Request("data:,")
-_PLAIN: Final = ("method", "encoding", "priority", "dont_filter", "verbatim_url")
+_PLAIN: Final = ("method", "encoding", "priority", "dont_filter")
 
 
 class NotSerializableError(ValueError):
@@ -52,8 +52,8 @@ def request_to_json(request: Request, spider: Spider) -> dict[str, Any]:
             raise NotSerializableError(f"its class {cls.__module__}.{cls.__qualname__} is not one of Scrapy's own")
         stored["class"] = cls.__name__
     for name in _PLAIN:
-        value = getattr(request, name, None)
-        if value != getattr(_DEFAULT, name, None):
+        value = getattr(request, name)
+        if value != getattr(_DEFAULT, name):
             stored[name] = value
     for name in ("callback", "errback"):
         function = getattr(request, name)

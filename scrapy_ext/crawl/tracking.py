@@ -1,0 +1,135 @@
+"""When a request of a batch is really done, and a batch with it.
+
+The rules that hold here:
+
+- A batch is finished when each of its requests is. It is finished once, and never before.
+- A request is finished when the engine has let go of it (see :mod:`scrapy_ext.crawl.engine`), unless a
+  downloader middleware put another request in its place: then that one carries on for it.
+- A request which cannot be stored and so lives in this process only (a *local* request) holds back every
+  batch that was open when it was made: any of them may be its parent.
+
+No I/O, no Scrapy engine: requests are told of by calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from scrapy import Request
+
+#: Meta key of the entry that a request belongs to. A child that copies its parent's meta has it too, which is
+#: why it is believed only of requests that replace the entry's own (see :meth:`Tracker.replaced_by`).
+ENTRY_KEY: Final = "_frontier_entry"
+
+
+class OpenBatch:
+    """A batch that was read and not acknowledged."""
+
+    __slots__ = ("id", "size", "slot", "unfinished")
+
+    def __init__(self, slot: int, id: str, size: int) -> None:
+        self.slot = slot
+        self.id = id
+        self.size = size
+        self.unfinished: set[Entry] = set()
+
+
+class Entry:
+    """One request of the frontier, through all that is done for it in this process."""
+
+    __slots__ = ("batches", "fp", "host", "request", "token")
+
+    def __init__(self, token: int, fp: str, request: Request, host: str, batches: tuple[OpenBatch, ...]) -> None:
+        self.token = token
+        self.fp = fp
+        #: The request that stands for the entry now: the one that was read, or what replaced it.
+        self.request = request
+        self.host = host
+        self.batches = batches
+
+
+class Tracker:
+    """Entries and open batches; calls ``on_batch_finished`` for each batch when it is finished."""
+
+    def __init__(self, on_batch_finished: Callable[[OpenBatch], None]) -> None:
+        self._on_batch_finished = on_batch_finished
+        self._by_token: dict[int, Entry] = {}
+        self._by_request: dict[Request, Entry] = {}
+        self._open: dict[tuple[int, str], OpenBatch] = {}
+        self._tokens = 0
+
+    @property
+    def open_batches(self) -> Iterable[OpenBatch]:
+        """Batches with unfinished requests."""
+        return self._open.values()
+
+    @property
+    def unfinished(self) -> int:
+        """How many requests are unfinished, waiting or out."""
+        return len(self._by_token)
+
+    def open_batch(self, slot: int, id: str, requests: Iterable[tuple[str, Request, str]]) -> list[Entry]:
+        """A batch was read: ``(fp, request, host)`` for each of its requests that can be run."""
+        listed = list(requests)
+        batch = OpenBatch(slot, id, len(listed))
+        self._open[slot, id] = batch
+        entries = [self._enter(fp, request, host, (batch,)) for fp, request, host in listed]
+        if not entries:
+            self._finish(batch)
+        return entries
+
+    def local(self, fp: str, request: Request, host: str) -> Entry:
+        """A request that cannot be stored; it holds back every open batch."""
+        return self._enter(fp, request, host, tuple(self._open.values()))
+
+    def handed_out(self, entry: Entry) -> Request:
+        """The entry's request goes to the engine."""
+        request = entry.request
+        request.meta[ENTRY_KEY] = entry.token
+        self._by_request[request] = entry
+        return request
+
+    def replaced_by(self, request: Request, is_between_stages: Callable[[Request], bool]) -> Entry | None:
+        """The entry that a new request carries on for, if a downloader middleware put it in place of the
+        entry's request; None for every other request."""
+        token: Any = request.meta.get(ENTRY_KEY)
+        entry = self._by_token.get(token) if isinstance(token, int) else None
+        if entry is None or entry.request is request or not is_between_stages(entry.request):
+            return None
+        return entry
+
+    def carry_on(self, entry: Entry, request: Request) -> None:
+        """From now on this request stands for the entry."""
+        entry.request = request
+
+    def finished(self, request: Request) -> Entry | None:
+        """The engine let go of a request; returns the entry if it is finished by that."""
+        entry = self._by_request.pop(request, None)
+        if entry is None or entry.request is not request:
+            return None
+        self._leave(entry)
+        return entry
+
+    def drop(self, entry: Entry) -> None:
+        """Give an entry up that was not handed out (it was put back, or set aside)."""
+        self._leave(entry)
+
+    def _enter(self, fp: str, request: Request, host: str, batches: tuple[OpenBatch, ...]) -> Entry:
+        self._tokens += 1
+        entry = Entry(self._tokens, fp, request, host, batches)
+        self._by_token[entry.token] = entry
+        for batch in batches:
+            batch.unfinished.add(entry)
+        return entry
+
+    def _leave(self, entry: Entry) -> None:
+        del self._by_token[entry.token]
+        for batch in entry.batches:
+            batch.unfinished.discard(entry)
+            if not batch.unfinished:
+                self._finish(batch)
+
+    def _finish(self, batch: OpenBatch) -> None:
+        del self._open[batch.slot, batch.id]
+        self._on_batch_finished(batch)

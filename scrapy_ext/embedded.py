@@ -1,0 +1,298 @@
+"""Both services for a crawl that names no remote ones: a server as a child process, on a free loopback port.
+
+The child gets keys made for the occasion, by its environment, and works on the project's data directory,
+``.scrapy/platform``. It reads its standard input to the end and then stops; the other end of that pipe is
+held by this process alone, so the child ends with it however this process ends, SIGKILL included. Several
+servers may work on one data directory at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib.util
+import logging
+import os
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import IO, Final
+from urllib.parse import urlsplit
+
+import msgspec
+from scrapy.settings import BaseSettings
+from scrapy.utils.project import data_path
+
+from scrapy_ext import settings as names
+from scrapy_ext.client.platform import PlatformClient, PlatformUrls
+from scrapy_ext.settings import Setting, SettingError
+
+logger = logging.getLogger(__name__)
+
+#: Seconds that a server may take to stop by itself before it is killed.
+STOP_TIMEOUT: Final = 15.0
+#: Lines of the server's standard error that are kept for the message when it fails.
+_KEPT_LINES: Final = 20
+
+
+class EmbeddedServerError(RuntimeError):
+    """The embedded server could not be started; the message is what it said."""
+
+
+class Services(msgspec.Struct, frozen=True):
+    """Where a crawl's services are, and the keys for them. ``repr`` leaves the keys out."""
+
+    extract_url: str
+    extract_key: str
+    platform_urls: PlatformUrls
+    platform_key: str
+    project: int
+
+    def __repr__(self) -> str:
+        return f"Services(extract_url={self.extract_url!r}, platform_urls={self.platform_urls!r})"
+
+
+class Configured(msgspec.Struct, frozen=True):
+    """What the settings name: None stands for the embedded service."""
+
+    extract_url: str | None
+    extract_key: str | None
+    platform_urls: PlatformUrls | None
+    platform_key: str | None
+    project: int
+
+    @classmethod
+    def read(cls, settings: BaseSettings) -> Configured:
+        """Read and check addresses, keys and project; raises :class:`SettingError`."""
+        extract_url = _url(settings, names.EXTRACT_API_URL)
+        if extract_url is not None and not extract_url.endswith("/v1"):
+            raise SettingError("EXTRACT_API_URL", f"must end in /v1, got {extract_url!r}", "Add the version to it.")
+        single = _url(settings, names.PLATFORM_URL)
+        storage = _url(settings, names.PLATFORM_STORAGE_URL) or single
+        app = _url(settings, names.PLATFORM_APP_URL) or single
+        jobq = _url(settings, names.PLATFORM_JOBQ_URL) or single
+        if storage is None and (app or jobq):
+            raise SettingError(
+                "PLATFORM_STORAGE_URL", "is not set, but another PLATFORM_ address is", "Set it, or PLATFORM_URL."
+            )
+        project = names.PLATFORM_PROJECT.read(settings)
+        if project < 1:
+            raise SettingError("PLATFORM_PROJECT", f"must be a positive number, got {project}", "Correct it.")
+        return cls(
+            extract_url,
+            _key(settings, names.EXTRACT_API_KEY, names.EXTRACT_API_URL, extract_url),
+            PlatformUrls(app=app or storage, storage=storage, jobq=jobq or storage) if storage else None,
+            _key(settings, names.PLATFORM_API_KEY, names.PLATFORM_URL, storage),
+            project,
+        )
+
+
+def _url(settings: BaseSettings, setting: Setting) -> str | None:
+    url: str | None = setting.read(settings)
+    if not url:
+        return None
+    try:
+        parts = urlsplit(url)
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        valid = False
+    if not valid:
+        raise SettingError(setting.name, f"must be an http or https URL, got {url!r}", "Correct the address.")
+    if parts.username or parts.password:
+        raise SettingError(setting.name, "must not contain a key", "Put it into the setting for the key.")
+    return url.rstrip("/")
+
+
+def _key(settings: BaseSettings, key: Setting, url_setting: Setting, url: str | None) -> str | None:
+    value: str | None = key.read(settings)
+    if url is None:
+        if value:
+            logger.info("%s is set, but %s is not: the embedded service is used", key.name, url_setting.name)
+        return None
+    if not value:
+        raise SettingError(
+            key.name, f"is not set, but {url_setting.name} is", "Set it, or the environment variable of that name."
+        )
+    if not value.isascii() or not value.isprintable() or ":" in value or " " in value:
+        raise SettingError(key.name, "has a character that no key has", "Copy the key again.")
+    return value
+
+
+def check_installed() -> None:
+    """Raises :class:`EmbeddedServerError` when the server's dependencies are not installed."""
+    missing = [name for name in ("starlette", "uvicorn", "playwright", "extruct") if not importlib.util.find_spec(name)]
+    if missing:
+        raise EmbeddedServerError(
+            f'the embedded server needs {", ".join(missing)}: pip install "scrapy-ext[server]", '
+            "or set EXTRACT_API_URL and PLATFORM_URL to use remote services."
+        )
+
+
+def data_directory(settings: BaseSettings) -> Path:
+    """Where the embedded server keeps its data."""
+    return Path(data_path(names.SERVER_DATA.read(settings))).absolute()
+
+
+class EmbeddedServer:
+    """A server in a child process. :meth:`start` it once; :meth:`stop` may be called at any time."""
+
+    def __init__(self, settings: BaseSettings) -> None:
+        self._command = _command(settings)
+        self._timeout: float = names.SERVER_START_TIMEOUT.read(settings)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._said: deque[str] = deque(maxlen=_KEPT_LINES)
+        self._readers: list[threading.Thread] = []
+        self.extract_key = os.urandom(16).hex()
+        self.platform_key = os.urandom(16).hex()
+        self.url = ""
+
+    async def start(self) -> None:
+        """Start the child and wait until it accepts requests; raises :class:`EmbeddedServerError`."""
+        check_installed()
+        ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        await asyncio.to_thread(self._spawn, asyncio.get_running_loop(), ready)
+        try:
+            self.url = await asyncio.wait_for(ready, self._timeout)
+        except asyncio.TimeoutError:
+            await self.stop()
+            raise EmbeddedServerError(
+                f"the embedded server did not start within {self._timeout:g} s (SERVER_START_TIMEOUT)"
+            ) from None
+        except EmbeddedServerError:
+            await self.stop()
+            raise
+        logger.info("Embedded server ready at %s", self.url)
+
+    async def stop(self) -> None:
+        """End the child, by itself if it does, by force if it does not."""
+        await asyncio.to_thread(self._stop)
+
+    def _spawn(self, loop: asyncio.AbstractEventLoop, ready: asyncio.Future[str]) -> None:
+        environment = {**os.environ, "EXTRACT_API_KEY": self.extract_key, "PLATFORM_API_KEY": self.platform_key}
+        # A session of its own: the Ctrl-C that asks the crawl to stop must not take its storage away.
+        self._process = subprocess.Popen(
+            self._command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            start_new_session=True,
+        )
+        for target, stream in ((self._read_log, self._process.stderr), (self._read_ready, self._process.stdout)):
+            thread = threading.Thread(target=target, args=(stream, loop, ready), daemon=True)
+            thread.start()
+            self._readers.append(thread)
+
+    def _read_ready(self, stream: IO[bytes], loop: asyncio.AbstractEventLoop, ready: asyncio.Future[str]) -> None:
+        url = ""
+        for line in stream:
+            word, _, value = line.decode(errors="replace").strip().partition(" ")
+            if word == "ready":
+                url = value
+                _call(loop, _settle, ready, url, None)
+        if not url:
+            self._readers[0].join(timeout=5)
+            said = "\n".join(self._said) or "it said nothing"
+            _call(loop, _settle, ready, "", EmbeddedServerError(f"the embedded server did not start: {said}"))
+
+    def _read_log(self, stream: IO[bytes], _loop: asyncio.AbstractEventLoop, _ready: asyncio.Future[str]) -> None:
+        for line in stream:
+            text = line.decode(errors="replace").rstrip()
+            self._said.append(text)
+            logger.debug("server: %s", text)
+
+    def _stop(self) -> None:
+        process = self._process
+        if process is None:
+            return
+        with contextlib.suppress(OSError):
+            process.stdin.close()  # type: ignore[union-attr]  # a pipe was asked for
+        try:
+            process.wait(STOP_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            logger.warning("The embedded server did not stop within %g s and is killed", STOP_TIMEOUT)
+            process.kill()
+            process.wait()
+        for thread in self._readers:
+            thread.join(timeout=5)
+        for stream in (process.stdout, process.stderr):
+            if stream is not None:
+                stream.close()
+        self._process = None
+
+
+def _call(loop: asyncio.AbstractEventLoop, function: object, *args: object) -> None:
+    # The loop may be closed already when the child's last words come.
+    with contextlib.suppress(RuntimeError):
+        loop.call_soon_threadsafe(function, *args)  # type: ignore[arg-type]
+
+
+def _settle(ready: asyncio.Future[str], url: str, error: Exception | None) -> None:
+    if ready.done():
+        return
+    if error is not None:
+        ready.set_exception(error)
+    else:
+        ready.set_result(url)
+
+
+def _command(settings: BaseSettings) -> list[str]:
+    command = [sys.executable, "-m", "scrapy_ext.server", "--host", "127.0.0.1", "--port", "0"]
+    command += ["--data", str(data_directory(settings)), "--exit-with-stdin", "--no-runner"]
+    for option, setting in (("--allow-host", names.SERVER_ALLOW_HOSTS), ("--connect-to", names.SERVER_CONNECT_TO)):
+        for value in setting.read(settings):
+            command += [option, str(value)]
+    if not names.SERVER_VERIFY_TLS.read(settings):
+        command.append("--no-verify-tls")
+    return command
+
+
+@contextlib.asynccontextmanager
+async def services(settings: BaseSettings, *, extraction: bool, platform: bool) -> AsyncIterator[Services]:
+    """The services that the settings name, with an embedded server for those that they do not.
+
+    ``extraction`` and ``platform`` say which of the two are needed: no server is started for what is not.
+    Raises :class:`SettingError` and :class:`EmbeddedServerError`.
+    """
+    configured = Configured.read(settings)
+    embedded = (extraction and configured.extract_url is None) or (platform and configured.platform_urls is None)
+    server = EmbeddedServer(settings) if embedded else None
+    if server is not None:
+        await server.start()
+    try:
+        yield _resolve(configured, server)
+    finally:
+        if server is not None:
+            await server.stop()
+
+
+def _resolve(configured: Configured, server: EmbeddedServer | None) -> Services:
+    url = server.url if server is not None else ""
+    return Services(
+        configured.extract_url or f"{url}/v1",
+        configured.extract_key or (server.extract_key if server is not None else ""),
+        configured.platform_urls or PlatformUrls.single(url),
+        configured.platform_key or (server.platform_key if server is not None else ""),
+        configured.project,
+    )
+
+
+@contextlib.asynccontextmanager
+async def platform_client(settings: BaseSettings) -> AsyncIterator[tuple[PlatformClient, int]]:
+    """A client of the platform that the settings name, or of an embedded one, and the project ID."""
+    async with services(settings, extraction=False, platform=True) as found:
+        async with new_platform_client(settings, found) as client:
+            yield client, found.project
+
+
+def new_platform_client(settings: BaseSettings, found: Services) -> PlatformClient:
+    """A client with the settings' timeouts."""
+    return PlatformClient(
+        found.platform_urls,
+        found.platform_key,
+        timeout=names.PLATFORM_TIMEOUT.read(settings),
+        retry_time=names.PLATFORM_RETRY_TIME.read(settings),
+    )
