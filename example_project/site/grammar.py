@@ -1,0 +1,62 @@
+"""Plausible text from small grammars.
+
+A rule is a list of alternatives; ``{name}`` in one stands for an alternative of the rule ``name``. A name that
+is bound keeps its value, so that a story speaks of one person and one place from its headline to its last line.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Mapping, Sequence
+
+Rules = Mapping[str, Sequence[str]]
+
+_SLOT = re.compile(r"\{(\w+)\}")
+_SLUG = re.compile(r"[^a-z0-9]+")
+
+_GIVEN = ("Alda", "Berit", "Corvin", "Dessa", "Eskil", "Fenja", "Garrow", "Hesper", "Ilva", "Jorun", "Kester", "Liora")
+_GIVEN += ("Maren", "Nils-Otto", "Odile", "Perrin", "Quill", "Runa", "Sorrel", "Tamsin", "Ulla", "Veit", "Wenna")
+_FAMILY_HEAD = ("Ash", "Brack", "Cold", "Dun", "Elder", "Fal", "Grim", "Hazel", "Loam", "Marl", "Nether", "Pell", "Quern")
+_FAMILY_TAIL = ("barrow", "combe", "drift", "fennick", "garth", "holt", "marrick", "quist", "stead", "thwaite", "wick")
+_BRAND_HEAD = ("Or", "Tes", "Mar", "Vel", "Kin", "Lum", "Bry", "Sol", "Han", "Dov")
+_BRAND_TAIL = ("vale", "sick", "now", "dra", "tern", "mose", "nnock", "fey", "lund", "rell")
+
+
+def write(rng: random.Random, template: str, rules: Rules, bound: Mapping[str, str] = {}) -> str:
+    """The template with every slot filled: from ``bound``, else from a rule, whose own slots are filled too."""
+
+    def fill(match: re.Match[str]) -> str:
+        name = match[1]
+        return bound[name] if name in bound else write(rng, rng.choice(rules[name]), rules, bound)
+
+    return _SLOT.sub(fill, template)
+
+
+def bind(rng: random.Random, rules: Rules, names: Sequence[str], bound: Mapping[str, str] = {}) -> dict[str, str]:
+    """``bound`` with a value chosen for each of the names."""
+    values = dict(bound)
+    for name in names:
+        values[name] = write(rng, f"{{{name}}}", rules, values)
+    return values
+
+
+def sentence(text: str) -> str:
+    """The text with a capital first letter and a full stop."""
+    text = text[0].upper() + text[1:]
+    return text if text[-1] in ".!?”" else f"{text}."
+
+
+def slug(text: str) -> str:
+    """The text as a part of an address."""
+    return _SLUG.sub("-", text.lower()).strip("-")
+
+
+def person(rng: random.Random) -> str:
+    """A name that nobody bears."""
+    return f"{rng.choice(_GIVEN)} {rng.choice(_FAMILY_HEAD)}{rng.choice(_FAMILY_TAIL)}"
+
+
+def brand(rng: random.Random) -> str:
+    """A brand that nobody owns."""
+    return f"{rng.choice(_BRAND_HEAD)}{rng.choice(_BRAND_TAIL)}"

@@ -1,0 +1,270 @@
+"""The shop's catalogue: departments, categories, products and their reviews."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from example_project.site import grammar
+from example_project.site.grammar import Rules
+
+NAME = "Brindlemoor Goods"
+PRODUCTS_PER_PAGE = 12
+SEARCH_PAGE_SIZE = 20
+BEST_RATED = 12
+
+_RULES: Rules = {
+    "adjective": ["Everyday", "Harbour", "Winter", "Orchard", "Quiet", "Little", "Old Mill", "Northern", "Meadow", "Studio"],
+    "second": ["Classic", "Compact", "Tall", "Round", "Folding", "Heritage", "Slim", "Wide", "Portable", "Plain"],
+    "colour": ["slate", "moss", "ochre", "chalk", "rust", "ink", "sand", "plum", "pine", "copper"],
+    "maker": ["a family workshop on the coast", "two brothers in a former dairy", "a cooperative of eleven people"],
+    "finish": ["brushed by hand", "oiled twice", "left unpolished on purpose", "sealed against damp", "sanded smooth"],
+    "praise": [
+        "It ages well and looks better after a year of use",
+        "Every part can be replaced, and we stock the parts",
+        "It is heavier than it looks, which is why it does not tip over",
+        "The lines are plain enough to suit an old house and a new flat",
+    ],
+    "care": [
+        "Wipe it with a damp cloth and let it dry before putting it away",
+        "Wash it by hand; a dishwasher would dull the surface",
+        "Keep it out of direct sun, and the colour will hold for years",
+        "A drop of oil once a season is all the care it needs",
+    ],
+    "box": ["cardboard without plastic", "a cotton bag that you will find a use for", "recycled paper and nothing else"],
+    "opening": [
+        "The {name} is made by {maker} and {finish}.",
+        "Made of {material} and {finish}, the {name} is built for daily use.",
+        "We asked {maker} for {purpose}, and the {name} is what they sent.",
+    ],
+    "middle": ["{praise}.", "Use it {use}.", "The {colour_name} version matches the rest of the {line} line.", "{care}."],
+    "ending": ["It comes packed in {box}.", "Delivered in {box}.", "Spare parts are listed below under its number."],
+    "liked": ["sturdy", "lovely to hold", "exactly as pictured", "better than the one it replaced", "simple and well made"],
+    "disliked": ["a little heavier than I expected", "slow to arrive", "a shade darker than the picture", "fiddly to clean"],
+    "review_title": ["Glad I bought it", "Does what it should", "Nearly perfect", "A good present", "Not for me", "Second one"],
+    "review": [
+        "Bought it for {occasion} and it is {liked}. {after}.",
+        "{after}. It is {liked}, if {disliked}.",
+        "It is {disliked}, but otherwise {liked}. {after}.",
+        "We use it {use}. {after}.",
+    ],
+    "occasion": ["my sister's new flat", "our cabin", "a colleague who retires", "myself", "the school fair"],
+    "after": [
+        "After two months there is not a mark on it",
+        "Delivery took three days and the box was small",
+        "I would order it again",
+        "The handle came loose once and the spare part was free",
+        "My neighbour has asked where it is from",
+    ],
+}
+
+
+@dataclass(frozen=True)
+class Category:
+    """A category: how its products are called, made and used, and what they cost (in ``currency``)."""
+
+    slug: str
+    title: str
+    department: str
+    noun: str
+    size: int
+    currency: str
+    prices: tuple[int, int]
+    materials: Sequence[str]
+    purpose: str
+    uses: Sequence[str]
+    shape: str
+
+    @cached_property
+    def products(self) -> list[Product]:
+        """The category's products in the order of its listing."""
+        return [product for product in PRODUCTS if product.category is self]
+
+    @property
+    def pages(self) -> int:
+        """How many pages its listing has."""
+        return -(-self.size // PRODUCTS_PER_PAGE)
+
+
+CATEGORIES: tuple[Category, ...] = (
+    Category("table-lamps", "Table lamps", "Lighting", "table lamp", 27, "EUR", (39, 189), ("blown glass", "brass", "oak"), "a light to read by", ("beside a bed", "on a desk by the window"), "lamp"),
+    Category("lanterns", "Lanterns", "Lighting", "lantern", 22, "EUR", (19, 79), ("tinned steel", "copper"), "a light for the porch", ("on the steps", "at a camp site"), "lantern"),
+    Category("kettles", "Kettles", "Kitchen", "kettle", 24, "GBP", (24, 129), ("enamelled steel", "stainless steel", "cast iron"), "a kettle that pours without dripping", ("on gas or induction", "over a fire"), "kettle"),
+    Category("pans", "Pans", "Kitchen", "pan", 30, "GBP", (29, 149), ("cast iron", "carbon steel", "copper"), "one pan for everything", ("on the stove and in the oven", "for pancakes on Sunday"), "pan"),
+    Category("storage-jars", "Storage jars", "Kitchen", "storage jar", 26, "EUR", (6, 34), ("stoneware", "glass and cork"), "a jar that keeps flour dry", ("in the pantry", "for tea or for screws"), "jar"),
+    Category("planters", "Planters", "Garden", "planter", 25, "EUR", (12, 95), ("terracotta", "galvanised steel", "larch"), "a pot that drains well", ("on a balcony", "for herbs by the kitchen door"), "planter"),
+    Category("hand-tools", "Hand tools", "Garden", "hand trowel", 23, "USD", (14, 58), ("forged steel and ash", "stainless steel and beech"), "a tool that stays sharp", ("in heavy soil", "for planting bulbs"), "trowel"),
+    Category("tents", "Tents", "Outdoors", "tent", 20, "SEK", (1890, 7990), ("ripstop nylon", "waxed cotton"), "a tent that one person can put up", ("above the tree line", "in the garden with children"), "tent"),
+    Category("backpacks", "Backpacks", "Outdoors", "backpack", 28, "USD", (49, 239), ("waxed canvas", "recycled nylon"), "a bag that sits still", ("for a weekend", "on the way to work"), "backpack"),
+    Category("flasks", "Flasks", "Outdoors", "flask", 24, "USD", (18, 52), ("stainless steel",), "a flask that is still warm at dusk", ("on a long walk", "at the desk"), "flask"),
+    Category("notebooks", "Notebooks", "Desk", "notebook", 29, "JPY", (680, 3400), ("cotton paper and linen", "recycled paper and board"), "a book that opens flat", ("for sketching", "as a diary"), "notebook"),
+    Category("desk-clocks", "Desk clocks", "Desk", "desk clock", 22, "CHF", (45, 310), ("walnut", "brass", "aluminium"), "a clock that does not tick", ("on a shelf", "beside the telephone"), "clock"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Review:
+    """A customer's review; ``rating`` is 1 to 5."""
+
+    id: str
+    author: str
+    date: dt.date
+    rating: int
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, eq=False)
+class Product:
+    """A product as the shop knows it; ``markup`` is how its page says so: jsonld, microdata or none."""
+
+    number: int
+    sku: str
+    gtin13: str
+    mpn: str
+    name: str
+    brand: str
+    category: Category
+    price: str
+    regular_price: str | None
+    availability: str
+    colour: str
+    material: str
+    weight: str
+    description: Sequence[str]
+    features: Sequence[str]
+    images: int
+    reviews: Sequence[Review]
+    markup: str
+    moved: int
+    slug: str
+
+    @property
+    def path(self) -> str:
+        """Where its page is."""
+        return f"/p/{self.number}-{self.slug}"
+
+    @property
+    def link(self) -> str:
+        """Where the shop links to: for a few products an old address, one or two redirects away."""
+        return (self.path, f"/item/{self.number}", f"/go/{self.number}")[self.moved]
+
+    @property
+    def rating(self) -> str | None:
+        """The mean of the reviews with one decimal; None without reviews."""
+        if not self.reviews:
+            return None
+        return f"{sum(review.rating for review in self.reviews) / len(self.reviews):.1f}"
+
+
+def _gtin13(number: int) -> str:
+    # The prefix 2 is for numbers that a shop gives out by itself, so that none is another firm's.
+    digits = f"2{number:011d}"
+    total = sum(int(digit) * (3 if index % 2 else 1) for index, digit in enumerate(digits))
+    return f"{digits}{-total % 10}"
+
+
+def _price(rng: random.Random, category: Category) -> tuple[str, str | None]:
+    low, high = category.prices
+    whole = rng.randrange(low, high)
+    cents = 0 if category.currency in ("JPY", "SEK") else rng.choice((0, 50, 90, 95))
+    amount = f"{whole}.{cents:02d}"
+    if rng.random() < 0.2:
+        return amount, f"{whole + max(1, whole // 4)}.{cents:02d}"
+    return amount, None
+
+
+def _reviews(rng: random.Random, product: str, category: Category) -> list[Review]:
+    count = rng.choice((0, 2, 3, 5, 8))
+    reviews = []
+    for index in range(count):
+        bound = {"use": rng.choice(category.uses)}
+        reviews.append(
+            Review(
+                id=f"{product}-r{index + 1}",
+                author=grammar.person(rng),
+                date=dt.date(2026, 1, 4) + dt.timedelta(days=rng.randrange(290)),
+                rating=rng.choice((2, 3, 4, 4, 5, 5, 5)),
+                title=rng.choice(_RULES["review_title"]),
+                text=grammar.sentence(grammar.write(rng, "{review}", _RULES, bound)),
+            )
+        )
+    return reviews
+
+
+def _description(rng: random.Random, name: str, line: str, category: Category, colour: str, material: str) -> list[str]:
+    bound = {
+        "name": name,
+        "material": material,
+        "purpose": category.purpose,
+        "use": rng.choice(category.uses),
+        "colour_name": colour,
+        "line": line,
+    }
+    middle = rng.sample(_RULES["middle"], 3)
+    first = " ".join(grammar.write(rng, part, _RULES, bound) for part in ("{opening}", middle[0], middle[1]))
+    second = " ".join(grammar.write(rng, part, _RULES, bound) for part in (middle[2], "{ending}"))
+    return [first, second]
+
+
+def _product(rng: random.Random, number: int, category: Category) -> Product:
+    sku = f"BG-{category.slug[:2].upper()}{number:04d}"
+    colour, material = rng.choice(_RULES["colour"]), rng.choice(category.materials)
+    line = rng.choice(_RULES["adjective"])
+    name = f"{line} {rng.choice(_RULES['second'])} {category.noun.title()} in {colour.title()}"
+    price, regular_price = _price(rng, category)
+    return Product(
+        number=number,
+        sku=sku,
+        gtin13=_gtin13(number),
+        mpn=f"{category.shape[:3].upper()}{rng.randrange(10_000, 99_999)}",
+        name=name,
+        brand=grammar.brand(rng),
+        category=category,
+        price=price,
+        regular_price=regular_price,
+        availability=rng.choice(("InStock",) * 7 + ("OutOfStock",) * 2 + ("PreOrder",)),
+        colour=colour,
+        material=material,
+        weight=f"{rng.randrange(80, 4200)} g",
+        description=_description(rng, name, line, category, colour, material),
+        features=[f"Made of {material}", f"Colour: {colour}", f"For use {rng.choice(category.uses)}"],
+        images=rng.choice((1, 2, 3)),
+        reviews=_reviews(rng, sku, category),
+        # Half and half, but for one in twenty, which says it in words alone.
+        markup="none" if number % 20 == 0 else ("jsonld", "microdata")[number % 2],
+        moved=1 if number % 25 == 3 else 2 if number % 50 == 7 else 0,
+        slug=grammar.slug(name),
+    )
+
+
+def _products() -> list[Product]:
+    rng = random.Random("brindlemoor goods")
+    places = [category for category in CATEGORIES for _ in range(category.size)]
+    return [_product(rng, number, category) for number, category in enumerate(places, start=1)]
+
+
+#: Every product, by number.
+PRODUCTS: list[Product] = _products()
+#: Numbers that listings still link to although the products are gone: 404.
+DISCONTINUED: tuple[int, ...] = tuple(901 + index for index in range(len(CATEGORIES)))
+
+
+def by_number(number: int) -> Product | None:
+    """The product with this number."""
+    return PRODUCTS[number - 1] if 1 <= number <= len(PRODUCTS) else None
+
+
+def best_rated() -> list[Product]:
+    """The products with the best reviews, at least three each."""
+    reviewed = [product for product in PRODUCTS if len(product.reviews) >= 3]
+    return sorted(reviewed, key=lambda product: (-float(product.rating or 0), product.number))[:BEST_RATED]
+
+
+def search(query: str) -> list[Product]:
+    """The products whose name has every word of the query."""
+    words = query.lower().split()
+    return [product for product in PRODUCTS if words and all(word in product.name.lower() for word in words)]
