@@ -25,7 +25,6 @@ class SearchResult:
     """A product that the shop found for a query."""
 
     query: str
-    position: int
     sku: str
     name: str
     price: str

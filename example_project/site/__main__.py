@@ -33,13 +33,16 @@ def _stop_with_stdin(server: uvicorn.Server) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-async def _serve(server: uvicorn.Server, sockets: list[socket.socket], address: str) -> None:
-    serving = asyncio.create_task(server.serve(sockets))
-    while not (server.started or serving.done()):
-        await asyncio.sleep(0.01)
-    if server.started:
-        print(f"ready {address}", flush=True)
-    await serving
+class _Server(uvicorn.Server):
+    """Says on standard output where it is, as soon as it accepts requests."""
+
+    def __init__(self, config: uvicorn.Config, address: str) -> None:
+        super().__init__(config)
+        self._address = address
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        print(f"ready {self._address}", flush=True)
 
 
 def main() -> int:
@@ -54,12 +57,13 @@ def main() -> int:
     except OSError as error:
         print(f"cannot listen on {options.host}:{options.port}: {error}. Choose another --port.", file=sys.stderr)
         return 1
-    server = uvicorn.Server(uvicorn.Config(build(), log_level="warning", access_log=False, timeout_graceful_shutdown=2))
+    shown = "localhost" if options.host == "127.0.0.1" else options.host
+    config = uvicorn.Config(build(), log_level="warning", access_log=False, timeout_graceful_shutdown=2)
+    server = _Server(config, f"http://{shown}:{sockets[0].getsockname()[1]}")
     if options.exit_with_stdin:
         _stop_with_stdin(server)
-    shown = "localhost" if options.host == "127.0.0.1" else options.host
     try:
-        asyncio.run(_serve(server, sockets, f"http://{shown}:{sockets[0].getsockname()[1]}"))
+        asyncio.run(server.serve(sockets))
     except KeyboardInterrupt:
         return 130
     return 0

@@ -47,11 +47,11 @@ def _product(request: Request) -> Product:
     return product
 
 
-async def _home(request: Request) -> Response:
+async def _home(_: Request) -> Response:
     return HTMLResponse(pages.home())
 
 
-async def _best(request: Request) -> Response:
+async def _best(_: Request) -> Response:
     return HTMLResponse(pages.best(shop.best_rated()))
 
 
@@ -86,7 +86,7 @@ async def _reviews(request: Request) -> Response:
     return JSONResponse([markup.review_record(review) for review in _product(request).reviews])
 
 
-async def _search_form(request: Request) -> Response:
+async def _search_form(_: Request) -> Response:
     return HTMLResponse(pages.search(SEARCH_TOKEN))
 
 
@@ -100,6 +100,16 @@ def _search_fields(content_type: str, body: bytes) -> dict[str, Any]:
     return dict(parse_qsl(body.decode()))
 
 
+def _search_row(product: Product) -> dict[str, str]:
+    return {
+        "sku": product.sku,
+        "name": product.name,
+        "price": product.price,
+        "currency": product.category.currency,
+        "url": product.path,
+    }
+
+
 async def _search(request: Request) -> Response:
     try:
         fields = _search_fields(request.headers.get("content-type", ""), await request.body())
@@ -110,11 +120,7 @@ async def _search(request: Request) -> Response:
         return JSONResponse({"error": "the form has expired"}, 403)
     found = shop.search(query)
     first = (page - 1) * shop.SEARCH_PAGE_SIZE
-    shown = found[first : first + shop.SEARCH_PAGE_SIZE]
-    rows = [
-        {"sku": product.sku, "name": product.name, "price": product.price, "currency": product.category.currency, "url": product.path}
-        for product in shown
-    ]  # fmt: skip
+    rows = [_search_row(product) for product in found[first : first + shop.SEARCH_PAGE_SIZE]]
     more = page + 1 if first + shop.SEARCH_PAGE_SIZE < len(found) else None
     return JSONResponse({"query": query, "total": len(found), "page": page, "next": more, "results": rows})
 
@@ -123,7 +129,7 @@ async def _echo_headers(request: Request) -> Response:
     return JSONResponse({"method": request.method, "headers": dict(request.headers)})
 
 
-async def _news_front(request: Request) -> Response:
+async def _news_front(_: Request) -> Response:
     return HTMLResponse(pages.news_front())
 
 
@@ -172,7 +178,7 @@ async def _sitemap(request: Request) -> Response:
     return Response(pages.sitemap(_base(request)), media_type="application/xml")
 
 
-async def _not_found(request: Request, error: Exception) -> Response:
+async def _not_found(_: Request, _error: Exception) -> Response:
     return HTMLResponse(pages.not_found(), 404)
 
 

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import random
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 Rules = Mapping[str, Sequence[str]]
 
 _SLOT = re.compile(r"\{(\w+)\}")
 _SLUG = re.compile(r"[^a-z0-9]+")
 
-_GIVEN = ("Alda", "Berit", "Corvin", "Dessa", "Eskil", "Fenja", "Garrow", "Hesper", "Ilva", "Jorun", "Kester", "Liora")
-_GIVEN += ("Maren", "Nils-Otto", "Odile", "Perrin", "Quill", "Runa", "Sorrel", "Tamsin", "Ulla", "Veit", "Wenna")
-_FAMILY_HEAD = ("Ash", "Brack", "Cold", "Dun", "Elder", "Fal", "Grim", "Hazel", "Loam", "Marl", "Nether", "Pell", "Quern")
-_FAMILY_TAIL = ("barrow", "combe", "drift", "fennick", "garth", "holt", "marrick", "quist", "stead", "thwaite", "wick")
-_BRAND_HEAD = ("Or", "Tes", "Mar", "Vel", "Kin", "Lum", "Bry", "Sol", "Han", "Dov")
-_BRAND_TAIL = ("vale", "sick", "now", "dra", "tern", "mose", "nnock", "fey", "lund", "rell")
+_NAMES = tomllib.loads((Path(__file__).parent / "data" / "names.toml").read_text("utf-8"))
 
 
 def write(rng: random.Random, template: str, rules: Rules, bound: Mapping[str, str] = {}) -> str:
@@ -54,9 +51,9 @@ def slug(text: str) -> str:
 
 def person(rng: random.Random) -> str:
     """A name that nobody bears."""
-    return f"{rng.choice(_GIVEN)} {rng.choice(_FAMILY_HEAD)}{rng.choice(_FAMILY_TAIL)}"
+    return f"{rng.choice(_NAMES['given'])} {rng.choice(_NAMES['family_head'])}{rng.choice(_NAMES['family_tail'])}"
 
 
 def brand(rng: random.Random) -> str:
     """A brand that nobody owns."""
-    return f"{rng.choice(_BRAND_HEAD)}{rng.choice(_BRAND_TAIL)}"
+    return f"{rng.choice(_NAMES['brand_head'])}{rng.choice(_NAMES['brand_tail'])}"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import random
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 from example_project.site import grammar
 from example_project.site.grammar import Rules
@@ -16,53 +18,11 @@ PRODUCTS_PER_PAGE = 12
 SEARCH_PAGE_SIZE = 20
 BEST_RATED = 12
 
-_RULES: Rules = {
-    "adjective": ["Everyday", "Harbour", "Winter", "Orchard", "Quiet", "Little", "Old Mill", "Northern", "Meadow", "Studio"],
-    "second": ["Classic", "Compact", "Tall", "Round", "Folding", "Heritage", "Slim", "Wide", "Portable", "Plain"],
-    "colour": ["slate", "moss", "ochre", "chalk", "rust", "ink", "sand", "plum", "pine", "copper"],
-    "maker": ["a family workshop on the coast", "two brothers in a former dairy", "a cooperative of eleven people"],
-    "finish": ["brushed by hand", "oiled twice", "left unpolished on purpose", "sealed against damp", "sanded smooth"],
-    "praise": [
-        "It ages well and looks better after a year of use",
-        "Every part can be replaced, and we stock the parts",
-        "It is heavier than it looks, which is why it does not tip over",
-        "The lines are plain enough to suit an old house and a new flat",
-    ],
-    "care": [
-        "Wipe it with a damp cloth and let it dry before putting it away",
-        "Wash it by hand; a dishwasher would dull the surface",
-        "Keep it out of direct sun, and the colour will hold for years",
-        "A drop of oil once a season is all the care it needs",
-    ],
-    "box": ["cardboard without plastic", "a cotton bag that you will find a use for", "recycled paper and nothing else"],
-    "opening": [
-        "The {name} is made by {maker} and {finish}.",
-        "Made of {material} and {finish}, the {name} is built for daily use.",
-        "We asked {maker} for {purpose}, and the {name} is what they sent.",
-    ],
-    "middle": ["{praise}.", "Use it {use}.", "The {colour_name} version matches the rest of the {line} line.", "{care}."],
-    "ending": ["It comes packed in {box}.", "Delivered in {box}.", "Spare parts are listed below under its number."],
-    "liked": ["sturdy", "lovely to hold", "exactly as pictured", "better than the one it replaced", "simple and well made"],
-    "disliked": ["a little heavier than I expected", "slow to arrive", "a shade darker than the picture", "fiddly to clean"],
-    "review_title": ["Glad I bought it", "Does what it should", "Nearly perfect", "A good present", "Not for me", "Second one"],
-    "review": [
-        "Bought it for {occasion} and it is {liked}. {after}.",
-        "{after}. It is {liked}, if {disliked}.",
-        "It is {disliked}, but otherwise {liked}. {after}.",
-        "We use it {use}. {after}.",
-    ],
-    "occasion": ["my sister's new flat", "our cabin", "a colleague who retires", "myself", "the school fair"],
-    "after": [
-        "After two months there is not a mark on it",
-        "Delivery took three days and the box was small",
-        "I would order it again",
-        "The handle came loose once and the spare part was free",
-        "My neighbour has asked where it is from",
-    ],
-}
+_DATA = tomllib.loads((Path(__file__).parent / "data" / "shop.toml").read_text("utf-8"))
+_RULES: Rules = _DATA["rules"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Category:
     """A category: how its products are called, made and used, and what they cost (in ``currency``)."""
 
@@ -70,17 +30,17 @@ class Category:
     title: str
     department: str
     noun: str
+    shape: str
     size: int
     currency: str
-    prices: tuple[int, int]
+    prices: Sequence[int]
     materials: Sequence[str]
     purpose: str
     uses: Sequence[str]
-    shape: str
 
     @cached_property
     def products(self) -> list[Product]:
-        """The category's products in the order of its listing."""
+        """Its products in the order of its listing."""
         return [product for product in PRODUCTS if product.category is self]
 
     @property
@@ -89,20 +49,7 @@ class Category:
         return -(-self.size // PRODUCTS_PER_PAGE)
 
 
-CATEGORIES: tuple[Category, ...] = (
-    Category("table-lamps", "Table lamps", "Lighting", "table lamp", 27, "EUR", (39, 189), ("blown glass", "brass", "oak"), "a light to read by", ("beside a bed", "on a desk by the window"), "lamp"),
-    Category("lanterns", "Lanterns", "Lighting", "lantern", 22, "EUR", (19, 79), ("tinned steel", "copper"), "a light for the porch", ("on the steps", "at a camp site"), "lantern"),
-    Category("kettles", "Kettles", "Kitchen", "kettle", 24, "GBP", (24, 129), ("enamelled steel", "stainless steel", "cast iron"), "a kettle that pours without dripping", ("on gas or induction", "over a fire"), "kettle"),
-    Category("pans", "Pans", "Kitchen", "pan", 30, "GBP", (29, 149), ("cast iron", "carbon steel", "copper"), "one pan for everything", ("on the stove and in the oven", "for pancakes on Sunday"), "pan"),
-    Category("storage-jars", "Storage jars", "Kitchen", "storage jar", 26, "EUR", (6, 34), ("stoneware", "glass and cork"), "a jar that keeps flour dry", ("in the pantry", "for tea or for screws"), "jar"),
-    Category("planters", "Planters", "Garden", "planter", 25, "EUR", (12, 95), ("terracotta", "galvanised steel", "larch"), "a pot that drains well", ("on a balcony", "for herbs by the kitchen door"), "planter"),
-    Category("hand-tools", "Hand tools", "Garden", "hand trowel", 23, "USD", (14, 58), ("forged steel and ash", "stainless steel and beech"), "a tool that stays sharp", ("in heavy soil", "for planting bulbs"), "trowel"),
-    Category("tents", "Tents", "Outdoors", "tent", 20, "SEK", (1890, 7990), ("ripstop nylon", "waxed cotton"), "a tent that one person can put up", ("above the tree line", "in the garden with children"), "tent"),
-    Category("backpacks", "Backpacks", "Outdoors", "backpack", 28, "USD", (49, 239), ("waxed canvas", "recycled nylon"), "a bag that sits still", ("for a weekend", "on the way to work"), "backpack"),
-    Category("flasks", "Flasks", "Outdoors", "flask", 24, "USD", (18, 52), ("stainless steel",), "a flask that is still warm at dusk", ("on a long walk", "at the desk"), "flask"),
-    Category("notebooks", "Notebooks", "Desk", "notebook", 29, "JPY", (680, 3400), ("cotton paper and linen", "recycled paper and board"), "a book that opens flat", ("for sketching", "as a diary"), "notebook"),
-    Category("desk-clocks", "Desk clocks", "Desk", "desk clock", 22, "CHF", (45, 310), ("walnut", "brass", "aluminium"), "a clock that does not tick", ("on a shelf", "beside the telephone"), "clock"),
-)  # fmt: skip
+CATEGORIES: tuple[Category, ...] = tuple(Category(**described) for described in _DATA["categories"])
 
 
 @dataclass(frozen=True)
@@ -195,15 +142,8 @@ def _reviews(rng: random.Random, product: str, category: Category) -> list[Revie
     return reviews
 
 
-def _description(rng: random.Random, name: str, line: str, category: Category, colour: str, material: str) -> list[str]:
-    bound = {
-        "name": name,
-        "material": material,
-        "purpose": category.purpose,
-        "use": rng.choice(category.uses),
-        "colour_name": colour,
-        "line": line,
-    }
+def _description(rng: random.Random, category: Category, bound: dict[str, str]) -> list[str]:
+    bound = {**bound, "purpose": category.purpose, "use": rng.choice(category.uses)}
     middle = rng.sample(_RULES["middle"], 3)
     first = " ".join(grammar.write(rng, part, _RULES, bound) for part in ("{opening}", middle[0], middle[1]))
     second = " ".join(grammar.write(rng, part, _RULES, bound) for part in (middle[2], "{ending}"))
@@ -216,6 +156,7 @@ def _product(rng: random.Random, number: int, category: Category) -> Product:
     line = rng.choice(_RULES["adjective"])
     name = f"{line} {rng.choice(_RULES['second'])} {category.noun.title()} in {colour.title()}"
     price, regular_price = _price(rng, category)
+    said = {"name": name, "line": line, "colour_name": colour, "material": material}
     return Product(
         number=number,
         sku=sku,
@@ -230,7 +171,7 @@ def _product(rng: random.Random, number: int, category: Category) -> Product:
         colour=colour,
         material=material,
         weight=f"{rng.randrange(80, 4200)} g",
-        description=_description(rng, name, line, category, colour, material),
+        description=_description(rng, category, said),
         features=[f"Made of {material}", f"Colour: {colour}", f"For use {rng.choice(category.uses)}"],
         images=rng.choice((1, 2, 3)),
         reviews=_reviews(rng, sku, category),

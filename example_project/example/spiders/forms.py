@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlencode
 
 from scrapy import Request
@@ -18,7 +18,7 @@ class FormsSpider(SiteSpider):
 
     name = "forms"
     # /echo/ is closed to robots, and meant for this spider.
-    custom_settings = {"ROBOTSTXT_OBEY": False}
+    custom_settings: ClassVar[dict[str, Any]] = {"ROBOTSTXT_OBEY": False}
 
     def __init__(self, *args: Any, queries: str = "lantern,folding,ochre", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -48,9 +48,8 @@ class FormsSpider(SiteSpider):
 
     def parse_results(self, response: Response, hidden: dict[str, str]) -> Iterator[Any]:
         found = response.json()
-        first = (found["page"] - 1) * 20
-        for position, row in enumerate(found["results"], start=first + 1):
-            yield SearchResult(query=found["query"], position=position, **row)
+        for row in found["results"]:
+            yield SearchResult(query=found["query"], **row)
         if found["next"] is not None:
             # The same search understands JSON.
             data = {**hidden, "q": found["query"], "page": found["next"]}
