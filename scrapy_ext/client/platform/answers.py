@@ -1,0 +1,223 @@
+"""Answers of the platform: their bodies, whole or as they arrive, and the errors that they stand for.
+
+A body that breaks off is a failure, never a short answer. HTTP's own framing gives its end; in a compressed one
+the end of the gzip stream must have come as well.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import AsyncGenerator, Iterator
+from typing import Any, Final, TypeVar
+
+import aiohttp
+import msgspec
+
+from scrapy_ext.client.platform import lines
+from scrapy_ext.client.platform.calls import Call
+from scrapy_ext.client.platform.errors import (
+    BadRequest,
+    DuplicateJob,
+    PlatformError,
+    Unauthorized,
+    UnexpectedAnswer,
+    error_class,
+)
+from scrapy_ext.client.platform.urls import Host
+from scrapy_ext.client.waits import parse_retry_after
+
+T = TypeVar("T")
+
+#: A whole answer (not a stream) must fit into this.
+MAX_ANSWER_BYTES: Final = 256 * 2**20
+_MAX_ERROR_BYTES: Final = 64 * 1024
+_SHOWN: Final = 300
+
+
+class Answer:
+    """A whole answer with a status of success."""
+
+    def __init__(self, call: Call, status: int, body: bytes) -> None:
+        self._call = call
+        self.status = status
+        self.body = body
+
+    def json(self, type: type[T]) -> T:
+        """The body as JSON of this type; raises :class:`UnexpectedAnswer`."""
+        try:
+            return msgspec.json.decode(self.body, type=type)
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise self._unexpected(str(error)) from None
+
+    def lines(self, type: type[T]) -> list[T]:
+        """The body as JSON lines of this type; raises :class:`UnexpectedAnswer`."""
+        try:
+            return lines.decode(self.body, type)
+        except lines.LineError as error:
+            raise self._unexpected(str(error)) from None
+
+    def app(self) -> dict[str, Any]:
+        """The object that answers an ``/api/*.json`` call; raises the error that its ``status`` tells."""
+        decoded = self.json(dict)
+        if decoded.get("status", "ok") != "ok":
+            told = str(decoded.get("message", decoded["status"]))[:_SHOWN]
+            raise self.error(told)
+        return decoded
+
+    def error(self, message: str) -> PlatformError:
+        """The error that the body of an answer tells, in spite of its status."""
+        return self._call.error(_kind_by_message(message) or BadRequest, message)
+
+    def _unexpected(self, fault: str) -> PlatformError:
+        shown = _shown(self.body) or "an empty body"
+        return self._call.error(UnexpectedAnswer, f"not the JSON that was expected ({fault}): {shown}", self.status)
+
+
+class Stream:
+    """An answer that is read as it arrives. ``framed`` says whether HTTP tells where the body ends; when it does
+    not, an end proves nothing."""
+
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        self._response = response
+        headers = response.headers
+        self.framed = "Content-Length" in headers or "chunked" in headers.get("Transfer-Encoding", "").lower()
+
+    def lines(self) -> AsyncGenerator[bytes]:
+        """The body's lines."""
+        return lines.split(_pieces(self._response))
+
+
+async def whole(call: Call, response: aiohttp.ClientResponse) -> Answer:
+    """Read an answer to its end; raises the error that it stands for."""
+    if response.status >= 300:
+        raise await refusal(call, response)
+    body = await _read(call, response)
+    if response.content_type == "text/html" and body.strip():
+        raise _page(call, response)
+    return Answer(call, response.status, body)
+
+
+async def stream(call: Call, response: aiohttp.ClientResponse) -> Stream:
+    """Begin to read an answer; raises the error that it stands for."""
+    if response.status >= 300:
+        raise await refusal(call, response)
+    if response.content_type == "text/html" and response.content_length != 0:
+        raise _page(call, response)
+    return Stream(response)
+
+
+async def refusal(call: Call, response: aiohttp.ClientResponse) -> PlatformError:
+    """The error of an answer without success."""
+    status, location = response.status, response.headers.get("Location")
+    if 300 <= status < 400 and location:
+        return call.error(UnexpectedAnswer, f"a redirect to {location[:_SHOWN]}", status)
+    if response.content_type == "text/html":
+        message = f"{response.reason or 'an error'} (an HTML page, not an answer of the platform)"
+    else:
+        message = _message(await _beginning(response)) or f"{response.reason or 'no reason given'}"
+    kind = error_class(status)
+    if kind is BadRequest or call.host is Host.APP:
+        kind = _kind_by_message(message) or kind
+    retry_after = parse_retry_after(response.headers.get("Retry-After")) if status in (429, 503) else None
+    return call.error(kind, message, status, retry_after)
+
+
+def _page(call: Call, response: aiohttp.ClientResponse) -> PlatformError:
+    return call.error(UnexpectedAnswer, "an HTML page instead of data", response.status)
+
+
+def _kind_by_message(message: str) -> type[PlatformError] | None:
+    """The class of an error that the app and the job queue tell by words (seen in their recorded traffic)."""
+    if "already scheduled" in message or "Active job" in message:
+        return DuplicateJob
+    return Unauthorized if "Authentication failed" in message else None
+
+
+# ── bodies ──
+
+
+async def _read(call: Call, response: aiohttp.ClientResponse) -> bytes:
+    pieces: list[bytes] = []
+    size = 0
+    async for piece in _pieces(response):
+        size += len(piece)
+        if size > MAX_ANSWER_BYTES:
+            raise call.error(BadRequest, f"the answer has more than {MAX_ANSWER_BYTES} bytes; ask for fewer records")
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+async def _beginning(response: aiohttp.ClientResponse) -> bytes:
+    body = b""
+    async for piece in _pieces(response):
+        body += piece
+        if len(body) > _MAX_ERROR_BYTES:
+            break
+    return body
+
+
+async def _pieces(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes]:
+    """The body, decompressed; one that is cut off raises :class:`aiohttp.ClientPayloadError`."""
+    encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
+    if encoding not in ("identity", "gzip", "x-gzip"):
+        raise aiohttp.ClientPayloadError(f"the answer has the encoding {encoding[:40]!r}, which was not asked for")
+    if encoding == "identity":
+        async for chunk in response.content.iter_any():
+            yield chunk
+        return
+    gunzip = _Gunzip()
+    async for chunk in response.content.iter_any():
+        for piece in gunzip.feed(chunk):
+            yield piece
+    if not gunzip.complete:
+        raise aiohttp.ClientPayloadError("the compressed answer broke off")
+
+
+class _Gunzip:
+    """Decompression in pieces of bounded size, however much a small body expands to."""
+
+    PIECE: Final = 1024 * 1024
+
+    def __init__(self) -> None:
+        self._inflate = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        self.complete = True
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        while data:
+            if self._inflate.eof:
+                self._inflate = zlib.decompressobj(zlib.MAX_WBITS | 16)
+            piece = self._decompress(data)
+            while piece:
+                yield piece
+                # Output may be left when the input is not.
+                data = self._inflate.unconsumed_tail
+                piece = self._decompress(data) if len(piece) == self.PIECE or data else b""
+            data = self._inflate.unused_data if self._inflate.eof else b""
+        self.complete = self._inflate.eof
+
+    def _decompress(self, data: bytes) -> bytes:
+        try:
+            return self._inflate.decompress(data, self.PIECE)
+        except zlib.error as error:
+            raise aiohttp.ClientPayloadError(f"the compressed answer is damaged ({error})") from None
+
+
+# ── what a body says ──
+
+
+def _message(body: bytes) -> str:
+    """The ``message`` of an error body, or its text."""
+    try:
+        decoded = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError):
+        return _shown(body)
+    if isinstance(decoded, dict):
+        for name in ("message", "detail", "error", "title"):
+            if isinstance(decoded.get(name), str):
+                return str(decoded[name])[:_SHOWN]
+    return _shown(body)
+
+
+def _shown(body: bytes) -> str:
+    text = " ".join(body[: _SHOWN * 4].decode("utf-8", "replace").split())
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."

@@ -1,0 +1,238 @@
+"""Collections (platform-api.md, Collections)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+
+from scrapy_ext.api.platform.collections import RESERVED_KEYS, CollectionName, Count, check_name, parse_type
+from scrapy_ext.client.platform.answers import Answer
+from scrapy_ext.client.platform.calls import JSON, Call, delete, get
+from scrapy_ext.client.platform.errors import NotFound
+from scrapy_ext.client.platform.lines import encode, keyed_record, record
+from scrapy_ext.client.platform.paging import Pages
+from scrapy_ext.client.platform.transport import Transport
+from scrapy_ext.client.platform.urls import Host, Value, path
+
+#: Keys that are deleted, or asked for, in one call.
+_DELETED_AT_ONCE: Final = 5000
+_ASKED_AT_ONCE: Final = 100
+#: A query longer than this may be refused on its way.
+_QUERY_LENGTH: Final = 4000
+#: Keys that can stand at the end of a path as they are; others are asked for by parameter. Servers and proxies
+#: disagree on an encoded slash, and a path cannot end in a dot segment or a word that means something else.
+_PATH_KEY: Final = re.compile(r"[^/\\?#\x00-\x1f\x7f]{1,512}")
+
+
+class Collections:
+    """Records by key, shared by the jobs of a project."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    async def list(self, project: int) -> list[CollectionName]:
+        """The project's collections."""
+        call = get(Host.STORAGE, path("collections", project, "list"))
+        return await self._transport.read(call, lambda answer: answer.lines(CollectionName))
+
+    async def get(self, project: int, type: str, name: str, key: str) -> dict[str, Any] | None:
+        """The record with this key, without ``_key``; None if there is none."""
+        where = _path(project, type, name)
+        by_path = _PATH_KEY.fullmatch(key) and key not in (".", "..", *RESERVED_KEYS)
+        call = get(Host.STORAGE, where + path(key)) if by_path else get(Host.STORAGE, where, ("key", key), ("count", 1))
+        try:
+            return await self._transport.read(call, _one)
+        except NotFound:
+            return None
+
+    def iter(
+        self,
+        project: int,
+        type: str,
+        name: str,
+        *,
+        keys: Iterable[str] | None = None,
+        prefix: str | Sequence[str] | None = None,
+        prefixcount: int | None = None,
+        startts: int | None = None,
+        endts: int | None = None,
+        start: str | None = None,
+        startafter: str | None = None,
+        count: int | None = None,
+        meta: Sequence[str] = ("_key",),
+    ) -> AsyncGenerator[dict[str, Any]]:
+        """Records in the order of their keys, with ``_key`` and what else ``meta`` names.
+
+        Selected by ``keys`` (any number; those that exist are found), ``prefix``, when they were written, and
+        place. They are read in pages while they are consumed, past broken connections.
+        """
+        where = _path(project, type, name)
+        filters: tuple[tuple[str, Value], ...] = (
+            ("prefix", prefix),
+            ("prefixcount", prefixcount),
+            ("startts", startts),
+            ("endts", endts),
+            ("meta", tuple(dict.fromkeys(("_key", *meta)))),
+        )
+        parse = partial(keyed_record, keep_key="_key" in meta)
+        if keys is not None:
+            return self._by_keys(where, keys, filters, parse, count)
+
+        def call(after: str | None, size: int | None) -> Call:
+            return get(
+                Host.STORAGE,
+                where,
+                ("count", size),
+                ("start", None if after is not None else start),
+                ("startafter", startafter if after is None else after),
+                *filters,
+            )
+
+        return Pages(self._transport, call, parse, count=count).read()
+
+    async def _by_keys(
+        self,
+        where: str,
+        keys: Iterable[str],
+        filters: tuple[tuple[str, Value], ...],
+        parse: Any,
+        count: int | None,
+    ) -> AsyncGenerator[dict[str, Any]]:
+        left = count
+        for some in _groups(sorted(set(keys))):
+
+            def call(after: str | None, _: int | None, some: Sequence[str] = some) -> Call:
+                wanted = some if after is None else [key for key in some if key > after]
+                return get(Host.STORAGE, where, ("key", wanted), ("startafter", after), *filters)
+
+            pages = Pages(self._transport, call, parse, count=left, by_count=False)
+            async for found in pages.read():
+                if left is not None:
+                    left -= 1
+                yield found
+            if left == 0:
+                return
+
+    async def write(self, project: int, type: str, name: str, body: bytes, *, attempts: int | None = None) -> None:
+        """Create or replace records, given as JSON lines with a ``_key`` each. Repeated after a failure, since
+        writing the same records twice changes nothing."""
+        await self._post(_path(project, type, name), body, attempts=attempts)
+
+    async def delete_keys(self, project: int, type: str, name: str, keys: Iterable[str]) -> None:
+        """Delete the records with these keys; those that are absent do not matter."""
+        where = _path(project, type, name) + "/deleted"
+        wanted = list(keys)
+        for first in range(0, len(wanted), _DELETED_AT_ONCE):
+            await self._post(where, encode(wanted[first : first + _DELETED_AT_ONCE]))
+
+    async def delete(
+        self,
+        project: int,
+        type: str,
+        name: str,
+        *,
+        prefix: str | Sequence[str],
+        prefixcount: int | None = None,
+        startts: int | None = None,
+        endts: int | None = None,
+    ) -> None:
+        """Delete the records whose keys start so; faster than :meth:`delete_keys` for those that follow each
+        other."""
+        call = delete(
+            Host.STORAGE,
+            _path(project, type, name),
+            ("prefix", prefix),
+            ("prefixcount", prefixcount),
+            ("startts", startts),
+            ("endts", endts),
+        )
+        await self._transport.send(call)
+
+    async def count(
+        self,
+        project: int,
+        type: str,
+        name: str,
+        *,
+        prefix: str | Sequence[str] | None = None,
+        startts: int | None = None,
+        endts: int | None = None,
+    ) -> int:
+        """How many records there are, counted in as many calls as the platform wants."""
+        where = _path(project, type, name) + "/count"
+        counted, start = 0, None
+        while True:
+            call = get(
+                Host.STORAGE,
+                where,
+                ("prefix", prefix),
+                ("startts", startts),
+                ("endts", endts),
+                ("start", start),
+                accept=JSON,
+            )
+            part = await self._transport.read(call, lambda answer: answer.json(Count))
+            counted += part.count
+            if not part.nextstart or part.nextstart == start:
+                return counted
+            start = part.nextstart
+
+    async def drop(self, project: int, name: str) -> None:
+        """Delete a collection, of whatever type."""
+        check_name(name)
+        await self._post(path("collections", project, "delete"), b"", ("name", name))
+
+    async def rename(self, project: int, name: str, new_name: str) -> None:
+        """Rename a collection, of whatever type. Sent once, since a second try would not find it."""
+        check_name(name)
+        check_name(new_name, "new_name")
+        where = path("collections", project, "rename")
+        await self._post(where, b"", ("name", name), ("new_name", new_name), repeatable=False)
+
+    async def _post(
+        self,
+        where: str,
+        body: bytes,
+        *parameters: tuple[str, Value],
+        repeatable: bool = True,
+        attempts: int | None = None,
+    ) -> Answer:
+        return await self._transport.send(
+            Call(
+                method="POST",
+                host=Host.STORAGE,
+                path=where,
+                parameters=parameters,
+                body=body,
+                repeatable=repeatable,
+                attempts=attempts,
+            )
+        )
+
+
+def _path(project: int, type: str, name: str) -> str:
+    check_name(name)
+    return path("collections", project, parse_type(type).value, name)
+
+
+def _one(answer: Answer) -> dict[str, Any] | None:
+    found = answer.lines(msgspec.Raw)
+    return record(bytes(found[0])) if found else None
+
+
+def _groups(keys: Sequence[str]) -> Iterator[list[str]]:
+    """Keys in groups that fit into a query."""
+    group: list[str] = []
+    length = 0
+    for key in keys:
+        if group and (len(group) == _ASKED_AT_ONCE or length + len(key) * 3 > _QUERY_LENGTH):
+            yield group
+            group, length = [], 0
+        group.append(key)
+        length += len(key) * 3
+    if group:
+        yield group

@@ -1,0 +1,122 @@
+"""What can go wrong between this client and the platform, one class for each thing that a caller can do about it.
+
+Messages name the call and the remedy. They never hold the key.
+"""
+# Named as HTTP names them, so that reading an ``except`` needs no table.
+# ruff: noqa: N818
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+
+class PlatformError(Exception):
+    """A call that failed.
+
+    ``status`` is the HTTP status, None when no answer came; ``retryable`` says whether the same call may work
+    later; ``retry_after`` is how many seconds the server asked to wait, None if it did not.
+    """
+
+    retryable = False
+    remedy = ""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        method: str = "",
+        path: str = "",
+        status: int | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        self.message = message
+        self.method = method
+        self.path = path
+        self.status = status
+        self.retry_after = retry_after
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        told = self.message.rstrip(".")
+        answered = f" answered {self.status}" if self.status is not None else ""
+        text = f"{self.method} {self.path}{answered}: {told}." if self.path else f"{told}."
+        return f"{text} {self.remedy}" if self.remedy else text
+
+
+class BadRequest(PlatformError):
+    """400, or another 4xx without a class of its own: the platform does not accept the call."""
+
+
+class DuplicateJob(BadRequest):
+    """A job like this is already pending or running."""
+
+
+class Unauthorized(PlatformError):
+    """401: the key is missing or unknown."""
+
+    remedy = "Check the setting PLATFORM_API_KEY: it is the key of the platform, not that of the extraction service."
+
+
+class Forbidden(PlatformError):
+    """403: the key may not do this."""
+
+    remedy = "Check that the key in PLATFORM_API_KEY has access to the project in PLATFORM_PROJECT."
+
+
+class NotFound(PlatformError):
+    """404: nothing is there."""
+
+
+class TooLarge(PlatformError):
+    """413: a record or a body over the limit."""
+
+
+class RateLimited(PlatformError):
+    """429: too many calls."""
+
+    retryable = True
+
+
+class ServerError(PlatformError):
+    """5xx: the platform, or a proxy before it, failed."""
+
+    retryable = True
+
+
+class Unreachable(PlatformError):
+    """No whole answer: no connection, a connection that broke, or a timeout."""
+
+    retryable = True
+    remedy = "Check PLATFORM_URL (or PLATFORM_APP_URL, PLATFORM_STORAGE_URL, PLATFORM_JOBQ_URL) and that it is up."
+
+
+class UnexpectedAnswer(PlatformError):
+    """An answer that is not what the platform sends, such as the HTML page of a load balancer."""
+
+    retryable = True
+    remedy = "Check that PLATFORM_URL leads to the platform, and what stands before it."
+
+
+_BY_STATUS: Final[Mapping[int, type[PlatformError]]] = {
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    413: TooLarge,
+    429: RateLimited,
+}
+
+
+class _Timeout(ServerError):
+    """408: the server gave up waiting for the request; it may be sent again."""
+
+
+def error_class(status: int) -> type[PlatformError]:
+    """The class for an HTTP status that is not a success."""
+    if status == 408:
+        return _Timeout
+    if status >= 500:
+        return ServerError
+    if 300 <= status < 400:
+        return UnexpectedAnswer
+    return _BY_STATUS.get(status, BadRequest)

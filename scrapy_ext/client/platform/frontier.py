@@ -1,0 +1,107 @@
+"""The crawl frontier (platform-api.md, Frontier)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterable
+from typing import Final
+
+import msgspec
+
+from scrapy_ext.api.platform.frontier import Batch, Fingerprint, NewCount, check_name
+from scrapy_ext.api.violations import ContractError, Violation
+from scrapy_ext.client.platform.calls import JSON, Call, delete, get
+from scrapy_ext.client.platform.lines import LineError, encode
+from scrapy_ext.client.platform.paging import Pages
+from scrapy_ext.client.platform.transport import Transport
+from scrapy_ext.client.platform.urls import Host, path
+
+#: Batch IDs that are deleted in one call.
+_DELETED_AT_ONCE: Final = 5000
+_FINGERPRINT: Final = msgspec.json.Decoder(Fingerprint)
+
+
+class Frontier:
+    """Queues of requests and sets of fingerprints, by frontier and slot."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    async def add(self, project: int, frontier: str, slot: str, body: bytes, *, attempts: int | None = None) -> int:
+        """Enqueue requests, given as JSON lines of ``{fp, qdata, fdata, p}``; returns how many were new.
+
+        Repeated after a failure, since a fingerprint that the slot knows is not queued again; the number is
+        then that of the attempt which was answered.
+        """
+        call = Call(
+            method="POST",
+            host=Host.STORAGE,
+            path=_slot(project, frontier, slot),
+            body=body,
+            accept=JSON,
+            attempts=attempts,
+        )
+        return await self._transport.read(call, lambda answer: answer.json(NewCount).newcount)
+
+    async def read(self, project: int, frontier: str, slot: str, mincount: int | None = None) -> list[Batch]:
+        """The batches at the head of a slot's queue, with at least ``mincount`` requests if it has so many.
+
+        A batch is read again and again until it is deleted.
+        """
+        call = get(Host.STORAGE, _slot(project, frontier, slot) + "/q", ("mincount", mincount))
+        return await self._transport.read(call, lambda answer: answer.lines(Batch))
+
+    async def delete_batches(
+        self, project: int, frontier: str, slot: str, ids: Iterable[str], *, attempts: int | None = None
+    ) -> None:
+        """Mark batches as completed; those that are gone already do not matter."""
+        where = _slot(project, frontier, slot) + "/q/deleted"
+        wanted = list(ids)
+        for first in range(0, len(wanted), _DELETED_AT_ONCE):
+            body = encode(wanted[first : first + _DELETED_AT_ONCE])
+            await self._transport.send(Call(method="POST", host=Host.STORAGE, path=where, body=body, attempts=attempts))
+
+    def fingerprints(self, project: int, frontier: str, slot: str) -> AsyncGenerator[str]:
+        """The fingerprints that a slot knows, in their order. After a broken connection the listing is read
+        again, and those that came already are passed over."""
+        where = _slot(project, frontier, slot) + "/f"
+        return self._fingerprints(where)
+
+    async def _fingerprints(self, where: str) -> AsyncGenerator[str]:
+        last: str | None = None
+        pages = Pages(self._transport, lambda _after, _size: get(Host.STORAGE, where), _fingerprint, by_count=False)
+        async for fp in pages.read():
+            if last is None or fp > last:
+                last = fp
+                yield fp
+
+    async def delete_slot(self, project: int, frontier: str, slot: str) -> None:
+        """Delete a slot: its queue and its fingerprints."""
+        await self._transport.send(delete(Host.STORAGE, _slot(project, frontier, slot)))
+
+    async def frontiers(self, project: int) -> list[str]:
+        """The project's frontiers."""
+        call = get(Host.STORAGE, path("hcf", project, "list"), accept=JSON)
+        return await self._transport.read(call, lambda answer: answer.json(list[str]))
+
+    async def slots(self, project: int, frontier: str) -> list[str]:
+        """The slots of a frontier."""
+        check_name(frontier, "frontier")
+        call = get(Host.STORAGE, path("hcf", project, frontier, "list"), accept=JSON)
+        return await self._transport.read(call, lambda answer: answer.json(list[str]))
+
+
+def _slot(project: int, frontier: str, slot: str) -> str:
+    check_name(frontier, "frontier")
+    check_name(slot, "slot")
+    for field, name in (("frontier", frontier), ("slot", slot)):
+        if name in (".", ".."):
+            raise ContractError([Violation(field, f"cannot be {name!r}", "Choose another name.")])
+    return path("hcf", project, frontier, "s", slot)
+
+
+def _fingerprint(line: bytes) -> tuple[str, str]:
+    try:
+        fp = _FINGERPRINT.decode(line).fp
+    except msgspec.MsgspecError as error:
+        raise LineError(f"a line is not a fingerprint ({error})") from None
+    return fp, fp

@@ -1,0 +1,103 @@
+"""JSON lines, decoded as they arrive, so that reading takes the memory of one record."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+#: A frontier batch of 100 requests of 1 MiB each is the longest line that the contract allows.
+MAX_LINE_BYTES: Final = 128 * 2**20
+
+_KEY_FIELD: Final = re.compile(rb'"_key"\s*:')
+_DECODER: Final = msgspec.json.Decoder()
+
+
+class LineError(ValueError):
+    """A line that is not what it should be: broken off, too long or of the wrong type."""
+
+
+async def split(chunks: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
+    """Lines without their ends; blank ones are left out. The last one may lack its end."""
+    rest = bytearray()
+    async for chunk in chunks:
+        rest += chunk
+        if b"\n" not in chunk:
+            if len(rest) > MAX_LINE_BYTES:
+                raise LineError(f"a line is longer than {MAX_LINE_BYTES} bytes")
+            continue
+        *complete, last = rest.split(b"\n")
+        rest = bytearray(last)
+        for line in complete:
+            if line.strip():
+                yield bytes(line)
+    if rest.strip():
+        yield bytes(rest)
+
+
+def decode(body: bytes, type: type[T]) -> list[T]:
+    """Every line of a whole body; raises :class:`LineError`."""
+    decoder = msgspec.json.Decoder(type)
+    try:
+        return decoder.decode_lines(body)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise LineError(str(error)) from None
+
+
+def encode(records: Iterable[Any]) -> bytes:
+    """Records as JSON lines; each line ends with a newline."""
+    return b"".join(msgspec.json.encode(record) + b"\n" for record in records)
+
+
+def record(line: bytes) -> dict[str, Any]:
+    """The object of a line; raises :class:`LineError`."""
+    try:
+        decoded = _DECODER.decode(line)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise LineError(f"a line is not JSON ({error})") from None
+    if not isinstance(decoded, dict):
+        raise LineError(f"a line is not a JSON object but {type(decoded).__name__}")
+    return decoded
+
+
+def keyed_record(line: bytes, *, keep_key: bool) -> tuple[str, dict[str, Any]]:
+    """The ``_key`` that the ``meta`` parameter added to a record, and the record.
+
+    ``keep_key`` False takes the key out of the record again. When the data has a field ``_key`` of its own,
+    both appear in the line (platform-api.md, Common conventions); the one that was added comes last, and the
+    data's own stays in the record unless ``keep_key`` is set.
+    """
+    fields = record(line)
+    key = fields.get("_key")
+    if not isinstance(key, str):
+        raise LineError("a record has no _key, although meta=_key was asked for")
+    if keep_key:
+        return key, fields
+    if len(_KEY_FIELD.findall(line)) > 1:
+        return key, _own_fields(line)
+    del fields["_key"]
+    return key, fields
+
+
+def _own_fields(line: bytes) -> dict[str, Any]:
+    """The fields of a record without the ``_key`` that was added last."""
+    pairs: list[tuple[str, Any]] = json.loads(line, object_pairs_hook=_Pairs)
+    last = max(place for place, (name, _) in enumerate(pairs) if name == "_key")
+    return {name: _plain(value) for place, (name, value) in enumerate(pairs) if place != last}
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """An object whose names may repeat."""
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, _Pairs):
+        return {name: _plain(member) for name, member in value}
+    if isinstance(value, list):
+        return [_plain(member) for member in value]
+    return value

@@ -1,0 +1,154 @@
+"""The one way in which this client talks HTTP: authentication, compression, timeouts, retries.
+
+A call states whether it can be repeated. Those that can are tried again after a failure that may pass, waiting
+as long as the server asks; the others are sent once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Final, TypeVar
+
+import aiohttp
+from yarl import URL
+
+from scrapy_ext.client.credentials import basic_auth
+from scrapy_ext.client.platform import answers
+from scrapy_ext.client.platform.answers import Answer, Stream
+from scrapy_ext.client.platform.calls import Call
+from scrapy_ext.client.platform.errors import PlatformError, UnexpectedAnswer, Unreachable
+from scrapy_ext.client.platform.lines import LineError
+from scrapy_ext.client.platform.patience import Patience, Trials
+from scrapy_ext.client.platform.urls import PlatformUrls, query
+
+T = TypeVar("T")
+
+#: Request bodies above this many bytes are compressed,
+COMPRESS_ABOVE: Final = 1024
+#: and above this many in a thread, since compressing a megabyte takes tens of milliseconds.
+THREAD_ABOVE: Final = 64 * 1024
+#: Fast rather than small: JSON shrinks to a quarter at the lowest level already.
+GZIP_LEVEL: Final = 1
+
+
+class Transport:
+    """A session with the platform. Made anywhere; its connections belong to the loop of the first call."""
+
+    def __init__(
+        self, urls: PlatformUrls, key: str, *, timeout: float, patience: Patience, compress: bool = True
+    ) -> None:
+        self.urls = urls
+        self.patience = patience
+        self._auth = basic_auth(key, "PLATFORM_API_KEY")
+        self._timeout = timeout
+        self._compress = compress
+        self._session: aiohttp.ClientSession | None = None
+
+    def __repr__(self) -> str:
+        return f"<Transport to {self.urls}>"
+
+    async def close(self) -> None:
+        """Close the connections. The transport can be used again afterwards."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def send(self, call: Call) -> Answer:
+        """Make a call and read its whole answer; raises :class:`PlatformError`."""
+        return await self.read(call, lambda answer: answer)
+
+    async def read(self, call: Call, interpret: Callable[[Answer], T]) -> T:
+        """Make a call and interpret its answer. When that raises :class:`PlatformError`, as a call does, the
+        call is made again if it is worth it."""
+        headers, body = await self._prepared(call)
+        trials = Trials(self._patience_of(call))
+        timeout = aiohttp.ClientTimeout(total=self._timeout)
+        while True:
+            try:
+                with _told_as_unreachable(call, self.urls):
+                    async with self._request(call, headers, body, timeout) as response:
+                        answer = await answers.whole(call, response)
+                return interpret(answer)
+            except PlatformError as error:
+                await trials.failed(error)
+
+    @asynccontextmanager
+    async def stream(self, call: Call) -> AsyncIterator[Stream]:
+        """Make a call once and read its answer as it arrives. The reading raises :class:`PlatformError` too."""
+        headers, body = await self._prepared(call)
+        # The whole may take as long as its reader needs; each wait for data is bounded.
+        timeout = aiohttp.ClientTimeout(sock_connect=self._timeout, sock_read=self._timeout)
+        try:
+            with _told_as_unreachable(call, self.urls):
+                async with self._request(call, headers, body, timeout) as response:
+                    yield await answers.stream(call, response)
+        except LineError as error:
+            raise call.error(UnexpectedAnswer, str(error)) from None
+
+    def _patience_of(self, call: Call) -> Patience:
+        attempts = call.attempts if call.repeatable else 1
+        return self.patience if attempts is None else Patience(attempts, 0.0, self.patience.backoff)
+
+    def _request(
+        self, call: Call, headers: dict[str, str], body: bytes | None, timeout: aiohttp.ClientTimeout
+    ) -> aiohttp.client._RequestContextManager:
+        parameters = query(call.parameters)
+        address = self.urls.base(call.host) + call.path + (f"?{parameters}" if parameters else "")
+        # A redirect is not followed: it would turn a POST into a GET, and may lead the key to another host.
+        return self._opened().request(
+            call.method,
+            URL(address, encoded=True),
+            headers=headers,
+            data=body,
+            timeout=timeout,
+            allow_redirects=False,
+        )
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                auth=self._auth,
+                auto_decompress=False,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                # Proxies of the environment are for other machines.
+                trust_env=not self.urls.is_local,
+            )
+        return self._session
+
+    async def _prepared(self, call: Call) -> tuple[dict[str, str], bytes | None]:
+        headers = {"Accept": call.accept, "Accept-Encoding": "gzip" if self._compress else "identity"}
+        headers.update(call.headers)
+        body = call.body
+        if body is None:
+            return headers, None
+        headers["Content-Type"] = call.content_type
+        if self._compress and len(body) > COMPRESS_ABOVE:
+            headers["Content-Encoding"] = "gzip"
+            body = await asyncio.to_thread(_gzip, body) if len(body) > THREAD_ABOVE else _gzip(body)
+        return headers, body
+
+
+@contextmanager
+def _told_as_unreachable(call: Call, urls: PlatformUrls) -> Iterator[None]:
+    """Turns what aiohttp raises into :class:`Unreachable`."""
+    try:
+        yield
+    except (TimeoutError, aiohttp.ClientError, OSError) as error:
+        message = f"no whole answer from {urls.base(call.host)}: {_reason(error)}"
+        raise call.error(Unreachable, message) from error
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, TimeoutError):
+        return "timed out"
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return f"cannot connect ({error.os_error.strerror or error.os_error})"
+    return str(error) or type(error).__name__
+
+
+def _gzip(body: bytes) -> bytes:
+    compress = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, zlib.MAX_WBITS | 16)
+    return compress.compress(body) + compress.flush()

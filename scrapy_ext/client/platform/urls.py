@@ -1,0 +1,98 @@
+"""Where calls go: the platform's hosts, and paths and parameters in their encoded form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from ipaddress import ip_address
+from typing import Final
+from urllib.parse import quote, urlencode, urlsplit
+
+import msgspec
+
+
+class Host(str, Enum):
+    """Which of the platform's hosts serves a call."""
+
+    APP = "app"
+    STORAGE = "storage"
+    JOBQ = "jobq"
+
+
+_SETTINGS: Final = {
+    Host.APP: "PLATFORM_APP_URL",
+    Host.STORAGE: "PLATFORM_STORAGE_URL",
+    Host.JOBQ: "PLATFORM_JOBQ_URL",
+}
+
+#: What a parameter can be given as; None leaves it out, a sequence repeats it.
+Value = str | int | bool | None | Iterable[str | int]
+
+
+class PlatformUrls(msgspec.Struct, frozen=True):
+    """The base addresses of a platform, without a slash at the end."""
+
+    app: str
+    storage: str
+    jobq: str
+
+    def __post_init__(self) -> None:
+        for host in Host:
+            msgspec.structs.force_setattr(self, host.value, _base(getattr(self, host.value), _SETTINGS[host]))
+
+    @classmethod
+    def single(cls, url: str) -> PlatformUrls:
+        """Those of a platform that serves everything at one address."""
+        base = _base(url, "PLATFORM_URL")
+        return cls(base, base, base)
+
+    def base(self, host: Host) -> str:
+        """The address of one host."""
+        address: str = getattr(self, host.value)
+        return address
+
+    @property
+    def is_local(self) -> bool:
+        """Whether every host is this machine."""
+        return all(_is_loopback(urlsplit(self.base(host)).hostname or "") for host in Host)
+
+
+def path(*segments: object) -> str:
+    """A path of these segments, each percent-encoded, so that none can reach outside of its place."""
+    return "/" + "/".join(quote(str(segment), safe="") for segment in segments)
+
+
+def query(parameters: Iterable[tuple[str, Value]]) -> str:
+    """The query of named parameters, in their order; empty when nothing is set."""
+    pairs: list[tuple[str, str]] = []
+    for name, value in parameters:
+        if value is None or value is False:
+            continue
+        values = [value] if isinstance(value, str | int) else value
+        pairs.extend((name, "1" if item is True else str(item)) for item in values)
+    return urlencode(pairs)
+
+
+def _base(url: str, setting: str) -> str:
+    example = "Write one such as https://storage.example.com."
+    try:
+        parts = urlsplit(url.strip())
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        raise ValueError(f"{setting} is not a URL: {error}. {example}") from None
+    if parts.username is not None or parts.password is not None:
+        raise ValueError(f"{setting} must not hold credentials. Put the key into PLATFORM_API_KEY.")
+    if parts.scheme not in ("http", "https") or not host:
+        raise ValueError(f"{setting} must be an absolute http or https URL, got {url[:80]!r}. {example}")
+    if parts.query or parts.fragment:
+        raise ValueError(f"{setting} must not have a query or a fragment, got {url[:80]!r}. {example}")
+    return url.strip().rstrip("/")
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,272 @@
+"""Sending records in batches, without losing one.
+
+Records are numbered as they are added and sent in that order, one send at a time. A batch is sent when enough
+records or bytes wait, or when the oldest has waited long enough. What holds at any time:
+
+- a record leaves the buffer only when the send that held it has returned, so that ``durable`` (every record
+  before it is stored) never runs ahead of the truth;
+- a send that failed is repeated with the same records at the same index, so that a server that stores by index
+  holds each record once, whether or not the lost answer was that of a success;
+- :meth:`BatchWriter.add` neither waits nor drops. Whoever adds must wait at
+  :meth:`~BatchWriter.wait_below_high_water`, which is what bounds the buffer.
+
+A send that cannot succeed (a wrong key, a record that the server refuses), or that fails for longer than
+``retry_time``, ends the writer: ``failed`` is set, everything that waits raises it, and the records stay.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from itertools import islice
+from typing import Final
+
+from scrapy_ext.client.platform.errors import PlatformError, TooLarge
+from scrapy_ext.client.waits import Backoff
+
+logger = logging.getLogger(__name__)
+
+#: However long the server asks to wait, the writer looks again after so many seconds.
+LONGEST_WAIT: Final = 3600.0
+
+
+class RecordsNotStored(PlatformError):  # noqa: N818 - says what happened, as its siblings do
+    """A writer was closed before ``count`` of its records were stored."""
+
+    def __init__(self, name: str, count: int, reason: str) -> None:
+        super().__init__(f"{count} {name} were not stored: {reason}")
+        self.count = count
+
+
+class BatchWriter:
+    """Batches records (JSON objects as bytes, without a newline) and gives them to ``send(body, index)``.
+
+    ``body`` is JSON lines, ``index`` the number of its first record; ``start`` is the number of the first of
+    all. ``name`` is what the records are called in log messages and errors ("items"). Must be used in one
+    event loop.
+    """
+
+    def __init__(
+        self,
+        send: Callable[[bytes, int], Awaitable[object]],
+        *,
+        start: int = 0,
+        max_records: int = 1000,
+        max_bytes: int = 1024 * 1024,
+        flush_interval: float = 2.0,
+        high_water_bytes: int = 16 * 1024 * 1024,
+        retry_time: float = 0.0,
+        name: str = "records",
+        backoff: Backoff | None = None,
+    ) -> None:
+        self._send = send
+        self._max_records = max_records
+        self._max_bytes = max_bytes
+        self._flush_interval = flush_interval
+        self._high_water = high_water_bytes
+        self._retry_time = retry_time
+        self._name = name
+        self._backoff = backoff or Backoff()
+        self._records: deque[bytes] = deque()
+        self._bytes = 0
+        self._durable = start
+        #: Records before this index are to be sent without waiting for more.
+        self._due = start
+        self._timer: asyncio.TimerHandle | None = None
+        self._sender: asyncio.Task[None] | None = None
+        self._progress: asyncio.Future[None] | None = None
+        self._closed = False
+        #: Why the writer gave up; None while it has not.
+        self.failed: Exception | None = None
+
+    def __repr__(self) -> str:
+        return f"<BatchWriter of {self._name}: {self.pending} pending, stored before {self._durable}>"
+
+    @property
+    def durable(self) -> int:
+        """Records before this index are stored."""
+        return self._durable
+
+    @property
+    def next_index(self) -> int:
+        """The index that the next record gets."""
+        return self._durable + len(self._records)
+
+    @property
+    def pending(self) -> int:
+        """How many records are not stored yet."""
+        return len(self._records)
+
+    @property
+    def pending_bytes(self) -> int:
+        """How many bytes they have."""
+        return self._bytes
+
+    def add(self, record: bytes) -> int:
+        """Take a record; returns its index. Never waits, never drops, and does not raise for a server that is
+        slow or gone."""
+        if self._closed:
+            raise RuntimeError(f"the writer of {self._name} is closed")
+        index = self.next_index
+        self._records.append(record)
+        self._bytes += len(record) + 1
+        if self._sender is None and self._is_full():
+            self._start()
+        elif self._timer is None and self.failed is None:
+            self._timer = asyncio.get_running_loop().call_later(self._flush_interval, self._on_timer)
+        return index
+
+    async def wait_below_high_water(self) -> None:
+        """Wait until the buffer has room; raises ``failed`` when the writer gave up."""
+        while self._bytes > self._high_water or self.failed is not None:
+            self._start()
+            await self._next_progress()
+
+    async def wait_durable(self, mark: int) -> None:
+        """Wait until every record before ``mark`` is stored; raises ``failed`` when the writer gave up."""
+        if mark > self.next_index:
+            raise ValueError(f"no record before {mark} can be waited for: the next index is {self.next_index}")
+        while self._durable < mark:
+            await self._next_progress()
+
+    async def flush(self) -> None:
+        """Send what was added so far without waiting for more, and wait until it is stored."""
+        self._start()
+        await self.wait_durable(self.next_index)
+
+    async def close(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - its end is told with a count
+        """Store what is left and end the writer. Raises :class:`RecordsNotStored` when that fails, or is not
+        done after ``timeout`` seconds."""
+        self._closed = True
+        reason: str | None = None
+        try:
+            async with asyncio.timeout(timeout):
+                await self.flush()
+        except TimeoutError:
+            reason = f"no success within {timeout:g} seconds"
+        except Exception as error:
+            reason = str(error)
+        finally:
+            await self._stop()
+        if reason is not None:
+            self.failed = RecordsNotStored(self._name, self.pending, reason)
+            self._wake()
+            raise self.failed
+
+    # ── when to send ──
+
+    def _is_full(self) -> bool:
+        return len(self._records) >= self._max_records or self._bytes >= self._max_bytes
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        self._start()
+
+    def _start(self) -> None:
+        """Have everything that is here now sent."""
+        self._due = self.next_index
+        self._cancel_timer()
+        if self._sender is None and self._records and self.failed is None:
+            self._sender = asyncio.get_running_loop().create_task(self._send_due())
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    async def _stop(self) -> None:
+        self._cancel_timer()
+        if self._sender is not None:
+            self._sender.cancel()
+            await asyncio.wait([self._sender])
+
+    # ── sending ──
+
+    async def _send_due(self) -> None:
+        try:
+            while self._durable < self._due or self._is_full():
+                await self._send_batch()
+        except Exception as error:
+            self.failed = error
+            logger.error("Gave up storing %s, %d of them are not stored: %s", self._name, self.pending, error)
+        finally:
+            self._sender = None
+            self._wake()
+
+    async def _send_batch(self) -> None:
+        count, size = self._batch()
+        body = b"\n".join(islice(self._records, count)) + b"\n"
+        try:
+            await self._until_sent(body, self._durable)
+        except TooLarge:
+            # Some proxies take smaller bodies than the platform; one record that is too large ends the writer.
+            if count == 1:
+                raise
+            self._max_records = count // 2
+            return
+        for _ in range(count):
+            self._records.popleft()
+        self._bytes -= size
+        self._durable += count
+        self._wake()
+
+    def _batch(self) -> tuple[int, int]:
+        """How many records the next send takes, and their bytes."""
+        count = size = 0
+        for record in islice(self._records, self._max_records):
+            grown = size + len(record) + 1
+            if count and grown > self._max_bytes:
+                break
+            count, size = count + 1, grown
+        return count, size
+
+    async def _until_sent(self, body: bytes, index: int) -> None:
+        failures, failing_since = 0, 0.0
+        while True:
+            try:
+                await self._send(body, index)
+            except Exception as error:
+                if failures == 0:
+                    failing_since = time.monotonic()
+                failures += 1
+                wait = self._wait_after(error, failures, failing_since)
+                if failures == 1:
+                    logger.warning("Cannot store %s now, trying until it works: %s", self._name, error)
+                await asyncio.sleep(wait)
+            else:
+                if failures:
+                    logger.info("Storing %s works again, after %d failures", self._name, failures)
+                return
+
+    def _wait_after(self, error: Exception, failures: int, failing_since: float) -> float:
+        """Seconds until the next try; raises the error when there is to be none."""
+        if not _may_pass(error):
+            raise error
+        retry_after = error.retry_after if isinstance(error, PlatformError) else None
+        wait = min(self._backoff.wait(failures, retry_after), LONGEST_WAIT)
+        if 0 < self._retry_time < time.monotonic() + wait - failing_since:
+            raise error
+        return wait
+
+    # ── who waits ──
+
+    async def _next_progress(self) -> None:
+        if self.failed is not None:
+            raise self.failed
+        if self._progress is None:
+            self._progress = asyncio.get_running_loop().create_future()
+        # Shielded, since all who wait share it, and one of them may be cancelled.
+        await asyncio.shield(self._progress)
+
+    def _wake(self) -> None:
+        progress, self._progress = self._progress, None
+        if progress is not None and not progress.done():
+            progress.set_result(None)
+
+
+def _may_pass(error: Exception) -> bool:
+    """Whether the same send may work later."""
+    return error.retryable if isinstance(error, PlatformError) else isinstance(error, OSError)
