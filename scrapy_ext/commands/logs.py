@@ -1,0 +1,75 @@
+"""``scrapy platform logs``."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+from scrapy_ext.api.platform import JobKey
+from scrapy_ext.api.platform.logs import LEVELS
+from scrapy_ext.commands.output import Column
+from scrapy_ext.commands.selection import add_job_argument, selected_job
+from scrapy_ext.commands.subcommand import Subcommand, View, add_output_options, add_paging_options, look, note_shown
+from scrapy_ext.commands.times import clock
+
+_LEVELS: Final = {logging.getLevelName(level): level for level in LEVELS}
+
+_COLUMNS: Final = (
+    Column("time (UTC)", lambda record: clock(record.get("time"))),
+    Column("level", lambda record: _level_name(record.get("level"))),
+    Column("message", lambda record: str(record.get("message", "")), wrap=True),
+)
+
+
+def _level_name(level: Any) -> str:
+    return str(logging.getLevelName(level)) if isinstance(level, int) else ""
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    add_job_argument(parser)
+    parser.add_argument(
+        "--level", type=str.upper, choices=_LEVELS, default="DEBUG", help="only records of this level and above"
+    )
+    add_paging_options(parser, "records")
+    add_output_options(parser)
+
+
+async def _show(view: View) -> None:
+    options, key = view.options, await selected_job(view)
+    counts = (await view.client.logs.stats(key)).counts
+    lowest = _LEVELS[options.level]
+    total = sum(count for level, count in counts.items() if level.isdigit() and int(level) >= lowest)
+    number = await view.output.records(_records(view, key, lowest), _COLUMNS)
+    await note_shown(view, f"log records of job {key}", number, total)
+
+
+async def _records(view: View, key: JobKey, lowest: int) -> AsyncIterator[dict[str, Any]]:
+    first, count = view.options.start, view.output.count(view.options)
+    if lowest <= min(LEVELS):
+        async for record in view.client.logs.iter(key, start=first or None, count=count):
+            yield record
+        return
+    # The platform numbers all records of a job, so those of a level are counted here.
+    last = None if count is None else first + count
+    place = 0
+    async for record in view.client.logs.iter(key):
+        if place == last:
+            return
+        if isinstance(level := record.get("level"), int) and level >= lowest:
+            if place >= first:
+                yield record
+            place += 1
+
+
+SUBCOMMAND: Final = Subcommand(
+    name="logs",
+    examples=(
+        ("scrapy platform logs", "log of the last job"),
+        ("scrapy platform logs 1/2/3 --level warning", "what went wrong in a job"),
+        ("scrapy platform logs --json --start 100 --count 50", "a part, as JSON lines"),
+    ),
+    add_options=_add_options,
+    run=look(_show),
+)

@@ -1,0 +1,258 @@
+"""How records are shown: a table in a terminal, JSON lines in a pipe, CSV when asked for.
+
+Records come one by one and go out in pieces, so that a million of them need no more memory than a screenful.
+Writing happens in a thread: a reader that stops reading must not stop the client's connection.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import csv
+import io
+import shutil
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, BinaryIO, Final, Literal, Protocol
+
+import msgspec
+from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from scrapy_ext.commands.text import printable, printable_json, shown
+
+Record = Mapping[str, Any]
+
+#: Records shown in a terminal when no count is given.
+SCREENFUL: Final = 50
+#: Rows that are looked at to choose columns and widths, and printed together.
+_SAMPLE: Final = 50
+#: Widest a column gets before its neighbours have what they need, in terminal cells.
+_WIDEST: Final = 60
+_NARROWEST: Final = 4
+_CELL_CHARACTERS: Final = 400
+_PIECE_CHARACTERS: Final = 64 * 1024
+_FLUSH_SECONDS: Final = 0.3
+
+
+def one_line(message: str) -> str:
+    """A message as one line that is safe to show."""
+    return printable(" ".join(part.strip() for part in message.splitlines() if part.strip()))
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: its title, what it shows of a record, and whether long text goes on in the next line."""
+
+    title: str
+    value: Callable[[Record], str]
+    right: bool = False
+    wrap: bool = False
+
+    @classmethod
+    def field(cls, name: str, title: str | None = None, *, right: bool = False) -> Column:
+        """A column that shows a field."""
+        return cls(printable(title or name), lambda record: shown(record.get(name)), right)
+
+
+class _Writer(Protocol):
+    """Turns records into text, some of it later than others."""
+
+    def add(self, record: Record) -> str: ...
+    def close(self) -> str: ...
+
+
+class Output:
+    """Where records go, and in which form."""
+
+    def __init__(self, form: Literal["table", "json", "csv"], stream: BinaryIO, *, terminal: bool) -> None:
+        self.form = form
+        self.terminal = terminal
+        self._stream = stream
+
+    @classmethod
+    def of(cls, options: argparse.Namespace) -> Output:
+        """What the options and the kind of standard output ask for."""
+        terminal = sys.stdout.isatty()
+        csv_wanted = getattr(options, "csv", False)
+        form: Literal["table", "json", "csv"] = (
+            "csv" if csv_wanted else "table" if terminal and not options.json else "json"
+        )
+        return cls(form, sys.stdout.buffer, terminal=terminal)
+
+    def count(self, options: argparse.Namespace) -> int | None:
+        """How many records to show; None: all."""
+        if options.count is not None:
+            wanted: int = options.count
+            return wanted
+        return SCREENFUL if self.form == "table" else None
+
+    async def records(
+        self,
+        records: AsyncIterator[Record],
+        columns: Sequence[Column] | None = None,
+        csv_fields: Sequence[str] = (),
+    ) -> int:
+        """Show the records; without ``columns``, those of the fields they have. How many there were."""
+        writer = self._writer(columns, csv_fields)
+        number, pending, written = 0, [], time.monotonic()
+        size = 0
+        async for record in records:
+            number += 1
+            piece = writer.add(record)
+            pending.append(piece)
+            size += len(piece)
+            if size >= _PIECE_CHARACTERS or time.monotonic() - written > _FLUSH_SECONDS:
+                await self._write("".join(pending))
+                pending, size, written = [], 0, time.monotonic()
+        await self._write("".join(pending) + writer.close())
+        if isinstance(writer, TableWriter) and writer.left_out:
+            await self.note(f"not shown, for lack of room: {', '.join(writer.left_out)}")
+        return number
+
+    async def note(self, message: str) -> None:
+        """A line below a table; nothing in the other forms, which programs read."""
+        if self.form == "table":
+            await self._write(f"{printable(message)}\n")
+
+    def _writer(self, columns: Sequence[Column] | None, csv_fields: Sequence[str]) -> _Writer:
+        if self.form == "csv":
+            return _CsvWriter(csv_fields, escape=self.terminal)
+        if self.form == "json":
+            return _JsonWriter(escape=self.terminal)
+        return TableWriter(columns, shutil.get_terminal_size().columns)
+
+    async def _write(self, text: str) -> None:
+        if text:
+            await asyncio.to_thread(self._write_all, text.encode("utf-8", "backslashreplace"))
+
+    def _write_all(self, data: bytes) -> None:
+        self._stream.write(data)
+        self._stream.flush()
+
+
+class _JsonWriter:
+    """A record a line."""
+
+    def __init__(self, *, escape: bool) -> None:
+        self._escape = escape
+
+    def add(self, record: Record) -> str:
+        line = msgspec.json.encode(record).decode()
+        return f"{printable_json(line) if self._escape else line}\n"
+
+    def close(self) -> str:
+        return ""
+
+
+class _CsvWriter:
+    """The named fields of each record, under a header line."""
+
+    def __init__(self, fields: Sequence[str], *, escape: bool) -> None:
+        self._fields = fields
+        self._escape = escape
+        self._buffer = io.StringIO()
+        self._csv = csv.writer(self._buffer, lineterminator="\n")
+        self._csv.writerow(self._cells(dict(zip(fields, fields, strict=True))))
+
+    def add(self, record: Record) -> str:
+        self._csv.writerow(self._cells(record))
+        return self._taken()
+
+    def close(self) -> str:
+        return self._taken()
+
+    def _cells(self, record: Record) -> list[str]:
+        cells = [shown(record.get(name)) for name in self._fields]
+        return [printable(cell) for cell in cells] if self._escape else cells
+
+    def _taken(self) -> str:
+        text = self._buffer.getvalue()
+        self._buffer.seek(0)
+        self._buffer.truncate()
+        return text
+
+
+class TableWriter:
+    """A table whose columns are chosen from the first rows, and keep their widths."""
+
+    def __init__(self, columns: Sequence[Column] | None, width: int) -> None:
+        self._columns = columns
+        self._width = width
+        self._rows: list[Record] = []
+        self._widths: list[int] = []
+
+    def add(self, record: Record) -> str:
+        """Keep the record; the text of those that are complete."""
+        self._rows.append(record)
+        return self._printed() if len(self._rows) >= _SAMPLE else ""
+
+    def close(self) -> str:
+        """The text of the rest."""
+        return self._printed() if self._rows else ""
+
+    @property
+    def left_out(self) -> list[str]:
+        """Titles of the columns for which there is no room."""
+        return [column.title for column in (self._columns or ())[len(self._widths) :]] if self._widths else []
+
+    def _printed(self) -> str:
+        columns = self._columns = self._columns or _columns_of(self._rows)
+        cells = [[_cell(column, row) for column in columns] for row in self._rows]
+        first = not self._widths
+        if first:
+            self._widths = _widths(columns, cells, self._width)
+        table = Table(box=SIMPLE_HEAD, show_header=first, pad_edge=False, show_edge=False, header_style="bold")
+        for column, width in zip(columns, self._widths, strict=False):
+            table.add_column(
+                column.title,
+                width=width,
+                justify="right" if column.right else "left",
+                no_wrap=not column.wrap,
+                overflow="fold" if column.wrap else "ellipsis",
+            )
+        for row in cells:
+            table.add_row(*(Text(cell) for cell in row[: len(self._widths)]))
+        self._rows = []
+        return _render(table, self._width)
+
+
+def _render(table: Table, width: int) -> str:
+    sink = io.StringIO()
+    Console(file=sink, width=width, force_terminal=True, legacy_windows=False, highlight=False).print(table)
+    return sink.getvalue()
+
+
+def _cell(column: Column, row: Record) -> str:
+    text = column.value(row)
+    return printable(text if column.wrap else text[:_CELL_CHARACTERS], newlines=column.wrap)
+
+
+def _columns_of(rows: Sequence[Record]) -> list[Column]:
+    names = dict.fromkeys(name for row in rows for name in row)
+    return [Column.field(name) for name in names]
+
+
+def _widths(columns: Sequence[Column], cells: Sequence[Sequence[str]], available: int) -> list[int]:
+    """The widths of as many columns as fit, from the left, shrinking the widest first."""
+    wanted = [
+        max(cell_len(column.title), *(cell_len(line) for row in cells for line in row[index].split("\n")))
+        for index, column in enumerate(columns)
+    ]
+    # A wrapping column takes what the others leave.
+    widths = [width if column.wrap else min(width, _WIDEST) for width, column in zip(wanted, columns, strict=True)]
+    while len(widths) > 1 and _total([min(width, _NARROWEST * 3) for width in widths]) > available:
+        widths.pop()
+    while _total(widths) > available and max(widths) > _NARROWEST:
+        widest = widths.index(max(widths))
+        widths[widest] -= min(_total(widths) - available, max(1, widths[widest] // 8))
+    return widths
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + 2 * (len(widths) - 1)

@@ -1,0 +1,47 @@
+"""``scrapy platform requests``."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Final
+
+from scrapy_ext.commands.output import Column
+from scrapy_ext.commands.selection import add_job_argument, selected_job
+from scrapy_ext.commands.subcommand import Subcommand, View, add_output_options, add_paging_options, look, note_shown
+from scrapy_ext.commands.times import clock, length
+
+_COLUMNS: Final = (
+    Column("started (UTC)", lambda record: clock(record.get("time"))),
+    Column.field("method"),
+    Column.field("status", right=True),
+    Column("took", lambda record: length(record.get("duration")), right=True),
+    Column.field("rs", "bytes", right=True),
+    Column.field("parent", right=True),
+    Column.field("url"),
+)
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    add_job_argument(parser)
+    add_paging_options(parser, "requests")
+    add_output_options(parser)
+
+
+async def _show(view: View) -> None:
+    options, key = view.options, await selected_job(view)
+    total = (await view.client.requests.stats(key)).totals.input_values
+    records = view.client.requests.iter(key, count=view.output.count(options), start=options.start or None)
+    number = await view.output.records(records, _COLUMNS)
+    await note_shown(view, f"requests of job {key}", number, total)
+
+
+SUBCOMMAND: Final = Subcommand(
+    name="requests",
+    examples=(
+        ("scrapy platform requests", "requests of the last job"),
+        ("scrapy platform requests 3 --count 10", "the first ten of a job"),
+        ("scrapy platform requests | jq 'select(.status >= 400).url'", "addresses that failed"),
+    ),
+    add_options=_add_options,
+    run=look(_show),
+)

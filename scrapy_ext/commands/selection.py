@@ -1,0 +1,73 @@
+"""Which job is meant."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import AsyncIterator
+from typing import Final
+
+from scrapy_ext.api.platform import JobKey
+from scrapy_ext.api.platform.jobs import Job
+from scrapy_ext.client.platform import PlatformClient
+from scrapy_ext.client.platform.errors import NotFound
+from scrapy_ext.commands.subcommand import CommandError, View
+
+_NUMBER: Final = re.compile("[0-9]{1,18}", re.ASCII)
+_PAGE: Final = 1000
+_LIST_THEM: Final = "`scrapy platform jobs` lists them"
+
+
+def add_job_argument(parser: argparse.ArgumentParser) -> None:
+    """The argument that :func:`selected_job` reads."""
+    parser.add_argument(
+        "job",
+        nargs="?",
+        default="last",
+        metavar="JOB",
+        help="project/spider/job, as 1/2/3; the last of these numbers alone; or `last`, the default",
+    )
+
+
+async def selected_job(view: View) -> JobKey:
+    """The job that the JOB argument means; raises :class:`CommandError` when there is none, or more than one."""
+    text: str = view.options.job
+    if text == "last":
+        return await _last(view.client, view.project)
+    if _NUMBER.fullmatch(text):
+        return await _numbered(view.client, view.project, int(text))
+    key = JobKey.parse(text, "JOB")
+    try:
+        known = bool(await view.client.jobs.metadata(key))
+    except NotFound:
+        known = False
+    if not known:
+        raise CommandError(f"there is no job {key}; {_LIST_THEM}")
+    return key
+
+
+async def _last(client: PlatformClient, project: int) -> JobKey:
+    jobs = (await client.jobs.list(project, count=1)).jobs
+    if not jobs:
+        raise CommandError(f"project {project} has no job yet; run one with `scrapy crawl`")
+    return JobKey.parse(jobs[0].id)
+
+
+async def _numbered(client: PlatformClient, project: int, number: int) -> JobKey:
+    keys = [key async for job in _jobs(client, project) if (key := JobKey.parse(job.id)).job == number]
+    if len(keys) > 1:
+        raise CommandError(f"several spiders have a job {number}: {', '.join(map(str, keys))}; name one of these")
+    if not keys:
+        raise CommandError(f"project {project} has no job with number {number}; {_LIST_THEM}")
+    return keys[0]
+
+
+async def _jobs(client: PlatformClient, project: int) -> AsyncIterator[Job]:
+    offset = 0
+    while True:
+        page = (await client.jobs.list(project, count=_PAGE, offset=offset)).jobs
+        for job in page:
+            yield job
+        if len(page) < _PAGE:
+            return
+        offset += _PAGE

@@ -1,0 +1,33 @@
+"""Times and lengths of time, as people read them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+
+def clock(milliseconds: Any) -> str:
+    """A time of the API, milliseconds since the epoch, in UTC; nothing for what is not one."""
+    if not isinstance(milliseconds, int | float) or isinstance(milliseconds, bool):
+        return ""
+    try:
+        moment = dt.datetime.fromtimestamp(milliseconds / 1000, dt.UTC)
+    except (OverflowError, ValueError, OSError):
+        return str(milliseconds)
+    return f"{moment:%Y-%m-%d %H:%M:%S}"
+
+
+def length(milliseconds: Any) -> str:
+    """A length of time: ``340 ms``, ``12.5 s``, ``3 min 20 s``, ``2 h 5 min``."""
+    if not isinstance(milliseconds, int | float) or isinstance(milliseconds, bool):
+        return ""
+    if milliseconds < 1000:
+        return f"{milliseconds:.0f} ms"
+    seconds = milliseconds / 1000
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, seconds = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {seconds} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min"
