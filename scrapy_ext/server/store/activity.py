@@ -1,0 +1,77 @@
+"""Activity messages of projects, newest first."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Final, NamedTuple
+
+from scrapy_ext.api.platform.keys import MAX_NUMBER
+from scrapy_ext.server.store.counters import advance
+from scrapy_ext.server.store.engine import Engine, Transaction
+
+_PAGE: Final = 500
+
+
+class Message(NamedTuple):
+    """A message: its project, its number there, when it was stored (ms), and its JSON."""
+
+    project: int
+    number: int
+    ts: int
+    event: bytes
+
+
+class ActivityStore:
+    """The messages that clients post and those that the server writes."""
+
+    def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
+        self._engine = engine
+        self._clock = clock
+
+    async def add(self, project: int, events: Sequence[bytes]) -> None:
+        """Store messages; the last one is the newest."""
+        await self._engine.write(add_events, project, events, self._clock())
+
+    async def scan(self, project: int, count: int | None = None) -> AsyncIterator[list[Message]]:
+        """The messages of a project, newest first."""
+        below, left = MAX_NUMBER, count
+        while left is None or left > 0:
+            limit = _PAGE if left is None else min(_PAGE, left)
+            messages = await self._engine.read(_page, project, below, limit)
+            if messages:
+                yield messages
+            if len(messages) < limit:
+                return
+            below = messages[-1].number
+            left = None if left is None else left - len(messages)
+
+    async def latest(self, projects: Sequence[int], count: int, per_project: int | None) -> list[Message]:
+        """The newest messages of several projects together, newest first."""
+        limit = count if per_project is None else min(count, per_project)
+        found = await self._engine.read(_latest, projects, limit)
+        return sorted(found, key=lambda message: message.ts, reverse=True)[:count]
+
+
+async def add_events(tx: Transaction, project: int, events: Sequence[bytes], now: int) -> None:
+    """Store messages as part of a larger operation."""
+    last = await advance(tx, project, "activity", len(events))
+    first = last - len(events) + 1
+    await tx.execute_many(
+        "INSERT INTO activity (project, number, ts, event) VALUES ($1, $2, $3, $4)",
+        [(project, first + place, now, event) for place, event in enumerate(events)],
+    )
+
+
+async def _page(tx: Transaction, project: int, below: int, limit: int) -> list[Message]:
+    rows = await tx.fetch(
+        """SELECT project, number, ts, event FROM activity
+           WHERE project = $1 AND number < $2 ORDER BY number DESC LIMIT $3""",
+        project,
+        below,
+        limit,
+    )
+    return [Message(*row) for row in rows]
+
+
+async def _latest(tx: Transaction, projects: Sequence[int], limit: int) -> list[Message]:
+    return [message for project in projects for message in await _page(tx, project, MAX_NUMBER, limit)]

@@ -1,0 +1,295 @@
+"""The frontier: queues of batches and sets of fingerprints, by slot.
+
+How it works, and why a read or an addition costs the same however long the queue is:
+
+- A slot has a number that is never used again, so that deleting a slot forgets its rows at once, and a batch
+  ID of a deleted slot never names a batch of its successor.
+- Requests become batches when they are added: one row holds up to ``MAX_BATCH`` requests of one priority, in the
+  order of arrival, as the JSON that a reader is sent. An addition fills the last batch of its priority up, as long
+  as no reader has seen that batch; the first reader fixes it. So an ID stands for the same requests for ever.
+- A batch is deleted by its key, and a read starts at the lowest key that is left.
+- An addition inserts the fingerprints with ON CONFLICT DO NOTHING, and queues what that returned: the count of
+  new requests is exact, whoever else adds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Sequence
+from typing import Final, NamedTuple
+
+from scrapy_ext.api.platform.frontier import MAX_BATCH, MAX_REQUEST_BYTES
+from scrapy_ext.server.store.counters import advance
+from scrapy_ext.server.store.discards import SLOT, discard
+from scrapy_ext.server.store.engine import Engine, Transaction
+
+#: Of the requests of a batch together, unless one alone is larger.
+_MAX_BATCH_BYTES: Final = MAX_REQUEST_BYTES
+#: A read stops here although ``mincount`` is not reached: it is held in memory.
+_MAX_READ_BYTES: Final = 64 * 1024 * 1024
+_FINGERPRINT_PAGE: Final = 1000
+_BATCH_PAGE: Final = 64
+#: A batch ID: priority (shifted to be positive), slot number and batch number, in hexadecimal digits.
+_ID: Final = re.compile(r"([0-9a-f]{8})([0-9a-f]{8})([0-9a-f]{8})", re.ASCII)
+_PRIORITY_SHIFT: Final = 2**31
+
+
+class Slot(NamedTuple):
+    """Which slot."""
+
+    project: int
+    frontier: str
+    name: str
+
+
+class _Owner(NamedTuple):
+    """A slot as the tables of requests and fingerprints key it."""
+
+    project: int
+    slot: int
+
+
+class QueuedRequest(NamedTuple):
+    """A request to add: its fingerprint, its ``[fp, qdata]`` pair as JSON, its fdata as JSON, its priority."""
+
+    fp: bytes
+    pair: bytes
+    fdata: bytes | None
+    priority: int
+
+
+class StoredBatch(NamedTuple):
+    """A batch: its ID, and its pairs as JSON joined by commas."""
+
+    id: str
+    size: int
+    requests: bytes
+
+
+class FrontierStore:
+    """The frontiers of all projects."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def add(self, slot: Slot, requests: Sequence[QueuedRequest]) -> int:
+        """Queue the requests whose fingerprint the slot does not know; returns how many those are."""
+        return await self._engine.write(_add, slot, requests)
+
+    async def read(self, slot: Slot, mincount: int) -> list[StoredBatch]:
+        """The first batches: as many as it takes for ``mincount`` requests, or all there are."""
+        batches, fixed = await self._engine.read(_batches, slot, mincount)
+        if not fixed:
+            batches = await self._engine.write(_fix_batches, slot, mincount)
+        return batches
+
+    async def delete_batches(self, slot: Slot, ids: Sequence[str]) -> None:
+        """Remove batches; IDs that name nothing are passed over."""
+        await self._engine.write(_delete_batches, slot, ids)
+
+    async def fingerprints(self, slot: Slot) -> AsyncIterator[list[bytes]]:
+        """The fingerprints of a slot, in the order of their bytes."""
+        after = b""  # no fingerprint is empty
+        while True:
+            page = await self._engine.read(_fingerprints, slot, after)
+            if page:
+                yield page
+            if len(page) < _FINGERPRINT_PAGE:
+                return
+            after = page[-1]
+
+    async def delete_slot(self, slot: Slot) -> None:
+        """Forget a slot, its queue and its fingerprints."""
+        await self._engine.write(_delete_slot, slot)
+
+    async def frontiers(self, project: int) -> list[str]:
+        """The names of a project's frontiers."""
+        return await self._engine.read(_frontiers, project)
+
+    async def slots(self, project: int, frontier: str) -> list[str]:
+        """The names of a frontier's slots."""
+        return await self._engine.read(_slots, project, frontier)
+
+
+async def _owner(tx: Transaction, slot: Slot) -> tuple[_Owner, int] | None:
+    """A slot's number and the number of its last batch."""
+    row = await tx.fetchrow(
+        "SELECT number, last_batch FROM frontier_slots WHERE project = $1 AND frontier = $2 AND slot = $3", *slot
+    )
+    return (_Owner(slot.project, row[0]), row[1]) if row else None
+
+
+async def _created(tx: Transaction, slot: Slot) -> tuple[_Owner, int]:
+    number = await advance(tx, slot.project, "frontier slot")
+    await tx.execute(
+        "INSERT INTO frontier_slots (project, frontier, slot, number, last_batch) VALUES ($1, $2, $3, $4, 0)",
+        *slot,
+        number,
+    )
+    return _Owner(slot.project, number), 0
+
+
+async def _add(tx: Transaction, slot: Slot, requests: Sequence[QueuedRequest]) -> int:
+    owner, last_batch = await _owner(tx, slot) or await _created(tx, slot)
+    first_of = {request.fp: request for request in reversed(requests)}
+    inserted = await tx.insert_many(
+        """INSERT INTO frontier_fingerprints (project, slot, fp, fdata) VALUES ($1, $2, $3, $4)
+           ON CONFLICT DO NOTHING RETURNING fp""",
+        # in order: neighbours share pages of the index
+        [(*owner, fp, first_of[fp].fdata) for fp in sorted(first_of)],
+    )
+    new = {row[0] for row in inserted}
+    by_priority: dict[int, list[bytes]] = {}
+    for request in requests:
+        if request.fp in new and first_of[request.fp] is request:
+            by_priority.setdefault(request.priority, []).append(request.pair)
+    batch = last_batch
+    for priority, pairs in by_priority.items():
+        batch = await _enqueue(tx, owner, priority, pairs, batch)
+    if batch != last_batch:
+        await tx.execute(
+            "UPDATE frontier_slots SET last_batch = $4 WHERE project = $1 AND frontier = $2 AND slot = $3",
+            *slot,
+            batch,
+        )
+    return len(new)
+
+
+async def _enqueue(tx: Transaction, owner: _Owner, priority: int, pairs: Sequence[bytes], last_batch: int) -> int:
+    """Put requests of one priority into batches; returns the number of the last batch."""
+    row = await tx.fetchrow(
+        """SELECT batch, size, requests, fixed FROM frontier_batches
+           WHERE project = $1 AND slot = $2 AND priority = $3 ORDER BY batch DESC LIMIT 1""",
+        *owner,
+        priority,
+    )
+    open_batch = _OpenBatch(last_batch + 1)
+    if row is not None and not row[3]:
+        open_batch = _OpenBatch(row[0], row[1], [row[2]], len(row[2]))
+    batches = [open_batch]
+    for pair in pairs:
+        if not batches[-1].has_room(len(pair)):
+            batches.append(_OpenBatch(max(batches[-1].number, last_batch) + 1))
+        batches[-1].put(pair)
+    await tx.execute_many(
+        """INSERT INTO frontier_batches (project, slot, priority, batch, size, fixed, requests)
+           VALUES ($1, $2, $3, $4, $5, 0, $6)
+           ON CONFLICT (project, slot, priority, batch) DO UPDATE
+           SET size = excluded.size, requests = excluded.requests""",
+        [(*owner, priority, batch.number, batch.size, b",".join(batch.members)) for batch in batches],
+    )
+    return max(batches[-1].number, last_batch)
+
+
+class _OpenBatch:
+    """A batch that no reader has seen."""
+
+    def __init__(self, number: int, size: int = 0, members: list[bytes] | None = None, length: int = 0) -> None:
+        self.number = number
+        self.size = size
+        self.members = members or []
+        self._length = length
+
+    def has_room(self, length: int) -> bool:
+        return self.size == 0 or (self.size < MAX_BATCH and self._length + length <= _MAX_BATCH_BYTES)
+
+    def put(self, pair: bytes) -> None:
+        self.members.append(pair)
+        self.size += 1
+        self._length += len(pair)
+
+
+async def _batches(tx: Transaction, slot: Slot, mincount: int) -> tuple[list[StoredBatch], bool]:
+    """The first batches, and whether all of them are fixed."""
+    known = await _owner(tx, slot)
+    if known is None:
+        return [], True
+    owner, found = known[0], []
+    fixed, requests, length = True, 0, 0
+    after = (-_PRIORITY_SHIFT, 0)
+    while requests < mincount and length < _MAX_READ_BYTES:
+        limit = min(1 + (mincount - requests - 1) // MAX_BATCH, _BATCH_PAGE)
+        rows = await tx.fetch(
+            """SELECT priority, batch, size, fixed, requests FROM frontier_batches
+               WHERE project = $1 AND slot = $2 AND (priority, batch) > ($3, $4)
+               ORDER BY priority, batch LIMIT $5""",
+            *owner,
+            *after,
+            limit,
+        )
+        for priority, batch, size, is_fixed, pairs in rows:
+            found.append(StoredBatch(_id(priority, owner.slot, batch), size, pairs))
+            fixed = fixed and bool(is_fixed)
+            requests, length = requests + size, length + len(pairs)
+            after = (priority, batch)
+        if len(rows) < limit:
+            break
+    return found, fixed
+
+
+async def _fix_batches(tx: Transaction, slot: Slot, mincount: int) -> list[StoredBatch]:
+    batches, _ = await _batches(tx, slot, mincount)
+    await tx.execute_many(
+        """UPDATE frontier_batches SET fixed = 1
+           WHERE project = $1 AND slot = $2 AND priority = $3 AND batch = $4 AND fixed = 0""",
+        [(slot.project, *_key(batch.id)) for batch in batches],
+    )
+    return batches
+
+
+def _id(priority: int, slot: int, batch: int) -> str:
+    return f"{priority + _PRIORITY_SHIFT:08x}{slot:08x}{batch:08x}"
+
+
+def _key(batch_id: str) -> tuple[int, int, int]:
+    """Slot number, priority and batch number of an ID; no slot has a number below 0."""
+    match = _ID.fullmatch(batch_id)
+    if match is None:
+        return (-1, 0, 0)
+    priority, slot, batch = (int(part, 16) for part in match.groups())
+    return slot, priority - _PRIORITY_SHIFT, batch
+
+
+async def _delete_batches(tx: Transaction, slot: Slot, ids: Sequence[str]) -> None:
+    known = await _owner(tx, slot)
+    if known is None:
+        return
+    owner = known[0]
+    await tx.execute_many(
+        "DELETE FROM frontier_batches WHERE project = $1 AND slot = $2 AND priority = $3 AND batch = $4",
+        [(owner.project, *key) for key in map(_key, ids) if key[0] == owner.slot],
+    )
+
+
+async def _fingerprints(tx: Transaction, slot: Slot, after: bytes) -> list[bytes]:
+    known = await _owner(tx, slot)
+    if known is None:
+        return []
+    rows = await tx.fetch(
+        """SELECT fp FROM frontier_fingerprints WHERE project = $1 AND slot = $2 AND fp > $3
+           ORDER BY fp LIMIT $4""",
+        *known[0],
+        after,
+        _FINGERPRINT_PAGE,
+    )
+    return [row[0] for row in rows]
+
+
+async def _delete_slot(tx: Transaction, slot: Slot) -> None:
+    known = await _owner(tx, slot)
+    if known is None:
+        return
+    await tx.execute("DELETE FROM frontier_slots WHERE project = $1 AND frontier = $2 AND slot = $3", *slot)
+    await discard(tx, slot.project, SLOT, known[0].slot)
+
+
+async def _frontiers(tx: Transaction, project: int) -> list[str]:
+    rows = await tx.fetch("SELECT DISTINCT frontier FROM frontier_slots WHERE project = $1 ORDER BY frontier", project)
+    return [row[0] for row in rows]
+
+
+async def _slots(tx: Transaction, project: int, frontier: str) -> list[str]:
+    rows = await tx.fetch(
+        "SELECT slot FROM frontier_slots WHERE project = $1 AND frontier = $2 ORDER BY slot", project, frontier
+    )
+    return [row[0] for row in rows]

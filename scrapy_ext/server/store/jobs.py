@@ -1,0 +1,472 @@
+"""Jobs: their states, metadata, tags and the lists of them.
+
+A job's metadata is one JSON object, read and rewritten within a transaction. What lists are filtered and ordered
+by stands in columns beside it (state, when it was entered, spider) and in ``job_tags``; whoever changes one of
+them here changes the other in the same operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from scrapy_ext.api.platform.activity import JOB_CANCELLED, JOB_COMPLETED, JobEvent
+from scrapy_ext.api.platform.jobs import TRANSITIONS, JobState
+from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.violations import ContractError, Violation
+from scrapy_ext.server.store.activity import add_events
+from scrapy_ext.server.store.counters import advance
+from scrapy_ext.server.store.engine import Engine, Row, Transaction
+
+#: Of a job's metadata, as JSON.
+MAX_METADATA_BYTES: Final = 1024 * 1024
+#: Metadata that only a change of state sets.
+PROTECTED: Final = frozenset({"state", "project", "spider", "key", "_key", "auth"})
+
+#: What entering a state writes: when, and by whom.
+_ENTERED: Final[Mapping[JobState, tuple[str, str]]] = {
+    JobState.PENDING: ("pending_time", "scheduled_by"),
+    JobState.RUNNING: ("running_time", "started_by"),
+    JobState.FINISHED: ("finished_time", "completed_by"),
+    JobState.DELETED: ("deleted_time", "deleted_by"),
+}
+_ACTIVE: Final = (JobState.PENDING, JobState.RUNNING)
+#: The events of the document; others are seen from the hosted service.
+_EVENTS: Final = {JobState.FINISHED: JOB_COMPLETED, JobState.DELETED: "job:deleted"}
+_COLUMNS: Final = "spider, job, spider_name, state, changed, updated, metadata"
+
+
+class DuplicateJobError(Exception):
+    """A job with the same unique key is pending or running."""
+
+    def __init__(self, key: JobKey) -> None:
+        super().__init__(f"Active job exists with key {key}")
+        self.key = key
+
+
+class Stamp(NamedTuple):
+    """Who changes a job, and when (ms)."""
+
+    by: str
+    now: int
+
+
+class Counts(NamedTuple):
+    """What a job has stored."""
+
+    items: int = 0
+    requests: int = 0
+    logs: int = 0
+    errors: int = 0
+
+
+class StoredJob(NamedTuple):
+    """A job: ``changed`` is when it entered its state, ``updated`` when anything of it changed (ms)."""
+
+    key: JobKey
+    spider: str
+    state: JobState
+    changed: int
+    updated: int
+    metadata: dict[str, Any]
+    counts: Counts = Counts()
+
+
+class JobFilter(NamedTuple):
+    """Which jobs of a project; None or empty means any.
+
+    ``has_tags``: one of them is enough; ``lacks_tags``: none of them may be there. ``startts`` is included,
+    ``endts`` is not, and both are about when the job entered its state.
+    """
+
+    spider: str | None = None
+    states: tuple[JobState, ...] = ()
+    has_tags: tuple[str, ...] = ()
+    lacks_tags: tuple[str, ...] = ()
+    startts: int | None = None
+    endts: int | None = None
+    keys: tuple[JobKey, ...] = ()
+
+
+class Page(NamedTuple):
+    """Which part of a list: ``limit`` jobs after the first ``offset``, and none from ``stop`` on."""
+
+    limit: int
+    offset: int = 0
+    stop: JobKey | None = None
+
+
+class JobStore:
+    """The jobs of all projects."""
+
+    def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
+        self._engine = engine
+        self._clock = clock
+
+    async def add(
+        self,
+        project: int,
+        spider: str,
+        state: JobState,
+        metadata: Mapping[str, Any],
+        *,
+        by: str,
+        unique_key: str | None = None,
+    ) -> JobKey:
+        """Create a job; raises :class:`DuplicateJobError`."""
+        stamp = Stamp(by, self._clock())
+        return await self._engine.write(
+            _add, project, spider, state, dict(metadata), unique_key=unique_key, stamp=stamp
+        )
+
+    async def get(self, key: JobKey) -> StoredJob | None:
+        """One job."""
+        return await self._engine.read(_get, key)
+
+    async def merge(self, key: JobKey, fields: Mapping[str, Any]) -> bool:
+        """Set fields of the metadata; the rest stays. Returns whether the job exists."""
+        return await self._engine.write(_merge, key, fields, (), self._clock())
+
+    async def remove_field(self, key: JobKey, field: str) -> bool:
+        """Remove a field of the metadata; returns whether the job exists."""
+        return await self._engine.write(_merge, key, {}, (field,), self._clock())
+
+    async def change(self, key: JobKey, state: JobState | None, fields: Mapping[str, Any], by: str) -> JobState | None:
+        """Bring a job to a state and set fields; returns the state it was in, None if there is no such job.
+
+        Raises :class:`ContractError` for a change that jobs do not make.
+        """
+        return await self._engine.write(_change, key, state, fields, Stamp(by, self._clock()))
+
+    async def cancel(self, key: JobKey, by: str) -> JobState | None:
+        """End a pending job; ask a running one to end. Returns the state it was in, None for no such job."""
+        return await self._engine.write(_cancel, key, Stamp(by, self._clock()))
+
+    async def delete(self, keys: Sequence[JobKey], by: str) -> int:
+        """Mark jobs as deleted; returns how many were not before."""
+        return await self._engine.write(_delete, keys, Stamp(by, self._clock()))
+
+    async def tag(self, keys: Sequence[JobKey], add: Sequence[str], remove: Sequence[str]) -> int:
+        """Change the tags of jobs; returns how many jobs there are of these."""
+        return await self._engine.write(_tag, keys, add, remove, self._clock())
+
+    async def count(self, project: int, which: JobFilter) -> int:
+        """How many jobs match."""
+        return await self._engine.read(_count, project, which)
+
+    async def listed(
+        self,
+        project: int,
+        which: JobFilter,
+        page: Page,
+        *,
+        counts: bool = False,
+    ) -> list[StoredJob]:
+        """Matching jobs, those that changed state last first; with ``counts``, also what they have stored."""
+        return await self._engine.read(_list, project, which, page, counts=counts)
+
+    async def spider_id(self, project: int, name: str) -> int | None:
+        """The number of a spider."""
+        return await self._engine.read(_spider_id, project, name)
+
+    async def spider_name(self, project: int, spider: int) -> str | None:
+        """The name of a spider."""
+        return await self._engine.read(_spider_name, project, spider)
+
+    async def spider_keys(self, project: int, spider: str) -> list[JobKey]:
+        """The jobs of a spider that are not deleted."""
+        return await self._engine.read(_spider_keys, project, spider)
+
+    async def projects(self) -> list[int]:
+        """The projects that have anything."""
+        return await self._engine.read(_projects)
+
+
+async def _add(
+    tx: Transaction,
+    project: int,
+    spider: str,
+    state: JobState,
+    metadata: dict[str, Any],
+    *,
+    unique_key: str | None,
+    stamp: Stamp,
+) -> JobKey:
+    if unique_key is not None:
+        row = await tx.fetchrow(
+            "SELECT spider, job FROM jobs WHERE project = $1 AND unique_key = $2", project, unique_key
+        )
+        if row is not None:
+            raise DuplicateJobError(JobKey(project, *row))
+    spider_id = await _spider_id(tx, project, spider)
+    if spider_id is None:
+        spider_id = await advance(tx, project, "spider")
+        await tx.execute("INSERT INTO spiders (project, name, spider) VALUES ($1, $2, $3)", project, spider, spider_id)
+    key = JobKey(project, spider_id, await advance(tx, project, f"job {spider_id}"))
+    entered, entered_by = _ENTERED[state]
+    metadata = {**metadata, "project": project, "spider": spider, "state": state.value, entered: stamp.now}
+    metadata.setdefault(entered_by, stamp.by)
+    await tx.execute(
+        """INSERT INTO jobs (project, spider, job, spider_name, state, changed, updated, unique_key, metadata)
+           VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8)""",
+        *key,
+        spider,
+        state.value,
+        stamp.now,
+        unique_key if state in _ACTIVE else None,
+        _encode(metadata),
+    )
+    await _index_tags(tx, key, metadata)
+    return key
+
+
+async def _get(tx: Transaction, key: JobKey) -> StoredJob | None:
+    row = await tx.fetchrow(
+        f"SELECT {_COLUMNS} FROM jobs WHERE project = $1 AND spider = $2 AND job = $3",  # noqa: S608 - fixed text
+        *key,
+    )
+    return _stored(key.project, row) if row else None
+
+
+def _stored(project: int, row: Row) -> StoredJob:
+    spider, job, name, state, changed, updated, metadata = row
+    return StoredJob(
+        JobKey(project, spider, job), name, JobState(state), changed, updated, msgspec.json.decode(metadata)
+    )
+
+
+def _encode(metadata: Mapping[str, Any]) -> bytes:
+    encoded = msgspec.json.encode(metadata)
+    if len(encoded) > MAX_METADATA_BYTES:
+        raise ContractError(
+            [
+                Violation(
+                    "metadata",
+                    f"of a job must be at most {MAX_METADATA_BYTES} bytes of JSON, got {len(encoded)}",
+                    "Keep large values in a collection.",
+                    413,
+                )
+            ]
+        )
+    return encoded
+
+
+async def _merge(tx: Transaction, key: JobKey, fields: Mapping[str, Any], removed: Iterable[str], now: int) -> bool:
+    job = await _get(tx, key)
+    if job is None:
+        return False
+    metadata = {**job.metadata, **{name: value for name, value in fields.items() if name not in PROTECTED}}
+    for name in removed:
+        if name not in PROTECTED:
+            metadata.pop(name, None)
+    await _store(tx, key, metadata, now)
+    return True
+
+
+async def _store(tx: Transaction, key: JobKey, metadata: Mapping[str, Any], now: int) -> None:
+    await tx.execute(
+        "UPDATE jobs SET metadata = $4, updated = $5 WHERE project = $1 AND spider = $2 AND job = $3",
+        *key,
+        _encode(metadata),
+        now,
+    )
+    await _index_tags(tx, key, metadata)
+
+
+async def _index_tags(tx: Transaction, key: JobKey, metadata: Mapping[str, Any]) -> None:
+    tags = set(tags_of(metadata))
+    rows = await tx.fetch("SELECT tag FROM job_tags WHERE project = $1 AND spider = $2 AND job = $3", *key)
+    present = {row[0] for row in rows}
+    await tx.execute_many(
+        "DELETE FROM job_tags WHERE project = $1 AND spider = $2 AND job = $3 AND tag = $4",
+        [(*key, tag) for tag in present - tags],
+    )
+    await tx.execute_many(
+        "INSERT INTO job_tags (project, spider, job, tag) VALUES ($1, $2, $3, $4)",
+        [(*key, tag) for tag in tags - present],
+    )
+
+
+def tags_of(metadata: Mapping[str, Any]) -> list[str]:
+    """The tags in a job's metadata, in their order."""
+    tags = metadata.get("tags")
+    return [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
+
+
+async def _change(
+    tx: Transaction, key: JobKey, state: JobState | None, fields: Mapping[str, Any], stamp: Stamp
+) -> JobState | None:
+    job = await _get(tx, key)
+    if job is None:
+        return None
+    metadata = {**job.metadata, **{name: value for name, value in fields.items() if name not in PROTECTED}}
+    if state is not None and state is not job.state:
+        if state not in TRANSITIONS[job.state]:
+            raise ContractError([_refused(key, job.state, state)])
+        await _enter(tx, key, state, metadata, stamp)
+    await _store(tx, key, metadata, stamp.now)
+    return job.state
+
+
+def _refused(key: JobKey, present: JobState, wanted: JobState) -> Violation:
+    allowed = ", ".join(sorted(state.value for state in TRANSITIONS[present])) or "none"
+    return Violation(
+        "state",
+        f"of job {key} is {present.value} and cannot become {wanted.value}",
+        f"States that can follow: {allowed}. Start a new job instead.",
+    )
+
+
+async def _enter(tx: Transaction, key: JobKey, state: JobState, metadata: dict[str, Any], stamp: Stamp) -> None:
+    """Make a change of state, except for storing the metadata, which it completes."""
+    entered, entered_by = _ENTERED[state]
+    metadata.update({"state": state.value, entered: stamp.now})
+    metadata.setdefault(entered_by, stamp.by)
+    await tx.execute(
+        "UPDATE jobs SET state = $4, changed = $5 WHERE project = $1 AND spider = $2 AND job = $3",
+        *key,
+        state.value,
+        stamp.now,
+    )
+    if state not in _ACTIVE:
+        await tx.execute("UPDATE jobs SET unique_key = NULL WHERE project = $1 AND spider = $2 AND job = $3", *key)
+    if state in _EVENTS:
+        await _report(tx, key, _EVENTS[state], stamp)
+
+
+async def _report(tx: Transaction, key: JobKey, event: str, stamp: Stamp) -> None:
+    await add_events(tx, key.project, [msgspec.json.encode(JobEvent(event, str(key), stamp.by))], stamp.now)
+
+
+async def _cancel(tx: Transaction, key: JobKey, stamp: Stamp) -> JobState | None:
+    job = await _get(tx, key)
+    if job is None or job.state not in _ACTIVE:
+        return job and job.state
+    metadata = {**job.metadata, "cancelled_by": stamp.by}
+    if job.state is JobState.PENDING:
+        metadata.setdefault("close_reason", "cancelled")
+        await _enter(tx, key, JobState.FINISHED, metadata, stamp)
+    if "cancelled_by" not in job.metadata:
+        await _report(tx, key, JOB_CANCELLED, stamp)
+    await _store(tx, key, metadata, stamp.now)
+    return job.state
+
+
+async def _delete(tx: Transaction, keys: Sequence[JobKey], stamp: Stamp) -> int:
+    previous = [await _change(tx, key, JobState.DELETED, {}, stamp) for key in keys]
+    return sum(state not in (None, JobState.DELETED) for state in previous)
+
+
+async def _tag(tx: Transaction, keys: Sequence[JobKey], add: Sequence[str], remove: Sequence[str], now: int) -> int:
+    found = 0
+    for key in keys:
+        job = await _get(tx, key)
+        if job is None:
+            continue
+        kept = [tag for tag in tags_of(job.metadata) if tag not in remove]
+        tags = list(dict.fromkeys([*kept, *add]))
+        await _store(tx, key, {**job.metadata, "tags": tags}, now)
+        found += 1
+    return found
+
+
+def _condition(project: int, which: JobFilter) -> tuple[str, list[Any]]:
+    """A WHERE condition on jobs, and its arguments."""
+    text, arguments = "project = $1", [project]
+
+    def marks(values: Iterable[Any]) -> str:
+        first = len(arguments) + 1
+        arguments.extend(values)
+        return ", ".join(f"${place}" for place in range(first, len(arguments) + 1))
+
+    tagged = "EXISTS (SELECT 1 FROM job_tags t WHERE t.project = $1 AND t.spider = jobs.spider AND t.job = jobs.job"
+    if which.spider is not None:
+        text += f" AND spider_name = {marks([which.spider])}"
+    if which.states:
+        text += f" AND state IN ({marks(state.value for state in which.states)})"
+    if which.has_tags:
+        text += f" AND {tagged} AND t.tag IN ({marks(which.has_tags)}))"
+    if which.lacks_tags:
+        text += f" AND NOT {tagged} AND t.tag IN ({marks(which.lacks_tags)}))"
+    if which.startts is not None:
+        text += f" AND changed >= {marks([which.startts])}"
+    if which.endts is not None:
+        text += f" AND changed < {marks([which.endts])}"
+    if which.keys:
+        pairs = ", ".join(f"({marks([key.spider, key.job])})" for key in which.keys)
+        text += f" AND (spider, job) IN (VALUES {pairs})"
+    return text, arguments
+
+
+async def _count(tx: Transaction, project: int, which: JobFilter) -> int:
+    condition, arguments = _condition(project, which)
+    row = await tx.fetchrow(f"SELECT count(*) FROM jobs WHERE {condition}", *arguments)  # noqa: S608 - from above
+    return row[0] if row else 0
+
+
+async def _list(
+    tx: Transaction,
+    project: int,
+    which: JobFilter,
+    page: Page,
+    *,
+    counts: bool,
+) -> list[StoredJob]:
+    condition, arguments = _condition(project, which)
+    last = await _get(tx, page.stop) if page.stop is not None else None
+    if last is not None:
+        place = len(arguments) + 1
+        condition += f" AND (changed, spider, job) > (${place}, ${place + 1}, ${place + 2})"
+        arguments += [last.changed, last.key.spider, last.key.job]
+    place = len(arguments) + 1
+    rows = await tx.fetch(
+        f"""SELECT {_COLUMNS} FROM jobs WHERE {condition}
+            ORDER BY changed DESC, spider DESC, job DESC LIMIT ${place} OFFSET ${place + 1}""",  # noqa: S608 - as above
+        *arguments,
+        page.limit,
+        page.offset,
+    )
+    jobs = [_stored(project, row) for row in rows]
+    return [job._replace(counts=await _counts(tx, job.key)) for job in jobs] if counts else jobs
+
+
+async def _counts(tx: Transaction, key: JobKey) -> Counts:
+    totals: dict[str, int] = dict(
+        await tx.fetch(
+            """SELECT kind, records FROM record_totals
+               WHERE project = $1 AND kind IN ('items', 'requests', 'logs') AND spider = $2 AND job = $3""",
+            *key,
+        )
+    )
+    errors = await tx.fetchrow(
+        """SELECT sum(occurrences) FROM record_counts
+           WHERE project = $1 AND kind = 'logs' AND spider = $2 AND job = $3 AND field IN ('40', '50')""",
+        *key,
+    )
+    return Counts(errors=(errors and errors[0]) or 0, **totals)
+
+
+async def _spider_id(tx: Transaction, project: int, name: str) -> int | None:
+    row = await tx.fetchrow("SELECT spider FROM spiders WHERE project = $1 AND name = $2", project, name)
+    return row[0] if row else None
+
+
+async def _spider_name(tx: Transaction, project: int, spider: int) -> str | None:
+    row = await tx.fetchrow("SELECT name FROM spiders WHERE project = $1 AND spider = $2", project, spider)
+    return row[0] if row else None
+
+
+async def _spider_keys(tx: Transaction, project: int, spider: str) -> list[JobKey]:
+    rows = await tx.fetch(
+        """SELECT j.spider, j.job FROM jobs j JOIN spiders s ON s.project = j.project AND s.spider = j.spider
+           WHERE j.project = $1 AND s.name = $2 AND j.state <> 'deleted' ORDER BY j.job""",
+        project,
+        spider,
+    )
+    return [JobKey(project, *row) for row in rows]
+
+
+async def _projects(tx: Transaction) -> list[int]:
+    return [row[0] for row in await tx.fetch("SELECT DISTINCT project FROM counters ORDER BY project")]

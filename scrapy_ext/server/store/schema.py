@@ -1,0 +1,42 @@
+"""Migrations: ``migrations/NNNN_*.sql``, applied in order, each in a transaction with the record that it was."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+from typing import Final
+
+from scrapy_ext.server.store.engine import Transaction
+from scrapy_ext.server.store.errors import SchemaError
+
+_FILE: Final = re.compile(r"(\d{4})_\w+\.sql", re.ASCII)
+
+
+def migrations() -> list[tuple[int, str]]:
+    """Version and SQL of every migration, in order."""
+    folder = files("scrapy_ext.server.store").joinpath("migrations")
+    found = [(match[1], entry) for entry in folder.iterdir() if (match := _FILE.fullmatch(entry.name))]
+    return sorted((int(number), entry.read_text("utf-8")) for number, entry in found)
+
+
+async def migrate(tx: Transaction, now: int) -> int:
+    """Bring a database to the newest version, which is returned; raises :class:`SchemaError`.
+
+    It always writes a row, so that a disk that takes no writes is noticed when the server starts.
+    """
+    await tx.script("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL PRIMARY KEY, opened BIGINT)")
+    row = await tx.fetchrow("SELECT max(version) FROM schema_version")
+    present = row[0] if row is not None and row[0] is not None else 0
+    known = migrations()
+    newest = known[-1][0]
+    if present > newest:
+        raise SchemaError(
+            f"the database has schema version {present}, and this version of scrapy-ext knows {newest}. "
+            "Upgrade scrapy-ext, or use another data directory."
+        )
+    for version, sql in known:
+        if version > present:
+            await tx.script(sql)
+            await tx.execute("INSERT INTO schema_version (version) VALUES ($1)", version)
+    await tx.execute("UPDATE schema_version SET opened = $1 WHERE version = $2", now, newest)
+    return newest
