@@ -156,7 +156,7 @@ class EmbeddedServer:
         await asyncio.to_thread(self._spawn, asyncio.get_running_loop(), ready)
         try:
             self.url = await asyncio.wait_for(ready, self._timeout)
-        except asyncio.TimeoutError:
+        except TimeoutError:
             await self.stop()
             raise EmbeddedServerError(
                 f"the embedded server did not start within {self._timeout:g} s (SERVER_START_TIMEOUT)"
@@ -173,7 +173,7 @@ class EmbeddedServer:
     def _spawn(self, loop: asyncio.AbstractEventLoop, ready: asyncio.Future[str]) -> None:
         environment = {**os.environ, "EXTRACT_API_KEY": self.extract_key, "PLATFORM_API_KEY": self.platform_key}
         # A session of its own: the Ctrl-C that asks the crawl to stop must not take its storage away.
-        self._process = subprocess.Popen(
+        self._process = subprocess.Popen(  # noqa: S603  # our own interpreter and module
             self._command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -283,9 +283,11 @@ def _resolve(configured: Configured, server: EmbeddedServer | None) -> Services:
 @contextlib.asynccontextmanager
 async def platform_client(settings: BaseSettings) -> AsyncIterator[tuple[PlatformClient, int]]:
     """A client of the platform that the settings name, or of an embedded one, and the project ID."""
-    async with services(settings, extraction=False, platform=True) as found:
-        async with new_platform_client(settings, found) as client:
-            yield client, found.project
+    async with (
+        services(settings, extraction=False, platform=True) as found,
+        new_platform_client(settings, found) as client,
+    ):
+        yield client, found.project
 
 
 def new_platform_client(settings: BaseSettings, found: Services) -> PlatformClient:

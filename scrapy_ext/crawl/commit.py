@@ -10,8 +10,8 @@ durable, for an acknowledged batch is never read again:
 A crash before 3 replays the batch. The children it sends again have known fingerprints and are not queued
 twice (platform-api.md, Frontier).
 
-No bookkeeping per item or child: what was added before a batch finished lies below the writers' ends at that
-moment, so these marks are what must become durable.
+No bookkeeping per item or child: whatever a batch led to was given to the writers before it finished, so it is
+durable once the writers have been flushed after that.
 """
 
 from __future__ import annotations
@@ -27,11 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 class Durable(Protocol):
-    """A writer that can say how much of what it was given is stored."""
-
-    @property
-    def end(self) -> int:
-        """The index that the next record gets."""
+    """A writer that can make what it was given durable."""
 
     async def flush(self) -> None:
         """Send what is waiting; returns when all that was added before the call is stored."""
@@ -43,19 +39,19 @@ Acknowledge = Callable[[int, list[str]], Awaitable[None]]
 class Committer:
     """Commits batches, in a task of its own, as many together as have finished.
 
-    ``writers`` are flushed in their order; ``acknowledge(slot, ids)`` deletes batches; ``on_committed`` hears
-    of each batch after that. All of them retry for themselves; an error from one of them is final, ends the
-    task, and stands in :attr:`failure`.
+    The writers of ``stages()`` are flushed stage by stage; ``acknowledge(slot, ids)`` deletes batches;
+    ``on_committed`` hears of each batch after that. All of them retry for themselves: an error from one is
+    final, ends the task, and stands in :attr:`failure`.
     """
 
     def __init__(
         self,
-        writers: Sequence[Sequence[Durable]],
+        stages: Callable[[], Sequence[Sequence[Durable]]],
         acknowledge: Acknowledge,
         on_committed: Callable[[OpenBatch], None],
         on_failure: Callable[[Exception], None],
     ) -> None:
-        self._writers = writers
+        self._stages = stages
         self._acknowledge = acknowledge
         self._on_committed = on_committed
         self._on_failure = on_failure
@@ -107,7 +103,7 @@ class Committer:
             self._on_failure(error)
 
     async def _commit(self, batches: list[OpenBatch]) -> None:
-        for stage in self._writers:
+        for stage in self._stages():
             await asyncio.gather(*(writer.flush() for writer in stage))
         by_slot: dict[int, list[str]] = {}
         for batch in batches:

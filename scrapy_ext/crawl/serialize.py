@@ -21,10 +21,13 @@ from typing import Any, Final
 from scrapy import Request, Spider
 from scrapy.http import FormRequest, JsonRequest, XmlRpcRequest
 
+from scrapy_ext.crawl.parents import RECORD_KEY
+from scrapy_ext.crawl.tracking import ENTRY_KEY
+
 VERSION: Final = 1
 
 #: Meta keys that belong to one process: they are written by this package or by Scrapy's downloader.
-LOCAL_META: Final = frozenset({"_frontier_entry", "download_latency"})
+LOCAL_META: Final = frozenset({ENTRY_KEY, RECORD_KEY, "download_latency"})
 
 #: Classes that a stored request can name. A name from storage never imports anything.
 _CLASSES: Final[dict[str, type[Request]]] = {

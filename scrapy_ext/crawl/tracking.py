@@ -18,8 +18,8 @@ from typing import Any, Final
 
 from scrapy import Request
 
-#: Meta key of the entry that a request belongs to. A child that copies its parent's meta has it too, which is
-#: why it is believed only of requests that replace the entry's own (see :meth:`Tracker.replaced_by`).
+#: Meta key of the entry that a request belongs to, as a token and the fingerprint. A child that copies its
+#: parent's meta has it too, so it alone does not tell that a request carries on for the entry.
 ENTRY_KEY: Final = "_frontier_entry"
 
 
@@ -38,11 +38,17 @@ class OpenBatch:
 class Entry:
     """One request of the frontier, through all that is done for it in this process."""
 
-    __slots__ = ("batches", "fp", "host", "request", "token")
+    __slots__ = ("batches", "fp", "host", "is_local", "orphans", "request", "token")
 
-    def __init__(self, token: int, fp: str, request: Request, host: str, batches: tuple[OpenBatch, ...]) -> None:
+    def __init__(
+        self, token: int, fp: str, request: Request, host: str, batches: tuple[OpenBatch, ...], *, is_local: bool
+    ) -> None:
         self.token = token
+        #: In the slot. No two entries have the same.
         self.fp = fp
+        self.is_local = is_local
+        #: How many children without a parent's mark it has made (its errback yields such).
+        self.orphans = 0
         #: The request that stands for the entry now: the one that was read, or what replaced it.
         self.request = request
         self.host = host
@@ -66,7 +72,7 @@ class Tracker:
 
     @property
     def unfinished(self) -> int:
-        """How many requests are unfinished, waiting or out."""
+        """How many requests are not finished, waiting or out."""
         return len(self._by_token)
 
     def open_batch(self, slot: int, id: str, requests: Iterable[tuple[str, Request, str]]) -> list[Entry]:
@@ -74,33 +80,29 @@ class Tracker:
         listed = list(requests)
         batch = OpenBatch(slot, id, len(listed))
         self._open[slot, id] = batch
-        entries = [self._enter(fp, request, host, (batch,)) for fp, request, host in listed]
+        entries = [self._enter(fp, request, host, (batch,), False) for fp, request, host in listed]
         if not entries:
             self._finish(batch)
         return entries
 
     def local(self, fp: str, request: Request, host: str) -> Entry:
         """A request that cannot be stored; it holds back every open batch."""
-        return self._enter(fp, request, host, tuple(self._open.values()))
+        return self._enter(fp, request, host, tuple(self._open.values()), True)
 
     def handed_out(self, entry: Entry) -> Request:
         """The entry's request goes to the engine."""
         request = entry.request
-        request.meta[ENTRY_KEY] = entry.token
+        request.meta[ENTRY_KEY] = (entry.token, entry.fp)
         self._by_request[request] = entry
         return request
 
-    def replaced_by(self, request: Request, is_between_stages: Callable[[Request], bool]) -> Entry | None:
-        """The entry that a new request carries on for, if a downloader middleware put it in place of the
-        entry's request; None for every other request."""
-        token: Any = request.meta.get(ENTRY_KEY)
-        entry = self._by_token.get(token) if isinstance(token, int) else None
-        if entry is None or entry.request is request or not is_between_stages(entry.request):
-            return None
-        return entry
+    def entry_of(self, request: Request) -> Entry | None:
+        """The unfinished entry whose mark a request has: its own, or its parent's where meta was copied."""
+        mark: Any = request.meta.get(ENTRY_KEY)
+        return self._by_token.get(mark[0]) if isinstance(mark, tuple) else None
 
     def carry_on(self, entry: Entry, request: Request) -> None:
-        """From now on this request stands for the entry."""
+        """From now on this request stands for the entry (a downloader middleware put it in its place)."""
         entry.request = request
 
     def finished(self, request: Request) -> Entry | None:
@@ -112,12 +114,12 @@ class Tracker:
         return entry
 
     def drop(self, entry: Entry) -> None:
-        """Give an entry up that was not handed out (it was put back, or set aside)."""
+        """Give an entry up that is not out: it was put back."""
         self._leave(entry)
 
-    def _enter(self, fp: str, request: Request, host: str, batches: tuple[OpenBatch, ...]) -> Entry:
+    def _enter(self, fp: str, request: Request, host: str, batches: tuple[OpenBatch, ...], is_local: bool) -> Entry:
         self._tokens += 1
-        entry = Entry(self._tokens, fp, request, host, batches)
+        entry = Entry(self._tokens, fp, request, host, batches, is_local=is_local)
         self._by_token[entry.token] = entry
         for batch in batches:
             batch.unfinished.add(entry)

@@ -1,0 +1,57 @@
+"""``Addon``: one line in ``settings.py`` switches everything on, in the right order."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from scrapy.settings import BaseSettings
+
+from scrapy_ext import settings as names
+from scrapy_ext.client.extraction.fingerprint import ExtractRequestFingerprinter
+from scrapy_ext.downloadermiddlewares import ExtractMiddleware
+from scrapy_ext.dupefilters import CollectionDupeFilter
+from scrapy_ext.extensions import LogUploader, PlatformJob, RequestLog
+from scrapy_ext.pipelines import ItemStoragePipeline
+from scrapy_ext.scheduler import FrontierScheduler
+from scrapy_ext.spidermiddlewares import ParentMiddleware
+
+_PRIORITY: Final = "addon"
+
+#: Nearest to the downloader, behind the HTTP cache (900), so that cached pages cost nothing.
+_EXTRACT_ORDER: Final = 1000
+#: Behind the user's pipelines, so that what is stored is what they made of the item.
+_ITEMS_ORDER: Final = 1000
+#: Nearest to the engine, so that it sees what the other spider middlewares leave.
+_PARENT_ORDER: Final = 0
+
+_EXTENSIONS: Final = (PlatformJob, RequestLog, LogUploader)
+
+
+class Addon:
+    """``ADDONS = {"scrapy_ext.Addon": 500}``.
+
+    Switches, each True unless set: ``EXTRACT_API_ENABLED`` (requests go through the extraction API),
+    ``PLATFORM_ENABLED`` (job record, items, request records, log), ``FRONTIER_ENABLED`` (the scheduler). What
+    the project or the spider sets itself stays as it is.
+    """
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        """Called by Scrapy when a crawl starts."""
+        if names.EXTRACT_API_ENABLED.read(settings):
+            _default(settings, "EXTRACT_API_TRANSPARENT_MODE", True)
+            _default(settings, "REQUEST_FINGERPRINTER_CLASS", ExtractRequestFingerprinter)
+            settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", ExtractMiddleware, _EXTRACT_ORDER)
+        if names.PLATFORM_ENABLED.read(settings):
+            settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", ItemStoragePipeline, _ITEMS_ORDER)
+            for extension in _EXTENSIONS:
+                settings.setdefault_in_component_priority_dict("EXTENSIONS", extension, 0)
+            settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", ParentMiddleware, _PARENT_ORDER)
+        if names.FRONTIER_ENABLED.read(settings):
+            _default(settings, "SCHEDULER", FrontierScheduler)
+            settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", ParentMiddleware, _PARENT_ORDER)
+        elif names.DUPEFILTER_COLLECTION.read(settings):
+            _default(settings, "DUPEFILTER_CLASS", CollectionDupeFilter)
+
+
+def _default(settings: BaseSettings, name: str, value: object) -> None:
+    settings.set(name, value, priority=_PRIORITY)

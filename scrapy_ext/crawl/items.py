@@ -1,0 +1,97 @@
+"""An item as JSON.
+
+Every kind of item that itemadapter knows becomes an object, nested items too. What JSON does not have is
+written so: dates and times in ISO 8601; decimals as text; bytes as Base64; enumerations as their value; UUIDs,
+paths and URLs as text; tuples, sets and other iterables as arrays (sets in sorted order where they can be).
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Mapping
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from pathlib import PurePath
+from typing import Any, Final
+from uuid import UUID
+
+import msgspec
+from itemadapter import ItemAdapter, is_item
+
+_encode = msgspec.json.Encoder().encode
+_PLAIN: Final = frozenset({str, bool, int, type(None)})
+
+
+class UnstorableItemError(ValueError):
+    """An item that has no JSON form; names the field and the reason."""
+
+
+def item_to_json(item: Any) -> bytes:
+    """The JSON object of an item; raises :class:`UnstorableItemError`."""
+    if not is_item(item):
+        raise UnstorableItemError(f"a {type(item).__qualname__} is not an item; yield a dict or an item class")
+    try:
+        return _encode({_name(name, ""): _plain(value, str(name)) for name, value in ItemAdapter(item).items()})
+    except RecursionError:
+        raise UnstorableItemError("it is nested too deep or contains itself") from None
+    except (UnicodeEncodeError, msgspec.MsgspecError) as error:
+        raise UnstorableItemError(str(error)) from None
+
+
+def _name(name: Any, place: str) -> str:
+    if isinstance(name, str):
+        return name
+    if isinstance(name, int | float | bool) or name is None:
+        return str(name)
+    raise UnstorableItemError(f"{place or 'it'} has a key of type {type(name).__qualname__}; use text")
+
+
+def _plain(value: Any, place: str) -> Any:
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if kind is float:
+        if not math.isfinite(value):
+            raise UnstorableItemError(f"{place} is {value!r}, which JSON does not have; use None or text")
+        return value
+    if kind is list or kind is tuple:
+        return [_plain(member, place) for member in value]
+    if kind is dict:
+        return {_name(name, place): _plain(member, f"{place}.{name}") for name, member in value.items()}
+    return _plain_object(value, place)
+
+
+def _plain_object(value: Any, place: str) -> Any:
+    if isinstance(value, Enum):
+        return _plain(value.value, place)
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, Decimal | UUID | PurePath):
+        return str(value)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return base64.b64encode(value).decode()
+    if is_item(value):
+        return {_name(name, place): _plain(member, f"{place}.{name}") for name, member in ItemAdapter(value).items()}
+    if isinstance(value, Mapping):
+        return {_name(name, place): _plain(member, f"{place}.{name}") for name, member in value.items()}
+    if isinstance(value, set | frozenset):
+        return [_plain(member, place) for member in _in_order(value)]
+    if isinstance(value, str | int | float):
+        # A subclass, such as a lazy string: its plain value.
+        for plain in (str, int, float):
+            if isinstance(value, plain):
+                return _plain(plain(value), place)
+    if hasattr(value, "__iter__"):
+        return [_plain(member, place) for member in value]
+    raise UnstorableItemError(f"{place} is a {type(value).__qualname__}, which has no JSON form; convert it")
+
+
+def _in_order(values: set[Any] | frozenset[Any]) -> list[Any]:
+    try:
+        return sorted(values)
+    except TypeError:
+        return list(values)

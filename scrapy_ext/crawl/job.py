@@ -1,0 +1,78 @@
+"""The crawl's job record: made or resumed when the crawl starts, kept up to date, finished with its reason."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import Any
+
+import msgspec
+
+from scrapy_ext.api.platform import JobKey
+from scrapy_ext.api.platform.jobs import JobState
+from scrapy_ext.api.violations import ContractError
+from scrapy_ext.client.platform import PlatformClient
+from scrapy_ext.settings import SettingError
+
+
+class CrawlJob(msgspec.Struct, frozen=True):
+    """A job of the platform that this crawl runs. ``resumed`` jobs have run before."""
+
+    key: JobKey
+    resumed: bool
+
+
+async def open_job(client: PlatformClient, project: int, spider_name: str, resume: str | None) -> CrawlJob:
+    """Make a running job, or go on with the one that ``resume`` names.
+
+    Raises :class:`SettingError` for a job that cannot be resumed, and errors of the client.
+    """
+    if resume is None:
+        pushed = await client.jobq.push(project, spider_name, state=JobState.RUNNING.value, spider_type="manual")
+        return CrawlJob(JobKey.parse(pushed.key), resumed=False)
+    try:
+        key = JobKey.parse(resume, "PLATFORM_JOB")
+    except ContractError as error:
+        raise SettingError("PLATFORM_JOB", "is not a job", str(error)) from None
+    metadata = await client.jobs.metadata(key)
+    if not metadata or metadata.get("state") == JobState.DELETED.value:
+        raise SettingError("PLATFORM_JOB", f"names {key}, which does not exist", "Leave it out to start a new job.")
+    if metadata.get("spider") not in (None, spider_name):
+        raise SettingError(
+            "PLATFORM_JOB", f"names {key}, a job of spider {metadata['spider']!r}", f"Name a job of {spider_name!r}."
+        )
+    if metadata.get("state") == JobState.FINISHED.value and metadata.get("close_reason") == "finished":
+        raise SettingError("PLATFORM_JOB", f"names {key}, which is finished", "Leave it out to start a new job.")
+    if metadata.get("state") != JobState.RUNNING.value:
+        await client.jobq.update(key.project, key, state=JobState.RUNNING.value)
+    return CrawlJob(key, resumed=True)
+
+
+async def write_stats(client: PlatformClient, job: CrawlJob, stats: dict[str, Any]) -> None:
+    """Write the crawl's stats to the job metadata, where the contract has them (Job metadata)."""
+    await client.jobs.update(job.key, {"frameworkstats": plain_stats(stats)})
+
+
+async def finish_job(client: PlatformClient, job: CrawlJob, reason: str) -> None:
+    """The job is finished, with Scrapy's reason for closing the spider."""
+    await client.jobq.update(job.key.project, job.key, state=JobState.FINISHED.value, close_reason=reason)
+
+
+def plain_stats(stats: dict[str, Any]) -> dict[str, Any]:
+    """Stats as JSON has them: times in milliseconds since the epoch, what JSON lacks as text."""
+    return {str(name): _plain(value) for name, value in stats.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bool | int | str) or value is None:
+        return value
+    if isinstance(value, float):
+        return value if abs(value) < float("inf") else repr(value)
+    if isinstance(value, datetime):
+        return int(value.timestamp() * 1000)
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, dict):
+        return plain_stats(value)
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(member) for member in value]
+    return str(value)

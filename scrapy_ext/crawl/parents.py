@@ -1,0 +1,39 @@
+"""Which request a request was made by, carried in its meta.
+
+Scrapy passes no parent to the scheduler. A spider middleware marks each request that a callback yields
+(:class:`scrapy_ext.spidermiddlewares.ParentMiddleware`); this module is the form of the mark.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+from scrapy import Request
+
+_PARENT_KEY: Final = "_parent"
+#: Meta key under which a request carries the index of its own request record.
+RECORD_KEY: Final = "_request_record"
+
+
+class Parent(msgspec.Struct, frozen=True, array_like=True):
+    """The fingerprint of the parent in its frontier slot, the child's place among the parent's children, and
+    the index of the parent's request record, if request records are kept."""
+
+    fp: str
+    ordinal: int
+    record: int | None
+
+
+def mark(request: Request, parent: Parent) -> None:
+    """Say who made a request."""
+    request.meta[_PARENT_KEY] = [parent.fp, parent.ordinal, parent.record]
+
+
+def parent_of(request: Request) -> Parent | None:
+    """Who made a request; None for a start request, and for what no callback yielded."""
+    stored: Any = request.meta.get(_PARENT_KEY)
+    try:
+        return None if stored is None else msgspec.convert(stored, Parent)
+    except msgspec.ValidationError:
+        return None

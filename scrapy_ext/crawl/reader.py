@@ -1,0 +1,61 @@
+"""Reads one slot's queue ahead of the downloader.
+
+What the API gives (platform-api.md, Frontier) and what follows:
+
+- A read returns the head of the queue, with every batch that was read before and not deleted. So to get
+  more, ask for what is held and more, and skip what is known.
+- A batch whose deletion was on its way while the read was can come back once more: IDs are remembered for a
+  while after they were deleted.
+- Nothing tells that requests arrived. Our own writes do: a slot is read again only after one that added
+  something, until a read brings nothing new (:attr:`SlotReader.may_have_more`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from scrapy_ext.api.platform.frontier import Batch
+
+#: Deleted batches that a late read may still bring.
+_REMEMBERED: Final = 1000
+
+
+class SlotReader:
+    """The batches of one slot that this worker holds. ``read(mincount)`` is the API's queue read."""
+
+    def __init__(self, slot: int, read: Callable[[int], Awaitable[list[Batch]]]) -> None:
+        self.slot = slot
+        self._read = read
+        #: Requests in each batch that is held.
+        self._held: dict[str, int] = {}
+        self._deleted: dict[str, None] = {}
+        self._writes = 1
+        self._writes_seen = 0
+
+    @property
+    def may_have_more(self) -> bool:
+        """Whether a read could bring something that is not held."""
+        return self._writes != self._writes_seen
+
+    def written(self) -> None:
+        """Requests were added to the slot."""
+        self._writes += 1
+
+    def deleted(self, batch_id: str) -> None:
+        """A batch was acknowledged."""
+        self._held.pop(batch_id, None)
+        self._deleted[batch_id] = None
+        if len(self._deleted) > _REMEMBERED:
+            del self._deleted[next(iter(self._deleted))]
+
+    async def more(self, want: int) -> list[Batch]:
+        """Batches that were not held yet, with about ``want`` requests or more; now they are held."""
+        writes = self._writes
+        batches = await self._read(sum(self._held.values()) + want)
+        fresh = [batch for batch in batches if batch.id not in self._held and batch.id not in self._deleted]
+        if not fresh:
+            self._writes_seen = writes
+        for batch in fresh:
+            self._held[batch.id] = len(batch.requests)
+        return fresh

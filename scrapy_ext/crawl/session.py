@@ -1,0 +1,211 @@
+"""One crawl's session: its services, its job and its writers, opened once and closed last.
+
+Components ask for what they need while they are built (:meth:`Session.require`). The first of them that can
+wait opens the session (:meth:`Session.open`): the services are found or started, the job is made or resumed.
+A session that cannot be opened says why in one error message and closes the spider with a reason of its own.
+
+The session closes when the engine has stopped, after every component and the last log line: what the writers
+hold is sent, the job is finished, then the embedded server goes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from typing import Final
+from weakref import WeakKeyDictionary
+
+from scrapy import signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import CloseSpider
+
+from scrapy_ext import embedded
+from scrapy_ext import settings as names
+from scrapy_ext.client.platform import PlatformClient
+from scrapy_ext.client.platform.errors import PlatformError, Unauthorized
+from scrapy_ext.client.platform.writer import BatchWriter
+from scrapy_ext.crawl.job import CrawlJob, finish_job, open_job, write_stats
+from scrapy_ext.embedded import EmbeddedServerError, Services
+from scrapy_ext.settings import SettingError
+
+logger = logging.getLogger(__name__)
+
+#: Close reasons by what kept the session from opening.
+_REASONS: Final[tuple[tuple[type[Exception], str], ...]] = (
+    (SettingError, "bad_setting"),
+    (EmbeddedServerError, "embedded_server_failed"),
+    (Unauthorized, "platform_bad_key"),
+    (PlatformError, "platform_unavailable"),
+)
+
+_sessions: WeakKeyDictionary[Crawler, Session] = WeakKeyDictionary()
+
+
+class Session:
+    """What the components of one crawl share; get it with :meth:`of`."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._extraction = False
+        self._platform = False
+        self._opening: asyncio.Future[None] | None = None
+        self._resources = AsyncExitStack()
+        self._writers: dict[str, BatchWriter] = {}
+        self._closed = False
+        self._reason = "finished"
+        #: Called before the writers are closed, in order.
+        self.before_close: list[Callable[[], Awaitable[None]]] = []
+        #: Why the session could not be opened.
+        self.failure: Exception | None = None
+        self.services: Services | None = None
+        self._client: PlatformClient | None = None
+        self._job: CrawlJob | None = None
+        crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
+        crawler.signals.connect(self._engine_stopped, signal=signals.engine_stopped)
+
+    @classmethod
+    def of(cls, crawler: Crawler) -> Session:
+        """The session of a crawl; all components of the crawl get the same one."""
+        session = _sessions.get(crawler)
+        if session is None:
+            session = _sessions[crawler] = cls(crawler)
+        return session
+
+    def require(self, *, extraction: bool = False, platform: bool = False) -> Session:
+        """Say, before the session opens, what it must have."""
+        self._extraction |= extraction
+        self._platform |= platform
+        return self
+
+    @property
+    def client(self) -> PlatformClient:
+        """The client of the platform, once the session is open."""
+        if self._client is None:
+            raise RuntimeError("the session has no platform, or is not open")
+        return self._client
+
+    @property
+    def job(self) -> CrawlJob:
+        """The crawl's job, once the session is open."""
+        if self._job is None:
+            raise RuntimeError("the session has no job, or is not open")
+        return self._job
+
+    async def open(self) -> bool:
+        """Open the session if that was not done; tells whether it is open. Failure is logged, once."""
+        if self._opening is None:
+            self._opening = asyncio.ensure_future(self._open())
+        await asyncio.shield(self._opening)
+        return self.failure is None
+
+    def writer(self, name: str, send: Callable[[bytes, int], Awaitable[None]], *, start: int = 0) -> BatchWriter:
+        """A writer that the session closes at its end. Writers are closed in the order they were made in."""
+        read = self._crawler.settings
+        writer = BatchWriter(
+            send,
+            name=name,
+            start=start,
+            max_records=names.PLATFORM_BATCH_SIZE.read(read),
+            flush_interval=names.PLATFORM_FLUSH_INTERVAL.read(read),
+            high_water_bytes=names.PLATFORM_BUFFER_BYTES.read(read),
+            retry_time=names.PLATFORM_RETRY_TIME.read(read),
+        )
+        self._writers[name] = writer
+        return writer
+
+    async def items_writer(self) -> BatchWriter:
+        """The writer of the job's items, which the commit of a batch waits for."""
+        return self._writers.get("items") or await self.record_writer("items")
+
+    async def record_writer(self, resource: str) -> BatchWriter:
+        """A writer of the job's ``items``, ``requests`` or ``logs`` that goes on where storage ends."""
+        records = getattr(self.client, resource)
+        key = self.job.key
+        start = (await records.stats(key)).totals.input_values if self.job.resumed else 0
+
+        async def send(body: bytes, index: int) -> None:
+            await records.write(key, body, index)
+
+        return self.writer(resource, send, start=start)
+
+    def written(self, name: str) -> BatchWriter | None:
+        """The writer of that name, if a component made it."""
+        return self._writers.get(name)
+
+    async def wait_for_room(self) -> None:
+        """Wait until no writer holds more than it should: the place for back-pressure."""
+        for writer in list(self._writers.values()):
+            await writer.wait_below_high_water()
+
+    def fail(self, error: Exception, reason: str) -> None:
+        """Close the spider because storage gave up for good."""
+        logger.error("%s", error)
+        asyncio.ensure_future(self._crawler.engine.close_spider_async(reason=reason))  # noqa: RUF006  # kept by the engine
+
+    async def _open(self) -> None:
+        try:
+            self.services = await self._resources.enter_async_context(
+                embedded.services(self._crawler.settings, extraction=self._extraction, platform=self._platform)
+            )
+            if self._platform:
+                await self._open_platform(self.services)
+        except (SettingError, EmbeddedServerError, PlatformError) as error:
+            self.failure = error
+            logger.error("%s", error)
+            await self._resources.aclose()
+
+    async def _open_platform(self, services: Services) -> None:
+        settings = self._crawler.settings
+        client = embedded.new_platform_client(settings, services)
+        self._client = await self._resources.enter_async_context(client)
+        spider_name = (self._crawler.spider or self._crawler.spidercls).name
+        self._job = await open_job(client, services.project, spider_name, names.PLATFORM_JOB.read(settings))
+        logger.info("Job %s %s", self._job.key, "resumed" if self._job.resumed else "started")
+        self._crawler.stats.set_value("platform/job", str(self._job.key))
+
+    async def _spider_opened(self) -> None:
+        if not await self.open():
+            raise CloseSpider(next(reason for kind, reason in _REASONS if isinstance(self.failure, kind)))
+
+    async def _spider_closed(self, reason: str) -> None:
+        self._reason = reason
+        # An engine that never started does not tell that it stopped.
+        if self._crawler.engine.start_time is None:
+            await self._close()
+        if self.failure is not None:
+            # A component has no other way to give the command an exit status: Scrapy takes a crawler without
+            # a spider for one that could not start.
+            self._crawler.spider = None
+
+    async def _engine_stopped(self) -> None:
+        await self._close()
+
+    async def _close(self) -> None:
+        _sessions.pop(self._crawler, None)
+        if self._closed or self._opening is None:
+            return
+        self._closed = True
+        try:
+            if self._job is not None:
+                await self._finish(self.client, self._job)
+        finally:
+            await self._resources.aclose()
+
+    async def _finish(self, client: PlatformClient, job: CrawlJob) -> None:
+        try:
+            for callback in self.before_close:
+                await callback()
+            for writer in self._writers.values():
+                await writer.close()
+            await write_stats(client, job, self._crawler.stats.get_stats())
+            await finish_job(client, job, self._reason)
+        except PlatformError as error:
+            logger.error("Job %s could not be finished: %s. Resume it with PLATFORM_JOB=%s", job.key, error, job.key)
+            return
+        if self._reason == "finished":
+            logger.info("Job %s finished", job.key)
+        else:
+            logger.info("Job %s stopped (%s); to resume it: PLATFORM_JOB=%s", job.key, self._reason, job.key)

@@ -1,0 +1,208 @@
+"""What a crawl tells the platform about itself: job record, request records, log."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections import deque
+from typing import Any, Final, Self
+
+import msgspec
+from scrapy import Request, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+from scrapy.http import Response
+
+from scrapy_ext import settings as names
+from scrapy_ext.api.platform.items import MAX_ITEM_BYTES
+from scrapy_ext.api.platform.requests import RequestRecord
+from scrapy_ext.client.platform.errors import PlatformError
+from scrapy_ext.client.platform.writer import BatchWriter
+from scrapy_ext.crawl.job import write_stats
+from scrapy_ext.crawl.parents import RECORD_KEY, parent_of
+from scrapy_ext.crawl.session import Session
+from scrapy_ext.settings import SettingError
+
+logger = logging.getLogger(__name__)
+
+
+class PlatformJob:
+    """Gives the crawl a job record on the platform, and writes the crawl's stats to it while it runs.
+
+    The record is made, or resumed (``PLATFORM_JOB``), when the crawl opens, and finished with Scrapy's close
+    reason when everything is stored. Stats are written each ``PLATFORM_STATS_INTERVAL`` seconds.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._session = Session.of(crawler).require(platform=True)
+        self._interval: float = names.PLATFORM_STATS_INTERVAL.read(crawler.settings)
+        self._task: asyncio.Task[None] | None = None
+        crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Called by Scrapy."""
+        if not names.PLATFORM_ENABLED.read(crawler.settings):
+            raise NotConfigured
+        return cls(crawler)
+
+    async def _spider_opened(self) -> None:
+        if await self._session.open() and self._interval > 0:
+            self._session.before_close.append(self._stop)
+            self._task = asyncio.ensure_future(self._write_stats())
+
+    async def _write_stats(self) -> None:
+        while True:
+            await asyncio.sleep(self._interval)
+            try:
+                await write_stats(self._session.client, self._session.job, self._crawler.stats.get_stats())
+            except PlatformError as error:
+                # Only a view of the crawl is older for it; the next one makes it good.
+                logger.warning("The stats could not be written to the job: %s", error)
+
+    async def _stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+
+class RequestLog:
+    """Stores a request record for each response that the crawl gets (platform-api.md, Request record).
+
+    ``time`` and ``duration`` are those of the download, ``rs`` is the size of the body, ``parent`` the index of
+    the record of the request whose callback made this one. A request that got no response has no status and so
+    no record; Scrapy's stats count it.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._session = Session.of(crawler).require(platform=True)
+        self._writer: BatchWriter | None = None
+        crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(self._response_received, signal=signals.response_received)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Called by Scrapy."""
+        if not names.PLATFORM_ENABLED.read(crawler.settings):
+            raise NotConfigured
+        return cls(crawler)
+
+    async def _spider_opened(self) -> None:
+        if await self._session.open():
+            self._writer = await self._session.record_writer("requests")
+
+    def _response_received(self, response: Response, request: Request) -> None:
+        if self._writer is None:
+            return
+        duration = round(request.meta.get("download_latency", 0.0) * 1000)
+        parent = parent_of(request)
+        record = RequestRecord(
+            time=round(time.time() * 1000) - duration,
+            method=request.method,
+            url=request.url,
+            status=response.status,
+            duration=duration,
+            rs=len(response.body),
+            parent=parent.record if parent is not None else None,
+            fp=self._crawler.request_fingerprinter.fingerprint(request).hex(),
+        )
+        request.meta[RECORD_KEY] = self._writer.add(msgspec.json.encode(record))
+        self._crawler.stats.inc_value("platform/requests/count")
+
+
+#: Records that are kept until the job is open; then they are stored with the rest.
+_EARLY_RECORDS: Final = 10_000
+#: What the way to the platform logs is not sent over it: each line would make another.
+_NOT_UPLOADED: Final = ("scrapy_ext.client", "scrapy_ext.embedded", "aiohttp", "asyncio")
+
+
+class LogUploader:
+    """Stores the crawl's log in ``/logs``, from ``PLATFORM_LOG_LEVEL`` upwards, from its first line.
+
+    The lines go through a writer like every record: adding one never blocks, and lines that other threads log
+    are handed to the event loop. Lines of the platform client itself are left out.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        level = logging.getLevelName(str(names.PLATFORM_LOG_LEVEL.read(crawler.settings)).upper())
+        if not isinstance(level, int):
+            raise SettingError("PLATFORM_LOG_LEVEL", "must be the name of a log level", "Write INFO or DEBUG.")
+        self._session = Session.of(crawler).require(platform=True)
+        self._handler = _Handler(crawler, level)
+        logging.getLogger().addHandler(self._handler)
+        crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(self._engine_stopped, signal=signals.engine_stopped)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Called by Scrapy."""
+        if not names.PLATFORM_ENABLED.read(crawler.settings):
+            raise NotConfigured
+        return cls(crawler)
+
+    async def _spider_opened(self) -> None:
+        if await self._session.open():
+            self._handler.open(await self._session.record_writer("logs"))
+            self._session.before_close.append(self._detach)
+        else:
+            await self._detach()
+
+    async def _detach(self) -> None:
+        logging.getLogger().removeHandler(self._handler)
+        # Lines of other threads that are on their way to the loop.
+        await asyncio.sleep(0)
+
+    async def _engine_stopped(self) -> None:
+        if self._session.failure is not None:
+            await self._detach()
+
+
+class _Handler(logging.Handler):
+    """Turns log records into the platform's and adds them to a writer, in the loop's thread."""
+
+    def __init__(self, crawler: Crawler, level: int) -> None:
+        super().__init__(level)
+        self._crawler = crawler
+        self._loop = asyncio.get_running_loop()
+        self._early: deque[bytes] = deque(maxlen=_EARLY_RECORDS)
+        self._writer: BatchWriter | None = None
+
+    def open(self, writer: BatchWriter) -> None:
+        """From now on, and for what came before."""
+        self._writer = writer
+        while self._early:
+            writer.add(self._early.popleft())
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.name.startswith(_NOT_UPLOADED) or self._is_of_another_crawl(record):
+            return
+        try:
+            message = self.format(record)
+            line = msgspec.json.encode(
+                {
+                    "time": round(record.created * 1000),
+                    "level": record.levelno,
+                    "message": message[: MAX_ITEM_BYTES // 8],
+                }
+            )
+        except Exception:
+            self.handleError(record)
+            return
+        with contextlib.suppress(RuntimeError):  # The loop is closed: the crawl is over.
+            self._loop.call_soon_threadsafe(self._add, line)
+
+    def _add(self, line: bytes) -> None:
+        if self._writer is None:
+            self._early.append(line)
+        elif self._writer.failed is None:
+            with contextlib.suppress(RuntimeError):  # The writer is closed: the job is finished.
+                self._writer.add(line)
+
+    def _is_of_another_crawl(self, record: logging.LogRecord) -> bool:
+        spider: Any = getattr(record, "spider", None)
+        crawler: Any = getattr(record, "crawler", None) or getattr(spider, "crawler", None)
+        return crawler is not None and crawler is not self._crawler

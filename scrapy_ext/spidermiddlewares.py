@@ -1,0 +1,47 @@
+"""``ParentMiddleware``: tells which request each request was made by, and lets a full buffer slow the spider."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any, Self
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+
+from scrapy_ext.crawl.parents import RECORD_KEY, Parent, mark
+from scrapy_ext.crawl.session import Session
+from scrapy_ext.crawl.tracking import ENTRY_KEY
+
+
+class ParentMiddleware:
+    """Marks the requests that a callback yields with their parent, for the frontier and the request records.
+
+    It is also where a crawl waits for the platform: between two outputs of a callback, while more is unsent
+    than ``PLATFORM_BUFFER_BYTES``. Put it nearest to the engine; the add-on does.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._session = Session.of(crawler)
+        self._fingerprinter = crawler.request_fingerprinter
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Called by Scrapy."""
+        return cls(crawler)
+
+    async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """Mark requests; everything is passed on."""
+        ordinal = 0
+        parent_request = response.request
+        async for output in result:
+            if isinstance(output, Request) and parent_request is not None:
+                mark(output, self._parent(parent_request, ordinal))
+                ordinal += 1
+            yield output
+            await self._session.wait_for_room()
+
+    def _parent(self, request: Request, ordinal: int) -> Parent:
+        entry = request.meta.get(ENTRY_KEY)
+        fp = entry[1] if entry is not None else self._fingerprinter.fingerprint(request).hex()
+        return Parent(fp, ordinal, request.meta.get(RECORD_KEY))
