@@ -207,7 +207,14 @@ class TableWriter:
         first = not self._widths
         if first:
             self._widths = _widths(columns, cells, self._width)
-        table = Table(box=SIMPLE_HEAD, show_header=first, pad_edge=False, show_edge=False, header_style="bold")
+        table = Table(
+            box=SIMPLE_HEAD,
+            show_header=first,
+            padding=(0, 1, 0, 0),
+            pad_edge=False,
+            show_edge=False,
+            header_style="bold",
+        )
         for column, width in zip(columns, self._widths, strict=False):
             table.add_column(
                 column.title,

@@ -1,0 +1,130 @@
+"""Tables, JSON lines and CSV, written record by record."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import AsyncIterator, Iterable, Mapping
+from typing import Any, Literal
+
+import pytest
+from rich.cells import cell_len
+from rich.text import Text
+
+from scrapy_ext.commands.output import Column, Output, TableWriter, one_line
+
+
+async def each(records: Iterable[Mapping[str, Any]]) -> AsyncIterator[Mapping[str, Any]]:
+    for record in records:
+        yield record
+
+
+async def written(
+    form: Literal["table", "json", "csv"],
+    records: Iterable[Mapping[str, Any]],
+    *,
+    terminal: bool = False,
+    **options: Any,
+) -> str:
+    stream = io.BytesIO()
+    await Output(form, stream, terminal=terminal).records(each(records), **options)
+    return stream.getvalue().decode()
+
+
+def plain(text: str) -> list[str]:
+    return Text.from_ansi(text).plain.splitlines()
+
+
+ITEMS = [
+    {"name": "a", "price": 1.5, "tags": ["x"]},
+    {"name": 'b, "c"\nd', "price": None},
+    {"name": "\x1b[31me", "other": {"deep": True}},
+]
+
+
+async def test_json_lines_hold_the_records_as_they_are() -> None:
+    text = await written("json", ITEMS)
+    assert [json.loads(line) for line in text.splitlines()] == ITEMS
+
+
+async def test_csv_has_a_header_and_the_named_fields() -> None:
+    text = await written("csv", ITEMS, csv_fields=["name", "price", "other"])
+    assert list(csv.reader(io.StringIO(text))) == [
+        ["name", "price", "other"],
+        ["a", "1.5", ""],
+        ['b, "c"\nd', "", ""],
+        ["\x1b[31me", "", '{"deep":true}'],
+    ]
+
+
+@pytest.mark.parametrize("form", ["table", "json", "csv"])
+async def test_a_terminal_gets_no_control_character_of_an_item(form: Literal["table", "json", "csv"]) -> None:
+    item = {"name": "x\x1b]0;title\x07\x9b2J", "\x1b[2Jkey": "\x1b[31mred"}
+    text = await written(form, [item], terminal=True, csv_fields=list(item))
+    for control in ("\x1b]0", "\x07", "\x9b", "\x1b[2J", "\x1b[31m"):
+        assert control not in text
+
+
+async def test_markup_of_the_table_library_is_shown_not_followed() -> None:
+    text = await written("table", [{"name": "[bold red]x[/] [link=http://a]y[/link]"}], terminal=True)
+    assert "[bold red]x[/] [link=http://a]y[/link]" in "\n".join(plain(text))
+
+
+@pytest.mark.parametrize("width", [20, 40, 80, 200])
+def test_no_line_is_wider_than_the_terminal(width: int) -> None:
+    writer = TableWriter(None, width)
+    rows = [{f"field{n}": "word " * n + "東京" * n for n in range(12)} for _ in range(3)]
+    text = "".join(map(writer.add, rows)) + writer.close()
+    assert max(cell_len(line) for line in plain(text)) <= width
+
+
+def test_columns_keep_their_widths_from_the_first_row_to_the_last() -> None:
+    writer = TableWriter(None, 60)
+    rows = ({"number": number, "name": "n" * (number % 90), "end": "|"} for number in range(400))
+    lines = plain("".join(map(writer.add, rows)) + writer.close())
+    assert len([line for line in lines if "number" in line]) == 1
+    assert len({line.rindex("|") for line in lines if "|" in line}) == 1
+
+
+def test_columns_without_room_are_named() -> None:
+    writer = TableWriter(None, 30)
+    writer.add({f"column{n}": "some words" for n in range(8)})
+    text = writer.close()
+    assert writer.left_out
+    assert writer.left_out[-1] == "column7"
+    assert all(name not in text for name in writer.left_out)
+
+
+def test_a_wrapping_column_shows_the_whole_text() -> None:
+    columns = [Column.field("level"), Column("message", lambda row: str(row["message"]), wrap=True)]
+    writer = TableWriter(columns, 40)
+    writer.add({"level": 20, "message": "one " * 40 + "\nnext line"})
+    text = " ".join("\n".join(plain(writer.close())).split())
+    assert text.count("one") == 40
+    assert "next line" in text
+
+
+async def test_no_records_give_an_empty_answer_and_csv_its_header() -> None:
+    assert await written("json", []) == ""
+    assert await written("table", [], terminal=True) == ""
+    assert await written("csv", [], csv_fields=["a", "b"]) == "a,b\n"
+
+
+async def test_memory_does_not_grow_with_the_number_of_records() -> None:
+    class Discarding(io.RawIOBase):
+        largest = 0
+
+        def write(self, data: Any) -> int:
+            self.largest = max(self.largest, len(data))
+            return len(data)
+
+    stream = Discarding()
+    records = ({"number": number, "text": "x" * 1000} for number in range(5000))
+    count = await Output("json", stream, terminal=False).records(each(records))  # type: ignore[arg-type]
+    assert count == 5000
+    assert stream.largest < 200_000
+
+
+def test_an_error_is_one_line_without_control_characters() -> None:
+    assert one_line("first\n  second\x1b[2J\n") == r"first second\x1b[2J"
