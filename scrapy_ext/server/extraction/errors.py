@@ -1,0 +1,89 @@
+"""The one error of the extraction service: a row of the contract's table of problems, and what happened.
+
+Which cause is which problem (extraction-api.md, Errors):
+
+* 421 ``/website/domain-unreachable``: the name does not resolve, nobody listens, or the address is one that
+  this server does not fetch. Sending the request again changes nothing.
+* 520 ``/download/temporary-error``: the target did not answer in time, or broke off. It may do better later.
+* 521 ``/download/internal-error``: the target answered, with something that can never become a result (bad
+  certificate, endless redirects, more bytes than the limit, a download where a page was asked for).
+
+A target's own 4xx and 5xx answers are none of these: they are results, with their ``statusCode``.
+"""
+
+from __future__ import annotations
+
+import errno
+from typing import Final
+
+from scrapy_ext.api.extraction import PROBLEM_TYPES, Problem
+
+#: ``Retry-After`` by problem, in seconds, where the table says that there is one.
+RETRY_AFTER: Final = {"/limits/over-global-limit": 2, "/download/temporary-error": 5}
+
+
+class ExtractionError(Exception):
+    """A request that ends in a problem of the contract's table.
+
+    ``detail`` is shown to the caller: it names what was asked for, never an address, a path or a secret of
+    the server.
+    """
+
+    def __init__(self, type: str, detail: str) -> None:
+        super().__init__(detail)
+        self.problem = Problem.of(type, detail)
+        self.retry_after = RETRY_AFTER.get(type) if PROBLEM_TYPES[type].retry_after else None
+
+
+def unreachable(detail: str) -> ExtractionError:
+    """The target cannot be reached, now or later (421)."""
+    return ExtractionError("/website/domain-unreachable", detail)
+
+
+def temporary(detail: str) -> ExtractionError:
+    """The target failed in a way that may pass (520)."""
+    return ExtractionError("/download/temporary-error", detail)
+
+
+def permanent(detail: str) -> ExtractionError:
+    """The target's answer can never become a result (521)."""
+    return ExtractionError("/download/internal-error", detail)
+
+
+def unprocessable(detail: str) -> ExtractionError:
+    """The request asks for something that this server does not do (422)."""
+    return ExtractionError("/request/unprocessable", detail)
+
+
+def overloaded(detail: str) -> ExtractionError:
+    """The server has as much work as it takes on (503)."""
+    return ExtractionError("/limits/over-global-limit", detail)
+
+
+def timed_out(detail: str) -> ExtractionError:
+    """The whole request took too long (500)."""
+    return ExtractionError("/server/timed-out", detail)
+
+
+def internal(detail: str) -> ExtractionError:
+    """The server's own fault (500)."""
+    return ExtractionError("/server/internal", detail)
+
+
+_UNREACHABLE: Final = {
+    errno.ECONNREFUSED: "refused the connection",
+    errno.ENETUNREACH: "is on a network that cannot be reached",
+    errno.EHOSTUNREACH: "cannot be reached",
+    errno.EADDRNOTAVAIL: "cannot be reached",
+    errno.EACCES: "cannot be reached",
+}
+
+
+def connection_failed(host: str, port: int, error: OSError) -> ExtractionError:
+    """What a connection that could not be made, or that broke, tells the caller."""
+    reason = _UNREACHABLE.get(error.errno or 0)
+    if reason is not None:
+        return unreachable(f"{host}:{port} {reason}.")
+    if isinstance(error, TimeoutError):
+        return temporary(f"{host}:{port} did not answer in time.")
+    return temporary(f"The connection to {host}:{port} broke off.")

@@ -1,0 +1,71 @@
+"""Which Chromium is driven, and what of the server's environment its process sees."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+from scrapy_ext.server.extraction.errors import ExtractionError
+
+ENVIRONMENT_VARIABLE: Final = "SCRAPY_EXT_BROWSER"
+#: Looked for on PATH, in this order. The headless shell renders two to four times the pages of the whole
+#: browser on the same machine.
+COMMANDS: Final = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+HOW_TO_GET_ONE: Final = (
+    "Get one with `playwright install chromium --only-shell`, or `apt install chromium-headless-shell`, "
+    f"or name one with --browser PATH or {ENVIRONMENT_VARIABLE}=PATH."
+)
+_KEPT: Final = re.compile(
+    r"PATH|HOME|USER|LOGNAME|LANG|LANGUAGE|LC_\w+|TZ|TMPDIR|TEMP|TMP|SYSTEMROOT|LD_LIBRARY_PATH"
+    r"|XDG_\w+|FONTCONFIG_\w+|DBUS_SESSION_BUS_ADDRESS|PLAYWRIGHT_BROWSERS_PATH"
+    r"|PYTHON\w*|VIRTUAL_ENV|COVERAGE_\w+"
+)
+
+
+class BrowserMissingError(ExtractionError):
+    """No browser can be started; the message says how to get one."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__("/server/internal", detail)
+
+
+def find_browser(configured: str | None, environ: Mapping[str, str], own: Path) -> Path:
+    """The browser to drive; raises :class:`BrowserMissingError`.
+
+    In this order: the configured one, that of the environment variable, the download of Playwright (``own``
+    is where it would put the whole browser), one on PATH. One that is named and not there is an error, not a
+    reason to look further.
+    """
+    for source, named in (("--browser", configured), (ENVIRONMENT_VARIABLE, environ.get(ENVIRONMENT_VARIABLE))):
+        if named:
+            path = Path(named).expanduser()
+            if not os.access(path, os.X_OK) or path.is_dir():
+                raise BrowserMissingError(f"{source} names {named}, which is not a program. {HOW_TO_GET_ONE}")
+            return path
+    for path in _of_playwright(own):
+        if os.access(path, os.X_OK):
+            return path
+    for command in COMMANDS:
+        found = shutil.which(command, path=environ.get("PATH"))
+        if found:
+            return Path(found)
+    raise BrowserMissingError(f"This server has no browser. {HOW_TO_GET_ONE}")
+
+
+def _of_playwright(own: Path) -> Iterable[Path]:
+    """Playwright's headless shell of the same revision, then its whole browser."""
+    for folder in own.parents:
+        revision = re.fullmatch(r"chromium-(\w+)", folder.name)
+        if revision:
+            shells = folder.parent / f"chromium_headless_shell-{revision[1]}"
+            yield from sorted(path for path in shells.glob("*/*headless*shell*") if path.suffix in ("", ".exe"))
+    yield own
+
+
+def clean_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment for processes that handle what strangers wrote: without the server's keys."""
+    return {name: value for name, value in environ.items() if _KEPT.fullmatch(name.upper())}

@@ -1,0 +1,278 @@
+"""HTTP requests to targets (``httpResponseBody``, ``httpResponseHeaders``, automatic extraction by HTTP).
+
+How it behaves, where the contract leaves it open:
+
+* Redirects are followed, at most ``Limits.redirects``, as browsers follow them: 301, 302 and 303 turn a POST
+  into a GET, 307 and 308 repeat it. Each hop is checked by the guard; cookies set on the way are sent along;
+  credentials stay on the origin that they were given for.
+* A target's own 4xx and 5xx answers are results with their ``statusCode``, like every other answer.
+* The body is what the target sent with content codings (gzip, deflate, Brotli and Zstandard where their
+  libraries are installed) undone, and nothing else: text is decoded by the client, which has the headers.
+* Response headers are a list in the order of the wire, a name that came twice standing twice. They are those
+  of the last hop.
+* Connections are kept for the next request to the same origin; nothing else outlives a request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import ssl
+from http.cookies import SimpleCookie
+from typing import Final
+from urllib.parse import urljoin
+
+import aiohttp
+import msgspec
+from aiohttp.abc import AbstractResolver, ResolveResult
+from multidict import CIMultiDict
+from w3lib.url import safe_url_string
+from yarl import URL
+
+from scrapy_ext.api.extraction import Header
+from scrapy_ext.server.extraction.errors import (
+    ExtractionError,
+    connection_failed,
+    permanent,
+    temporary,
+    unreachable,
+)
+from scrapy_ext.server.extraction.guard import Guard
+from scrapy_ext.server.extraction.limits import MIB, Limits
+from scrapy_ext.server.extraction.outgoing import PRIVATE, Cookie, headers_to_send
+from scrapy_ext.server.extraction.plan import HttpPlan
+
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+#: Real sites send policies of tens of kilobytes in one header.
+_HEADER_BYTES: Final = 64 * 1024
+#: What aiohttp would add by itself and a caller did not ask for.
+_NOT_ADDED: Final = ("Content-Type", "User-Agent", "Accept")
+
+
+class HttpResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer of the last hop; ``url`` is where it came from."""
+
+    url: str
+    status: int
+    headers: list[Header]
+    body: bytes
+
+
+class Fetcher:
+    """Makes HTTP requests through the guard. Use between :meth:`start` and :meth:`stop`."""
+
+    def __init__(self, guard: Guard, limits: Limits, *, verify_tls: bool = True) -> None:
+        self._guard = guard
+        self._limits = limits
+        self._tls: ssl.SSLContext | bool = ssl.create_default_context() if verify_tls else False
+        self._session: aiohttp.ClientSession | None = None
+
+    async def start(self) -> None:
+        """Open the pool of connections."""
+        connector = aiohttp.TCPConnector(
+            resolver=_GuardedResolver(self._guard), use_dns_cache=False, ssl=self._tls, limit=0, keepalive_timeout=15
+        )
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(
+                total=None, connect=None, sock_connect=self._limits.connect, sock_read=self._limits.read
+            ),
+            max_line_size=_HEADER_BYTES,
+            max_field_size=_HEADER_BYTES,
+        )
+
+    async def stop(self) -> None:
+        """Close every connection."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def fetch(self, plan: HttpPlan) -> HttpResult:
+        """Make a request and follow its redirects; raises :class:`ExtractionError` (421, 520, 521)."""
+        if self._session is None:
+            raise RuntimeError("the fetcher is not started")
+        try:
+            async with asyncio.timeout(self._limits.fetch):
+                return await _Exchange(self._session, self._guard, self._limits, plan).run()
+        except TimeoutError:
+            raise temporary(f"{_host(plan.url)} did not answer in {self._limits.fetch:g} seconds.") from None
+
+
+class _GuardedResolver(AbstractResolver):
+    """Gives aiohttp the addresses that the guard has checked, and no others."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+
+    async def resolve(self, host: str, port: int = 0, family: int = 0) -> list[ResolveResult]:
+        return [
+            ResolveResult(hostname=host, host=endpoint.address, port=endpoint.port, family=family, proto=0, flags=0)
+            for endpoint in await self._guard.endpoints(host, port)
+        ]
+
+    async def close(self) -> None:
+        """Nothing to close: the guard is the service's."""
+
+
+class _Exchange:
+    """One fetch: the state that changes from hop to hop."""
+
+    def __init__(self, session: aiohttp.ClientSession, guard: Guard, limits: Limits, plan: HttpPlan) -> None:
+        self._session = session
+        self._guard = guard
+        self._limits = limits
+        self._wants_body = plan.wants_body
+        self._method = plan.method
+        self._body = plan.body
+        self._headers = CIMultiDict((header.name, header.value) for header in headers_to_send(plan.headers))
+        self._url = self._take_credentials(URL(plan.url, encoded=True))
+        # Each request has a jar of its own. `unsafe` admits cookies of hosts that are addresses, which
+        # sites may redirect to; what a host may set for another one stays forbidden.
+        self._jar = aiohttp.CookieJar(unsafe=True, quote_cookie=False)
+        for cookie in plan.cookies:
+            self._jar.update_cookies(_morsel(cookie), self._url)
+
+    async def run(self) -> HttpResult:
+        for _ in range(self._limits.redirects + 1):
+            await self._check_address()
+            try:
+                answer = await self._hop()
+            except ExtractionError:
+                raise
+            except (aiohttp.ClientError, ValueError, OSError) as error:
+                raise _problem(self._url, error) from error
+            if answer is not None:
+                return answer
+        raise permanent(f"{self._url.host} redirected more than {self._limits.redirects} times.")
+
+    async def _check_address(self) -> None:
+        """aiohttp asks its resolver about names only; hosts that are addresses are checked here."""
+        host, port = self._url.raw_host or "", self._url.port or 0
+        if ":" in host or host.replace(".", "").isdigit():
+            await self._guard.endpoints(host, port)
+
+    async def _hop(self) -> HttpResult | None:
+        """One request; None when it was redirected."""
+        async with self._session.request(
+            self._method,
+            self._url,
+            headers=self._headers_with_cookies(),
+            data=self._body,
+            allow_redirects=False,
+            skip_auto_headers=_NOT_ADDED,
+        ) as response:
+            self._jar.update_cookies(response.cookies, self._url)
+            location = response.headers.get("Location")
+            if response.status in _REDIRECTS and location is not None:
+                self._redirect(response.status, location)
+                return None
+            body = await self._read(response) if self._wants_body else b""
+            if not self._wants_body:
+                response.close()
+            return HttpResult(
+                url=str(self._url),
+                status=response.status,
+                headers=[Header(_text(name), _text(value)) for name, value in response.raw_headers],
+                body=body,
+            )
+
+    def _headers_with_cookies(self) -> CIMultiDict[str]:
+        pairs = [f"{name}={morsel.value}" for name, morsel in self._jar.filter_cookies(self._url).items()]
+        headers = self._headers.copy()
+        if pairs:
+            headers["Cookie"] = "; ".join(pairs)
+        return headers
+
+    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
+        limit = self._limits.body_bytes
+        chunks: list[bytes] = []
+        size = 0
+        if (response.content_length or 0) > limit:
+            raise self._too_large()
+        async for chunk in response.content.iter_any():
+            size += len(chunk)
+            if size > limit:
+                raise self._too_large()
+            chunks.append(chunk)
+        return b"".join(chunks)
+
+    def _too_large(self) -> ExtractionError:
+        return permanent(f"{self._url.host} answered with more than {self._limits.body_bytes // MIB} MiB.")
+
+    def _redirect(self, status: int, location: str) -> None:
+        before = self._url
+        try:
+            after = URL(safe_url_string(urljoin(str(before), _wire_text(location))), encoded=True)
+            port = after.port
+        except ValueError:
+            raise permanent(f"{before.host} redirected to something that is not a URL.") from None
+        if after.scheme not in ("http", "https") or not after.raw_host or port is None:
+            raise permanent(f"{before.host} redirected to something that is not an http or https URL.")
+        if after.origin() != before.origin():
+            for name in PRIVATE:
+                self._headers.popall(name, None)
+        self._url = self._take_credentials(after)
+        if status == 303 or (status in (301, 302) and self._method == "POST"):
+            self._method = "HEAD" if self._method == "HEAD" else "GET"
+            self._body = None
+            for name in ("Content-Type", "Content-Encoding", "Content-Language"):
+                self._headers.popall(name, None)
+
+    def _take_credentials(self, url: URL) -> URL:
+        """``user:password@`` of a URL, moved into the header that it means."""
+        if url.raw_user is None and url.raw_password is None:
+            return url
+        if "Authorization" not in self._headers:
+            pair = f"{url.user or ''}:{url.password or ''}"
+            self._headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
+        return url.with_user(None)
+
+
+def _morsel(cookie: Cookie) -> SimpleCookie:
+    jar: SimpleCookie = SimpleCookie()
+    jar[cookie.name] = cookie.value
+    morsel = jar[cookie.name]
+    morsel["path"] = cookie.path
+    if cookie.domain is not None:
+        morsel["domain"] = cookie.domain
+    if cookie.secure:
+        morsel["secure"] = True
+    return jar
+
+
+def _problem(url: URL, error: Exception) -> ExtractionError:
+    """The problem that a failed hop ends in. The order is that of aiohttp's classes, narrow before wide."""
+    host, port = url.host or "", url.port or 0
+    if isinstance(error, (aiohttp.ClientConnectorCertificateError, aiohttp.ClientSSLError)):
+        return permanent(f"{host}:{port} has no valid certificate, or does not speak TLS as it should.")
+    if isinstance(error, (aiohttp.ServerTimeoutError, TimeoutError)):
+        return temporary(f"{host}:{port} did not answer in time.")
+    if isinstance(error, OSError):
+        return connection_failed(host, port, error)
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        return temporary(f"{host}:{port} closed the connection without an answer.")
+    if isinstance(error, aiohttp.ClientPayloadError):
+        if "decode" in str(error).lower():
+            return permanent(f"{host}:{port} answered with a content coding that does not decode.")
+        return temporary(f"{host}:{port} broke off in the middle of its answer.")
+    if isinstance(error, (aiohttp.InvalidURL, ValueError)):
+        return unreachable(f"{host}:{port} is not an address that can be requested.")
+    return permanent(f"{host}:{port} answered with something that is not HTTP.")
+
+
+def _host(url: str) -> str:
+    return URL(url, encoded=True).host or ""
+
+
+def _text(data: bytes) -> str:
+    """A header's bytes as text: UTF-8 where they are that, else byte by byte, so that nothing is lost."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+def _wire_text(text: str) -> str:
+    """aiohttp's reading of a header, whose bytes that are not UTF-8 stand as surrogates."""
+    return _text(text.encode("utf-8", "surrogateescape"))

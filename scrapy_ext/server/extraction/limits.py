@@ -1,0 +1,70 @@
+"""Every bound of the extraction service, in one place: what waits has a timeout, what grows has an end.
+
+Seconds and bytes unless said. The values are for a server that shares a small machine with a crawl: a page
+that needs more than these is one that most crawls are better off without. Tests lower them.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+MIB = 1024 * 1024
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """The bounds of one service."""
+
+    # ── the caller's request ──
+    #: From the first byte of a request to its answer; then 500 ``/server/timed-out``.
+    request: float = 120.0
+    #: For the request's body to arrive.
+    request_body: float = 30.0
+    #: Requests under way at once; one more gets 503.
+    requests: int = 512
+
+    # ── HTTP fetches, and every connection that the browser opens ──
+    resolve: float = 10.0
+    #: Lookups are trusted this long. Connections are made to the checked addresses only, however long it is.
+    resolve_cache: float = 30.0
+    connect: float = 10.0
+    #: Silence of a target in the middle of an answer.
+    read: float = 30.0
+    #: A whole fetch with its redirects.
+    fetch: float = 90.0
+    redirects: int = 10
+    body_bytes: int = 32 * MIB
+
+    # ── browser pages ──
+    #: Requests that wait for a free page; one more gets 503.
+    pages_waiting: int = 64
+    #: The longest wait for a free page; then 503.
+    page_patience: float = 60.0
+    launch: float = 30.0
+    #: Until a target begins to answer a navigation.
+    navigate: float = 30.0
+    #: From there to the page's load event; what has arrived by then is the page.
+    load: float = 15.0
+    #: How long the network must be quiet for a page to count as settled, and how long that is waited for.
+    quiet: float = 0.5
+    settle: float = 5.0
+    #: For one reading of the page: its HTML, a screenshot, a frame.
+    read_page: float = 15.0
+    #: For all actions of a request.
+    actions: float = 60.0
+    #: For a context to close; then the whole browser is ended, and the next page gets a new one.
+    close: float = 5.0
+    #: All that one page may receive and send.
+    page_bytes: int = 128 * MIB
+    html_bytes: int = 32 * MIB
+    frames: int = 50
+    #: Connections that one page may hold open.
+    page_connections: int = 64
+    #: JavaScript heap of a page, in MiB; a page over it crashes alone.
+    page_heap_mib: int = 512
+    #: Pages after which a browser is replaced by a new one.
+    pages_per_browser: int = 500
+
+    # ── automatic extraction ──
+    extractors: int = 2
+    #: For one page; then its process is ended.
+    extract: float = 30.0

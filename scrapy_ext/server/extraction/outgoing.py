@@ -1,0 +1,132 @@
+"""What a request to a target carries: headers and cookies, the caller's over the service's own.
+
+The service's own headers are those of the Chromium that it drives, so that a page looks the same by either
+kind of request. A caller's header replaces them; when several share a name, the last one is sent (rule 11).
+Headers that belong to one connection, or that say what the client itself has to say, are left out silently,
+as the rule allows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from scrapy_ext.api.extraction import Header
+from scrapy_ext.api.violations import Violation
+
+CHROMIUM_VERSION: Final = "156"
+LANGUAGE: Final = "en-US"
+
+
+def user_agent(version: str = CHROMIUM_VERSION) -> str:
+    """The User-Agent of a Chromium with a window; only the major version is told, as Chromium does."""
+    major = version.partition(".")[0]
+    return f"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/{major}.0.0.0 Safari/537.36"
+
+
+_DEFAULTS: Final = (
+    Header("User-Agent", user_agent()),
+    Header("Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"),
+    Header("Accept-Language", f"{LANGUAGE},en;q=0.9"),
+    Header("Upgrade-Insecure-Requests", "1"),
+    Header("Sec-Fetch-Dest", "document"),
+    Header("Sec-Fetch-Mode", "navigate"),
+    Header("Sec-Fetch-Site", "none"),
+    Header("Sec-Fetch-User", "?1"),
+)
+_NOT_THE_CALLERS: Final = frozenset(
+    {"host", "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer", "expect"}
+    | {"cookie", "cookie2"}
+)
+#: Headers that the target of a redirect on another origin must not see.
+PRIVATE: Final = ("Authorization", "Proxy-Authorization")
+
+_TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+def headers_to_send(custom: Iterable[Header]) -> list[Header]:
+    """The headers of an HTTP request, each name once."""
+    chosen = {header.name.lower(): header for header in _DEFAULTS}
+    for header in custom:
+        if not is_dropped(header.name):
+            chosen[header.name.lower()] = header
+    return list(chosen.values())
+
+
+def is_dropped(name: str) -> bool:
+    """Whether a caller's header is left out."""
+    lower = name.lower()
+    return lower in _NOT_THE_CALLERS or lower.startswith("proxy-")
+
+
+def read_request_headers(headers: Mapping[str, Any]) -> tuple[list[Header], list[Violation]]:
+    """``requestHeaders`` as headers. The document leaves their form open: names map to values here, and names
+    may be written as headers are (``User-Agent``) or as JSON members are (``userAgent``).
+    """
+    read, violations = [], []
+    for name, value in headers.items():
+        place = f"requestHeaders.{name[:60]}"
+        written = _CAMEL.sub("-", name) if "-" not in name else name
+        if not isinstance(value, str):
+            violations.append(Violation(place, "must be a string", "Write the header's value as text."))
+        elif not _TOKEN.fullmatch(written):
+            violations.append(
+                Violation(place, "has a character that no header name may have", "Use letters, digits and -.")
+            )
+        elif written.lower() == "cookie":
+            violations.append(Violation(place, "the Cookie header cannot be set", "Send cookies in requestCookies."))
+        elif any(character in value for character in "\r\n\0"):
+            violations.append(Violation(place, "must be one line", "Remove line breaks and null characters."))
+        else:
+            read.append(Header(written, value))
+    return read, violations
+
+
+class Cookie(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """A cookie to send. Without ``domain`` it is for the host of the URL alone."""
+
+    name: str
+    value: str
+    domain: str | None = None
+    path: str = "/"
+    expires: float | None = None
+    http_only: bool = False
+    secure: bool = False
+    same_site: str | None = None
+
+
+_COOKIE_FORM: Final = 'Write {"name": "id", "value": "1", "domain": "example.com"}.'
+
+
+def read_cookies(cookies: list[dict[str, Any]]) -> tuple[list[Cookie], list[Violation]]:
+    """``requestCookies`` as cookies. The document leaves their form open: it is that of browsers here."""
+    read, violations = [], []
+    for index, entry in enumerate(cookies):
+        place = f"requestCookies[{index}]"
+        try:
+            cookie = msgspec.convert(entry, Cookie)
+        except msgspec.ValidationError as error:
+            violations.append(Violation(place, f"is not a cookie: {error}", _COOKIE_FORM))
+            continue
+        faults = list(_faults(cookie, place))
+        violations.extend(faults)
+        if not faults:
+            read.append(cookie)
+    return read, violations
+
+
+def _faults(cookie: Cookie, place: str) -> Iterator[Violation]:
+    if not _TOKEN.fullmatch(cookie.name):
+        yield Violation(f"{place}.name", "is not a cookie name", _COOKIE_FORM)
+    if any(character in cookie.value for character in "\r\n\0;"):
+        yield Violation(f"{place}.value", "must not have line breaks or ;", "Encode the value.")
+    if cookie.domain is not None and not re.fullmatch(r"\.?[0-9A-Za-z._\-]+", cookie.domain):
+        yield Violation(f"{place}.domain", "is not a domain", "Write it as example.com.")
+    if not cookie.path.startswith("/") or any(character in cookie.path for character in "\r\n\0;"):
+        yield Violation(f"{place}.path", "must be an absolute path", "Write / for the whole site.")
+    if cookie.same_site is not None and cookie.same_site not in ("Strict", "Lax", "None"):
+        yield Violation(f"{place}.sameSite", "must be Strict, Lax or None", "Use one of these values.")

@@ -1,0 +1,240 @@
+"""One page in the browser: navigate, let it settle, act, read.
+
+When a page counts as settled (``browserHtml``, ``screenshot`` and automatic extraction are of that moment):
+its ``load`` event has come, and then its network was quiet for ``Limits.quiet`` (0.5 s). Either is waited for
+no longer than ``Limits.load`` (15 s) and ``Limits.settle`` (5 s); what is there by then is the page. Streams
+(WebSocket, EventSource, media) do not count as noise. After actions the network must be quiet once more.
+
+``statusCode`` and ``httpResponseHeaders`` are those of the last navigation of the page itself, so that a page
+which moves on by script reports where it arrived.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Any, Final, TypeVar
+
+import msgspec
+from playwright.async_api import BrowserContext, Error, Page, Request, Response, Route
+from playwright.async_api import TimeoutError as PlaywrightTimeoutError
+
+from scrapy_ext.api.extraction import Header
+from scrapy_ext.server.extraction.actions import run_actions
+from scrapy_ext.server.extraction.errors import ExtractionError, permanent, temporary, unreachable
+from scrapy_ext.server.extraction.iframes import content_with_frames
+from scrapy_ext.server.extraction.limits import MIB, Limits
+from scrapy_ext.server.extraction.outgoing import is_dropped
+from scrapy_ext.server.extraction.plan import PagePlan, Screenshot
+from scrapy_ext.server.extraction.proxy import PageProxy
+from scrapy_ext.server.extraction.traffic import Traffic
+
+T = TypeVar("T")
+
+#: A texture of Chromium is no higher than this; what lies below it would come out blank.
+_MAX_SCREENSHOT_HEIGHT: Final = 16_384
+
+# What Chromium calls a failed navigation, by what it means to the caller. All others are temporary.
+_UNREACHABLE: Final = ("NAME_NOT_RESOLVED", "ADDRESS_UNREACHABLE", "CONNECTION_REFUSED", "INVALID_URL")
+_PERMANENT: Final = {
+    "ERR_CERT": "has no valid certificate",
+    "ERR_SSL": "does not speak TLS as it should",
+    "TOO_MANY_REDIRECTS": "redirects without end",
+    "REDIRECT": "redirects to something that may not be requested",
+    "UNKNOWN_URL_SCHEME": "redirects to something that is not an http or https URL",
+    "UNSAFE_PORT": "is on a port that browsers refuse",
+    "INVALID_": "answered with something that is not HTTP",
+    "CONTENT_DECODING": "answered with a content coding that does not decode",
+    "RESPONSE_HEADERS": "answered with headers that browsers refuse",
+    "BLOCKED_BY": "answered with a page that browsers refuse to show",
+}
+
+
+class PageResult(msgspec.Struct, kw_only=True):
+    """What was taken from a page."""
+
+    url: str
+    status: int | None
+    headers: list[Header] | None = None
+    html: str | None = None
+    screenshot: bytes | None = None
+    actions: list[dict[str, Any]] | None = None
+
+
+async def load_page(context: BrowserContext, proxy: PageProxy, plan: PagePlan, limits: Limits) -> PageResult:
+    """Load a page in a fresh context; raises :class:`ExtractionError`, or Playwright's error when it is gone."""
+    page = await context.new_page()
+    # A page that opens others gets none: nothing would look at them.
+    context.on("page", lambda other: None if other is page else asyncio.ensure_future(_close_quietly(other)))
+    loading = _Loading(page, proxy, plan, limits)
+    try:
+        return await loading.run()
+    except PlaywrightTimeoutError:
+        raise temporary(f"{plan.url} kept its page busy for too long to be read.") from None
+    except Error as error:
+        if "Target crashed" in error.message or "Page crashed" in error.message:
+            raise temporary(f"{plan.url} made its page crash; it may need too much memory.") from None
+        raise
+
+
+class _Loading:
+    def __init__(self, page: Page, proxy: PageProxy, plan: PagePlan, limits: Limits) -> None:
+        self._page = page
+        self._proxy = proxy
+        self._plan = plan
+        self._limits = limits
+        self._traffic = Traffic(page)
+
+    async def run(self) -> PageResult:
+        plan, limits = self._plan, self._limits
+        await self._send_headers()
+        await self._navigate()
+        await self._settle()
+        acted = None
+        if plan.actions:
+            acted = await run_actions(self._page, plan.actions, limits.actions)
+            await self._settle()
+        response = await self._response()
+        html = await self._html() if plan.html else None
+        return PageResult(
+            url=self._final_url(),
+            status=response.status if response else None,
+            headers=await self._headers(response) if plan.response_headers and response else None,
+            html=html,
+            screenshot=await self._screenshot(plan.screenshot) if plan.screenshot else None,
+            actions=acted,
+        )
+
+    async def _send_headers(self) -> None:
+        """The caller's headers go to the page itself, not to what it loads from others."""
+        extra = {
+            header.name.lower(): header.value
+            for header in self._plan.headers
+            if not is_dropped(header.name) and header.name.lower() not in ("user-agent", "referer")
+        }
+        if not extra:
+            return
+
+        async def add(route: Route, request: Request) -> None:
+            if request.is_navigation_request() and request.frame == self._page.main_frame:
+                await route.continue_(headers={**request.headers, **extra})
+            else:
+                await route.continue_()
+
+        await self._page.route("**/*", add)
+
+    async def _navigate(self) -> None:
+        referer = next((header.value for header in self._plan.headers if header.name.lower() == "referer"), None)
+        try:
+            await self._page.goto(
+                self._plan.url, wait_until="commit", timeout=1000 * self._limits.navigate, referer=referer
+            )
+        except PlaywrightTimeoutError:
+            raise temporary(f"{self._plan.url} did not begin to answer in {self._limits.navigate:g} seconds.") from None
+        except Error as error:
+            if "net::" not in error.message and "Download is starting" not in error.message:
+                raise
+            raise self._navigation_problem(error.message) from None
+
+    def _navigation_problem(self, message: str) -> ExtractionError:
+        url = self._traffic.navigation.url if self._traffic.navigation else self._plan.url
+        if self._proxy.is_over_limit:
+            return self._proxy.too_large()
+        if "Download is starting" in message or "ERR_ABORTED" in message:
+            return permanent(f"{url} is not a page but a download, or empty. Ask for httpResponseBody instead.")
+        failure = self._proxy.failure(url)
+        if failure is not None:
+            return failure
+        code = message.partition("net::")[2].split(" ", 1)[0].strip() or "ERR_FAILED"
+        if any(name in code for name in _UNREACHABLE):
+            return unreachable(f"{url} cannot be reached ({code}).")
+        for name, words in _PERMANENT.items():
+            if name in code:
+                return permanent(f"{url} {words} ({code}).")
+        return temporary(f"{url} could not be loaded ({code}).")
+
+    async def _settle(self) -> None:
+        try:
+            await self._page.wait_for_load_state("load", timeout=1000 * self._limits.load)
+        except PlaywrightTimeoutError:
+            return  # A page that is still loading after that long will not be quiet either.
+        await self._traffic.quiet(self._limits.quiet, self._limits.settle)
+
+    async def _response(self) -> Response | None:
+        """The answer that the page stands at; raises when it moved on to where it could not get.
+
+        A navigation that ended in a download, or in an answer without a document, leaves the page as it was.
+        """
+        begun, arrived = self._traffic.navigation, self._traffic.arrived
+        if begun is not None and begun is not arrived and "ERR_ABORTED" not in (begun.failure or "ERR_ABORTED"):
+            raise self._navigation_problem(begun.failure or "")
+        response = await self._within(arrived.response()) if arrived else None
+        if response is not None and self._proxy.is_own_answer(response.headers):
+            raise self._proxy.failure(response.url) or temporary(f"{response.url} could not be loaded.")
+        return response
+
+    def _final_url(self) -> str:
+        url = self._page.url
+        if not url.startswith(("http://", "https://")):
+            raise permanent(f"{self._plan.url} led to {url[:60]}, which is not a web page.")
+        return url
+
+    async def _headers(self, response: Response) -> list[Header]:
+        entries = await self._within(response.headers_array())
+        return [Header(entry["name"], entry["value"]) for entry in entries]
+
+    async def _html(self) -> str:
+        read = content_with_frames(self._page, self._limits) if self._plan.iframes else self._content()
+        html = await self._within(read)
+        if len(html) > self._limits.html_bytes:
+            raise permanent(f"{self._plan.url} is a page of more than {self._limits.html_bytes // MIB} MiB.")
+        return html
+
+    async def _content(self) -> str:
+        for _ in range(5):
+            try:
+                return await self._page.content()
+            except Error as error:
+                if "navigating" not in error.message:
+                    raise
+            # The page moved on in this very moment: read it when it has arrived.
+            await self._page.wait_for_load_state("domcontentloaded", timeout=1000 * self._limits.load)
+        raise temporary(f"{self._plan.url} never stops to navigate.")
+
+    async def _screenshot(self, options: Screenshot) -> bytes:
+        kind: Any = options.format
+        clip: Any = None
+        if options.full_page:
+            clip = await self._within(self._tall_page())
+        return await self._page.screenshot(
+            type=kind, full_page=options.full_page, clip=clip, timeout=1000 * self._limits.read_page
+        )
+
+    async def _tall_page(self) -> dict[str, float] | None:
+        """What to show of a page that is higher than a picture can be; None for one that is not."""
+        session = await self._page.context.new_cdp_session(self._page)
+        size = (await session.send("Page.getLayoutMetrics"))["cssContentSize"]
+        if size["height"] <= _MAX_SCREENSHOT_HEIGHT and size["width"] <= _MAX_SCREENSHOT_HEIGHT:
+            return None
+        return {
+            "x": 0,
+            "y": 0,
+            "width": min(size["width"], _MAX_SCREENSHOT_HEIGHT),
+            "height": min(size["height"], _MAX_SCREENSHOT_HEIGHT),
+        }
+
+    async def _within(self, reading: Awaitable[T]) -> T:
+        """A reading of the page with a time limit: Playwright's own have none, and a busy page answers none."""
+        try:
+            async with asyncio.timeout(self._limits.read_page):
+                return await reading
+        except TimeoutError:
+            raise temporary(f"{self._plan.url} kept its page busy for too long to be read.") from None
+
+
+async def _close_quietly(page: Page) -> None:
+    try:
+        async with asyncio.timeout(5):
+            await page.close()
+    except (Error, TimeoutError):
+        pass  # It is closed with its context.

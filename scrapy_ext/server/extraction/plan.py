@@ -1,0 +1,127 @@
+"""From an extraction request to the one thing that has to be done for it: an HTTP fetch, or a browser page.
+
+Pure: all that can be wrong with a request is found here, before anything is loaded. What the contract leaves
+open (the members of actions, cookies, screenshot options) is read here, and what this server does not do is
+refused here, by name, instead of being ignored.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+from w3lib.url import safe_url_string
+
+from scrapy_ext.api.extraction import EXTRACT_TYPES, ExtractRequest, Header
+from scrapy_ext.api.violations import ContractError, Violation
+from scrapy_ext.server.extraction.actions import Action, read_actions
+from scrapy_ext.server.extraction.outgoing import Cookie, read_cookies, read_request_headers
+
+#: Kinds of automatic extraction that :mod:`scrapy_ext.server.extraction.auto` answers.
+BUILT_KINDS: Final = ("article", "pageContent", "product")
+
+
+class Screenshot(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """``screenshotOptions``: a JPEG of the window by default."""
+
+    full_page: bool = False
+    format: str = "jpeg"
+
+
+class HttpPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """An HTTP request to make. Without ``wants_body`` the answer ends at its headers."""
+
+    url: str
+    method: str = "GET"
+    headers: list[Header] = []
+    body: bytes | None = None
+    cookies: list[Cookie] = []
+    wants_body: bool = True
+
+
+class PagePlan(msgspec.Struct, frozen=True, kw_only=True):
+    """A page to load in the browser, and what to take from it."""
+
+    url: str
+    headers: list[Header] = []
+    cookies: list[Cookie] = []
+    actions: list[Action] = []
+    html: bool = True
+    iframes: bool = False
+    response_headers: bool = False
+    screenshot: Screenshot | None = None
+
+
+def plan(request: ExtractRequest) -> HttpPlan | PagePlan:
+    """What a request needs; raises :class:`ContractError` with all that is wrong."""
+    violations = list(_not_done_here(request))
+    headers, faults = read_request_headers(request.request_headers)
+    violations += faults
+    cookies, faults = read_cookies(request.request_cookies)
+    violations += faults
+    actions, faults = read_actions(request.actions)
+    violations += faults
+    screenshot, faults = _read_screenshot(request)
+    violations += faults
+    url = safe_url_string(request.url)
+    if violations:
+        raise ContractError(violations)
+    if request.wants_browser:
+        return PagePlan(
+            url=url,
+            headers=headers,
+            cookies=cookies,
+            actions=actions,
+            html=request.browser_html or request.extract_type is not None,
+            iframes=request.include_iframes,
+            response_headers=request.http_response_headers,
+            screenshot=screenshot,
+        )
+    return HttpPlan(
+        url=url,
+        method=request.http_request_method,
+        headers=[*headers, *request.custom_http_request_headers],
+        body=_body(request),
+        cookies=cookies,
+        wants_body=request.http_response_body or request.extract_type is not None,
+    )
+
+
+def _body(request: ExtractRequest) -> bytes | None:
+    if request.http_request_body is not None:
+        return base64.b64decode(request.http_request_body)
+    return None if request.http_request_text is None else request.http_request_text.encode()
+
+
+def _not_done_here(request: ExtractRequest) -> Iterator[Violation]:
+    kind = request.extract_type
+    if kind is not None and kind not in BUILT_KINDS:
+        yield Violation(
+            kind,
+            "is a kind of automatic extraction that this server does not have",
+            f"It has {', '.join(name for name in EXTRACT_TYPES if name in BUILT_KINDS)}.",
+            422,
+        )
+    if request.custom_attributes:
+        yield Violation("customAttributes", "is not something that this server extracts", "Leave it out.", 422)
+    for name, value in (("geolocation", request.geolocation), ("ipType", request.ip_type)):
+        if value is not None:
+            yield Violation(
+                name,
+                f"asks for an address of {value}, and this server has no proxies to send from",
+                "Leave it out to send from the server's own address.",
+                422,
+            )
+
+
+def _read_screenshot(request: ExtractRequest) -> tuple[Screenshot | None, list[Violation]]:
+    try:
+        options = msgspec.convert(request.screenshot_options, Screenshot)
+    except msgspec.ValidationError as error:
+        return None, [Violation("screenshotOptions", f"is not well formed: {error}", "Its members: fullPage, format.")]
+    if options.format not in ("jpeg", "png"):
+        rule = f"must be jpeg or png, got {options.format[:20]!r}"
+        return None, [Violation("screenshotOptions.format", rule, "Use one of these values.")]
+    return (options if request.screenshot else None), []

@@ -1,0 +1,219 @@
+"""``POST /v1/extract`` as HTTP: who asks, what was sent, and how results and problems are told.
+
+Plain ASGI. Checks come in this order: path (404), method (405), credentials (401), size and coding of the body
+(413, 415, 408), JSON and the rules of the contract (400, 422). Every error is a problem (RFC 9457). One that the
+contract has no row for has the type ``about:blank``, as the RFC says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import http
+import logging
+import secrets
+import zlib
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import msgspec
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from scrapy_ext.api.extraction import ExtractRequest, ExtractResult, Problem, parse
+from scrapy_ext.api.extraction.limits import MAX_BODY_BYTES
+from scrapy_ext.api.extraction.problems import PROBLEM_CONTENT_TYPE
+from scrapy_ext.api.extraction.rules import InvalidJsonError, body_too_large, problem_of
+from scrapy_ext.api.violations import ContractError
+from scrapy_ext.server.auth import basic_credentials
+from scrapy_ext.server.extraction.errors import ExtractionError, timed_out
+from scrapy_ext.server.extraction.limits import Limits
+
+_log = logging.getLogger(__name__)
+_CHALLENGE: Final = (b"www-authenticate", b'Basic realm="extraction", charset="UTF-8"')
+_Headers = tuple[tuple[bytes, bytes], ...]
+
+
+class _Refusal(Exception):  # noqa: N818  (an answer)
+    """A request that is answered with a problem before any work."""
+
+    def __init__(self, problem: Problem, headers: _Headers = ()) -> None:
+        super().__init__(problem.detail)
+        self.problem = problem
+        self.headers = headers
+
+
+class _Disconnected(Exception):  # noqa: N818  (an event)
+    """The caller went away."""
+
+
+def routes(
+    extract: Callable[[ExtractRequest], Awaitable[ExtractResult]],
+    accepts_key: Callable[[str], bool],
+    limits: Limits,
+) -> list[Route]:
+    """The routes of the service; ``extract`` answers one request that holds to the contract."""
+    return [
+        Route("/v1/extract", _ExtractEndpoint(extract, accepts_key, limits)),
+        Route("/v1", _no_such_path),
+        Route("/v1/{rest:path}", _NoSuchPath()),
+    ]
+
+
+class _NoSuchPath:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        problem = _plain(404, f"There is nothing at {scope['path']}. The one operation is POST /v1/extract.")
+        await _send_problem(send, problem)
+
+
+_no_such_path = _NoSuchPath()
+
+
+class _ExtractEndpoint:
+    def __init__(
+        self,
+        extract: Callable[[ExtractRequest], Awaitable[ExtractResult]],
+        accepts_key: Callable[[str], bool],
+        limits: Limits,
+    ) -> None:
+        self._extract = extract
+        self._accepts_key = accepts_key
+        self._limits = limits
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            try:
+                async with asyncio.timeout(self._limits.request):
+                    result = await self._answer(scope, receive)
+            except TimeoutError:
+                raise timed_out(f"The request took longer than {self._limits.request:g} seconds.") from None
+            await _send(send, 200, b"application/json", msgspec.json.encode(result))
+        except _Disconnected:
+            return
+        except _Refusal as refusal:
+            await _send_problem(send, refusal.problem, refusal.headers)
+        except ContractError as error:
+            await _send_problem(send, problem_of(error))
+        except InvalidJsonError as error:
+            await _send_problem(send, Problem.of("/request/invalid-json", str(error)))
+        except ExtractionError as error:
+            await _send_problem(send, error.problem, _retry_after(error))
+        except Exception:
+            number = secrets.token_hex(4)
+            _log.exception("Request %s failed", number)
+            detail = f"Something went wrong in the server. Its log tells what, under {number}."
+            await _send_problem(send, Problem.of("/server/internal", detail))
+
+    async def _answer(self, scope: Scope, receive: Receive) -> ExtractResult:
+        if scope["method"] != "POST":
+            raise _Refusal(_plain(405, "Send a POST request."), ((b"allow", b"POST"),))
+        headers = {name.lower(): value for name, value in scope["headers"]}
+        self._check_key(headers.get(b"authorization"))
+        request = parse(await _read_body(headers, receive, self._limits.request_body))
+        return await _unless_disconnected(self._extract(request), receive)
+
+    def _check_key(self, authorization: bytes | None) -> None:
+        credentials = basic_credentials((authorization or b"").decode("latin-1"))
+        if credentials is None or not credentials[0]:
+            detail = "Send the API key as the user name of HTTP Basic authentication, with an empty password."
+            raise _Refusal(Problem.of("/auth/not-valid", detail), (_CHALLENGE,))
+        if not self._accepts_key(credentials[0]):
+            detail = "The API key is not one of this server's. Mind that its platform service has another key."
+            raise _Refusal(Problem.of("/auth/key-not-found", detail), (_CHALLENGE,))
+
+
+async def _read_body(headers: dict[bytes, bytes], receive: Receive, time_limit: float) -> bytes:
+    coding = headers.get(b"content-encoding", b"identity").strip().lower()
+    if coding not in (b"identity", b"gzip"):
+        raise _Refusal(_plain(415, "Send the body as it is, or with gzip."), ((b"accept-encoding", b"gzip"),))
+    length = headers.get(b"content-length", b"")
+    if length.isdigit() and int(length) > MAX_BODY_BYTES:
+        raise ContractError([body_too_large(int(length))])
+    try:
+        async with asyncio.timeout(time_limit):
+            body = await _receive_all(receive)
+    except TimeoutError:
+        raise _Refusal(_plain(408, f"The body did not arrive within {time_limit:g} seconds.")) from None
+    return _inflate(body) if coding == b"gzip" else body
+
+
+async def _receive_all(receive: Receive) -> bytes:
+    chunks: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise _Disconnected
+        chunk = message.get("body", b"")
+        size += len(chunk)
+        if size > MAX_BODY_BYTES:
+            raise ContractError([body_too_large(size)])
+        chunks.append(chunk)
+        if not message.get("more_body", False):
+            return b"".join(chunks)
+
+
+def _inflate(body: bytes) -> bytes:
+    inflater = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+    try:
+        data = inflater.decompress(body, MAX_BODY_BYTES + 1)
+    except zlib.error:
+        raise _Refusal(
+            Problem.of("/request/invalid", "The body is not what its Content-Encoding, gzip, says.")
+        ) from None
+    if len(data) > MAX_BODY_BYTES:
+        raise ContractError([body_too_large(len(data))])
+    if not inflater.eof or inflater.unused_data:
+        raise _Refusal(Problem.of("/request/invalid", "The gzip body is cut short, or something follows it."))
+    return data
+
+
+async def _unless_disconnected(work: Awaitable[ExtractResult], receive: Receive) -> ExtractResult:
+    """The result of the work, which is given up when the caller goes away: a page is loaded for nobody else."""
+    working = asyncio.ensure_future(work)
+    leaving = asyncio.ensure_future(_disconnect(receive))
+    try:
+        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise _Disconnected
+        return working.result()
+    finally:
+        for task in (working, leaving):
+            task.cancel()
+        # What was under way closes its page before the request counts as ended.
+        await asyncio.gather(working, leaving, return_exceptions=True)
+
+
+async def _disconnect(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+# ── answers ──
+
+
+def _plain(status: int, detail: str) -> Problem:
+    """A problem that is no more than its HTTP status."""
+    return Problem("about:blank", http.HTTPStatus(status).phrase, status, detail)
+
+
+def _retry_after(error: ExtractionError) -> _Headers:
+    return () if error.retry_after is None else ((b"retry-after", str(error.retry_after).encode()),)
+
+
+async def _send_problem(send: Send, problem: Problem, headers: _Headers = ()) -> None:
+    await _send(send, problem.status, PROBLEM_CONTENT_TYPE.encode(), msgspec.json.encode(problem), headers)
+
+
+async def _send(send: Send, status: int, content_type: bytes, body: bytes, headers: _Headers = ()) -> None:
+    await send(
+        {
+            "type": "http.response.start",
+            "status": status,
+            "headers": [
+                (b"content-type", content_type),
+                (b"content-length", str(len(body)).encode()),
+                *headers,
+            ],
+        }
+    )
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,115 @@
+"""The extraction service: from a request that holds to the contract to its result."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from starlette.routing import Route
+from w3lib.encoding import html_to_unicode
+
+from scrapy_ext.api.extraction import ExtractRequest, ExtractResult
+from scrapy_ext.server.config import ServerConfig
+from scrapy_ext.server.extraction.browser import Browser
+from scrapy_ext.server.extraction.extractors import Extractors
+from scrapy_ext.server.extraction.fetch import Fetcher, HttpResult
+from scrapy_ext.server.extraction.guard import Guard, Resolve, system_resolve
+from scrapy_ext.server.extraction.limits import Limits
+from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan, plan
+from scrapy_ext.server.extraction.routes import routes
+from scrapy_ext.server.extraction.turnstile import Turnstile
+
+
+class ExtractionService:
+    """``POST /v1/extract``.
+
+    ``accepts_key`` says whether an API key is one of the server's. ``resolve`` stands in for the system's
+    resolver in tests. Raises :class:`~scrapy_ext.server.extraction.guard.GuardRuleError` for a configuration
+    whose hosts cannot be read.
+    """
+
+    def __init__(
+        self,
+        config: ServerConfig,
+        accepts_key: Callable[[str], bool],
+        *,
+        limits: Limits | None = None,
+        resolve: Resolve = system_resolve,
+    ) -> None:
+        limits = limits or Limits()
+        guard = Guard(
+            config.allow_hosts,
+            config.connect_to,
+            resolve=resolve,
+            timeout=limits.resolve,
+            connect_timeout=limits.connect,
+            cache_time=limits.resolve_cache,
+        )
+        self.fetcher = Fetcher(guard, limits, verify_tls=config.verify_tls)
+        self.browser = Browser(
+            guard, limits, path=config.browser_path, pages=config.max_browser_pages, verify_tls=config.verify_tls
+        )
+        self.extractors = Extractors(limits)
+        self._requests = Turnstile("requests", limits.requests, 0, 0)
+        self.routes: list[Route] = routes(self.extract, accepts_key, limits)
+
+    async def start(self) -> None:
+        """Get ready; the browser and the extractors start with the first request that needs them."""
+        await self.fetcher.start()
+
+    async def stop(self) -> None:
+        """End whatever was started."""
+        await asyncio.gather(self.fetcher.stop(), self.browser.stop(), self.extractors.stop())
+
+    async def extract(self, request: ExtractRequest) -> ExtractResult:
+        """The result of a request; raises :class:`ContractError` or :class:`ExtractionError`."""
+        todo = plan(request)
+        async with self._requests.place():
+            if isinstance(todo, PagePlan):
+                result = await self._by_browser(request, todo)
+            else:
+                result = await self._by_http(request, todo)
+        result.echo_data = request.echo_data
+        result.job_id = request.job_id
+        return result
+
+    async def _by_http(self, request: ExtractRequest, todo: HttpPlan) -> ExtractResult:
+        fetched = await self.fetcher.fetch(todo)
+        result = ExtractResult(url=fetched.url, status_code=fetched.status)
+        if request.http_response_body:
+            result.http_response_body = base64.b64encode(fetched.body).decode()
+        if request.http_response_headers:
+            result.http_response_headers = fetched.headers
+        if request.extract_type is not None:
+            html = await asyncio.to_thread(_decode, fetched)
+            await self._add_item(result, request.extract_type, html)
+        return result
+
+    async def _by_browser(self, request: ExtractRequest, todo: PagePlan) -> ExtractResult:
+        page = await self.browser.load(todo)
+        result = ExtractResult(
+            url=page.url, status_code=page.status, http_response_headers=page.headers, actions=page.actions
+        )
+        if request.browser_html:
+            result.browser_html = page.html
+        if page.screenshot is not None:
+            result.screenshot = base64.b64encode(page.screenshot).decode()
+        if request.extract_type is not None:
+            await self._add_item(result, request.extract_type, page.html or "")
+        return result
+
+    async def _add_item(self, result: ExtractResult, kind: str, html: str) -> None:
+        item = await self.extractors.extract(kind, html, result.url or "")
+        setattr(result, _ATTRIBUTES[kind], item)
+
+
+def _decode(fetched: HttpResult) -> str:
+    """The text of a page, in the encoding that its headers, byte order mark or markup name."""
+    content_type = next((header.value for header in fetched.headers if header.name.lower() == "content-type"), None)
+    return html_to_unicode(content_type, fetched.body)[1]
+
+
+_ATTRIBUTES: dict[str, Any] = {field.encode_name: field.name for field in msgspec.structs.fields(ExtractResult)}
