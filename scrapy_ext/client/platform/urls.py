@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum
-from ipaddress import ip_address
 from typing import Final
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
 import msgspec
+
+from scrapy_ext.client.addresses import base_url, is_local
 
 
 class Host(str, Enum):
@@ -25,6 +26,8 @@ _SETTINGS: Final = {
     Host.JOBQ: "PLATFORM_JOBQ_URL",
 }
 
+_EXAMPLE: Final = "https://platform.example.com"
+
 #: What a parameter can be given as; None leaves it out, a sequence repeats it.
 Value = str | int | bool | None | Iterable[str | int]
 
@@ -38,12 +41,14 @@ class PlatformUrls(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         for host in Host:
-            msgspec.structs.force_setattr(self, host.value, _base(getattr(self, host.value), _SETTINGS[host]))
+            msgspec.structs.force_setattr(
+                self, host.value, base_url(getattr(self, host.value), _SETTINGS[host], _EXAMPLE)
+            )
 
     @classmethod
     def single(cls, url: str) -> PlatformUrls:
         """Those of a platform that serves everything at one address."""
-        base = _base(url, "PLATFORM_URL")
+        base = base_url(url, "PLATFORM_URL", _EXAMPLE)
         return cls(base, base, base)
 
     def base(self, host: Host) -> str:
@@ -54,7 +59,7 @@ class PlatformUrls(msgspec.Struct, frozen=True):
     @property
     def is_local(self) -> bool:
         """Whether every host is this machine."""
-        return all(_is_loopback(urlsplit(self.base(host)).hostname or "") for host in Host)
+        return all(is_local(self.base(host)) for host in Host)
 
 
 def path(*segments: object) -> str:
@@ -71,28 +76,3 @@ def query(parameters: Iterable[tuple[str, Value]]) -> str:
         values = [value] if isinstance(value, str | int) else value
         pairs.extend((name, "1" if item is True else str(item)) for item in values)
     return urlencode(pairs)
-
-
-def _base(url: str, setting: str) -> str:
-    example = "Write one such as https://storage.example.com."
-    try:
-        parts = urlsplit(url.strip())
-        host, _ = parts.hostname, parts.port
-    except ValueError as error:
-        raise ValueError(f"{setting} is not a URL: {error}. {example}") from None
-    if parts.username is not None or parts.password is not None:
-        raise ValueError(f"{setting} must not hold credentials. Put the key into PLATFORM_API_KEY.")
-    if parts.scheme not in ("http", "https") or not host:
-        raise ValueError(f"{setting} must be an absolute http or https URL, got {url[:80]!r}. {example}")
-    if parts.query or parts.fragment:
-        raise ValueError(f"{setting} must not have a query or a fragment, got {url[:80]!r}. {example}")
-    return url.strip().rstrip("/")
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -1,0 +1,9 @@
+"""The client of the extraction service (``extraction-api.md``)."""
+
+from scrapy_ext.client.extraction.client import Attempt, ExtractClient
+from scrapy_ext.client.extraction.errors import ExtractError
+from scrapy_ext.client.extraction.limiter import Limiter
+from scrapy_ext.client.extraction.retry import RetryPolicy
+from scrapy_ext.client.extraction.transport import ExtractTransport
+
+__all__ = ["Attempt", "ExtractClient", "ExtractError", "ExtractTransport", "Limiter", "RetryPolicy"]

@@ -1,0 +1,165 @@
+"""What can go wrong with an extraction request, one class for each thing that a caller can do about it.
+
+Every error carries what the service said and, redacted, the fields that were sent. Rules of the contract are
+checked before anything is sent: those raise :class:`~scrapy_ext.api.violations.ContractError` instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+from scrapy_ext.api.extraction.problems import PROBLEM_TYPES, Problem, Scope
+from scrapy_ext.client.waits import parse_retry_after
+
+
+class ExtractError(Exception):
+    """An extraction that failed.
+
+    ``status``, ``type``, ``title``, ``detail`` and ``blocked_domain`` are those of the problem that the service
+    answered with (extraction-api.md, Problem object); ``status`` is None and ``type`` empty when there was no
+    such answer. ``retry_after`` is in seconds. ``sent`` is the request's fields, with secrets and long values
+    cut. ``ambiguous`` says that the service may have done, and billed, the work all the same.
+    """
+
+    remedy: ClassVar[str] = ""
+    ambiguous: bool = False
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        status: int | None = None,
+        type: str = "",
+        title: str = "",
+        blocked_domain: str | None = None,
+        retry_after: float | None = None,
+        sent: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.status = status
+        self.type = type
+        self.title = title
+        self.detail = detail
+        self.blocked_domain = blocked_domain
+        self.retry_after = retry_after
+        self.sent: Mapping[str, Any] = sent or {}
+        super().__init__(detail)
+
+    def __str__(self) -> str:
+        told = ": ".join(part for part in (self.title, self.detail) if part).rstrip(".")
+        if self.status is not None:
+            told = " ".join(part for part in (str(self.status), self.type, told) if part)
+        where = f"extraction of {self.sent['url']} failed: " if "url" in self.sent else ""
+        return f"{where}{told}. {self.remedy}".rstrip()
+
+    @property
+    def scope(self) -> Scope:
+        """What a limit holds for; a 429 or 503 that does not tell is taken by its status."""
+        row = PROBLEM_TYPES.get(self.type)
+        if row is not None:
+            return row.scope
+        return _SCOPE_BY_STATUS.get(self.status or 0, Scope.NONE)
+
+
+class InvalidRequestError(ExtractError):
+    """400 or 413: the service takes the request for malformed."""
+
+
+class KeyRefusedError(ExtractError):
+    """401: the key is missing or unknown."""
+
+    remedy = "Check the setting EXTRACT_API_KEY: it is the key of the extraction service, not that of the platform."
+
+
+class AccountSuspendedError(ExtractError):
+    """403: the account is suspended, or may not do this."""
+
+    remedy = "Ask the operator of the extraction service about the account of EXTRACT_API_KEY."
+
+
+class DomainUnreachableError(ExtractError):
+    """421: the domain does not exist or does not answer."""
+
+
+class UnprocessableError(ExtractError):
+    """422: the fields do not go together."""
+
+
+class LimitError(ExtractError):
+    """429: too many requests, of the user, to the domain, or of the organisation to the domain (``scope``)."""
+
+
+class OverloadError(ExtractError):
+    """503: the service is overloaded."""
+
+
+class DomainForbiddenError(ExtractError):
+    """451: extraction from ``blocked_domain`` is forbidden."""
+
+
+class ServiceError(ExtractError):
+    """500 and other 5xx: the service failed, or its own work took too long."""
+
+
+class BanError(ExtractError):
+    """520: the site banned the service; later it may not."""
+
+
+class DownloadError(ExtractError):
+    """521: the page cannot be downloaded, now or later."""
+
+
+class UnreachableServiceError(ExtractError):
+    """No whole answer came: no connection (then ``ambiguous`` is False), one that broke, or a timeout."""
+
+    remedy = "Check EXTRACT_API_URL, and that the service is up."
+
+    def __init__(self, detail: str, *, ambiguous: bool, sent: Mapping[str, Any] | None = None) -> None:
+        super().__init__(detail, sent=sent)
+        self.ambiguous = ambiguous
+
+
+class UnexpectedAnswerError(ExtractError):
+    """An answer that is not one of the service: 200 with something other than a JSON object, a redirect, or a
+    result that does not hold what it says."""
+
+    remedy = "Check that EXTRACT_API_URL leads to the extraction service, and what stands before it."
+    ambiguous = True
+
+
+_SCOPE_BY_STATUS: Final[Mapping[int, Scope]] = {429: Scope.DOMAIN, 503: Scope.GLOBAL}
+
+_BY_STATUS: Final[Mapping[int, type[ExtractError]]] = {
+    401: KeyRefusedError,
+    403: AccountSuspendedError,
+    421: DomainUnreachableError,
+    422: UnprocessableError,
+    429: LimitError,
+    451: DomainForbiddenError,
+    503: OverloadError,
+    520: BanError,
+    521: DownloadError,
+}
+
+
+def error_of(
+    status: int, headers: Mapping[str, str], body: bytes, sent: Mapping[str, Any] | None = None
+) -> ExtractError:
+    """The error of an answer that is no success. Its body may be absent, or anything at all."""
+    if status < 400:
+        place = headers.get("Location", "")[:200]
+        return UnexpectedAnswerError(f"a redirect to {place}" if place else "no success", status=status, sent=sent)
+    problem = Problem.from_answer(status, body)
+    detail = problem.detail
+    if not detail and "html" in headers.get("Content-Type", ""):
+        detail = "an HTML page, not an answer of the extraction service"
+    kind = _BY_STATUS.get(status, ServiceError if status >= 500 else InvalidRequestError)
+    return kind(
+        detail,
+        status=status,
+        type=problem.type,
+        title=problem.title,
+        blocked_domain=problem.blocked_domain,
+        retry_after=parse_retry_after(headers.get("Retry-After")),
+        sent=sent,
+    )

@@ -1,0 +1,120 @@
+"""The fingerprint of a routed request: what tells two requests apart that ask for different content.
+
+A request for the plain page (body and headers over HTTP) has the fingerprint that Scrapy gives it, routed or not.
+Any other is told apart by the fields that change what comes back. Headers and cookies do not count, as in Scrapy;
+neither do tags, echoData, jobId and ipType, which leave the content as it is.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from typing import Any, Final, Self
+from weakref import WeakKeyDictionary
+
+import msgspec
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.utils.request import fingerprint as scrapy_fingerprint
+from w3lib.url import canonicalize_url
+
+from scrapy_ext import settings as names
+from scrapy_ext.api.extraction import EXTRACT_TYPES
+from scrapy_ext.api.violations import ContractError
+from scrapy_ext.client.extraction.translate import content_fields, is_routed
+
+#: Fields that do not change the content.
+IGNORED: Final = frozenset(
+    {"tags", "echoData", "jobId", "ipType", "requestHeaders", "customHttpRequestHeaders", "requestCookies"}
+)
+
+
+class ExtractRequestFingerprinter:
+    """Scrapy's request fingerprinter for crawls through the extraction service (REQUEST_FINGERPRINTER_CLASS).
+
+    ``transparent`` and ``params`` are EXTRACT_API_TRANSPARENT_MODE and EXTRACT_API_PARAMS.
+    """
+
+    def __init__(self, *, transparent: bool, params: Mapping[str, Any]) -> None:
+        self._transparent = transparent
+        self._params = params
+        self._known: WeakKeyDictionary[Request, bytes] = WeakKeyDictionary()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Called by Scrapy."""
+        return cls(
+            transparent=names.EXTRACT_API_TRANSPARENT_MODE.read(crawler.settings),
+            params=names.EXTRACT_API_PARAMS.read(crawler.settings),
+        )
+
+    def fingerprint(self, request: Request) -> bytes:
+        """The fingerprint of a request, routed or not."""
+        if not self._may_differ(request):
+            return scrapy_fingerprint(request)
+        known = self._known.get(request)
+        if known is None:
+            known = self._known[request] = self._computed(request)
+        return known
+
+    def _may_differ(self, request: Request) -> bool:
+        """Whether anything but the plain page can be asked for: for most requests this is all there is to do."""
+        if not is_routed(request, transparent=self._transparent):
+            return False
+        return bool(self._params) or isinstance(request.meta.get("extract_api"), Mapping)
+
+    def _computed(self, request: Request) -> bytes:
+        try:
+            return fingerprint(request, content_fields(request, self._params))
+        except (ContractError, TypeError, ValueError):
+            # Fields that cannot be read are told when the request is sent; the scheduler must not fail over them.
+            return scrapy_fingerprint(request)
+
+
+def fingerprint(request: Request, fields: Mapping[str, Any] | None) -> bytes:
+    """The fingerprint of a request that is sent with these fields; None: not routed. 20 bytes, as Scrapy's."""
+    if fields is None:
+        return scrapy_fingerprint(request)
+    content = _content(fields)
+    if content == _plain_page(request):
+        return scrapy_fingerprint(request)
+    url = str(fields.get("url", request.url))
+    if not request.meta.get("verbatim_url"):
+        url = canonicalize_url(url, keep_fragments=_may_use_browser(fields))
+    # The hash is an identity, not a defence.
+    return hashlib.sha1(msgspec.json.encode([url, content], order="deterministic"), usedforsecurity=False).digest()
+
+
+def _content(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that count, in one form where there are two for the same."""
+    content = {
+        name: value
+        for name, value in fields.items()
+        if name not in IGNORED and name != "url" and value not in (None, False, [], {})
+    }
+    if content.get("httpRequestMethod") == "GET":
+        del content["httpRequestMethod"]
+    text = content.pop("httpRequestText", None)
+    if isinstance(text, str):
+        content["httpRequestBody"] = base64.b64encode(text.encode()).decode()
+    if content.get("httpResponseBody"):
+        content.pop("httpResponseHeaders", None)
+    return content
+
+
+def _plain_page(request: Request) -> dict[str, Any]:
+    """The content that a request asks for when nothing but the page is wanted."""
+    plain: dict[str, Any] = {"httpResponseBody": True}
+    if request.method != "GET":
+        plain["httpRequestMethod"] = request.method
+    if request.body:
+        plain["httpRequestBody"] = base64.b64encode(request.body).decode()
+    return plain
+
+
+def _may_use_browser(fields: Mapping[str, Any]) -> bool:
+    """Whether the part of the URL behind # may change the content."""
+    if fields.get("httpResponseBody"):
+        return False
+    return any(fields.get(name) for name in ("browserHtml", "screenshot", *EXTRACT_TYPES))

@@ -1,0 +1,62 @@
+"""An extraction request's fields as they may be shown: in errors, logs and request records."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+#: Strings are cut to so many characters,
+LONGEST: Final = 200
+#: and arrays to so many items.
+MOST_ITEMS: Final = 20
+
+_HIDDEN: Final = "(hidden)"
+#: Names of headers and members whose values are credentials, without regard to case and dashes.
+_SECRET_NAME: Final = re.compile(
+    r"auth|cookie|token|secret|password|api-?key|session|csrf|xsrf|credential", re.IGNORECASE
+)
+_USER_IN_URL: Final = re.compile(r"(?<=://)[^/?#@]*@")
+#: What a request sends as its body may be a login form.
+_BODIES: Final = ("httpRequestBody", "httpRequestText")
+
+
+def redacted(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields without credentials, cookies and bodies, long values cut."""
+    return {name: _field(name, value) for name, value in fields.items()}
+
+
+def _field(name: str, value: Any) -> Any:
+    if name in _BODIES and isinstance(value, str):
+        return f"({len(value)} characters)"
+    if name == "url" and isinstance(value, str):
+        return _cut(_USER_IN_URL.sub("", value))
+    return _value(name, value)
+
+
+def _value(name: str, value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return _object(name, value)
+    if isinstance(value, list | tuple):
+        shown = [_value(name, item) for item in value[:MOST_ITEMS]]
+        return shown if len(value) <= MOST_ITEMS else [*shown, f"(and {len(value) - MOST_ITEMS} more)"]
+    return _cut(value) if isinstance(value, str) else value
+
+
+def _object(name: str, value: Mapping[str, Any]) -> dict[str, Any]:
+    shown = {member: _value(member, inner) for member, inner in value.items()}
+    for member in shown:
+        if _SECRET_NAME.search(member):
+            shown[member] = _HIDDEN
+    # {name, value} pairs: the name tells whether the value is secret; cookies all are. What an action types may
+    # be a password.
+    secret_pair = name == "requestCookies" or _SECRET_NAME.search(str(value.get("name", "")))
+    if "value" in shown and secret_pair:
+        shown["value"] = _HIDDEN
+    if name == "actions" and "text" in shown:
+        shown["text"] = _HIDDEN
+    return shown
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}... ({len(text)} characters)"

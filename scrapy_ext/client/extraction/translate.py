@@ -1,0 +1,337 @@
+"""Between Scrapy and the extraction service: a Request becomes a body, a result becomes a Response.
+
+:func:`to_body` maps what a request says to fields, by the kind of output that is asked for:
+
+=====================  =======================================  ========================================
+of the request         with ``httpResponseBody``                else
+=====================  =======================================  ========================================
+method, body           ``httpRequestMethod``, ``httpRequestBody``  the same, which the rules refuse (rule 9)
+headers                ``customHttpRequestHeaders``             ``requestHeaders``: ``referer``, ``userAgent``
+                                                                and ``acceptLanguage``; others are left out,
+                                                                with a warning
+cookies                ``requestCookies``: ``{name, value, domain}`` objects, never the Cookie header
+=====================  =======================================  ========================================
+
+What the user gave in ``meta["extract_api"]`` and EXTRACT_API_PARAMS wins over that mapping, and None there leaves a
+field out. Nothing is checked here: :func:`scrapy_ext.api.extraction.check` does that, for every sender.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+import re
+from binascii import Error as Base64Error
+from binascii import a2b_base64
+from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+import msgspec
+from scrapy import Request
+from scrapy.http import Headers, HtmlResponse, Response, TextResponse
+from scrapy.responsetypes import responsetypes
+from scrapy.settings import BaseSettings
+from scrapy.utils.httpobj import urlparse_cached
+
+from scrapy_ext.api.extraction import EXTRACT_TYPES, OUTPUTS, ExtractResult
+from scrapy_ext.api.violations import ContractError, Violation
+from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
+from scrapy_ext.client.extraction.responses import CLASSES, FLAG, ExtractHtmlResponse, ExtractResponse
+
+logger = logging.getLogger(__name__)
+
+#: Headers that describe one connection or one encoding of the body; the service sends its own. ``Cookie`` cannot
+#: be set (rule 11).
+NOT_SENT: Final = frozenset(
+    {b"Cookie", b"Content-Length", b"Transfer-Encoding", b"Connection", b"Keep-Alive", b"Te", b"Proxy-Authorization"}
+)
+#: Names of ``requestHeaders``. The document does not define them; these are the headers that make sense for a
+#: browser, in the style of its other names.
+BROWSER_HEADERS: Final[Mapping[bytes, str]] = {
+    b"Referer": "referer",
+    b"User-Agent": "userAgent",
+    b"Accept-Language": "acceptLanguage",
+}
+#: Headers of a result that no longer hold for its decoded body.
+_NOT_MAPPED: Final = frozenset({"content-encoding", "transfer-encoding"})
+_HTML: Final = re.compile(rb"<(?:!doctype\s+html|html|head|body)[\s>]", re.IGNORECASE)
+_SNIFFED: Final = 5000
+
+#: Header names and values that Scrapy adds by itself.
+DefaultHeaders = Collection[tuple[bytes, bytes]]
+
+
+class BodyOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What holds for every request of a crawl.
+
+    ``params`` are the fields of EXTRACT_API_PARAMS; ``default_headers``, the headers that are left out when a
+    request has them with just these values (:func:`scrapy_default_headers`); ``job_id``, the running job.
+    """
+
+    params: Mapping[str, Any] = {}
+    default_headers: DefaultHeaders = frozenset()
+    job_id: str | None = None
+
+
+def scrapy_default_headers(settings: BaseSettings) -> DefaultHeaders:
+    """The headers that Scrapy adds to every request, without those that the user's settings changed."""
+    headers = Headers()
+    if _is_default(settings, "DEFAULT_REQUEST_HEADERS"):
+        headers.update(settings.getdict("DEFAULT_REQUEST_HEADERS"))
+    if _is_default(settings, "USER_AGENT"):
+        headers["User-Agent"] = settings["USER_AGENT"]
+    from scrapy.downloadermiddlewares.httpcompression import ACCEPTED_ENCODINGS  # heavy, and only for this
+
+    headers["Accept-Encoding"] = b", ".join(ACCEPTED_ENCODINGS)
+    return frozenset((name, value) for name, values in headers.items() for value in values)
+
+
+def is_routed(request: Request, *, transparent: bool) -> bool:
+    """Whether a request goes through the extraction service: as its meta says, else when every request does."""
+    asked = request.meta.get("extract_api")
+    return transparent if asked is None else asked is not False
+
+
+def to_body(
+    request: Request, options: BodyOptions | None = None, *, own_headers: Collection[bytes] = ()
+) -> dict[str, Any]:
+    """The fields to send for a request; raises :class:`ContractError` when its meta cannot be read.
+
+    ``own_headers`` names headers that the user set on this request, which are sent also when their values are
+    the default ones.
+    """
+    options = options or BodyOptions()
+    fields = content_fields(request, options.params)
+    if request.meta.get("extract_api_automap") is False or fields.get("serp"):
+        return fields
+    headers = _headers(request, options.default_headers, own_headers)
+    automatic = _custom_headers(headers) if fields.get("httpResponseBody") else _browser_headers(headers)
+    automatic.update(_cookies(request))
+    if options.job_id is not None:
+        automatic["jobId"] = options.job_id
+    given = {**options.params, **_asked(request)}
+    fields.update((name, value) for name, value in automatic.items() if name not in given)
+    if request.body and given.get("httpRequestBody") not in (None, _base64(request.body)):
+        logger.warning("%s has a body of its own; the httpRequestBody of its meta is sent instead", request)
+    return fields
+
+
+def content_fields(request: Request, params: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that a request asks for, without its headers and cookies: what it is about."""
+    asked = _asked(request)
+    if request.meta.get("extract_api_automap") is False:
+        return {"url": request.url, **_given(asked)}
+    given = {**params, **asked}
+    if given.get("serp"):
+        return _serp_fields(request, params, asked)
+    automatic = {**_default_outputs(given), **_method_and_body(request, given)}
+    kept = {name: value for name, value in automatic.items() if name not in given}
+    return {"url": request.url, **kept, **_given(given)}
+
+
+def _asked(request: Request) -> Mapping[str, Any]:
+    asked = request.meta.get("extract_api")
+    if asked is None or isinstance(asked, bool):
+        return {}
+    if isinstance(asked, Mapping):
+        return asked
+    raise ContractError(
+        [
+            Violation(
+                'meta["extract_api"]',
+                f"must be True, False or a dict of fields, got {type(asked).__name__}",
+                'Write {"browserHtml": True}, for example.',
+            )
+        ]
+    )
+
+
+def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that are to be sent as they are. The URL is always the request's."""
+    return {name: value for name, value in fields.items() if value is not None and name != "url"}
+
+
+def _serp_fields(request: Request, params: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
+    """``serp`` goes with ``serpOptions`` alone (rule 5): what is added to every request is withheld. What was
+    asked for in this request is kept, for the rules to refuse."""
+    serp = {name: params[name] for name in ("serp", "serpOptions") if name in params}
+    return {"url": request.url, **_method_and_body(request, {}), **_given({**serp, **asked})}
+
+
+def _default_outputs(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The page over HTTP when nothing else is asked for, and headers with it."""
+    outputs: dict[str, Any] = {}
+    if not any(given.get(name) for name in OUTPUTS) and "httpResponseBody" not in given:
+        outputs["httpResponseBody"] = True
+    if outputs or given.get("httpResponseBody"):
+        outputs["httpResponseHeaders"] = True
+    return outputs
+
+
+def _method_and_body(request: Request, given: Mapping[str, Any]) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    if request.method != "GET":
+        fields["httpRequestMethod"] = request.method
+    text = given.get("httpRequestText")
+    if request.body and not (isinstance(text, str) and text.encode() == request.body):
+        fields["httpRequestBody"] = _base64(request.body)
+    return fields
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+# ── headers and cookies ──
+
+
+def _headers(
+    request: Request, defaults: DefaultHeaders, own_headers: Collection[bytes]
+) -> Iterable[tuple[bytes, list[bytes]]]:
+    for name, values in request.headers.items():
+        if not values or name in NOT_SENT:
+            continue
+        if name not in own_headers and all((name, value) in defaults for value in values):
+            continue
+        yield name, values
+
+
+def _custom_headers(headers: Iterable[tuple[bytes, list[bytes]]]) -> dict[str, Any]:
+    """Several values of one header are joined, since only the last of a name is sent (rule 11)."""
+    listed = [{"name": _text(name), "value": ",".join(map(_text, values))} for name, values in headers]
+    return {"customHttpRequestHeaders": listed} if listed else {}
+
+
+def _browser_headers(headers: Iterable[tuple[bytes, list[bytes]]]) -> dict[str, Any]:
+    named: dict[str, str] = {}
+    for name, values in headers:
+        if name in BROWSER_HEADERS:
+            named[BROWSER_HEADERS[name]] = ",".join(map(_text, values))
+        else:
+            _warn_left_out(_text(name))
+    return {"requestHeaders": named} if named else {}
+
+
+@lru_cache(maxsize=256)
+def _warn_left_out(name: str) -> None:
+    """Cached so that each header is told once."""
+    logger.warning(
+        "The header %s is not sent with requests for anything but httpResponseBody; %s can be",
+        name,
+        ", ".join(_text(known) for known in BROWSER_HEADERS),
+    )
+
+
+def _cookies(request: Request) -> dict[str, Any]:
+    """The Cookie header that CookiesMiddleware made, or the request's own cookies where it did not run."""
+    cookies = [
+        {"name": name.strip(), "value": value.strip(), "domain": urlparse_cached(request).hostname}
+        for header in request.headers.getlist("Cookie")
+        for name, separator, value in (pair.partition("=") for pair in _text(header).split(";"))
+        if separator and name.strip()
+    ]
+    if not cookies and request.cookies and not request.meta.get("dont_merge_cookies"):
+        cookies = [*_own_cookies(request)]
+    return {"requestCookies": cookies} if cookies else {}
+
+
+def _own_cookies(request: Request) -> Iterable[dict[str, Any]]:
+    host = urlparse_cached(request).hostname
+    if isinstance(request.cookies, dict):
+        for name, value in request.cookies.items():
+            yield {"name": _text(name), "value": _text(value), "domain": host}
+        return
+    for cookie in request.cookies:
+        yield {
+            "name": _text(cookie.get("name", "")),
+            "value": _text(cookie.get("value", "")),
+            "domain": _text(cookie.get("domain") or host),
+        }
+
+
+def _text(value: Any) -> str:
+    """A header or cookie as text. Bytes that are not UTF-8 are taken one by one, which never fails."""
+    if not isinstance(value, bytes):
+        return str(value)
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
+
+
+def _is_default(settings: BaseSettings, name: str) -> bool:
+    return (settings.getpriority(name) or 0) == 0
+
+
+# ── results ──
+
+
+def to_response(request: Request, result: Mapping[str, Any] | ExtractResult) -> Response:
+    """The response that a result stands for, with the result as ``extract_result`` and the flag ``extract-api``.
+
+    ``browserHtml`` is its body before ``httpResponseBody``, and that before a screenshot; automatic extraction
+    alone has an empty one. Raises :class:`UnexpectedAnswerError` for a result that does not hold what it says.
+    """
+    decoded = msgspec.to_builtins(result) if isinstance(result, ExtractResult) else dict(result)
+    headers = _result_headers(decoded)
+    url = decoded.get("url")
+    response_url = url if isinstance(url, str) and url else request.url
+    common: dict[str, Any] = {
+        "url": response_url,
+        "status": _status(decoded),
+        "headers": headers,
+        "flags": [FLAG],
+        "request": request,
+        "extract_result": decoded,
+    }
+    html = decoded.get("browserHtml")
+    if isinstance(html, str):
+        return ExtractHtmlResponse(**common, body=html.encode("utf-8", "replace"), encoding="utf-8")
+    if decoded.get("httpResponseBody") is not None:
+        body = _bytes(decoded, "httpResponseBody", request)
+        return CLASSES[_class_of(headers, response_url, body)](**common, body=body)
+    if any(decoded.get(name) is not None for name in EXTRACT_TYPES):
+        return ExtractHtmlResponse(**common, body=b"", encoding="utf-8")
+    if decoded.get("screenshot") is not None:
+        return ExtractResponse(**common, body=_bytes(decoded, "screenshot", request))
+    return CLASSES[_class_of(headers, response_url, b"")](**common, body=b"")
+
+
+def _result_headers(decoded: Mapping[str, Any]) -> Headers:
+    """Every value of every header, in order."""
+    listed = decoded.get("httpResponseHeaders")
+    headers = Headers()
+    if not isinstance(listed, list):
+        return headers
+    pairs = (
+        (header["name"], header["value"])
+        for header in listed
+        if isinstance(header, dict) and isinstance(header.get("name"), str) and isinstance(header.get("value"), str)
+    )
+    headers.update((name, value) for name, value in pairs if name.lower() not in _NOT_MAPPED)
+    return headers
+
+
+def _status(decoded: Mapping[str, Any]) -> int:
+    status = decoded.get("statusCode")
+    return status if isinstance(status, int) and 100 <= status <= 599 else 200
+
+
+def _bytes(decoded: Mapping[str, Any], name: str, request: Request) -> bytes:
+    value = decoded[name]
+    try:
+        return a2b_base64(value, strict_mode=True)
+    except (Base64Error, TypeError, ValueError):
+        told = f"{name} of the answer is not Base64"
+        raise UnexpectedAnswerError(told, status=200, sent={"url": request.url}) from None
+
+
+def _class_of(headers: Headers, url: str, body: bytes) -> type[Response]:
+    """Scrapy's choice by headers, name and content; its look at the content is taken further for HTML, since a
+    result may have no headers at all."""
+    chosen: type[Response] = responsetypes.from_args(headers=headers, url=url, body=body)
+    is_guess = chosen is TextResponse and b"Content-Type" not in headers
+    if is_guess and (not body or _HTML.search(body[:_SNIFFED])):
+        return HtmlResponse
+    return chosen
