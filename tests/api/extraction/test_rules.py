@@ -1,0 +1,225 @@
+"""What a request to POST /extract may be (extraction-api.md, Rules that hold for a request; Limits)."""
+
+import json
+
+import pytest
+
+from scrapy_ext.api.extraction import EXTRACT_TYPES, FIELDS, OUTPUTS, check, parse
+from scrapy_ext.api.extraction.limits import MAX_BODY_BYTES
+from scrapy_ext.api.extraction.rules import InvalidJsonError, problem_of
+from scrapy_ext.api.violations import ContractError
+
+URL = "https://example.com/"
+
+
+def fields(body):
+    return [violation.field for violation in check({"url": URL, **body})]
+
+
+def statuses(body):
+    return {violation.status for violation in check({"url": URL, **body})}
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_each_output_alone_is_a_valid_request(output):
+    assert check({"url": URL, output: True}) == []
+
+
+def test_every_field_of_the_document_is_known():
+    assert len(FIELDS) == 33
+
+
+def test_no_output_is_refused_and_the_outputs_are_named():
+    (violation,) = check({"url": URL})
+    assert violation.status == 422
+    assert all(output in violation.rule for output in OUTPUTS)
+
+
+def test_unknown_field_names_the_likely_one():
+    (violation,) = check({"url": URL, "browserHtml": True, "httpResponsBody": True})
+    assert (violation.field, violation.status) == ("httpResponsBody", 400)
+    assert "httpResponseBody" in violation.remedy
+
+
+def test_extra_fields_are_let_through():
+    assert check({"url": URL, "browserHtml": True, "device": "mobile"}, extra_fields=["device"]) == []
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "/relative",
+        "example.com",
+        "ftp://example.com/",
+        "http://",
+        "http://127.0.0.1/",
+        "http://[::1]/",
+        "http://2130706433/",
+        "http://0x7f.1/",
+        "http://127.1./",
+        "http://a:99999999/",
+        "https://example.com/" + "x" * 8192,
+    ],
+)
+def test_url_must_be_absolute_short_and_name_a_domain(url):
+    assert fields({"url": url, "browserHtml": True}) == ["url"]
+
+
+@pytest.mark.parametrize("url", ["http://localhost:8080/a?b#c", "https://EXAMPLE.com", "http://bücher.example/ä"])
+def test_domain_names_of_every_kind_are_urls(url):
+    assert check({"url": url, "browserHtml": True}) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"tags": {"a": 1}}, "tags.a"),
+        ({"ipType": "mobile"}, "ipType"),
+        ({"geolocation": "us"}, "geolocation"),
+        ({"echoData": None, "jobId": 5}, "jobId"),
+        ({"requestHeaders": None}, "requestHeaders"),
+        ({"actions": ["click"]}, "actions[0]"),
+        ({"requestCookies": [1]}, "requestCookies[0]"),
+        ({"screenshotOptions": {"fullPage": 1}}, "screenshotOptions.fullPage"),
+        ({"extractFrom": "screenshot"}, "extractFrom"),
+        ({"customAttributes": {"a": {}}, "article": True}, "customAttributes.a"),
+    ],
+)
+def test_a_value_of_the_wrong_form_is_malformed(body, field):
+    body = {"browserHtml": True, **body}
+    assert fields(body) == [field]
+    assert statuses(body) == {400}
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"httpRequestMethod": "CONNECT"}, "httpRequestMethod"),
+        ({"httpRequestBody": "no base64!"}, "httpRequestBody"),
+        ({"httpRequestBody": "A" * 400_004}, "httpRequestBody"),
+        ({"httpRequestText": ""}, "httpRequestText"),
+        ({"httpRequestText": "x" * 400_001}, "httpRequestText"),
+        ({"customHttpRequestHeaders": [{"name": "a", "value": "b"}] * 201}, "customHttpRequestHeaders"),
+        ({"customHttpRequestHeaders": [{"name": "", "value": "b"}]}, "customHttpRequestHeaders[0].name"),
+        ({"customHttpRequestHeaders": [{"name": "CooKie", "value": "b"}]}, "customHttpRequestHeaders[0].name"),
+        ({"customHttpRequestHeaders": [{"name": "a b", "value": "b"}]}, "customHttpRequestHeaders[0].name"),
+        ({"customHttpRequestHeaders": [{"name": "a", "value": "b\r\nX: y"}]}, "customHttpRequestHeaders[0].value"),
+        ({"customHttpRequestHeaders": [{"name": "a"}]}, "customHttpRequestHeaders[0]"),
+    ],
+)
+def test_what_an_http_request_carries_keeps_to_the_limits(body, field):
+    assert fields({"httpResponseBody": True, **body}) == [field]
+
+
+def test_limits_themselves_are_allowed():
+    assert check({"url": URL, "httpResponseBody": True, "httpRequestText": "x" * 400_000}) == []
+    assert check({"url": URL, "httpResponseBody": True, "httpRequestBody": "A" * 400_000}) == []
+    headers = [{"name": "a", "value": ""}] * 200
+    assert check({"url": URL, "httpResponseBody": True, "customHttpRequestHeaders": headers}) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        # 3, 7
+        ({"product": True, "httpResponseBody": True}, "product"),
+        # 4
+        ({"product": True, "extractFrom": "httpResponseBody", "screenshot": True}, "screenshot"),
+        # 5
+        ({"serp": True, "geolocation": "US"}, "geolocation"),
+        ({"serp": True, "jobId": "1/2/3"}, "jobId"),
+        # 6
+        ({"product": True, "productList": True}, "productList"),
+        # 7
+        ({"httpResponseBody": True, "browserHtml": True}, "browserHtml"),
+        ({"httpResponseBody": True, "actions": [{"action": "click"}]}, "actions"),
+        ({"httpResponseBody": True, "requestHeaders": {"referer": "x"}}, "requestHeaders"),
+        # 8
+        ({"serp": True, "httpResponseHeaders": True}, "httpResponseHeaders"),
+        # 9
+        ({"browserHtml": True, "httpRequestMethod": "POST"}, "httpRequestMethod"),
+        (
+            {"httpResponseHeaders": True, "customHttpRequestHeaders": [{"name": "a", "value": ""}]},
+            "customHttpRequestHeaders",
+        ),
+        # 10
+        ({"httpResponseBody": True, "httpRequestBody": "", "httpRequestText": "a"}, "httpRequestText"),
+        ({"browserHtml": True, "customAttributes": {"a": {"type": "string"}}}, "customAttributes"),
+    ],
+)
+def test_fields_that_exclude_each_other_are_unprocessable(body, field):
+    assert fields(body) == [field]
+    assert statuses(body) == {422}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"product": True, "extractFrom": "httpResponseBody", "httpResponseBody": True},
+        {"product": True, "screenshot": True, "browserHtml": True},
+        {"httpResponseHeaders": True, "browserHtml": True},
+        {"serp": True, "serpOptions": {"extractFrom": "browserHtml"}},
+        {"httpResponseBody": True, "browserHtml": False, "screenshot": False, "actions": []},
+        {"browserHtml": True, "tags": {"a": None}, "echoData": [1, None]},
+        {"browserHtml": True, "tags": None},
+    ],
+)
+def test_fields_that_go_together_pass(body):
+    assert check({"url": URL, **body}) == []
+
+
+def test_everything_that_is_wrong_is_told_at_once():
+    assert set(fields({"url": "x", "ipType": "x", "prodct": True, "product": True, "article": True})) == {
+        "url",
+        "ipType",
+        "prodct",
+        "product",
+    }
+
+
+@pytest.mark.parametrize("name", [name for name in EXTRACT_TYPES if name != "serp"])
+def test_automatic_extraction_uses_a_browser_unless_told(name):
+    assert parse(json.dumps({"url": URL, name: True}).encode()).wants_browser
+    assert not parse(json.dumps({"url": URL, name: True, "extractFrom": "httpResponseBody"}).encode()).wants_browser
+
+
+def test_serp_uses_http_unless_told():
+    assert not parse(json.dumps({"url": URL, "serp": True}).encode()).wants_browser
+    asked = {"url": URL, "serp": True, "serpOptions": {"extractFrom": "browserHtml"}}
+    assert parse(json.dumps(asked).encode()).wants_browser
+
+
+@pytest.mark.parametrize(
+    ("body", "place"),
+    [
+        (b"{", "line 1, column 2"),
+        (b'{"url": "a",\n "x": }', "line 2, column 7"),
+        (b'{"a": "\xff"}', "byte 7"),
+        (b"[" * 5000, "nested too deep"),
+        (b"", "line 1, column 1"),
+        (b'{"a": NaN}', "byte 6"),
+    ],
+)
+def test_invalid_json_tells_the_place(body, place):
+    with pytest.raises(InvalidJsonError, match=place):
+        parse(body)
+
+
+def test_problem_names_malformed_before_incompatible():
+    with pytest.raises(ContractError) as raised:
+        parse(json.dumps({"url": URL, "product": True, "article": True, "nonsense": 1}).encode())
+    problem = problem_of(raised.value)
+    assert (problem.status, problem.type) == (400, "/request/invalid")
+    assert "nonsense" in problem.detail
+    assert "cannot be combined with article" in problem.detail
+
+
+def test_a_body_over_5_mib_is_too_large():
+    with pytest.raises(ContractError) as raised:
+        parse(b" " * (MAX_BODY_BYTES + 1))
+    assert problem_of(raised.value).status == 413
+
+
+def test_echo_data_keeps_null_apart_from_absence():
+    assert parse(json.dumps({"url": URL, "browserHtml": True, "echoData": None}).encode()).echo_data is None

@@ -1,0 +1,108 @@
+"""Records and rules of the platform's contract."""
+
+import pytest
+
+from scrapy_ext.api.platform import EntityKey, JobKey, collections, formats, frontier, items
+from scrapy_ext.api.platform.periodic import Cron
+from scrapy_ext.api.violations import ContractError
+
+
+def test_keys_read_what_they_write():
+    assert JobKey.parse("1/2/3") == (1, 2, 3)
+    assert str(JobKey(1, 2, 3).entity(4)) == "1/2/3/4"
+    assert EntityKey.parse("1/2/3/4").job_key == JobKey(1, 2, 3)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "1/2", "1/2/3/4", "1/2/x", "1/2/-3", "01/2/3", "1/2/٣", "1/2/99999999999999999999"]
+)
+def test_a_malformed_job_key_is_refused_with_its_form(text):
+    with pytest.raises(ContractError, match="job"):
+        JobKey.parse(text)
+
+
+def test_content_range_reads_what_it_writes():
+    assert items.parse_content_range(items.content_range(17)) == 17
+
+
+@pytest.mark.parametrize("value", ["items 1-2/3", "bytes 0-/*", "items -/*", "items -1-/*", ""])
+def test_another_content_range_is_refused(value):
+    with pytest.raises(ContractError, match="Content-Range"):
+        items.parse_content_range(value)
+
+
+@pytest.mark.parametrize("text", ["0 0 * * *", "59 23 31 12 6", "* * * * *"])
+def test_cron_of_values_and_stars_is_read(text):
+    assert len(Cron.parse(text)) == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("* * * *", "five"),
+        ("*/5 * * * *", "ranges, steps and lists"),
+        ("1-5 * * * *", "ranges"),
+        ("1,2 * * * *", "lists"),
+        ("60 * * * *", "0 to 59"),
+        ("* * 0 * *", "1 to 31"),
+        ("* * * * 7", "0 to 6"),
+        ("@daily", "five"),
+    ],
+)
+def test_other_cron_is_refused_with_the_reason(text, word):
+    with pytest.raises(ContractError, match=word):
+        Cron.parse(text)
+
+
+def faults(record, size=10):
+    return list(collections.record_faults(record, size))
+
+
+def test_collection_records_need_a_key():
+    assert faults({"_key": "a"}) == []
+    assert "_key" in faults({"a": 1})[0].rule
+    assert "_key" in faults({"_key": ""})[0].rule
+    assert "_key" in faults({"_key": 5})[0].rule
+
+
+@pytest.mark.parametrize("number", [2**64, -(2**64), float("inf"), float("nan"), 1e300])
+def test_collection_records_hold_no_number_out_of_range_at_any_depth(number):
+    assert faults({"_key": "a", "x": [{"y": number}]})
+    assert not faults({"_key": "a", "x": [{"y": 2**64 - 1}], "b": True})
+
+
+def test_a_record_over_1_mib_is_too_large():
+    assert faults({"_key": "a"}, 2**20 + 1)[0].status == 413
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a/b", "ä", "x" * 256, "a-b"])
+def test_collection_names_are_words(name):
+    with pytest.raises(ContractError):
+        collections.check_name(name)
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "a b", "x" * 256])
+def test_frontier_names_fit_in_a_path(name):
+    with pytest.raises(ContractError):
+        frontier.check_name(name, "frontier")
+
+
+def test_format_parameter_goes_before_accept():
+    assert formats.choose("csv", "application/json") is formats.Format.CSV
+    assert formats.choose(None, "application/json;q=1") is formats.Format.JSON
+    assert formats.choose(None, "text/html, */*") is formats.Format.JSON_LINES
+    with pytest.raises(ContractError, match="format"):
+        formats.choose("yaml", "")
+
+
+def test_csv_needs_its_fields():
+    with pytest.raises(ContractError, match="fields"):
+        formats.csv_options({})
+    options = formats.csv_options({"fields": "a, b", "include_headers": "Y", "sep": ";"})
+    assert (options.fields, options.include_headers, options.sep) == (("a", "b"), True, ";")
+
+
+@pytest.mark.parametrize("text", ["-1", "x", "1.5", "9" * 19, "", "٣"])
+def test_a_count_that_is_no_number_is_refused(text):
+    with pytest.raises(ContractError, match="count"):
+        formats.whole_number({"count": text}, "count")

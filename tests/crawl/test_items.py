@@ -1,0 +1,91 @@
+"""Items of every kind as JSON."""
+
+import json
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from enum import Enum
+from uuid import UUID
+
+import attrs
+import pytest
+import scrapy
+
+from scrapy_ext.crawl.items import UnstorableItemError, item_to_json
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+@dataclass
+class Price:
+    amount: Decimal
+    currency: str = "EUR"
+
+
+@attrs.define
+class Offer:
+    prices: list
+
+
+class Book(scrapy.Item):
+    name = scrapy.Field()
+    offer = scrapy.Field()
+
+
+@dataclass
+class Everything:
+    when: datetime = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
+    day: date = date(2026, 1, 2)
+    raw: bytes = b"\xff"
+    colour: Colour = Colour.RED
+    id: UUID = field(default_factory=lambda: UUID(int=5))
+    tags: set = field(default_factory=lambda: {"b", "a"})
+    pair: tuple = (1, None)
+    numbers: dict = field(default_factory=lambda: OrderedDict([(1, 2.5)]))
+
+
+def stored(item):
+    return json.loads(item_to_json(item))
+
+
+def test_every_kind_of_item_and_nested_ones():
+    item = Book(name="x", offer=Offer([Price(Decimal("1.50"))]))
+    assert stored(item) == {"name": "x", "offer": {"prices": [{"amount": "1.50", "currency": "EUR"}]}}
+
+
+def test_values_that_json_does_not_have():
+    assert stored(Everything()) == {
+        "when": "2026-01-02T03:04:00+00:00",
+        "day": "2026-01-02",
+        "raw": "/w==",
+        "colour": "red",
+        "id": "00000000-0000-0000-0000-000000000005",
+        "tags": ["a", "b"],
+        "pair": [1, None],
+        "numbers": {"1": 2.5},
+    }
+
+
+@pytest.mark.parametrize(
+    ("item", "word"),
+    [
+        ({"price": float("nan")}, "price is nan"),
+        ({"a": {"b": [object()]}}, "a.b"),
+        ({("a", "b"): 1}, "key"),
+        ({"a": "\ud800"}, "surrogate"),
+        ("text", "not an item"),
+    ],
+)
+def test_what_has_no_json_form_is_refused_with_the_field(item, word):
+    with pytest.raises(UnstorableItemError, match=word):
+        item_to_json(item)
+
+
+def test_an_item_that_contains_itself_is_refused():
+    item = {}
+    item["self"] = item
+    with pytest.raises(UnstorableItemError, match="contains itself"):
+        item_to_json(item)

@@ -1,0 +1,62 @@
+"""Reading ahead from a queue that gives its head again and again."""
+
+from scrapy_ext.api.platform.frontier import Batch
+from scrapy_ext.crawl.reader import SlotReader
+
+
+class Queue:
+    """The documented behaviour of a slot's queue: whole batches from the head until mincount is reached."""
+
+    def __init__(self, *sizes):
+        self.batches = [Batch(f"b{n}", [(f"{n}-{i}", None) for i in range(size)]) for n, size in enumerate(sizes)]
+
+    async def read(self, mincount):
+        taken = []
+        for batch in self.batches:
+            if sum(len(b.requests) for b in taken) >= mincount:
+                break
+            taken.append(batch)
+        return taken
+
+
+def ids(batches):
+    return [batch.id for batch in batches]
+
+
+async def test_what_is_held_is_asked_past_and_not_given_twice():
+    queue = Queue(100, 100, 100)
+    reader = SlotReader(0, queue.read)
+    assert ids(await reader.more(50)) == ["b0"]
+    assert ids(await reader.more(150)) == ["b1", "b2"]
+    assert ids(await reader.more(10)) == []
+
+
+async def test_a_slot_is_read_again_only_after_something_was_written():
+    reader = SlotReader(0, Queue(1).read)
+    assert reader.may_have_more
+    await reader.more(10)
+    assert reader.may_have_more
+    await reader.more(10)
+    assert not reader.may_have_more
+    reader.written()
+    assert reader.may_have_more
+
+
+async def test_a_write_during_a_read_is_not_overlooked():
+    class Raced(Queue):
+        async def read(self, mincount):
+            taken = await super().read(mincount)
+            reader.written()
+            return taken
+
+    reader = SlotReader(0, Raced().read)
+    assert await reader.more(10) == []
+    assert reader.may_have_more
+
+
+async def test_a_late_read_does_not_bring_back_a_batch_that_was_deleted():
+    queue = Queue(1, 1)
+    reader = SlotReader(0, queue.read)
+    await reader.more(2)
+    reader.deleted("b0")
+    assert ids(await reader.more(10)) == []

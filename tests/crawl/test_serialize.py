@@ -1,0 +1,123 @@
+"""A request survives its way through the frontier."""
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+import msgspec
+import pytest
+from scrapy import FormRequest, Request, Spider
+from scrapy.http import JsonRequest
+
+from scrapy_ext.crawl.serialize import NotSerializableError, UnreadableRequestError, request_from_json, request_to_json
+
+
+class Books(Spider):
+    name = "books"
+
+    def parse(self, response):
+        pass
+
+    def failed(self, failure):
+        pass
+
+
+spider = Books()
+URL = "https://example.com/a?b=c"
+
+
+def through_json(request):
+    stored = msgspec.json.decode(msgspec.json.encode(request_to_json(request, spider)))
+    return request_from_json(stored, spider)
+
+
+def same(one, other):
+    return type(one) is type(other) and all(getattr(one, name) == getattr(other, name) for name in one.attributes)
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        Request(URL),
+        Request(URL, callback=spider.parse, errback=spider.failed, priority=-3, dont_filter=True, flags=["x"]),
+        Request(URL, method="PUT", body=b"\xff\x00\xfe", encoding="latin-1"),
+        Request(URL, body="größe"),
+        Request(URL, headers={"A": [b"caf\xe9", b"x"], "B": b""}, cookies=[{"name": "a", "value": "b"}]),
+        Request(URL, cookies={"a": "b"}),
+        FormRequest(URL, formdata={"a": "ü"}),
+        JsonRequest(URL, data={"a": [1]}),
+        Request(
+            URL,
+            meta={
+                "tuple": (1, (2,)),
+                "set": {1, 2},
+                "frozenset": frozenset("a"),
+                "bytes": b"\x00",
+                "datetime": datetime(2026, 1, 2, tzinfo=UTC),
+                "date": date(2026, 1, 2),
+                "decimal": Decimal("1.10"),
+                "keys": {1: "a", None: "b", (1, 2): "c"},
+                "tagged": {"$type": "tuple", "value": []},
+                "big": 2**70,
+                "infinite": float("inf"),
+                "nested": [{"a": [None, True, 1.5]}],
+            },
+            cb_kwargs={"page": 2, "tags": ("a",)},
+        ),
+    ],
+    ids=lambda request: request.method,
+)
+def test_every_attribute_comes_back(request_):
+    assert same(request_, through_json(request_))
+
+
+def test_a_typical_request_is_small():
+    request = Request("https://www.example.com/products/category/12345?page=2", spider.parse, meta={"depth": 3})
+    assert len(msgspec.json.encode(request_to_json(request, spider))) <= 250
+
+
+def test_a_derived_request_class_is_not_guessed():
+    class Special(Request):
+        pass
+
+    with pytest.raises(NotSerializableError, match="Special"):
+        request_to_json(Special(URL), spider)
+
+
+@pytest.mark.parametrize(
+    ("request_", "word"),
+    [
+        (Request(URL, callback=lambda response: None), "callback"),
+        (Request(URL, callback=Books().parse), "callback"),
+        (Request(URL, meta={"a": [object()]}), "meta"),
+        (Request(URL, cb_kwargs={"spider": spider}), "cb_kwargs"),
+        (Request(URL, meta={"a": "\ud800"}), "Unicode"),
+    ],
+    ids=["lambda", "other spider", "object", "spider", "surrogate"],
+)
+def test_what_json_cannot_hold_is_refused_with_the_place(request_, word):
+    with pytest.raises(NotSerializableError, match=word):
+        request_to_json(request_, spider)
+
+
+def test_meta_that_contains_itself_is_refused():
+    meta = {}
+    meta["self"] = meta
+    with pytest.raises(NotSerializableError, match="deep"):
+        request_to_json(Request(URL, meta=meta), spider)
+
+
+@pytest.mark.parametrize(
+    ("stored", "word"),
+    [
+        (None, "version"),
+        ({"v": 99, "url": URL}, "99"),
+        ({"v": 1}, "url"),
+        ({"v": 1, "url": URL, "callback": "gone"}, "gone"),
+        ({"v": 1, "url": URL, "class": "os.system"}, "os.system"),
+        ({"v": 1, "url": "no-url"}, "no-url"),
+        ({"v": 1, "url": URL, "meta": {"a": {"$type": "object"}}}, "object"),
+    ],
+)
+def test_a_stored_request_that_cannot_be_run_says_why(stored, word):
+    with pytest.raises(UnreadableRequestError, match=word):
+        request_from_json(stored, spider)

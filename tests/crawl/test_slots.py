@@ -1,0 +1,45 @@
+"""Which slot a request is in."""
+
+import pytest
+from scrapy import Request
+
+from scrapy_ext.crawl.slots import Worker, host_of, slot_of
+
+
+def test_a_host_is_always_in_one_slot():
+    slots = {slot_of(Request(f"https://Example.com/{n}?x={n}"), 8) for n in range(50)}
+    assert len(slots) == 1
+
+
+def test_hosts_spread_over_the_slots():
+    assert {slot_of(Request(f"https://h{n}.example/"), 8) for n in range(200)} == set(range(8))
+
+
+def test_the_slot_does_not_change_between_versions():
+    # A change would lose the fingerprints of every frontier that lives.
+    assert [slot_of(Request(f"https://{host}/"), 8) for host in ("example.com", "a.test", "www.example.org")] == [
+        1,
+        1,
+        5,
+    ]
+
+
+def test_meta_chooses_the_slot_by_number_or_by_text():
+    assert slot_of(Request("https://a.example/", meta={"frontier_slot": 3}), 8) == 3
+    one = slot_of(Request("https://a.example/", meta={"frontier_slot": "news"}), 8)
+    assert one == slot_of(Request("https://b.example/", meta={"frontier_slot": "news"}), 8)
+
+
+def test_download_slot_is_the_host_to_be_polite_to():
+    assert host_of(Request("https://a.example/", meta={"download_slot": "shared"})) == "shared"
+    assert host_of(Request("https://a.example/")) == "a.example"
+
+
+@pytest.mark.parametrize("text", ["", "1", "1/1", "2/1", "a/b", "-1/2", "0/0"])
+def test_a_worker_that_is_none_is_not_read(text):
+    assert Worker.parse(text) is None
+
+
+def test_each_slot_has_one_owner():
+    workers = [Worker.parse(f"{index}/3") for index in range(3)]
+    assert all(sum(worker.owns(slot) for worker in workers) == 1 for slot in range(8))
