@@ -84,7 +84,7 @@ class CollectionDupeFilter(BaseDupeFilter):
         self._crawler.stats.set_value("dupefilter/collection/loaded", len(self._stored))
 
         async def send(body: bytes, _index: int) -> None:
-            await client.collections.write(project, _TYPE, self._name, body)
+            await client.collections.write(project, _TYPE, self._name, body, attempts=1)
 
         self._writer = self._session.writer(f"collection {self._name}", send)
         self._session.before_close.append(self._finish)

@@ -27,6 +27,7 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.project import data_path
 
 from scrapy_ext import settings as names
+from scrapy_ext.client.addresses import is_local
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
 from scrapy_ext.settings import Setting, SettingError
 
@@ -297,4 +298,6 @@ def new_platform_client(settings: BaseSettings, found: Services) -> PlatformClie
         found.platform_key,
         timeout=names.PLATFORM_TIMEOUT.read(settings),
         retry_time=names.PLATFORM_RETRY_TIME.read(settings),
+        # On this machine the network is faster than the compression.
+        compress=not is_local(found.platform_urls.storage),
     )

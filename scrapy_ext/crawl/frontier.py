@@ -247,7 +247,7 @@ class Frontier:
     def _slot_writer(self, slot: int) -> BatchWriter:
         async def send(body: bytes, _index: int) -> None:
             sent = body.count(b"\n") + (not body.endswith(b"\n"))
-            new = await self._session.client.frontier.add(self._project, self.name, str(slot), body)
+            new = await self._session.client.frontier.add(self._project, self.name, str(slot), body, attempts=1)
             self._count("frontier/children/sent", sent)
             self._count("scheduler/enqueued", new)
             self._count("scheduler/enqueued/frontier", new)
@@ -261,7 +261,7 @@ class Frontier:
         return self._session.writer(f"frontier {slot}", send)
 
     async def _send_dead_letters(self, body: bytes, _index: int) -> None:
-        await self._session.client.frontier.add(self._project, self.name, DEAD_LETTERS, body)
+        await self._session.client.frontier.add(self._project, self.name, DEAD_LETTERS, body, attempts=1)
 
     def _carries_on(self, origin: Entry, request: Request) -> bool:
         return origin.request is not request and is_between_stages(self._crawler, origin.request)
@@ -339,7 +339,7 @@ class Frontier:
     async def _acknowledge(self, slot: int, ids: list[str]) -> None:
         for attempt in itertools.count(1):
             try:
-                await self._session.client.frontier.delete_batches(self._project, self.name, str(slot), ids)
+                await self._session.client.frontier.delete_batches(self._project, self.name, str(slot), ids, attempts=1)
             except PlatformError as error:
                 if not error.retryable:
                     raise

@@ -23,6 +23,7 @@ from scrapy.exceptions import CloseSpider
 
 from scrapy_ext import embedded
 from scrapy_ext import settings as names
+from scrapy_ext.api.platform import JobKey
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import PlatformError, Unauthorized
 from scrapy_ext.client.platform.writer import BatchWriter
@@ -94,6 +95,11 @@ class Session:
             raise RuntimeError("the session has no job, or is not open")
         return self._job
 
+    @property
+    def job_key(self) -> JobKey | None:
+        """The key of the crawl's job, if it has one."""
+        return self._job.key if self._job is not None else None
+
     async def open(self) -> bool:
         """Open the session if that was not done; tells whether it is open. Failure is logged, once."""
         if self._opening is None:
@@ -127,7 +133,7 @@ class Session:
         start = (await records.stats(key)).totals.input_values if self.job.resumed else 0
 
         async def send(body: bytes, index: int) -> None:
-            await records.write(key, body, index)
+            await records.write(key, body, index, attempts=1)
 
         return self.writer(resource, send, start=start)
 
