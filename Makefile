@@ -1,0 +1,63 @@
+# What a fresh machine needs beside this file: Python 3.11 or later, git and make.
+# Each target sets up what it needs, says what it does, and does nothing twice.
+
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; raise SystemExit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+VENV := .venv
+BIN := $(VENV)/bin
+# Two workers: the machines of the CI have two cores.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
+
+.PHONY: help dev demo test check crash bench docs clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo   run the example crawl, with both services, and show what was stored"
+	@echo "make test   run the tests (under 10 minutes on 2 cores)"
+	@echo "make check  lint and types"
+	@echo "make crash  kill crawls and servers in many more places (takes longer)"
+	@echo "make bench  measure; needs a quiet machine (takes longer)"
+	@echo "make docs   build the documentation into docs/_build/html"
+	@echo "make dev    set up .venv with everything a contributor needs"
+	@echo "make clean  remove what make made"
+
+# ── setting up ──
+
+$(VENV)/installed: pyproject.toml
+	@if [ -z "$(PYTHON)" ]; then echo "Python 3.11 or later is needed: install it, or name it with make PYTHON=..." >&2; exit 1; fi
+	@echo "── Setting up $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv $(VENV) || { echo "Python's venv module is needed: on Debian and Ubuntu, apt-get install python3-venv" >&2; exit 1; }
+	@$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@touch $@
+
+$(VENV)/browser: $(VENV)/installed tools/get_browser.sh
+	@sh tools/get_browser.sh $(BIN)
+	@touch $@
+
+dev: $(VENV)/installed $(VENV)/browser
+	@echo "── Ready: . $(BIN)/activate"
+
+# ── doing ──
+
+demo: $(VENV)/installed $(VENV)/browser
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m example_project.demo
+
+test: $(VENV)/installed $(VENV)/browser
+	$(PYTEST) tests
+
+check: $(VENV)/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+crash: $(VENV)/installed $(VENV)/browser
+	$(PYTEST) tests/crash --full
+
+bench: $(VENV)/installed $(VENV)/browser
+	@for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done
+
+docs: $(VENV)/installed
+	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
+	@echo "── docs/_build/html/index.html"
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info docs/_build .mypy_cache .ruff_cache .pytest_cache

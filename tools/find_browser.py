@@ -1,0 +1,17 @@
+"""Prints the browser that the extraction service would drive; exit status 1 and the reason when there is none."""
+
+import os
+import sys
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+from scrapy_ext.server.extraction.executable import BrowserMissingError, find_browser
+
+with sync_playwright() as playwright:
+    own = Path(playwright.chromium.executable_path)
+try:
+    print(find_browser(None, os.environ, own))
+except BrowserMissingError as error:
+    print(error, file=sys.stderr)
+    sys.exit(1)
