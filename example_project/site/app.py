@@ -200,7 +200,7 @@ def build() -> Starlette:
         Route("/news/images/{number:int}.png", _news_image),
         Route("/news/{section}/", _news_section),
         Route("/news/{section}/{number:int}-{slug}", _article),
-        Route("/images/{number:int}-{view:int}.svg", _product_image),
+        Route("/images/{number:int}-{view:int}", _product_image),
         Route("/robots.txt", _robots),
         Route("/sitemap.xml", _sitemap),
         Mount("/static", StaticFiles(directory=Path(__file__).parent / "static")),

@@ -11,7 +11,7 @@ from example_project.site.shop import Product
 
 def image_paths(product: Product) -> list[str]:
     """Where the product's pictures are."""
-    return [f"/images/{product.number}-{view}.svg" for view in range(1, product.images + 1)]
+    return [f"/images/{product.number}-{view}" for view in range(1, product.images + 1)]
 
 
 def breadcrumbs(product: Product, base: str) -> list[tuple[str, str]]:

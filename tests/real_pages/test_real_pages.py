@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.real_pages.mirror import serving
 
 pytestmark = pytest.mark.real_pages
