@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import ssl
-from http.cookies import SimpleCookie
+from http.cookies import Morsel
 from typing import Final
 from urllib.parse import urljoin
 
@@ -131,7 +131,7 @@ class _Exchange:
         # sites may redirect to; what a host may set for another one stays forbidden.
         self._jar = aiohttp.CookieJar(unsafe=True, quote_cookie=False)
         for cookie in plan.cookies:
-            self._jar.update_cookies(_morsel(cookie), self._url)
+            self._jar.update_cookies([(cookie.name, _morsel(cookie))], self._url)
 
     async def run(self) -> HttpResult:
         for _ in range(self._limits.redirects + 1):
@@ -229,16 +229,16 @@ class _Exchange:
         return url.with_user(None)
 
 
-def _morsel(cookie: Cookie) -> SimpleCookie:
-    jar: SimpleCookie = SimpleCookie()
-    jar[cookie.name] = cookie.value
-    morsel = jar[cookie.name]
+def _morsel(cookie: Cookie) -> Morsel[str]:
+    morsel: Morsel[str] = Morsel()
+    # As aiohttp sets what it receives: `Morsel.set` refuses names such as "path", which sites do use.
+    morsel.__setstate__({"key": cookie.name, "value": cookie.value, "coded_value": cookie.value})  # type: ignore[attr-defined]
     morsel["path"] = cookie.path
     if cookie.domain is not None:
         morsel["domain"] = cookie.domain
     if cookie.secure:
         morsel["secure"] = True
-    return jar
+    return morsel
 
 
 def _problem(url: URL, error: Exception) -> ExtractionError:
