@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Final
 
 from scrapy.settings import BaseSettings
@@ -13,6 +14,7 @@ from scrapy_ext.dupefilters import CollectionDupeFilter
 from scrapy_ext.extensions import LogUploader, PlatformJob, RequestLog
 from scrapy_ext.pipelines import ItemStoragePipeline
 from scrapy_ext.scheduler import FrontierScheduler
+from scrapy_ext.settings import SettingError
 from scrapy_ext.spidermiddlewares import ParentMiddleware
 
 _PRIORITY: Final = "addon"
@@ -27,6 +29,20 @@ _PARENT_ORDER: Final = 0
 _EXTENSIONS: Final = (PlatformJob, RequestLog, LogUploader)
 
 
+class _OneLine(logging.Filter):
+    """Tells a wrong setting in one line. Scrapy leaves an error at the start to the event loop, which logs it
+    with a traceback."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, SettingError):
+            record.msg, record.args, record.exc_info, record.exc_text = str(error), (), None, None
+        return True
+
+
+_one_line = _OneLine()
+
+
 class Addon:
     """``ADDONS = {"scrapy_ext.Addon": 500}``.
 
@@ -37,6 +53,8 @@ class Addon:
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Called by Scrapy when a crawl starts."""
+        for name in ("asyncio", "twisted"):
+            logging.getLogger(name).addFilter(_one_line)
         if names.EXTRACT_API_ENABLED.read(settings):
             _default(settings, "EXTRACT_API_TRANSPARENT_MODE", True)
             _default(settings, "REQUEST_FINGERPRINTER_CLASS", ExtractRequestFingerprinter)

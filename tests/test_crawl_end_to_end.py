@@ -1,0 +1,146 @@
+"""What an existing project gets from the one ADDONS line: real crawls with the embedded services."""
+
+from __future__ import annotations
+
+import pytest
+from crawls import Project, collect, key
+
+SPIDERS = '''
+import scrapy
+
+class Pages(scrapy.Spider):
+    name = "pages"
+
+    async def start(self):
+        yield scrapy.Request(self.site + "/", meta=self.direct())
+
+    def direct(self):
+        return {}
+
+    def parse(self, response):
+        yield {"url": response.url, "number": int(response.css("h1::text").get()), "flags": response.flags}
+        for link in response.css("a.next"):
+            yield response.follow(link, meta=self.direct())
+
+
+class Direct(Pages):
+    name = "direct"
+
+    def direct(self):
+        return {"extract_api": False}
+
+
+class Corners(scrapy.Spider):
+    """What may happen to a request, each once."""
+    name = "corners"
+    custom_settings = {"EXTRACT_API_ENABLED": False, "RETRY_TIMES": 2}
+
+    async def start(self):
+        for path in ("/moved/1", "/flaky/2", "/gone", "/page/3"):
+            yield scrapy.Request(self.site + path, self.parse, errback=self.failed)
+
+    def parse(self, response):
+        yield {"url": response.url}
+        if response.url.endswith("/page/3"):
+            yield response.follow("/moved/1")
+            yield response.follow("/page/1")
+            yield response.follow("/page/4?again", self.parse, meta=response.meta)
+            yield response.follow("/page/5", lambda response: {"url": response.url})
+            yield response.request.replace(url=self.site + "/page/6", dont_filter=True)
+            yield response.request.replace(url=self.site + "/page/6", dont_filter=True)
+            raise ValueError("after its output")
+
+    def failed(self, failure):
+        yield {"url": failure.request.url, "failed": failure.value.response.status}
+'''
+
+
+@pytest.fixture
+def project(tmp_path, site):
+    return Project(tmp_path, SPIDERS, f"SERVER_ALLOW_HOSTS = [{site.host!r}]\nROBOTSTXT_OBEY = False\n")
+
+
+def test_one_addons_line_stores_everything_without_account_key_or_server(project, site):
+    crawl = project.crawl("pages", "-a", f"site={site.url}")
+    assert (crawl.returncode, crawl.reason, crawl.errors) == (0, "finished", [])
+    job = key("1/1/1")
+
+    async def ask(client, number):
+        return (
+            await client.jobs.metadata(job),
+            await collect(client.items.iter(job)),
+            await collect(client.requests.iter(job, meta=["_key"])),
+            await collect(client.logs.iter(job)),
+            await client.frontier.frontiers(number),
+        )
+
+    metadata, items, requests, logs, frontiers = project.stored(ask)
+    assert sorted(item["number"] for item in items) == sorted([0, *range(site.pages)])
+    assert all(item["flags"] == ["extract-api"] for item in items)
+    assert (metadata["state"], metadata["close_reason"], metadata["spider"]) == ("finished", "finished", "pages")
+    assert metadata["frameworkstats"]["item_scraped_count"] == site.pages + 1
+    assert len(requests) == site.pages + 1
+    first, *others = requests
+    assert "parent" not in first
+    assert all(requests[request["parent"]]["status"] == 200 for request in others)
+    assert any("Spider opened" in line["message"] for line in logs)
+    assert any("Spider closed (finished)" in line["message"] for line in logs)
+    assert frontiers == [], "the frontier of a finished job is removed"
+
+
+def test_a_second_crawl_is_a_second_job_beside_the_first(project, site):
+    for _ in range(2):
+        crawl = project.crawl("direct", "-a", f"site={site.url}")
+        assert (crawl.returncode, crawl.stat("item_scraped_count")) == (0, site.pages + 1)
+
+    async def ask(client, number):
+        return (await client.jobs.list(number)).jobs
+
+    jobs = project.stored(ask)
+    assert sorted(job.id for job in jobs) == ["1/1/1", "1/1/2"]
+    assert {job.items_scraped for job in jobs} == {site.pages + 1}
+
+
+def test_two_crawls_at_once_share_a_data_directory(project, site):
+    started = [project.start("direct", "-a", f"site={site.url}") for _ in range(2)]
+    logs = [process.communicate(timeout=120)[1] for process in started]
+    assert [process.returncode for process in started] == [0, 0], logs
+    stored = [sorted(item["number"] for item in project.items(job)) for job in ("1/1/1", "1/1/2")]
+    assert stored == [sorted([0, *range(site.pages)])] * 2
+
+
+def test_redirects_retries_failures_and_repeats_end_as_scrapy_ends_them(project, site):
+    crawl = project.crawl("corners", "-a", f"site={site.url}")
+    assert crawl.reason == "finished"
+    items = project.items("1/1/1")
+    plain = sorted(item["url"].removeprefix(site.url) for item in items if "failed" not in item)
+    # /page/1 was reached by a start request that was redirected and by a link: start requests are not filtered.
+    assert plain == ["/flaky/2", "/page/1", "/page/1", "/page/3", "/page/4?again", "/page/5", "/page/6", "/page/6"]
+    assert [item for item in items if "failed" in item] == [{"url": f"{site.url}/gone", "failed": 404}]
+    assert crawl.stat("scheduler/unserializable") == 1
+    assert crawl.stat("spider_exceptions/ValueError") == 1
+
+
+def test_reactorless_mode_crawls_the_same(project, site):
+    crawl = project.crawl("pages", "-a", f"site={site.url}", "-s", "TWISTED_REACTOR_ENABLED=0")
+    assert (crawl.returncode, crawl.reason, crawl.errors) == (0, "finished", [])
+    assert crawl.stat("item_scraped_count") == site.pages + 1
+
+
+def test_pages_that_a_crawl_has_stored_are_skipped_by_the_next_only_if_asked(project, site):
+    again = ("direct", "-a", f"site={site.url}", "-s", "DUPEFILTER_COLLECTION=seen")
+    assert project.crawl(*again).stat("item_scraped_count") == site.pages + 1
+    second = project.crawl(*again)
+    assert (second.reason, second.stat("item_scraped_count")) == ("finished", 1), "only the start request"
+    assert second.stat("dupefilter/collection/loaded") == site.pages + 1
+    assert project.crawl("direct", "-a", f"site={site.url}").stat("item_scraped_count") == site.pages + 1
+
+
+def test_switches_turn_parts_off(project, site):
+    alone = ("pages", "-a", f"site={site.url}", "-s", "PLATFORM_ENABLED=0", "-s", "FRONTIER_ENABLED=0")
+    crawl = project.crawl(*alone, "-s", "EXTRACT_API_ENABLED=0")
+    assert (crawl.returncode, crawl.stat("item_scraped_count")) == (0, site.pages + 1)
+    assert not (project.folder / ".scrapy").exists(), "no server was started for nothing"
+    crawl = project.crawl(*alone)
+    assert crawl.stat("extract_api/success") == site.pages + 1
+    assert crawl.stat("platform/items/count") == 0

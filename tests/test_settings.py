@@ -1,0 +1,54 @@
+"""How settings are read."""
+
+import pytest
+from scrapy.settings import BaseSettings
+
+from scrapy_ext.settings import SETTINGS, SettingError, SettingType
+
+
+@pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
+def test_every_setting_has_a_meaning_and_a_default_of_its_type(setting, monkeypatch):
+    monkeypatch.delenv(setting.name, raising=False)
+    assert setting.meaning.endswith(".")
+    default = setting.read(BaseSettings())
+    types = {
+        SettingType.BOOL: bool,
+        SettingType.INT: int,
+        SettingType.FLOAT: float,
+        SettingType.STR: str,
+        SettingType.LIST: list,
+        SettingType.DICT: dict,
+    }
+    assert default is None or type(default) is types[setting.type]
+
+
+def test_command_line_values_are_read_as_scrapy_reads_them():
+    settings = BaseSettings(
+        {
+            "PLATFORM_ENABLED": "0",
+            "FRONTIER_SLOTS": "16",
+            "SERVER_ALLOW_HOSTS": "a:1,b:2",
+            "EXTRACT_API_PARAMS": '{"geolocation": "DE"}',
+        }
+    )
+    assert SETTINGS["PLATFORM_ENABLED"].read(settings) is False
+    assert SETTINGS["FRONTIER_SLOTS"].read(settings) == 16
+    assert SETTINGS["SERVER_ALLOW_HOSTS"].read(settings) == ["a:1", "b:2"]
+    assert SETTINGS["EXTRACT_API_PARAMS"].read(settings) == {"geolocation": "DE"}
+
+
+def test_the_environment_counts_where_the_setting_is_not_set(monkeypatch):
+    monkeypatch.setenv("PLATFORM_PROJECT", "7")
+    monkeypatch.setenv("FRONTIER_SLOTS", "7")
+    assert SETTINGS["PLATFORM_PROJECT"].read(BaseSettings()) == 7
+    assert SETTINGS["PLATFORM_PROJECT"].read(BaseSettings({"PLATFORM_PROJECT": 9})) == 9
+    assert SETTINGS["FRONTIER_SLOTS"].read(BaseSettings()) == 8, "not a setting of the environment"
+    monkeypatch.setenv("PLATFORM_PROJECT", "")
+    assert SETTINGS["PLATFORM_PROJECT"].read(BaseSettings()) == 1
+
+
+def test_a_wrong_value_is_shown_unless_it_is_a_secret():
+    with pytest.raises(SettingError, match="FRONTIER_SLOTS must be of type int, got 'many'"):
+        SETTINGS["FRONTIER_SLOTS"].read(BaseSettings({"FRONTIER_SLOTS": "many"}))
+    assert SETTINGS["PLATFORM_API_KEY"].secret
+    assert SETTINGS["EXTRACT_API_KEY"].secret
