@@ -10,7 +10,7 @@ import msgspec
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.platform.jobq import PushedJob, QueueEntry
 from scrapy_ext.client.platform.answers import Answer
-from scrapy_ext.client.platform.calls import JSON, Call, get
+from scrapy_ext.client.platform.calls import Call, get
 from scrapy_ext.client.platform.errors import NotFound, UnexpectedAnswer
 from scrapy_ext.client.platform.transport import Transport
 from scrapy_ext.client.platform.urls import Host, Value, path
@@ -92,7 +92,6 @@ class JobQueue:
             host=Host.JOBQ,
             path=path("jobq", project, action),
             body=msgspec.json.encode(body) + b"\n",
-            accept=JSON,
             repeatable=repeatable,
         )
 
