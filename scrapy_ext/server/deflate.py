@@ -18,7 +18,7 @@ _LEVEL: Final = 1
 _GZIP: Final = 31
 #: zlib's own header or gzip's, told apart while reading.
 _ZLIB_OR_GZIP: Final = 47
-_PIECE: Final = 1024 * 1024
+_PIECE: Final = 128 * 1024
 
 
 class Compressor(Protocol):

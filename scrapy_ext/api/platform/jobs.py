@@ -52,7 +52,7 @@ class Job(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     id: str
     spider: str
-    spider_type: str = "manual"
+    spider_type: str | None = None
     state: str
     close_reason: str | None = None
     priority: int

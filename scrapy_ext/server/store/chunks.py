@@ -89,6 +89,33 @@ def pack_chunk(kind: RecordKind, lines: Sequence[bytes], records: Sequence[Recor
     return Chunk(len(lines), pack(b"\n".join(lines)), kind.tally(records))
 
 
+class Packer:
+    """Gathers records into chunks as they come."""
+
+    def __init__(self, kind: RecordKind) -> None:
+        self._kind = kind
+        self._lines: list[bytes] = []
+        self._records: list[Record] = []
+        self._bytes = 0
+
+    def add(self, line: bytes, record: Record) -> Chunk | None:
+        """Take a record; returns the chunk before it when that one is full."""
+        full = len(self._lines) == MAX_LINES or (self._lines and self._bytes + len(line) > MAX_BYTES)
+        chunk = self.rest() if full else None
+        self._lines.append(line)
+        self._records.append(record)
+        self._bytes += len(line)
+        return chunk
+
+    def rest(self) -> Chunk | None:
+        """The chunk of what is left."""
+        if not self._lines:
+            return None
+        chunk = pack_chunk(self._kind, self._lines, self._records)
+        self._lines, self._records, self._bytes = [], [], 0
+        return chunk
+
+
 def unpack_lines(body: bytes) -> list[bytes]:
     """The lines of a chunk. No line holds a raw line break: JSON has none inside a value, and lines are split there."""
     return unpack(body).split(b"\n")

@@ -98,6 +98,14 @@ class Page(NamedTuple):
     stop: JobKey | None = None
 
 
+class Change(NamedTuple):
+    """What is to become of a job: its next state, if that changes, and metadata to set."""
+
+    key: JobKey
+    state: JobState | None
+    fields: Mapping[str, Any]
+
+
 class JobStore:
     """The jobs of all projects."""
 
@@ -133,12 +141,12 @@ class JobStore:
         """Remove a field of the metadata; returns whether the job exists."""
         return await self._engine.write(_merge, key, {}, (field,), self._clock())
 
-    async def change(self, key: JobKey, state: JobState | None, fields: Mapping[str, Any], by: str) -> JobState | None:
-        """Bring a job to a state and set fields; returns the state it was in, None if there is no such job.
+    async def change(self, changes: Sequence[Change], by: str) -> list[JobState | None]:
+        """Bring jobs to states and set fields, all or none; returns the states they were in, None for no such job.
 
         Raises :class:`ContractError` for a change that jobs do not make.
         """
-        return await self._engine.write(_change, key, state, fields, Stamp(by, self._clock()))
+        return await self._engine.write(_change_all, changes, Stamp(by, self._clock()))
 
     async def cancel(self, key: JobKey, by: str) -> JobState | None:
         """End a pending job; ask a running one to end. Returns the state it was in, None for no such job."""
@@ -295,6 +303,10 @@ def tags_of(metadata: Mapping[str, Any]) -> list[str]:
     return [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
 
 
+async def _change_all(tx: Transaction, changes: Sequence[Change], stamp: Stamp) -> list[JobState | None]:
+    return [await _change(tx, *change, stamp) for change in changes]
+
+
 async def _change(
     tx: Transaction, key: JobKey, state: JobState | None, fields: Mapping[str, Any], stamp: Stamp
 ) -> JobState | None:
@@ -305,7 +317,7 @@ async def _change(
     if state is not None and state is not job.state:
         if state not in TRANSITIONS[job.state]:
             raise ContractError([_refused(key, job.state, state)])
-        await _enter(tx, key, state, metadata, stamp)
+        await _enter(tx, key, state, metadata, stamp, event=_EVENTS.get(state))
     await _store(tx, key, metadata, stamp.now)
     return job.state
 
@@ -319,7 +331,15 @@ def _refused(key: JobKey, present: JobState, wanted: JobState) -> Violation:
     )
 
 
-async def _enter(tx: Transaction, key: JobKey, state: JobState, metadata: dict[str, Any], stamp: Stamp) -> None:
+async def _enter(
+    tx: Transaction,
+    key: JobKey,
+    state: JobState,
+    metadata: dict[str, Any],
+    stamp: Stamp,
+    *,
+    event: str | None,
+) -> None:
     """Make a change of state, except for storing the metadata, which it completes."""
     entered, entered_by = _ENTERED[state]
     metadata.update({"state": state.value, entered: stamp.now})
@@ -332,8 +352,8 @@ async def _enter(tx: Transaction, key: JobKey, state: JobState, metadata: dict[s
     )
     if state not in _ACTIVE:
         await tx.execute("UPDATE jobs SET unique_key = NULL WHERE project = $1 AND spider = $2 AND job = $3", *key)
-    if state in _EVENTS:
-        await _report(tx, key, _EVENTS[state], stamp)
+    if event is not None:
+        await _report(tx, key, event, stamp)
 
 
 async def _report(tx: Transaction, key: JobKey, event: str, stamp: Stamp) -> None:
@@ -347,7 +367,7 @@ async def _cancel(tx: Transaction, key: JobKey, stamp: Stamp) -> JobState | None
     metadata = {**job.metadata, "cancelled_by": stamp.by}
     if job.state is JobState.PENDING:
         metadata.setdefault("close_reason", "cancelled")
-        await _enter(tx, key, JobState.FINISHED, metadata, stamp)
+        await _enter(tx, key, JobState.FINISHED, metadata, stamp, event=None)
     if "cancelled_by" not in job.metadata:
         await _report(tx, key, JOB_CANCELLED, stamp)
     await _store(tx, key, metadata, stamp.now)

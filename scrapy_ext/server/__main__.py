@@ -1,0 +1,23 @@
+"""``python -m scrapy_ext.server``: the server by itself, without Scrapy."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from scrapy_ext.server.options import add_options, config_from
+from scrapy_ext.server.serve import serve
+
+
+def main() -> int:
+    """Run the server with the options of the command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m scrapy_ext.server", description="The extraction API and the crawling platform, on one port."
+    )
+    add_options(parser)
+    return serve(config_from(parser.parse_args(), os.environ))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

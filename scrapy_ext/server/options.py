@@ -1,0 +1,66 @@
+"""The options of the server's commands, and the configuration that they make."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+
+from scrapy_ext.server.config import ServerConfig
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the server's options to a parser."""
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    parser.add_argument(
+        "--port", type=_port, default=8700, help="port to listen on, 0 for a free one (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--data", type=Path, default=Path("data"), help="directory of the database (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--extract-key",
+        metavar="KEY",
+        help="key of the extraction service; the environment variable EXTRACT_API_KEY does not show in process lists",
+    )
+    parser.add_argument("--platform-key", metavar="KEY", help="key of the platform; or PLATFORM_API_KEY, as above")
+    parser.add_argument(
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="HOST:PORT",
+        help="let pages of this host be fetched although its address is not public (repeatable)",
+    )
+    parser.add_argument(
+        "--connect-to",
+        action="append",
+        default=[],
+        metavar="HOST:PORT=ADDRESS:PORT",
+        help="connect there instead of resolving the host; * stands for every host (repeatable)",
+    )
+    parser.add_argument("--no-verify-tls", action="store_true", help="accept any certificate of the pages fetched")
+    parser.add_argument("--browser", metavar="PATH", help="Chromium to use (default: Playwright's own, else from PATH)")
+    parser.add_argument("--exit-with-stdin", action="store_true", help="end when standard input is closed")
+    parser.add_argument("--no-runner", action="store_true", help="do not run jobs, only keep them")
+
+
+def config_from(options: argparse.Namespace, environ: Mapping[str, str]) -> ServerConfig:
+    """The configuration that parsed options and the environment make; an option wins."""
+    return ServerConfig(
+        host=options.host,
+        port=options.port,
+        data=options.data,
+        extract_key=options.extract_key or environ.get("EXTRACT_API_KEY") or None,
+        platform_key=options.platform_key or environ.get("PLATFORM_API_KEY") or None,
+        allow_hosts=tuple(options.allow_host),
+        connect_to=tuple(options.connect_to),
+        verify_tls=not options.no_verify_tls,
+        browser_path=options.browser,
+        exit_with_stdin=options.exit_with_stdin,
+    )
+
+
+def _port(text: str) -> int:
+    if text.isascii() and text.isdigit() and int(text) <= 65535:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"must be 0 to 65535, got {text!r}")

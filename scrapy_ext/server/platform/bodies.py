@@ -1,0 +1,161 @@
+"""Request bodies: inflated, cut into lines and decoded, all within limits, and never on trust of a header."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+import msgspec
+from starlette.requests import Request
+
+from scrapy_ext.api.violations import ContractError, Violation
+from scrapy_ext.server.deflate import DamagedError, Inflater, TooLargeError
+from scrapy_ext.server.platform.answers import Refusal
+
+MIB: Final = 1024 * 1024
+#: Of one body, inflated. A job may send any number of them.
+MAX_RECORDS_BODY: Final = 256 * MIB
+MAX_BODY: Final = 64 * MIB
+MAX_FORM: Final = 4 * MIB
+#: Of one line; what is longer can be no record of any kind.
+MAX_LINE: Final = MIB
+_MAX_FORM_FIELDS: Final = 10_000
+#: A client that sends nothing for so long (seconds) is given up.
+_STALL: Final = 60.0
+
+_decode_object: Final = msgspec.json.Decoder(dict[str, Any]).decode
+_decode_any: Final = msgspec.json.Decoder().decode
+
+
+async def _wire(request: Request) -> AsyncIterator[bytes]:
+    stream = request.stream()
+    while True:
+        try:
+            async with asyncio.timeout(_STALL):
+                piece = await anext(stream)
+        except StopAsyncIteration:
+            return
+        except TimeoutError:
+            raise Refusal(408, f"Request Timeout. No data came for {_STALL:.0f} s.") from None
+        if piece:
+            yield piece
+
+
+async def pieces(request: Request, limit: int) -> AsyncIterator[bytes]:
+    """The body as it comes, inflated, up to ``limit`` bytes; raises :class:`Refusal`."""
+    encoding = request.headers.get("content-encoding", "identity").strip().lower()
+    too_large = Refusal(413, f"The body is over {limit} bytes. Send it in several requests.")
+    if encoding in ("identity", ""):
+        length = 0
+        async for piece in _wire(request):
+            length += len(piece)
+            if length > limit:
+                raise too_large
+            yield piece
+        return
+    if encoding not in ("gzip", "x-gzip", "deflate"):
+        raise Refusal(415, f"Content-Encoding {encoding[:60]} is not supported. Use gzip or none.")
+    inflater, any_data = Inflater(limit), False
+    try:
+        async for piece in _wire(request):
+            any_data = True
+            for inflated in inflater.feed(piece):
+                yield inflated
+        if any_data:
+            inflater.end()
+    except TooLargeError:
+        raise too_large from None
+    except DamagedError as error:
+        raise Refusal(400, f"The body is not correct {encoding} data: {error}.") from None
+
+
+async def whole(request: Request, limit: int = MAX_BODY) -> bytes:
+    """The whole body."""
+    return b"".join([piece async for piece in pieces(request, limit)])
+
+
+async def lines(request: Request, limit: int = MAX_BODY) -> AsyncIterator[tuple[int, list[bytes]]]:
+    """The body's lines in groups, each with the number of its first line, which counts from 1."""
+    number, rest = 1, b""
+    async for piece in pieces(request, limit):
+        *complete, rest = (rest + piece).split(b"\n")
+        if complete:
+            yield number, complete
+            number += len(complete)
+            # A small compressed body may hold millions of lines: others have their turn in between.
+            await asyncio.sleep(0)
+        if len(rest) > MAX_LINE:
+            raise ContractError([_too_long(number, len(rest))])
+    if rest:
+        yield number, [rest]
+
+
+def _too_long(number: int, size: int) -> Violation:
+    return Violation(
+        f"line {number}",
+        f"Serialized value too large - max {MAX_LINE} bytes, got {size} or more",
+        "Send one JSON value per line, and less in each.",
+        413,
+    )
+
+
+def record(line: bytes, number: int) -> dict[str, Any]:
+    """A line that must be a JSON object."""
+    try:
+        return _decode_object(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise not_json(f"line {number}", "a JSON object", error) from None
+
+
+def value(data: bytes, place: str = "body") -> Any:
+    """Any JSON value."""
+    try:
+        return _decode_any(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise not_json(place, "JSON", error) from None
+
+
+def not_json(place: str, wanted: str, error: Exception) -> ContractError:
+    """What to say of a line that cannot be decoded."""
+    reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+    return ContractError([Violation(place, f"is not {wanted}: {reason}", "Send one JSON value per line, in UTF-8.")])
+
+
+async def objects(request: Request, limit: int = MAX_BODY) -> list[tuple[int, bytes, dict[str, Any]]]:
+    """The JSON objects of a body, a line each: line number, the line, what it decodes to."""
+    return [
+        (number, line, record(line, number))
+        async for first, group in lines(request, limit)
+        for number, line in enumerate(group, first)
+        if line.strip()
+    ]
+
+
+async def strings(request: Request) -> list[str]:
+    """The strings of a body: on each line a JSON string or an array of them."""
+    found: list[str] = []
+    async for first, group in lines(request):
+        for number, line in enumerate(group, first):
+            if not line.strip():
+                continue
+            decoded = value(line, f"line {number}")
+            members = decoded if isinstance(decoded, list) else [decoded]
+            if not all(isinstance(member, str) for member in members):
+                raise ContractError(
+                    [Violation(f"line {number}", "must be a string or an array of strings", 'Write "a" or ["a","b"].')]
+                )
+            found += members
+    return found
+
+
+async def form(request: Request) -> list[tuple[str, str]]:
+    """The fields of a form body (``application/x-www-form-urlencoded``), in order."""
+    try:
+        text = (await whole(request, MAX_FORM)).decode()
+        return parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MAX_FORM_FIELDS)
+    except ValueError as error:
+        raise ContractError(
+            [Violation("body", f"is not a form in UTF-8: {error}", "Send application/x-www-form-urlencoded fields.")]
+        ) from None

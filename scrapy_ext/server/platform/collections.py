@@ -1,0 +1,220 @@
+"""``/collections`` (platform-api.md, Collections)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Final
+
+import msgspec
+from starlette.background import BackgroundTask
+from starlette.responses import Response
+
+from scrapy_ext.api.platform.collections import check_name, parse_type, record_faults
+from scrapy_ext.api.platform.formats import is_true
+from scrapy_ext.api.violations import ContractError
+from scrapy_ext.server.platform import bodies
+from scrapy_ext.server.platform.answers import TEXT, NotFound, empty, json, method_not_allowed, refused
+from scrapy_ext.server.platform.calls import Call
+from scrapy_ext.server.platform.formats import Page, result, with_meta
+from scrapy_ext.server.store.collections import Collection, Range, Record, Selection, key_range, prefix_range
+
+#: Keys or prefixes that one request may name.
+_MAX_NAMED: Final = 1000
+
+_members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+
+async def collections(call: Call) -> Response:
+    """Answer a call."""
+    match call.path:
+        case [_, "list"]:
+            return await _list(call)
+        case [_, "delete" | "rename" as action]:
+            return await (_drop if action == "delete" else _rename)(call)
+        case [_, _, _]:
+            return await _whole(call)
+        case [_, _, _, "count"] if call.method == "GET":
+            return json(await call.store.collections.count(*_selected(call)))
+        case [_, _, _, "deleted"] if call.method == "POST":
+            return await _delete_keys(call)
+        case [_, _, _, key]:
+            return await _one(call, key)
+        case [_, _, _, key, "value"]:
+            return await _value(call, key)
+        case _:
+            raise NotFound
+
+
+def _collection(call: Call) -> Collection:
+    check_name(call.path[2])
+    return Collection(call.project, parse_type(call.path[1]), call.path[2])
+
+
+async def _list(call: Call) -> Response:
+    _only(call, "GET")
+    names = await call.store.collections.names(call.project)
+
+    async def pages() -> AsyncIterator[Page]:
+        yield [msgspec.json.encode(name) for name in names]
+
+    return await result(call, pages())
+
+
+async def _drop(call: Call) -> Response:
+    _only(call, "POST")
+    name = _parameter(call, "name")
+    await call.store.collections.drop(call.project, name)
+    purge = BackgroundTask(call.store.purge)
+    answer = json({"status": "success", "deleted": name}, 202)
+    answer.background = purge
+    return answer
+
+
+async def _rename(call: Call) -> Response:
+    _only(call, "POST")
+    name, new_name = _parameter(call, "name"), _parameter(call, "new_name")
+    check_name(new_name, "new_name")
+    if not await call.store.collections.rename(call.project, name, new_name):
+        raise NotFound(f"Not Found. Project {call.project} has no collection {name[:60]}.")
+    return json({"status": "success", "renamed": new_name})
+
+
+def _parameter(call: Call, name: str) -> str:
+    value = call.query.get(name)
+    if not value:
+        raise refused(name, "is required", f"Add ?{name}=… to the address.")
+    return value
+
+
+def _only(call: Call, *methods: str) -> None:
+    if call.method not in methods:
+        raise method_not_allowed(*methods)
+
+
+async def _whole(call: Call) -> Response:
+    _only(call, "GET", "POST", "DELETE")
+    if call.method == "POST":
+        return await _write(call, None)
+    which, selection = _selected(call)
+    if call.method == "GET":
+        records = call.store.collections.scan(which, selection, call.number("count"))
+        return await result(call, _pages(call, records))
+    if not any(name in call.query for name in ("key", "prefix", "startts", "endts")):
+        raise refused(
+            "selection",
+            "of the records to delete is missing",
+            "Give key, prefix, startts or endts; POST /collections/<project>/delete?name=… deletes a whole collection.",
+        )
+    deleted = await call.store.collections.delete(which, selection)
+    return json({"deleted": deleted, "scanned": deleted})
+
+
+async def _one(call: Call, key: str) -> Response:
+    _only(call, "GET", "POST", "DELETE")
+    which = _collection(call)
+    if call.method == "POST":
+        return await _write(call, key)
+    if call.method == "DELETE":
+        await call.store.collections.delete_keys(which, [key.encode()])
+        return empty()
+
+    async def pages() -> AsyncIterator[list[Record]]:
+        yield [await _found(call, key)]
+
+    return await result(call, _pages(call, pages()))
+
+
+async def _value(call: Call, key: str) -> Response:
+    _only(call, "GET")
+    record = msgspec.json.decode((await _found(call, key)).value)
+    if "value" not in record:
+        raise NotFound("Not Found. The record has no field named value.")
+    value = record["value"]
+    return Response(value if isinstance(value, str) else msgspec.json.encode(value), media_type=TEXT)
+
+
+async def _found(call: Call, key: str) -> Record:
+    record = await call.store.collections.get(_collection(call), key.encode())
+    if record is None:
+        raise NotFound
+    return record
+
+
+async def _write(call: Call, key: str | None) -> Response:
+    """Records of the body; with ``key``, the one record whose key the path gives."""
+    which = _collection(call)
+    records: list[tuple[bytes, bytes]] = []
+    for number, line, record in await bodies.objects(call.request):
+        place = f"line {number}"
+        if key is not None and record.setdefault("_key", key) != key:
+            raise refused(place, f"has _key {record['_key']!r}, and the path says {key!r}", "Make them the same.")
+        faults = list(record_faults(record, len(line), place))
+        if faults:
+            raise ContractError(faults)
+        records.append((record["_key"].encode(), _without_key(line, record)))
+    if key is not None and len(records) != 1:
+        raise refused("body", f"must be one record, got {len(records)}", "Post several to the collection itself.")
+    if records:
+        await call.store.collections.write(which, records)
+    return empty()
+
+
+def _without_key(line: bytes, record: dict[str, Any]) -> bytes:
+    """The record without its key, which is stored apart; the other members keep their bytes."""
+    members = _members(line)
+    members.pop("_key", None)
+    if len(record) == 1:
+        return b"{}"
+    return b"{" + b",".join(msgspec.json.encode(name) + b":" + bytes(raw) for name, raw in members.items()) + b"}"
+
+
+async def _delete_keys(call: Call) -> Response:
+    which = _collection(call)
+    keys = [key.encode() for key in await bodies.strings(call.request)]
+    if keys:
+        await call.store.collections.delete_keys(which, keys)
+    return empty()
+
+
+async def _pages(call: Call, records: AsyncIterator[list[Record]]) -> AsyncIterator[Page]:
+    meta, nodata = call.meta("_key", "_ts"), is_true(call.query.get("nodata"))
+
+    def line(record: Record) -> bytes:
+        values: dict[str, str | int] = {"_key": record.key.decode(), "_ts": record.ts}
+        return with_meta(b"{}" if nodata else record.value, [(name, values[name]) for name in meta])
+
+    async for page in records:
+        yield [line(record) for record in page]
+
+
+def _selected(call: Call) -> tuple[Collection, Selection]:
+    """The collection of the path and the records that the parameters choose."""
+    call.without_filter()
+    keys, prefixes = call.all("key"), call.all("prefix")
+    if len(keys) + len(prefixes) > _MAX_NAMED:
+        raise refused("key", f"and prefix may be given {_MAX_NAMED} times at most", "Send several requests.")
+    if keys and prefixes:
+        raise refused("key", "and prefix exclude each other", "Use one of them.")
+    ranges: Sequence[Range] = [Range(b"", None)]
+    if keys:
+        ranges = [key_range(key) for key in sorted({key.encode() for key in keys})]
+    elif prefixes:
+        ranges = [prefix_range(prefix) for prefix in sorted({prefix.encode() for prefix in prefixes})]
+    selection = Selection(
+        tuple(_from(call, ranges)), call.number("prefixcount"), call.number("startts"), call.number("endts")
+    )
+    return _collection(call), selection
+
+
+def _from(call: Call, ranges: Sequence[Range]) -> list[Range]:
+    """The ranges from ``start`` on, or behind ``startafter``; both are keys of records."""
+    for name, after in (("start", False), ("startafter", True)):
+        key = call.query.get(name)
+        if key is not None:
+            low = key.encode()
+            return [
+                part._replace(low=low, after=after) if low >= part.low else part
+                for part in ranges
+                if part.high is None or low < part.high
+            ]
+    return list(ranges)

@@ -1,0 +1,246 @@
+"""Results in the formats of the API (platform-api.md, Common conventions), streamed.
+
+Records come as the JSON bytes that are stored. JSON and JSON lines pass them on as they are; CSV, XML and text
+decode them one by one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Final, Protocol
+from xml.sax.saxutils import escape
+
+import msgspec
+from starlette.background import BackgroundTask
+from starlette.responses import Response, StreamingResponse
+
+from scrapy_ext.api.platform.formats import CONTENT_TYPES, CsvOptions, Format, choose, csv_options
+from scrapy_ext.server.deflate import gzip_compressor
+from scrapy_ext.server.platform.answers import refused
+from scrapy_ext.server.platform.calls import Call
+
+Page = Sequence[bytes]
+
+#: A result that fits is sent whole, with its length; a longer one in pieces of about this size.
+_PIECE: Final = 256 * 1024
+#: Smaller results are not worth compressing.
+_MIN_GZIP: Final = 256
+
+_decode: Final = msgspec.json.Decoder().decode
+_encode: Final = msgspec.json.Encoder().encode
+
+
+class Writer(Protocol):
+    """Writes records in one format."""
+
+    head: bytes
+    tail: bytes
+
+    def page(self, records: Page) -> bytes:
+        """Some records; not called with none."""
+
+
+class _JsonLines:
+    head = tail = b""
+
+    def page(self, records: Page) -> bytes:
+        return b"\n".join(records) + b"\n"
+
+
+class _Json:
+    head, tail = b"[", b"]\n"
+
+    def __init__(self) -> None:
+        self._separator = b""
+
+    def page(self, records: Page) -> bytes:
+        separator, self._separator = self._separator, b","
+        return separator + b",".join(records)
+
+
+class _Text:
+    """A string as it is, so that it may be more than one line; anything else as JSON."""
+
+    head = tail = b""
+
+    def page(self, records: Page) -> bytes:
+        return b"".join(_plain(_decode(record)).encode() + b"\n" for record in records)
+
+
+class _Csv:
+    tail = b""
+
+    def __init__(self, options: CsvOptions) -> None:
+        self._options = options
+        self._special = re.compile("[" + re.escape(options.sep + options.quote + options.escape) + "\r\n]")
+        self.head = self._row(options.fields) if options.include_headers else b""
+
+    def page(self, records: Page) -> bytes:
+        return b"".join(self._row(self._cells(_decode(record))) for record in records)
+
+    def _cells(self, record: Any) -> list[str]:
+        if not isinstance(record, dict):  # the values of one field: a column of its own
+            return [_plain(record)]
+        return [_plain(record.get(name)) for name in self._options.fields]
+
+    def _row(self, cells: Sequence[str]) -> bytes:
+        return (self._options.sep.join(map(self._cell, cells)) + self._options.lineend).encode()
+
+    def _cell(self, text: str) -> str:
+        if not self._special.search(text):
+            return text
+        quote, escape_mark = self._options.quote, self._options.escape
+        if escape_mark != quote:
+            text = text.replace(escape_mark, escape_mark * 2)
+        return quote + text.replace(quote, escape_mark + quote) + quote
+
+
+class _Xml:
+    """XML-RPC's types, as the parameter of a response: what any XML-RPC library reads."""
+
+    head = b'<?xml version="1.0" encoding="UTF-8"?>\n<params><param><value><array><data>\n'
+    tail = b"</data></array></value></param></params>\n"
+
+    def page(self, records: Page) -> bytes:
+        return b"".join(f"{_xml(_decode(record))}\n".encode() for record in records)
+
+
+#: What XML 1.0 cannot hold, not even escaped.
+_NOT_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+
+
+def _xml(value: Any) -> str:
+    return f"<value>{_xml_type(value)}</value>"
+
+
+def _xml_type(value: Any) -> str:
+    match value:
+        case None:
+            return "<nil/>"
+        case bool():
+            return f"<boolean>{int(value)}</boolean>"
+        case int():
+            name = "int" if -(2**31) <= value < 2**31 else "i8"
+            return f"<{name}>{value}</{name}>"
+        case float():
+            return f"<double>{value!r}</double>"
+        case str():
+            return f"<string>{_xml_text(value)}</string>"
+        case list():
+            return f"<array><data>{''.join(map(_xml, value))}</data></array>"
+        case _:
+            members = (f"<member><name>{_xml_text(name)}</name>{_xml(each)}</member>" for name, each in value.items())
+            return f"<struct>{''.join(members)}</struct>"
+
+
+def _xml_text(text: str) -> str:
+    return escape(_NOT_XML.sub("\ufffd", text), {"\r": "&#13;"})
+
+
+def _plain(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else _encode(value).decode()
+
+
+def writer_of(call: Call) -> tuple[Format, Writer]:
+    """The writer of the format that a call asks for; raises ``ContractError``."""
+    kind = choose(call.query.get("format"), call.request.headers.get("accept", ""))
+    match kind:
+        case Format.JSON:
+            return kind, _Json()
+        case Format.XML:
+            return kind, _Xml()
+        case Format.TEXT:
+            return kind, _Text()
+        case Format.CSV:
+            options = csv_options(call.query)
+            if len(options.lineend) > 2:
+                raise refused("lineend", "must be one or two characters", "Write lineend=%0D%0A, for example.")
+            return kind, _Csv(options)
+        case Format.JSON_LINES:
+            return kind, _JsonLines()
+
+
+async def result(call: Call, pages: AsyncIterator[Page], background: BackgroundTask | None = None) -> Response:
+    """The answer to a read: as one piece when it is short, else as a stream.
+
+    What fails before the first piece is ready has a status of its own. A stream that fails later breaks off
+    without its end, so that no client takes it for complete.
+    """
+    kind, writer = writer_of(call)
+    headers = {"Vary": "Accept, Accept-Encoding", **_attachment(call)}
+    media_type = f"{CONTENT_TYPES[kind]}; charset=UTF-8"
+    stream = _encoded(writer, pages)
+    first = await anext(stream)
+    rest = await anext(stream, None)
+    gzip = _accepts_gzip(call.request.headers.get("accept-encoding", ""))
+    if rest is None:
+        if gzip and len(first) >= _MIN_GZIP:
+            compressor = gzip_compressor()
+            first = compressor.compress(first) + compressor.flush()
+            headers["Content-Encoding"] = "gzip"
+        return Response(first, headers=headers, media_type=media_type, background=background)
+    body = _joined(first, rest, stream)
+    if gzip:
+        headers["Content-Encoding"] = "gzip"
+        body = _compressed(body)
+    return StreamingResponse(body, headers=headers, media_type=media_type, background=background)
+
+
+async def _encoded(writer: Writer, pages: AsyncIterator[Page]) -> AsyncIterator[bytes]:
+    """Pieces of the result: at least one, and a second one only when there is more than fits in a piece."""
+    waiting, length = [writer.head], 0
+    async for page in pages:
+        if not page:
+            continue
+        piece = writer.page(page)
+        waiting.append(piece)
+        length += len(piece)
+        if length >= _PIECE:
+            yield b"".join(waiting)
+            waiting, length = [], 0
+    yield b"".join([*waiting, writer.tail])
+
+
+async def _joined(first: bytes, second: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    yield second
+    async for piece in rest:
+        yield piece
+
+
+async def _compressed(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    compressor = gzip_compressor()
+    async for piece in pieces:
+        if output := compressor.compress(piece):
+            yield output
+    yield compressor.flush()
+
+
+def _accepts_gzip(header: str) -> bool:
+    for part in header.lower().split(","):
+        coding, _, parameters = part.partition(";")
+        if coding.strip() in ("gzip", "*"):
+            return parameters.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
+    return False
+
+
+def _attachment(call: Call) -> dict[str, str]:
+    name = call.query.get("saveas")
+    if not name:
+        return {}
+    if not re.fullmatch(r"[\w.\-]{1,255}", name, re.ASCII):
+        raise refused("saveas", "must be letters, digits, '_', '-' or '.'", "Choose a plain file name.")
+    return {"Content-Disposition": f"Attachment; filename={name}"}
+
+
+def with_meta(line: bytes, members: Sequence[tuple[str, str | int]], *, first: bool = False) -> bytes:
+    """A JSON object with members added, after its own or before them."""
+    added = b",".join(_encode(name) + b":" + _encode(value) for name, value in members)
+    if not added:
+        return line
+    inner = line.strip()[1:-1].strip()
+    parts = [part for part in ((added, inner) if first else (inner, added)) if part]
+    return b"{" + b",".join(parts) + b"}"

@@ -1,0 +1,129 @@
+"""``/hcf``: the frontier (platform-api.md, Frontier)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Final
+
+import msgspec
+from starlette.background import BackgroundTask
+from starlette.responses import Response
+
+from scrapy_ext.api.platform.frontier import FrontierRequest, NewCount, check_name, request_faults
+from scrapy_ext.api.violations import ContractError
+from scrapy_ext.server.platform import bodies
+from scrapy_ext.server.platform.answers import NotFound, empty, json, method_not_allowed
+from scrapy_ext.server.platform.calls import Call
+from scrapy_ext.server.platform.formats import Page, result
+from scrapy_ext.server.store.frontier import QueuedRequest, Slot
+
+#: Requests that a read gives when it names no ``mincount``.
+_DEFAULT_MINCOUNT: Final = 100
+
+
+class _RawRequest(FrontierRequest):
+    """A request whose data keeps its bytes."""
+
+    qdata: msgspec.Raw = msgspec.Raw(b"null")
+    fdata: msgspec.Raw = msgspec.Raw(b"")
+
+
+_decode: Final = msgspec.json.Decoder(FrontierRequest).decode
+_decode_raw: Final = msgspec.json.Decoder(_RawRequest).decode
+_encode: Final = msgspec.json.Encoder().encode
+
+
+async def frontier(call: Call) -> Response:
+    """Answer a call."""
+    match call.path, call.method:
+        case [_, "list"], "GET":
+            return json(await call.store.frontier.frontiers(call.project))
+        case [_, name, "list"], "GET":
+            check_name(name, "frontier")
+            return json(await call.store.frontier.slots(call.project, name))
+        case [_, _, "s", _], "POST":
+            return await _add(call)
+        case [_, _, "s", _], "DELETE":
+            return await _delete_slot(call)
+        case [_, _, "s", _, "q"], "GET":
+            return await _read(call)
+        case [_, _, "s", _, "q", "deleted"], "POST":
+            return await _delete_batches(call)
+        case [_, _, "s", _, "f"], "GET":
+            return await _fingerprints(call)
+        case [_, _, "s", _], _:
+            raise method_not_allowed("POST", "DELETE")
+        case (([_, "list"] | [_, _, "list"] | [_, _, "s", _, "q" | "f"]), _):
+            raise method_not_allowed("GET")
+        case [_, _, "s", _, "q", "deleted"], _:
+            raise method_not_allowed("POST")
+        case _:
+            raise NotFound
+
+
+def _slot(call: Call) -> Slot:
+    check_name(call.path[1], "frontier")
+    check_name(call.path[3], "slot")
+    return Slot(call.project, call.path[1], call.path[3])
+
+
+async def _add(call: Call) -> Response:
+    slot = _slot(call)
+    requests = [
+        _queued(line, number)
+        async for first, group in bodies.lines(call.request)
+        for number, line in enumerate(group, first)
+        if line.strip()
+    ]
+    added = await call.store.frontier.add(slot, requests) if requests else 0
+    return json(NewCount(added))
+
+
+def _queued(line: bytes, number: int) -> QueuedRequest:
+    place = f"line {number}"
+    try:
+        request = _decode(line)  # whole, to be sure that its data is correct JSON
+        raw = _decode_raw(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise bodies.not_json(place, "a request object", error) from None
+    faults = list(request_faults(request, len(line), place))
+    if faults:
+        raise ContractError(faults)
+    pair = b"[" + _encode(raw.fp) + b"," + bytes(raw.qdata) + b"]"
+    return QueuedRequest(raw.fp.encode(), pair, bytes(raw.fdata) or None, raw.p)
+
+
+async def _read(call: Call) -> Response:
+    mincount = call.number("mincount", _DEFAULT_MINCOUNT) or 1
+    batches = await call.store.frontier.read(_slot(call), mincount)
+
+    async def pages() -> AsyncIterator[Page]:
+        for batch in batches:
+            yield [b'{"id":"' + batch.id.encode() + b'","requests":[' + batch.requests + b"]}"]
+
+    return await result(call, pages())
+
+
+async def _delete_batches(call: Call) -> Response:
+    slot = _slot(call)
+    ids = await bodies.strings(call.request)
+    if ids:
+        await call.store.frontier.delete_batches(slot, ids)
+    return empty()
+
+
+async def _fingerprints(call: Call) -> Response:
+    found = call.store.frontier.fingerprints(_slot(call))
+
+    async def pages() -> AsyncIterator[Page]:
+        async for page in found:
+            yield [b'{"fp":' + _encode(fp.decode()) + b"}" for fp in page]
+
+    return await result(call, pages())
+
+
+async def _delete_slot(call: Call) -> Response:
+    await call.store.frontier.delete_slot(_slot(call))
+    answer = empty()
+    answer.background = BackgroundTask(call.store.purge)
+    return answer

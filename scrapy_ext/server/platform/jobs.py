@@ -1,0 +1,270 @@
+"""``/api``: starting, listing, tagging, stopping and deleting jobs (platform-api.md, Jobs)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import msgspec
+from starlette.responses import Response
+
+from scrapy_ext.api.platform.formats import CONTENT_TYPES, Format, whole_number
+from scrapy_ext.api.platform.jobs import (
+    DEFAULT_PRIORITY,
+    DEFAULT_UNITS,
+    MAX_PRIORITY,
+    MAX_UNITS,
+    MIN_PRIORITY,
+    MIN_UNITS,
+    RUN_PARAMETERS,
+    Job,
+    JobList,
+    JobState,
+)
+from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
+from scrapy_ext.server.platform import bodies
+from scrapy_ext.server.platform.answers import NotFound, Refusal, json, method_not_allowed, refused
+from scrapy_ext.server.platform.calls import Call
+from scrapy_ext.server.store.jobs import DuplicateJobError, JobFilter, Page, StoredJob, tags_of
+
+#: Jobs of one answer; also when the caller names no number.
+MAX_LIST: Final = 1000
+_MAX_TEXT: Final = 255
+
+
+async def jobs(call: Call) -> Response:
+    """Answer a call to ``/api/run.json`` or ``/api/jobs/….json``."""
+    match call.path, call.method:
+        case ["run.json"], "POST":
+            return await _run(call, Form(await bodies.form(call.request)))
+        case ["jobs", "list.json" | "list.jl"], "GET":
+            return await _list(call)
+        case ["jobs", "update.json" | "delete.json" | "stop.json" as action], "POST":
+            form = Form(await bodies.form(call.request))
+            return await {"update.json": _update, "delete.json": _delete, "stop.json": _stop}[action](call, form)
+        case ["jobs", "list.json" | "list.jl"], _:
+            raise method_not_allowed("GET")
+        case ((["run.json"] | ["jobs", "update.json" | "delete.json" | "stop.json"]), _):
+            raise method_not_allowed("POST")
+        case _:
+            raise NotFound
+
+
+class Form:
+    """Fields of a form body."""
+
+    def __init__(self, fields: Sequence[tuple[str, str]]) -> None:
+        self.fields = fields
+
+    def all(self, name: str) -> tuple[str, ...]:
+        """Every value of a field."""
+        return tuple(value for each, value in self.fields if each == name)
+
+    def get(self, name: str) -> str | None:
+        """The last value of a field."""
+        values = self.all(name)
+        return values[-1] if values else None
+
+    def number(self, name: str, default: int | None, low: int, high: int) -> int:
+        """A field that is a whole number in a range; raises ``ContractError``."""
+        text = self.get(name)
+        number = default if text is None else whole_number({name: text}, name)
+        if number is None:
+            raise refused(name, "is required", f"Send the form field {name}.")
+        if not low <= number <= high:
+            raise refused(name, f"must be {low} to {high}, got {number}", "Correct the number.")
+        return number
+
+    def project(self) -> int:
+        """The required project."""
+        return self.number("project", None, 0, MAX_NUMBER)
+
+    def object(self, name: str) -> dict[str, Any] | None:
+        """A field that is a JSON object; raises ``ContractError``."""
+        text = self.get(name)
+        if not text:
+            return None
+        value = bodies.value(text.encode(), name)
+        if not isinstance(value, dict):
+            raise refused(name, "must be a JSON object", f'Write {name}={{"NAME": "value"}}.')
+        return value
+
+    def jobs(self) -> list[JobKey]:
+        """The jobs that are named, all of the project; raises ``ContractError``."""
+        keys = [JobKey.parse(text) for text in self.all("job")]
+        project = self.project()
+        for key in keys:
+            if key.project != project:
+                raise refused("job", f"{key} is not of project {project}", "Name jobs of one project.")
+        return keys
+
+
+async def _run(call: Call, form: Form) -> Response:
+    project = form.project()
+    spider = form.get("spider") or await _spider_by_id(call, project, form)
+    metadata, state = _run_metadata(form)
+    arguments = metadata.get("spider_args", {})
+    try:
+        key = await call.store.jobs.add(
+            project, spider, state, metadata, by=call.who, unique_key=_run_key(spider, arguments)
+        )
+    except DuplicateJobError:
+        raise Refusal(400, f"{spider} already scheduled") from None
+    return json({"status": "ok", "jobid": str(key)})
+
+
+async def _spider_by_id(call: Call, project: int, form: Form) -> str:
+    if form.get("jobq_id") is None:
+        raise refused("spider", "is required unless jobq_id is given", "Send the spider's name.")
+    number = form.number("jobq_id", None, 0, MAX_NUMBER)
+    name = await call.store.jobs.spider_name(project, number)
+    if name is None:
+        raise refused("jobq_id", f"{number} is no spider of project {project}", "Send the spider's name.")
+    return name
+
+
+def _run_metadata(form: Form) -> tuple[dict[str, Any], JobState]:
+    metadata: dict[str, Any] = {
+        "spider_type": "manual",
+        "priority": form.number("priority", DEFAULT_PRIORITY, MIN_PRIORITY, MAX_PRIORITY),
+        "units": form.number("units", DEFAULT_UNITS, MIN_UNITS, MAX_UNITS),
+    }
+    if tags := check_tags("add_tag", form.all("add_tag")):
+        metadata["tags"] = list(dict.fromkeys(tags))
+    if arguments := {name: value for name, value in form.fields if name not in RUN_PARAMETERS}:
+        metadata["spider_args"] = arguments
+    for name in ("job_settings", "environment"):
+        if (value := form.object(name)) is not None:
+            metadata[name] = value
+    if cmd_args := form.get("cmd_args"):
+        metadata["cmd_args"] = cmd_args
+    extra = form.object("meta") or {}
+    state = parse_state(extra.pop("state", JobState.PENDING.value), "meta.state")
+    return {**metadata, **extra}, state
+
+
+def _run_key(spider: str, arguments: Any) -> str:
+    """What two runs have in common that must not be active at the same time."""
+    identity = msgspec.json.encode([spider, arguments], order="sorted")
+    return f"run {hashlib.sha256(identity).hexdigest()}"
+
+
+def parse_state(text: Any, field: str = "state") -> JobState:
+    """Read a state; raises ``ContractError``."""
+    try:
+        return JobState(text)
+    except ValueError:
+        choices = ", ".join(state.value for state in JobState)
+        raise refused(field, f"must be one of {choices}, got {str(text)[:60]!r}", "Use one of these.") from None
+
+
+def check_tags(field: str, tags: Sequence[str]) -> tuple[str, ...]:
+    """The tags; raises ``ContractError`` for one that is empty or too long."""
+    for tag in tags:
+        if not 0 < len(tag) <= _MAX_TEXT:
+            raise refused(field, f"must be 1 to {_MAX_TEXT} characters, got {tag[:60]!r}", "Choose another tag.")
+    return tuple(tags)
+
+
+def job_filter(call: Call, default_states: tuple[JobState, ...] = ()) -> JobFilter:
+    """The filters that the app API and the job queue share."""
+    return JobFilter(
+        spider=call.query.get("spider"),
+        states=tuple(parse_state(text) for text in call.all("state")) or default_states,
+        has_tags=tuple(call.all("has_tag")),
+        lacks_tags=tuple(call.all("lacks_tag")),
+        startts=call.number("startts"),
+        endts=call.number("endts"),
+    )
+
+
+async def _list(call: Call) -> Response:
+    project = whole_number(call.query, "project")
+    if project is None:
+        raise refused("project", "is required", "Add ?project=… to the address.")
+    keys = tuple(JobKey.parse(text) for text in call.all("job"))
+    # Deleted jobs are shown to who asks for them.
+    shown = tuple(JobState) if keys else (JobState.PENDING, JobState.RUNNING, JobState.FINISHED)
+    which = job_filter(call, shown)._replace(keys=keys)
+    page = Page(min(call.number("count", MAX_LIST) or 0, MAX_LIST), call.number("offset", 0) or 0)
+    total = await call.store.jobs.count(project, which)
+    found = await call.store.jobs.listed(project, which, page, counts=True)
+    answer = JobList("ok", len(found), total, [listed_job(job, call.store.clock()) for job in found])
+    if call.path[-1] == "list.json":
+        return json(answer)
+    head = {"status": answer.status, "count": answer.count, "total": answer.total}
+    body = b"".join(msgspec.json.encode(line) + b"\n" for line in (head, *answer.jobs))
+    return Response(body, media_type=f"{CONTENT_TYPES[Format.JSON_LINES]}; charset=UTF-8")
+
+
+def listed_job(job: StoredJob, now: int) -> Job:
+    """A job as the list shows it."""
+    metadata = job.metadata
+    started = metadata.get("running_time")
+    ended = metadata.get("finished_time") or (now if job.state is JobState.RUNNING else None)
+    framework = metadata.get("frameworkstats")
+    responses = framework.get("downloader/response_count") if isinstance(framework, dict) else None
+    return Job(
+        id=str(job.key),
+        spider=job.spider,
+        spider_type=_text(metadata.get("spider_type")) or "manual",
+        state=job.state.value,
+        close_reason=_text(metadata.get("close_reason")),
+        priority=_whole(metadata.get("priority"), DEFAULT_PRIORITY),
+        tags=tags_of(metadata),
+        version=_text(metadata.get("version")),
+        started_time=_time(started) if isinstance(started, int) else None,
+        updated_time=_time(job.updated),
+        elapsed=ended - started if isinstance(started, int) and isinstance(ended, int) else None,
+        responses_received=_whole(responses, job.counts.requests),
+        items_scraped=job.counts.items,
+        logs=job.counts.logs,
+        errors_count=job.counts.errors,
+        spider_args=metadata["spider_args"] if isinstance(metadata.get("spider_args"), dict) else None,
+    )
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _whole(value: Any, default: int) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else default
+
+
+def _time(milliseconds: int) -> str:
+    try:
+        return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    except (OverflowError, ValueError, OSError):  # a client may have written any number
+        return ""
+
+
+async def _update(call: Call, form: Form) -> Response:
+    keys, spider = form.jobs(), form.get("spider")
+    if not keys and spider:
+        keys = await call.store.jobs.spider_keys(form.project(), spider)
+    elif not keys:
+        raise refused("job", "is required", "Name the jobs to update.")
+    add = check_tags("add_tag", form.all("add_tag"))
+    count = await call.store.jobs.tag(keys, add, form.all("remove_tag"))
+    return json({"count": count, "status": "ok"})
+
+
+async def _delete(call: Call, form: Form) -> Response:
+    keys = form.jobs()
+    if not keys:
+        raise refused("job", "is required", "Name the jobs to delete.")
+    return json({"status": "ok", "count": await call.store.jobs.delete(keys, call.who)})
+
+
+async def _stop(call: Call, form: Form) -> Response:
+    keys = form.jobs()
+    if not keys:
+        raise refused("job", "is required", "Name the job to stop.")
+    states = [await call.store.jobs.cancel(key, call.who) for key in keys]
+    for key, state in zip(keys, states, strict=True):
+        if state is None:
+            raise NotFound(f"There is no job {key}.")
+    return json({"status": "ok"})

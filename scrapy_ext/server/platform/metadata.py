@@ -1,0 +1,86 @@
+"""``/jobs``: job metadata (platform-api.md, Job metadata; writing as its real clients do it)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from starlette.responses import Response
+
+from scrapy_ext.api.platform.formats import CONTENT_TYPES, Format, choose
+from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.server.platform import bodies
+from scrapy_ext.server.platform.access import JobTokens
+from scrapy_ext.server.platform.answers import NotFound, empty, json, method_not_allowed, refused
+from scrapy_ext.server.platform.calls import Call
+from scrapy_ext.server.store.jobs import PROTECTED
+
+
+class Metadata:
+    """The resource."""
+
+    def __init__(self, tokens: JobTokens) -> None:
+        self._tokens = tokens
+
+    async def __call__(self, call: Call) -> Response:
+        """Answer a call."""
+        match call.path, call.method:
+            case [_, _, _], "GET":
+                return _whole(call, await _read(call))
+            case [_, _, _], "POST":
+                fields = bodies.value(await bodies.whole(call.request))
+                if not isinstance(fields, dict):
+                    raise refused("body", "must be a JSON object", 'Write {"field": value}.')
+                return await _merge(call, fields)
+            case [_, _, _], "DELETE":
+                await call.store.jobs.delete([call.job], call.who)
+                return empty()
+            case [_, _, _, "auth"], "GET":
+                return json(await self._token(call))
+            case [_, _, _, field], "GET":
+                return json((await _read(call)).get(field))
+            case [_, _, _, field], "POST":
+                _check_writable(field)
+                return await _merge(call, {field: bodies.value(await bodies.whole(call.request))})
+            case [_, _, _, field], "DELETE":
+                _check_writable(field)
+                await call.store.jobs.remove_field(call.job, field)
+                return empty()
+            case (([_, _, _] | [_, _, _, _]), _):
+                raise method_not_allowed("GET", "POST", "DELETE")
+            case _:
+                raise NotFound
+
+    async def _token(self, call: Call) -> str:
+        await _read(call)
+        return await self._tokens.token(call.job)
+
+
+async def _read(call: Call) -> dict[str, Any]:
+    job = await call.store.jobs.get(call.job)
+    if job is None:
+        raise _unknown(call.job)
+    return job.metadata
+
+
+async def _merge(call: Call, fields: dict[str, Any]) -> Response:
+    if not await call.store.jobs.merge(call.job, fields):
+        raise _unknown(call.job)
+    return empty()
+
+
+def _whole(call: Call, metadata: dict[str, Any]) -> Response:
+    """One object, on one line: what it is called depends on who asks."""
+    kind = choose(call.query.get("format"), call.request.headers.get("accept", ""))
+    kind = kind if kind is Format.JSON else Format.JSON_LINES
+    body = msgspec.json.encode(metadata) + b"\n"
+    return Response(body, media_type=f"{CONTENT_TYPES[kind]}; charset=UTF-8")
+
+
+def _unknown(key: JobKey) -> NotFound:
+    return NotFound(f"Not Found. There is no job {key}.")
+
+
+def _check_writable(field: str) -> None:
+    if field in PROTECTED:
+        raise refused(field, "cannot be written here", "States are changed by POST /jobq/<project>/update.")

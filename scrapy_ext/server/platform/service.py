@@ -1,0 +1,81 @@
+"""The platform's routes: each request is let in, handed to its resource, and answered, whatever happens."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import Receive, Scope, Send
+
+from scrapy_ext.server.platform.access import Access, JobTokens
+from scrapy_ext.server.platform.activity import activity
+from scrapy_ext.server.platform.answers import Host, answer_of, refusal_of
+from scrapy_ext.server.platform.calls import Call
+from scrapy_ext.server.platform.collections import collections
+from scrapy_ext.server.platform.frontier import frontier
+from scrapy_ext.server.platform.items import items
+from scrapy_ext.server.platform.jobq import JobQueue
+from scrapy_ext.server.platform.jobs import jobs
+from scrapy_ext.server.platform.logs import logs
+from scrapy_ext.server.platform.metadata import Metadata
+from scrapy_ext.server.platform.requests import requests
+from scrapy_ext.server.platform.system import timestamp
+from scrapy_ext.server.store import Store
+
+Handler = Callable[[Call], Awaitable[Response]]
+
+_HOSTS: Final = {"api": Host.APP, "jobq": Host.JOBQ}
+
+
+class PlatformService:
+    """The crawling platform over HTTP.
+
+    ``accepts_key`` says whether a presented API key is right. ``routes`` are to be mounted at the root.
+    """
+
+    def __init__(self, store: Store, accepts_key: Callable[[str], bool]) -> None:
+        tokens = JobTokens(store)
+        access = Access(accepts_key, tokens)
+        handlers: dict[str, Handler] = {
+            "items": items(store.items),
+            "requests": requests(store.requests),
+            "logs": logs(store.logs),
+            "collections": collections,
+            "hcf": frontier,
+            "jobs": Metadata(tokens),
+            "jobq": JobQueue(tokens),
+            "activity": activity,
+            "api": jobs,
+        }
+        self.routes: list[BaseRoute] = [
+            # The parts after the name are read from the path as it was sent: a record's key may hold a slash.
+            Route(f"/{name}/{{rest:path}}", _Endpoint(name, handler, store, access))
+            for name, handler in handlers.items()
+        ]
+        self.routes += [Route("/system/ts", timestamp), Route("/system/ts/", timestamp)]
+
+
+class _Endpoint:
+    """One resource as an ASGI application."""
+
+    def __init__(self, name: str, handler: Handler, store: Store, access: Access) -> None:
+        self._name = name
+        self._handler = handler
+        self._store = store
+        self._access = access
+        self._host = _HOSTS.get(name, Host.STORAGE)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        try:
+            call = Call(request, self._store)
+            await self._access.check(call, self._name, self._host)
+            response = await self._handler(call)
+        except ClientDisconnect:
+            return  # in the middle of its body: nothing of it was stored, and nobody is there to be told
+        except Exception as error:
+            response = answer_of(refusal_of(error), self._host)
+        await response(scope, receive, send)

@@ -1,0 +1,149 @@
+"""Runs the server: binds, starts, says that it is ready, and ends gracefully.
+
+On standard output there is one line, ``ready http://HOST:PORT``, once requests are accepted. Whatever keeps the
+server from starting is one line on standard error and a return code that is not 0.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Generator
+from typing import Final
+
+import uvicorn
+
+from scrapy_ext.server.app import build
+from scrapy_ext.server.config import ServerConfig
+from scrapy_ext.server.store import StoreError
+
+_GRACE_SECONDS: Final = 10
+#: Longer than clients keep idle connections, so that it is not the server that closes one just as it is used.
+_KEEP_ALIVE_SECONDS: Final = 75
+_MAX_CONNECTIONS: Final = 4096
+_BACKLOG: Final = 1024
+_UVICORN: Final = logging.getLogger("uvicorn.error")
+
+logger = logging.getLogger(__name__)
+
+
+def serve(config: ServerConfig) -> int:
+    """Run until a signal (or the end of standard input, if so configured) comes; returns the exit code."""
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    _UVICORN.setLevel(logging.CRITICAL)  # what it would say of a failed start is said here, in one line
+    try:
+        listener = _listen(config.host, config.port)
+    except OSError as error:
+        where = f"{config.host} port {config.port}"
+        return _failed(f"cannot listen on {where}: {error.strerror or error}. Choose another --port or --host.")
+    with listener, asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        return runner.run(_run(config, listener))
+
+
+async def _run(config: ServerConfig, listener: socket.socket) -> int:
+    app = build(config)
+    server = _Server(
+        uvicorn.Config(
+            app,
+            http="httptools",
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            backlog=_BACKLOG,
+            limit_concurrency=_MAX_CONNECTIONS,
+            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=_GRACE_SECONDS,
+        )
+    )
+    if config.exit_with_stdin:
+        _watch_stdin(asyncio.get_running_loop(), server)
+    try:
+        await server.serve(sockets=[listener])
+    except SystemExit:  # uvicorn's way to say that the application did not start
+        failure = app.state.failure
+        if not isinstance(failure, StoreError):
+            logger.error("The server did not start", exc_info=failure)
+        return _failed(str(failure))
+    return 0
+
+
+def _failed(reason: str) -> int:
+    print(f"error: {reason}", file=sys.stderr, flush=True)  # noqa: T201 - the command's own output
+    return 1
+
+
+class _Server(uvicorn.Server):
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started and sockets:
+            _UVICORN.setLevel(logging.WARNING)
+            print(f"ready http://{_address(sockets[0])}", flush=True)  # noqa: T201 - what a starter waits for
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """A signal ends the server gracefully, and a second one at once; neither kills the process afterwards."""
+        loop = asyncio.get_running_loop()
+        signals = (signal.SIGTERM, signal.SIGINT)
+        for number in signals:
+            loop.add_signal_handler(number, self.end)
+        try:
+            yield
+        finally:
+            for number in signals:
+                loop.remove_signal_handler(number)
+
+    def end(self) -> None:
+        """Finish what is being answered, then end; called again, end at once."""
+        self.force_exit = self.should_exit
+        self.should_exit = True
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(_BACKLOG)
+    except BaseException:
+        listener.close()
+        raise
+    return listener
+
+
+def _address(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _loop_factory() -> type[asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop  # not on every platform
+    except ImportError:
+        return None
+    return uvloop.Loop
+
+
+def _watch_stdin(loop: asyncio.AbstractEventLoop, server: _Server) -> None:
+    """End with whoever holds the other end of standard input, in whatever way that ends.
+
+    A thread, because a read of standard input can block, and a daemon, because nothing may wait for it.
+    """
+
+    def watch() -> None:
+        with contextlib.suppress(OSError):
+            while os.read(0, 4096):
+                pass
+        with contextlib.suppress(RuntimeError):  # the loop has ended already
+            loop.call_soon_threadsafe(server.end)
+
+    threading.Thread(target=watch, name="stdin", daemon=True).start()

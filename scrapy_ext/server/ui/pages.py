@@ -1,0 +1,212 @@
+"""The pages: ``/`` lists a project's jobs, ``/ui/<project>/<spider>/<job>`` shows one and what it stored."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from importlib.resources import files
+from typing import Any, Final
+
+import msgspec
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from scrapy_ext.api.platform.jobs import JobState
+from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.server.auth import basic_credentials
+from scrapy_ext.server.store import Store, StoreError
+from scrapy_ext.server.store.jobs import JobFilter, Page, StoredJob
+from scrapy_ext.server.store.records import RecordStore, Slice, Span
+from scrapy_ext.server.ui import shapes
+
+_JOBS_PER_PAGE: Final = 50
+_RECORDS_PER_PAGE: Final = 50
+_LINES_PER_PAGE: Final = 200
+#: Columns of the table of items: the fields that most of them have.
+_COLUMNS: Final = 8
+_SHOWN: Final = (JobState.PENDING, JobState.RUNNING, JobState.FINISHED)
+#: Seconds between reloads, for who asks for them.
+_REFRESH: Final = 5
+
+_HEADERS: Final = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; "
+        "frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+_UNAUTHORIZED: Final = "The user name is the platform's API key; the password stays empty.\n"
+
+View = Callable[[Request], Awaitable[Response]]
+
+
+class _MissingError(Exception):
+    """There is no such page."""
+
+
+class Pages:
+    """The pages over a store; ``routes`` are to be mounted at the root."""
+
+    def __init__(self, store: Store, accepts_key: Callable[[str], bool]) -> None:
+        self._store = store
+        self._accepts_key = accepts_key
+        self._templates = Environment(
+            loader=PackageLoader("scrapy_ext.server.ui"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._templates.filters.update(shapes.FILTERS)
+        self._style = files("scrapy_ext.server.ui").joinpath("static", "style.css").read_bytes()
+        job = "/ui/{project:int}/{spider:int}/{job:int}"
+        self.routes: list[BaseRoute] = [
+            Route("/", self._guarded(self._jobs)),
+            Route("/ui/static/style.css", self._stylesheet),
+            Route(job, self._guarded(self._job)),
+            Route(job + "/items", self._guarded(self._items)),
+            Route(job + "/items/{number:int}", self._guarded(self._item)),
+            Route(job + "/requests", self._guarded(self._requests)),
+            Route(job + "/log", self._guarded(self._log)),
+        ]
+
+    def _guarded(self, view: View) -> View:
+        async def page(request: Request) -> Response:
+            name, _ = basic_credentials(request.headers.get("authorization", "")) or ("", "")
+            if not self._accepts_key(name):
+                challenge = {"WWW-Authenticate": 'Basic realm="platform API key as user name"', **_HEADERS}
+                return PlainTextResponse(_UNAUTHORIZED, 401, challenge)
+            try:
+                return await view(request)
+            except _MissingError:
+                return self._rendered("message.html", 404, title="Not found", text="There is nothing at this address.")
+            except StoreError as error:
+                return self._rendered("message.html", 500, title="The store failed", text=str(error))
+
+        return page
+
+    async def _stylesheet(self, _request: Request) -> Response:
+        return Response(self._style, media_type="text/css", headers={"Cache-Control": "max-age=300"})
+
+    def _rendered(self, template: str, status: int = 200, /, **context: Any) -> Response:
+        context = {"refresh": None, "project": None, **context}
+        text = self._templates.get_template(template).render(context)
+        return Response(text, status, _HEADERS, media_type="text/html; charset=UTF-8")
+
+    async def _jobs(self, request: Request) -> Response:
+        projects = await self._store.jobs.projects()
+        project = _number(request, "project", projects[0] if projects else 0)
+        state = request.query_params.get("state")
+        states = tuple(each for each in _SHOWN if each.value == state) or _SHOWN
+        counts = {each.value: await self._store.jobs.count(project, JobFilter(states=(each,))) for each in _SHOWN}
+        offset = _number(request, "offset", 0)
+        which = JobFilter(states=states)
+        jobs = await self._store.jobs.listed(project, which, Page(_JOBS_PER_PAGE + 1, offset), counts=True)
+        return self._rendered(
+            "jobs.html",
+            projects=projects,
+            project=project,
+            state=states[0].value if len(states) == 1 else None,
+            state_counts=counts,
+            jobs=[shapes.summary(job, self._store.clock()) for job in jobs[:_JOBS_PER_PAGE]],
+            offset=offset,
+            newer=max(offset - _JOBS_PER_PAGE, 0) if offset else None,
+            older=offset + _JOBS_PER_PAGE if len(jobs) > _JOBS_PER_PAGE else None,
+            refresh=_refresh(request),
+        )
+
+    async def _job(self, request: Request) -> Response:
+        key = _key(request)
+        context = await self._context(key, "overview")
+        stats = await self._store.items.stats(key)
+        total = stats.totals.input_values
+        metadata: Mapping[str, Any] = context["job"].metadata
+        return self._rendered(
+            "job.html",
+            **context,
+            fields=sorted(stats.counts.items(), key=lambda pair: (-pair[1], pair[0])),
+            total=total,
+            item_bytes=stats.totals.input_bytes,
+            metadata=[pair for pair in metadata.items() if not isinstance(pair[1], dict)],
+            groups=[pair for pair in metadata.items() if isinstance(pair[1], dict) and pair[1]],
+            refresh=_refresh(request),
+        )
+
+    async def _items(self, request: Request) -> Response:
+        key = _key(request)
+        stats = await self._store.items.stats(key)
+        visible = [pair for pair in stats.counts.items() if not pair[0].startswith("_")]
+        columns = [name for name, _ in sorted(visible, key=lambda pair: -pair[1])[:_COLUMNS]]
+        records, paging = await self._records(request, self._store.items, key, _RECORDS_PER_PAGE)
+        context = await self._context(key, "items")
+        return self._rendered("items.html", **context, columns=columns, records=records, paging=paging)
+
+    async def _item(self, request: Request) -> Response:
+        key, number = _key(request), request.path_params["number"]
+        found = await self._store.items.at(key, [number])
+        if not found:
+            raise _MissingError
+        text = msgspec.json.format(found[0].lines[0], indent=2).decode()
+        last = (await self._store.items.stats(key)).totals.input_values - 1
+        context = await self._context(key, "items")
+        return self._rendered("item.html", **context, number=number, last=last, text=text, stored=found[0].ts)
+
+    async def _requests(self, request: Request) -> Response:
+        key = _key(request)
+        records, paging = await self._records(request, self._store.requests, key, _RECORDS_PER_PAGE)
+        return self._rendered("requests.html", **await self._context(key, "requests"), records=records, paging=paging)
+
+    async def _log(self, request: Request) -> Response:
+        key = _key(request)
+        records, paging = await self._records(request, self._store.logs, key, _LINES_PER_PAGE)
+        return self._rendered("log.html", **await self._context(key, "log"), records=records, paging=paging)
+
+    async def _context(self, key: JobKey, tab: str) -> dict[str, Any]:
+        """What every page of a job shows. Data may be there although the job itself was never created."""
+        found = await self._store.jobs.get(key)
+        job = found or StoredJob(key, "", JobState.FINISHED, 0, 0, {})
+        totals = {
+            store.kind.name: (await store.stats(key)).totals.input_values
+            for store in (self._store.items, self._store.requests, self._store.logs)
+        }
+        if found is None and not any(totals.values()):
+            raise _MissingError
+        summary = shapes.summary(job, self._store.clock())
+        return {
+            "job": job,
+            "summary": summary,
+            "known": found is not None,
+            "tab": tab,
+            "totals": totals,
+            "project": key.project,
+            "path": f"/ui/{key}",
+        }
+
+    async def _records(
+        self, request: Request, store: RecordStore, key: JobKey, size: int
+    ) -> tuple[list[tuple[int, dict[str, Any]]], shapes.Paging]:
+        """A page of records with their indexes, and where the other pages are."""
+        total = (await store.stats(key)).totals.input_values
+        start = _number(request, "start", 0)
+        span = Span(key.project, key.spider, key.job)
+        slices: list[Slice] = [part async for part in store.scan(span, (key.spider, key.job, start), size)]
+        records = [
+            (number, msgspec.json.decode(line)) for part in slices for number, line in enumerate(part.lines, part.start)
+        ]
+        return records, shapes.paging(start, size, total)
+
+
+def _key(request: Request) -> JobKey:
+    return JobKey(*(request.path_params[name] for name in ("project", "spider", "job")))
+
+
+def _number(request: Request, name: str, default: int) -> int:
+    text = request.query_params.get(name, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else default
+
+
+def _refresh(request: Request) -> int | None:
+    return _REFRESH if request.query_params.get("refresh") else None

@@ -1,0 +1,145 @@
+"""What the pages show, in the shape in which they show it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from scrapy_ext.api.platform.jobs import JobState
+from scrapy_ext.server.store.jobs import Counts, StoredJob, tags_of
+
+_CELL: Final = 160
+_LEVELS: Final[Mapping[int, str]] = {10: "DEBUG", 20: "INFO", 30: "WARNING", 40: "ERROR", 50: "CRITICAL"}
+
+
+class Summary(NamedTuple):
+    """A job in a line."""
+
+    key: str
+    spider: str
+    state: str
+    outcome: str
+    counts: Counts
+    started: int | None
+    elapsed: int | None
+    tags: list[str]
+
+
+class Paging(NamedTuple):
+    """Where a page of records lies, and where its neighbours start."""
+
+    first: int
+    last: int
+    total: int
+    start: int | None
+    previous: int | None
+    next: int | None
+    end: int | None
+
+
+def summary(job: StoredJob, now: int) -> Summary:
+    """A job as lists and headings show it."""
+    started, finished = _time_of(job, "running_time"), _time_of(job, "finished_time")
+    ended = finished if finished is not None else now if job.state is JobState.RUNNING else None
+    reason = job.metadata.get("close_reason")
+    return Summary(
+        key=str(job.key),
+        spider=job.spider,
+        state=job.state.value,
+        outcome=reason if isinstance(reason, str) else "",
+        counts=job.counts,
+        started=started if started is not None else _time_of(job, "pending_time"),
+        elapsed=ended - started if started is not None and ended is not None else None,
+        tags=tags_of(job.metadata),
+    )
+
+
+def _time_of(job: StoredJob, name: str) -> int | None:
+    value = job.metadata.get(name)
+    return value if isinstance(value, int) else None
+
+
+def paging(start: int, size: int, total: int) -> Paging:
+    """The pages around the one that begins at ``start``."""
+    end = (total - 1) // size * size if total else 0
+    return Paging(
+        first=start,
+        last=min(start + size, total) - 1,
+        total=total,
+        start=0 if start > 0 else None,
+        previous=max(start - size, 0) if start > 0 else None,
+        next=start + size if start + size < total else None,
+        end=end if start + size < total else None,
+    )
+
+
+def when(milliseconds: Any) -> str:
+    """A time, in UTC."""
+    try:
+        return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    except (TypeError, ValueError, OverflowError, OSError):  # records hold what their writers wrote
+        return "–"
+
+
+def duration(milliseconds: Any) -> str:
+    """A length of time: 340 ms, 12.4 s, 3 min 20 s, 2 h 5 min."""
+    if not isinstance(milliseconds, int) or isinstance(milliseconds, bool):
+        return "–"
+    if milliseconds < 1000:
+        return f"{milliseconds} ms"
+    seconds = milliseconds / 1000
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, seconds_left = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {seconds_left} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def number(value: Any) -> str:
+    """A count, its thousands apart."""
+    return f"{value:,}".replace(",", "\u202f") if isinstance(value, int) else "–"
+
+
+def size(value: Any) -> str:
+    """A number of bytes."""
+    if not isinstance(value, int | float):
+        return "–"
+    for unit in ("B", "KB", "MB", "GB"):
+        if value < 1000:
+            return f"{value:.0f} {unit}" if unit == "B" or value >= 100 else f"{value:.1f} {unit}"
+        value /= 1000
+    return f"{value:.1f} TB"
+
+
+def cell(value: Any) -> str:
+    """A value in a table: its beginning, when it is long."""
+    text = "" if value is None else value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    text = " ".join(text[: _CELL * 4].split())
+    return text if len(text) <= _CELL else text[: _CELL - 1] + "…"
+
+
+def level(value: Any) -> str:
+    """The name of a log level."""
+    return _LEVELS.get(value, str(value)) if isinstance(value, int) else "–"
+
+
+def web_address(value: Any) -> str | None:
+    """A value that may become a link: an address of the web, and nothing that runs."""
+    if isinstance(value, str) and value.lower().startswith(("http://", "https://")):
+        return value
+    return None
+
+
+FILTERS: Final[dict[str, Callable[..., Any]]] = {
+    "when": when,
+    "duration": duration,
+    "number": number,
+    "size": size,
+    "cell": cell,
+    "level": level,
+    "web_address": web_address,
+}
