@@ -115,6 +115,6 @@ def _plain_page(request: Request) -> dict[str, Any]:
 
 def _may_use_browser(fields: Mapping[str, Any]) -> bool:
     """Whether the part of the URL behind # may change the content."""
-    if fields.get("httpResponseBody"):
+    if fields.get("httpResponseBody") or fields.get("extractFrom") == "httpResponseBody":
         return False
     return any(fields.get(name) for name in ("browserHtml", "screenshot", *EXTRACT_TYPES))
