@@ -1,0 +1,76 @@
+"""A plain HTTP client: what goes over the wire, and nothing of the package between it and the server."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple, Self
+
+import aiohttp
+from yarl import URL
+
+
+class Answer(NamedTuple):
+    """An answer, its body decoded on demand."""
+
+    status: int
+    headers: Any
+    body: bytes
+
+    @property
+    def text(self) -> str:
+        return self.body.decode()
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def lines(self) -> list[Any]:
+        """The values of a JSON lines body."""
+        assert b"\n\n" not in self.body
+        return [json.loads(line) for line in self.body.splitlines()]
+
+
+class Http:
+    def __init__(self, url: str, key: str | None, password: str = "") -> None:
+        self._url = url
+        self._auth = None if key is None else aiohttp.BasicAuth(key, password)
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        # As bare as curl: no header that this test file does not name.
+        self._session = aiohttp.ClientSession(
+            auth=self._auth,
+            skip_auto_headers=["Content-Type", "Accept-Encoding"],
+            auto_decompress=False,
+            timeout=aiohttp.ClientTimeout(total=60),
+        )
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._session is not None
+        await self._session.close()
+
+    async def call(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
+        """``body``: bytes as they are, a dict as a form, a list as JSON lines."""
+        assert self._session is not None
+        if isinstance(body, list):
+            body = lines(body)
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        url = URL(self._url + path, encoded=True)
+        async with self._session.request(method, url, data=body, headers=named) as response:
+            return Answer(response.status, response.headers, await response.read())
+
+    async def get(self, path: str, **headers: str) -> Answer:
+        return await self.call("GET", path, **headers)
+
+    async def post(self, path: str, body: Any = b"", **headers: str) -> Answer:
+        return await self.call("POST", path, body, **headers)
+
+    async def delete(self, path: str) -> Answer:
+        return await self.call("DELETE", path)
+
+
+def lines(records: list[Any]) -> bytes:
+    """Records as JSON lines."""
+    return b"".join(json.dumps(record).encode() + b"\n" for record in records)
