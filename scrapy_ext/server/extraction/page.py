@@ -69,7 +69,9 @@ async def load_page(context: BrowserContext, proxy: PageProxy, plan: PagePlan, l
     loading = _Loading(page, proxy, plan, limits)
     try:
         return await loading.run()
-    except PlaywrightTimeoutError:
+    except (PlaywrightTimeoutError, TimeoutError):
+        if proxy.is_over_limit:
+            raise proxy.too_large() from None
         raise temporary(f"{plan.url} kept its page busy for too long to be read.") from None
     except Error as error:
         if "Target crashed" in error.message or "Page crashed" in error.message:
@@ -168,6 +170,8 @@ class _Loading:
         begun, arrived = self._traffic.navigation, self._traffic.arrived
         if begun is not None and begun is not arrived and "ERR_ABORTED" not in (begun.failure or "ERR_ABORTED"):
             raise self._navigation_problem(begun.failure or "")
+        if begun is not None and self._page.url.startswith("chrome-error:"):
+            raise self._navigation_problem(begun.failure or "")
         response = await self._within(arrived.response()) if arrived else None
         if response is not None and self._proxy.is_own_answer(response.headers):
             raise self._proxy.failure(response.url) or temporary(f"{response.url} could not be loaded.")
@@ -181,7 +185,8 @@ class _Loading:
 
     async def _headers(self, response: Response) -> list[Header]:
         entries = await self._within(response.headers_array())
-        return [Header(entry["name"], entry["value"]) for entry in entries]
+        # Connection is a word between the page's proxy and the browser.
+        return [Header(entry["name"], entry["value"]) for entry in entries if entry["name"].lower() != "connection"]
 
     async def _html(self) -> str:
         read = content_with_frames(self._page, self._limits) if self._plan.iframes else self._content()
@@ -225,11 +230,8 @@ class _Loading:
 
     async def _within(self, reading: Awaitable[T]) -> T:
         """A reading of the page with a time limit: Playwright's own have none, and a busy page answers none."""
-        try:
-            async with asyncio.timeout(self._limits.read_page):
-                return await reading
-        except TimeoutError:
-            raise temporary(f"{self._plan.url} kept its page busy for too long to be read.") from None
+        async with asyncio.timeout(self._limits.read_page):
+            return await reading
 
 
 async def _close_quietly(page: Page) -> None:

@@ -108,3 +108,11 @@ class Service:
         assert answer.json["status"] == status
         assert answer.json["title"]
         return str(answer.json["detail"])
+
+
+def head(*lines: str) -> bytes:
+    """The head of a request to extract that a test sends by hand."""
+    credentials = base64.b64encode(f"{KEY}:".encode()).decode()
+    return "\r\n".join(
+        ("POST /v1/extract HTTP/1.1", "Host: x", f"Authorization: Basic {credentials}", *lines, "", "")
+    ).encode()

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
 import gzip
 import json
@@ -11,7 +10,7 @@ import threading
 import pytest
 
 from scrapy_ext.server.extraction.limits import Limits
-from tests.server.extraction.services import KEY, Service
+from tests.server.extraction.services import Service, head
 from tests.server.extraction.targets import Call, Target
 
 MIB = 1024 * 1024
@@ -85,14 +84,6 @@ def test_a_body_over_5_mib_is_413_while_it_arrives(service: Service) -> None:
             for _ in range(100):
                 raw.sendall(chunk)
         assert raw.recv(12) == b"HTTP/1.1 413"
-
-
-def head(*lines: str) -> bytes:
-    """The head of a request that is sent by hand."""
-    credentials = base64.b64encode(f"{KEY}:".encode()).decode()
-    return "\r\n".join(
-        ("POST /v1/extract HTTP/1.1", "Host: x", f"Authorization: Basic {credentials}", *lines, "", "")
-    ).encode()
 
 
 def test_a_gzip_body_is_understood(service: Service, target: Target) -> None:

@@ -1,0 +1,176 @@
+"""What happens when the browser itself fails, or is asked for too much."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_ext.server.extraction.limits import Limits
+from tests.server.extraction.services import Service, head
+from tests.server.extraction.targets import Target
+
+
+def children(pid: int) -> list[int]:
+    """The processes below one, nearest first."""
+    found = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
+    below = [tuple(map(int, line.split())) for line in found.splitlines()]
+    result = [pid]
+    for parent in result:
+        result.extend(child for child, of in below if of == parent)
+    return result[1:]
+
+
+def browsers() -> list[int]:
+    """The main processes of Chromium that belong to this test run."""
+    found = []
+    for pid in children(os.getpid()):
+        try:
+            command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        # Debian starts it from a shell that stays.
+        if (
+            b"--remote-debugging-pipe" in command
+            and not command[0].endswith(b"/sh")
+            and not any(part.startswith(b"--type=") for part in command)
+        ):
+            found.append(pid)
+    return found
+
+
+@pytest.fixture
+def own(site: Target) -> Any:
+    """A service with a browser of its own, to be harmed."""
+    before = set(browsers())
+    limits = Limits(navigate=5, load=5, quiet=0.1, settle=1, close=2, read_page=5)
+    with Service(allow_hosts=(site.host,), limits=limits) as running:
+        running.result(url=site.page("/warm", "<h1>warm</h1>"), browserHtml=True)
+        yield running, lambda: [pid for pid in browsers() if pid not in before]
+    assert running.service.browser.contexts_opened == running.service.browser.contexts_closed
+    assert not [pid for pid in browsers() if pid not in before]
+
+
+def test_a_killed_browser_costs_nothing_because_its_pages_are_loaded_once_more(own: Any, site: Target) -> None:
+    running, own_browsers = own
+    killed = threading.Event()
+
+    async def kill_first(call: object, writer: asyncio.StreamWriter) -> None:
+        if not killed.is_set():
+            killed.set()
+            for pid in own_browsers():
+                os.kill(pid, signal.SIGKILL)
+            await asyncio.sleep(5)
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\nagain")
+
+    result = running.result(url=site.handle("/killer", kill_first), browserHtml=True)
+    assert "again" in result["browserHtml"]
+    assert running.service.browser.launches == 2
+
+
+def test_a_page_that_ends_the_browser_twice_is_520(own: Any, site: Target) -> None:
+    running, own_browsers = own
+
+    async def kill(call: object, writer: asyncio.StreamWriter) -> None:
+        for pid in own_browsers():
+            os.kill(pid, signal.SIGKILL)
+        await asyncio.sleep(5)
+
+    url = site.handle("/always-kills", kill)
+    running.problem(520, "/download/temporary-error", url=url, browserHtml=True)
+    assert running.result(url=site.page("/warm", "<h1>warm</h1>"), browserHtml=True)["statusCode"] == 200
+
+
+def test_a_browser_that_hangs_is_replaced(own: Any, site: Target) -> None:
+    running, own_browsers = own
+    (hung,) = own_browsers()
+    os.kill(hung, signal.SIGSTOP)
+    assert running.result(url=site.page("/warm", "<h1>warm</h1>"), browserHtml=True)["statusCode"] == 200
+    assert running.service.browser.launches == 2
+
+
+def test_a_dead_driver_is_replaced(own: Any, site: Target) -> None:
+    running, own_browsers = own
+    (browser,) = own_browsers()
+    driver = int(Path(f"/proc/{browser}/stat").read_text().rpartition(")")[2].split()[1])
+    os.kill(driver, signal.SIGKILL)
+    assert running.result(url=site.page("/warm", "<h1>warm</h1>"), browserHtml=True)["statusCode"] == 200
+
+
+def test_a_browser_is_replaced_after_its_share_of_pages(site: Target) -> None:
+    url = site.page("/share", "<h1>share</h1>")
+    with Service(allow_hosts=(site.host,), limits=Limits(quiet=0, pages_per_browser=2)) as running:
+        for _ in range(5):
+            running.result(url=url, browserHtml=True)
+        assert running.service.browser.launches == 3
+
+
+def test_more_pages_than_may_wait_get_503_with_retry_after(site: Target) -> None:
+    entered, release = threading.Event(), threading.Event()
+
+    async def hold(call: object, writer: asyncio.StreamWriter) -> None:
+        entered.set()
+        await asyncio.to_thread(release.wait, 20)
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+
+    url = site.handle("/held", hold)
+    limits = Limits(pages_waiting=0)
+    with Service(allow_hosts=(site.host,), max_browser_pages=1, limits=limits) as running:
+        first = threading.Thread(target=running.result, kwargs={"url": url, "browserHtml": True})
+        first.start()
+        assert entered.wait(20)
+        answer = running.extract(url=url, browserHtml=True)
+        release.set()
+        first.join()
+    assert (answer.status, answer.json["type"]) == (503, "/limits/over-global-limit")
+    assert int(answer.headers["retry-after"]) >= 0
+
+
+def test_a_caller_who_leaves_closes_its_page(own: Any, site: Target) -> None:
+    running, _ = own
+    entered = threading.Event()
+
+    async def hold(call: object, writer: asyncio.StreamWriter) -> None:
+        entered.set()
+        await asyncio.sleep(20)
+
+    url = site.handle("/left", hold)
+    body = json.dumps({"url": url, "browserHtml": True}).encode()
+    with socket.create_connection(("127.0.0.1", running.port)) as raw:
+        raw.sendall(head(f"Content-Length: {len(body)}") + body)
+        assert entered.wait(10)
+    browser = running.service.browser
+    closed = threading.Event()
+
+    async def wait_closed() -> None:
+        while browser.contexts_opened != browser.contexts_closed:
+            await asyncio.sleep(0.02)
+        closed.set()
+
+    running.run(asyncio.wait_for(wait_closed(), 4))
+    assert closed.is_set()
+
+
+def test_a_server_without_a_browser_says_how_to_get_one(site: Target, caplog: pytest.LogCaptureFixture) -> None:
+    with Service(allow_hosts=(site.host,), browser_path="/nonexistent/chromium") as running:
+        detail = running.problem(500, "/server/internal", url=site.page("/b", "b"), browserHtml=True)
+    assert "/nonexistent/chromium" in detail
+    assert "playwright install chromium" in detail
+    assert "playwright install chromium" in caplog.text
+
+
+def test_the_browser_has_none_of_the_servers_secrets(own: Any, monkeypatch: pytest.MonkeyPatch, site: Target) -> None:
+    monkeypatch.setenv("EXTRACT_API_KEY", "very-secret-key")
+    before = set(browsers())
+    with Service(allow_hosts=(site.host,)) as running:
+        running.result(url=site.page("/warm", "<h1>warm</h1>"), browserHtml=True)
+        (pid,) = set(browsers()) - before
+        assert b"very-secret" not in Path(f"/proc/{pid}/environ").read_bytes()

@@ -1,0 +1,233 @@
+from __future__ import annotations
+
+import base64
+import io
+
+import pytest
+from PIL import Image
+
+from tests.server.extraction.services import Service
+from tests.server.extraction.targets import Target
+
+
+def picture(result: dict[str, str]) -> Image.Image:
+    return Image.open(io.BytesIO(base64.b64decode(result["screenshot"])))
+
+
+def test_browser_html_is_the_page_after_its_scripts(service: Service, site: Target) -> None:
+    url = site.page("/js", "<p id=a>before</p><script>document.getElementById('a').textContent='after'</script>")
+    result = service.result(url=url, browserHtml=True)
+    assert set(result) == {"url", "statusCode", "browserHtml"}
+    assert (result["url"], result["statusCode"]) == (url, 200)
+    assert "after" in result["browserHtml"]
+
+
+def test_what_a_page_loads_after_its_load_event_is_waited_for(service: Service, site: Target) -> None:
+    site.page("/data", '{"price": "12.50"}')
+    script = """addEventListener('load', () => setTimeout(async () => {
+        const data = await (await fetch('/data')).json();
+        document.body.append('costs ' + data.price);
+    }, 100))"""
+    url = site.page("/late", f"<body><script>{script}</script>")
+    assert "costs 12.50" in service.result(url=url, browserHtml=True)["browserHtml"]
+
+
+def test_a_page_whose_streams_never_end_is_settled_all_the_same(service: Service, site: Target) -> None:
+    import asyncio
+
+    async def stream(call: object, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: 1\n\n")
+        await writer.drain()
+        await asyncio.sleep(30)
+
+    site.handle("/stream", stream)
+    url = site.page("/streams", "<h1>live</h1><script>new EventSource('/stream')</script>")
+    assert "live" in service.result(url=url, browserHtml=True)["browserHtml"]
+
+
+@pytest.mark.parametrize("status", [404, 500, 403])
+def test_a_status_of_the_target_is_a_result(service: Service, site: Target, status: int) -> None:
+    result = service.result(url=site.page(f"/page/{status}", "<h1>sorry</h1>", status), browserHtml=True)
+    assert result["statusCode"] == status
+    assert "sorry" in result["browserHtml"]
+
+
+def test_status_and_url_are_those_of_the_last_page_after_redirects_of_either_kind(
+    service: Service, site: Target
+) -> None:
+    site.page("/final", "<h1>end</h1>", 404, X_Page="final")
+    site.page("/script", "<script>location.href = '/final'</script>")
+    url = site.page("/moved", "", 302, Location="/script")
+    result = service.result(url=url, browserHtml=True, httpResponseHeaders=True)
+    assert (result["url"], result["statusCode"]) == (site.url("/final"), 404)
+    assert {"name": "X-Page", "value": "final"} in result["httpResponseHeaders"]
+    assert "end" in result["browserHtml"]
+
+
+def test_response_headers_keep_duplicates(service: Service, site: Target) -> None:
+    url = site.raw(
+        "/double",
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\n"
+        b"Content-Length: 2\r\n\r\nok",
+    )
+    headers = service.result(url=url, browserHtml=True, httpResponseHeaders=True)["httpResponseHeaders"]
+    values = [header["value"] for header in headers if header["name"].lower() == "set-cookie"]
+    assert values == ["a=1", "b=2"]
+    assert "connection" not in {header["name"].lower() for header in headers}
+
+
+def test_a_screenshot_is_a_jpeg_of_the_window(service: Service, site: Target) -> None:
+    url = site.page("/tall", "<body style='margin:0;background:#00f'><div style='height:5000px'>tall</div>")
+    image = picture(service.result(url=url, screenshot=True))
+    assert (image.format, image.size) == ("JPEG", (1280, 720))
+
+
+def test_a_full_page_screenshot_is_as_high_as_the_page(service: Service, site: Target) -> None:
+    url = site.page("/tall", "<body style='margin:0;background:#00f'><div style='height:5000px'>tall</div>")
+    image = picture(service.result(url=url, screenshot=True, screenshotOptions={"fullPage": True, "format": "png"}))
+    assert (image.format, image.size) == ("PNG", (1280, 5000))
+    assert image.convert("RGB").getpixel((1000, 4900)) == (0, 0, 255)
+
+
+def test_a_page_higher_than_a_picture_can_be_is_cut(service: Service, site: Target) -> None:
+    url = site.page("/endless", "<body style='margin:0'><div style='height:2000000px'>tall</div>")
+    image = picture(service.result(url=url, screenshot=True, screenshotOptions={"fullPage": True}))
+    assert image.size == (1280, 16384)
+
+
+@pytest.mark.parametrize("options", [{"format": "gif"}, {"format": "PNG"}, {"fullpage": True}])
+def test_screenshot_options_that_do_not_exist_are_400(service: Service, options: dict[str, object]) -> None:
+    detail = service.problem(
+        400, "/request/invalid", url="http://shop.example/", screenshot=True, screenshotOptions=options
+    )
+    assert "screenshotOptions" in detail
+
+
+def test_html_screenshot_and_headers_can_be_asked_for_together(service: Service, site: Target) -> None:
+    result = service.result(
+        url=site.page("/all", "<h1>all</h1>"), browserHtml=True, screenshot=True, httpResponseHeaders=True
+    )
+    assert {"browserHtml", "screenshot", "httpResponseHeaders", "statusCode", "url"} == set(result)
+
+
+# ── what is sent ──
+
+
+def test_the_browser_says_nothing_of_being_headless(service: Service, site: Target) -> None:
+    service.result(url=site.page("/ua", "<h1>ua</h1>"), browserHtml=True)
+    agent = site.calls_of("/ua")[-1].header("user-agent") or ""
+    assert "Chrome/" in agent
+    assert "Headless" not in agent
+
+
+def test_request_headers_go_to_the_page_and_not_to_what_it_loads(service: Service, site: Target) -> None:
+    site.page("/pixel", "x")
+    url = site.page("/with-headers", "<img src=/pixel><img src='http://other.example/pixel'>")
+    headers = {"referer": "http://search.example/", "userAgent": "mine/2", "X-Token": "secret"}
+    service.result(url=url, browserHtml=True, requestHeaders=headers)
+    call = site.calls_of("/with-headers")[-1]
+    assert (call.header("referer"), call.header("user-agent")) == ("http://search.example/", "mine/2")
+    assert call.header("x-token") == "secret"
+    loaded = site.calls_of("/pixel")[-2:]
+    assert [call.header("x-token") for call in loaded] == [None, None]
+
+
+def test_request_cookies_are_sent_to_their_host(service: Service, site: Target) -> None:
+    site.page("/cookie-page", "<h1>cookies</h1>")
+    cookies = [
+        {"name": "host", "value": "1"},
+        {"name": "domain", "value": "2", "domain": ".shop.example"},
+        {"name": "foreign", "value": "3", "domain": "other.example"},
+    ]
+    service.result(url="http://shop.example/cookie-page", browserHtml=True, requestCookies=cookies)
+    sent = site.calls_of("/cookie-page")[-1].header("cookie") or ""
+    assert sorted(sent.split("; ")) == ["domain=2", "host=1"]
+
+
+def test_cookies_storage_and_cache_of_one_request_are_not_there_for_the_next(service: Service, site: Target) -> None:
+    site.page("/cached.js", "document.title = 'cached'", Cache_Control="max-age=3600")
+    script = "document.body.append('seen:' + localStorage.length); localStorage.x = 1; document.cookie = 'x=1'"
+    url = site.page("/state", f"<body><script src=/cached.js></script><script>{script}</script>")
+    before = len(site.calls_of("/cached.js"))
+    for _ in range(2):
+        assert "seen:0" in service.result(url=url, browserHtml=True)["browserHtml"]
+        assert site.calls_of("/state")[-1].header("cookie") is None
+    assert len(site.calls_of("/cached.js")) == before + 2
+
+
+# ── iframes ──
+
+
+def test_iframes_are_empty_unless_asked_for(service: Service, site: Target) -> None:
+    site.page("/inner", "<p>inner text</p>")
+    url = site.page("/outer", "<iframe src=/inner></iframe>")
+    assert "inner text" not in service.result(url=url, browserHtml=True)["browserHtml"]
+
+
+def test_included_iframes_stand_in_srcdoc_also_across_sites_and_nested(service: Service, site: Target) -> None:
+    site.page("/deep", '<p title="a&b">deepest</p>')
+    site.page("/nested", "<p>middle</p><iframe src=/deep></iframe>")
+    url = site.page(
+        "/frames",
+        "<h1>top</h1><iframe src='http://frame.example/nested'></iframe><iframe srcdoc='<b>own</b>'></iframe>",
+    )
+    html = service.result(url=url, browserHtml=True, includeIframes=True)["browserHtml"]
+    from lxml import html as lxml_html
+
+    outer = lxml_html.fromstring(html)
+    first, second = (lxml_html.fromstring(frame) for frame in outer.xpath("//iframe/@srcdoc"))
+    assert first.xpath("//p/text()") == ["middle"]
+    assert lxml_html.fromstring(first.xpath("//iframe/@srcdoc")[0]).xpath("//p/@title") == ["a&b"]
+    assert second.xpath("//b/text()") == ["own"]
+
+
+# ── targets that are no pages ──
+
+
+def test_a_download_is_521_and_says_what_to_ask_for(service: Service, site: Target) -> None:
+    url = site.page("/file.bin", "data", Content_Type="application/octet-stream", Content_Disposition="attachment")
+    assert "httpResponseBody" in service.problem(521, "/download/internal-error", url=url, browserHtml=True)
+
+
+def test_an_answer_without_a_document_is_521(service: Service, site: Target) -> None:
+    url = site.raw("/none", b"HTTP/1.1 204 No Content\r\n\r\n")
+    service.problem(521, "/download/internal-error", url=url, browserHtml=True)
+
+
+def test_a_page_that_starts_a_download_is_still_a_page(service: Service, site: Target) -> None:
+    site.page("/auto.zip", "zip", Content_Type="application/zip", Content_Disposition="attachment")
+    url = site.page("/thanks", "<h1>thanks</h1><script>location.href='/auto.zip'</script>")
+    result = service.result(url=url, browserHtml=True)
+    assert (result["url"], result["statusCode"]) == (url, 200)
+    assert "thanks" in result["browserHtml"]
+
+
+@pytest.mark.parametrize("answer", [b"HTTP/1.1 302 X\r\nLocation: /around\r\nContent-Length: 0\r\n\r\n"])
+def test_endless_redirects_are_521(service: Service, site: Target, answer: bytes) -> None:
+    detail = service.problem(521, "/download/internal-error", url=site.raw("/around", answer), browserHtml=True)
+    assert "redirects" in detail
+
+
+def test_a_target_that_closes_without_an_answer_is_520(service: Service, site: Target) -> None:
+    url = site.raw("/nothing", b"", then_close=True)
+    service.problem(520, "/download/temporary-error", url=url, browserHtml=True)
+
+
+def test_a_target_that_never_answers_is_520(service: Service, site: Target) -> None:
+    import asyncio
+
+    async def silent(call: object, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(30)
+
+    service.problem(520, "/download/temporary-error", url=site.handle("/silent", silent), browserHtml=True)
+
+
+def test_a_host_where_nobody_listens_is_421(service: Service) -> None:
+    import socket
+
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        rule = f"down.example:80=127.0.0.1:{unused.getsockname()[1]}"
+        with Service(connect_to=(rule,)) as running:
+            detail = running.problem(421, "/website/domain-unreachable", url="http://down.example/", browserHtml=True)
+    assert "refused" in detail
