@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ipaddress import ip_address
 from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 
 def base_url(url: str, setting: str, example: str) -> str:
@@ -36,3 +37,16 @@ def is_local(url: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def proxy_of(url: str) -> str | None:
+    """The proxy that the environment names for an address (HTTPS_PROXY, HTTP_PROXY, NO_PROXY). None for this
+    machine's own, to which no proxy leads.
+
+    Read here and not by aiohttp, which would look into a file of passwords for each request as well.
+    """
+    parts = urlsplit(url)
+    if is_local(url) or proxy_bypass(parts.netloc):
+        return None
+    proxy = getproxies().get(parts.scheme)
+    return proxy if proxy and urlsplit(proxy).scheme in ("http", "https") else None

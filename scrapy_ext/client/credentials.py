@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import aiohttp
+import base64
 
 
-def basic_auth(key: str, setting: str) -> aiohttp.BasicAuth:
-    """The credentials of a key; raises :class:`ValueError` naming ``setting``, and never the key itself."""
+def authorization(key: str, setting: str) -> str:
+    """The ``Authorization`` header of a key; raises :class:`ValueError` naming ``setting``, and never the key."""
     if not key:
         raise ValueError(f"{setting} is not set. Set it to the key of the service.")
     if ":" in key or not key.isprintable() or key != key.strip():
         raise ValueError(
             f"{setting} must be a key of printable characters without ':' or blanks around it. Copy the key again."
         )
-    return aiohttp.BasicAuth(key, "", encoding="utf-8")
+    return f"Basic {base64.b64encode(f'{key}:'.encode()).decode()}"

@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 
 import aiohttp
 
-from scrapy_ext.client.addresses import base_url, is_local
-from scrapy_ext.client.credentials import basic_auth
+from scrapy_ext.client.addresses import base_url, proxy_of
+from scrapy_ext.client.credentials import authorization
 from scrapy_ext.client.extraction.errors import UnreachableServiceError
 
 #: An answer larger than this is not read to its end. Base64 makes a page a third larger.
@@ -36,7 +36,12 @@ class ExtractTransport:
 
     def __init__(self, url: str, key: str, timeout: float, *, connections: int = 0) -> None:
         self.url = base_url(url, "EXTRACT_API_URL", "https://extract.example.com/v1")
-        self._auth = basic_auth(key, "EXTRACT_API_KEY")
+        self._headers = {
+            "Authorization": authorization(key, "EXTRACT_API_KEY"),
+            "Content-Type": "application/json",
+            "Accept": "application/json, application/problem+json",
+        }
+        self._proxy = proxy_of(self.url)
         self._timeout = aiohttp.ClientTimeout(total=timeout, sock_connect=min(timeout, 30.0))
         self._connections = connections
         self._session: aiohttp.ClientSession | None = None
@@ -68,13 +73,11 @@ class ExtractTransport:
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                auth=self._auth,
-                headers={"Content-Type": "application/json", "Accept": "application/json, application/problem+json"},
+                headers=self._headers,
                 connector=aiohttp.TCPConnector(limit=self._connections),
                 timeout=self._timeout,
                 cookie_jar=aiohttp.DummyCookieJar(),
-                # Proxies of the environment are for other machines.
-                trust_env=not is_local(self.url),
+                proxy=self._proxy,
             )
         return self._session
 

@@ -183,16 +183,18 @@ class _Gunzip:
         self.complete = True
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        while data:
+        more = False
+        while data or more:
             if self._inflate.eof:
                 self._inflate = zlib.decompressobj(zlib.MAX_WBITS | 16)
             piece = self._decompress(data)
-            while piece:
+            if piece:
                 yield piece
-                # Output may be left when the input is not.
-                data = self._inflate.unconsumed_tail
-                piece = self._decompress(data) if len(piece) == self.PIECE or data else b""
-            data = self._inflate.unused_data if self._inflate.eof else b""
+            if self._inflate.eof:
+                data, more = self._inflate.unused_data, False
+            else:
+                # A full piece may have left output behind when no input is.
+                data, more = self._inflate.unconsumed_tail, len(piece) == self.PIECE
         self.complete = self._inflate.eof
 
     def _decompress(self, data: bytes) -> bytes:

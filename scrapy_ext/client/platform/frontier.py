@@ -85,18 +85,21 @@ class Frontier:
 
     async def slots(self, project: int, frontier: str) -> list[str]:
         """The slots of a frontier."""
-        check_name(frontier, "frontier")
+        _check(frontier, "frontier")
         call = get(Host.STORAGE, path("hcf", project, frontier, "list"), accept=JSON)
         return await self._transport.read(call, lambda answer: answer.json(list[str]))
 
 
 def _slot(project: int, frontier: str, slot: str) -> str:
-    check_name(frontier, "frontier")
-    check_name(slot, "slot")
-    for field, name in (("frontier", frontier), ("slot", slot)):
-        if name in (".", ".."):
-            raise ContractError([Violation(field, f"cannot be {name!r}", "Choose another name.")])
+    _check(frontier, "frontier")
+    _check(slot, "slot")
     return path("hcf", project, frontier, "s", slot)
+
+
+def _check(name: str, field: str) -> None:
+    check_name(name, field)
+    if name in (".", ".."):
+        raise ContractError([Violation(field, f"cannot be {name!r} in a path", "Choose another name.")])
 
 
 def _fingerprint(line: bytes) -> tuple[str, str]:

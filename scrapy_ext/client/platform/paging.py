@@ -1,8 +1,8 @@
 """Reading many records: page by page, one record in memory at a time, past broken connections.
 
 Each record comes with its key, so that reading goes on after the last one that arrived. The end is a page with
-fewer records than were asked for, of an answer that HTTP says is whole; an answer that could have been cut off
-between two lines is followed by another page, until one is empty.
+fewer records than were asked for, of an answer that HTTP says is whole. Without that, an answer could have been
+cut off between two lines: another page follows, until two in a row are empty.
 """
 
 from __future__ import annotations
@@ -47,6 +47,8 @@ class Pages(Generic[R]):
         self._after: str | None = None
         self._read = 0
         self._ended = False
+        self._was_empty = False
+        self._first: str | None = None
 
     async def read(self) -> AsyncGenerator[R]:
         """The records, as they arrive."""
@@ -68,14 +70,22 @@ class Pages(Generic[R]):
         async with self._transport.stream(call) as stream, aclosing(stream.lines()) as lines:
             async for line in lines:
                 key, record = self._parse(line)
-                if key == self._after:
-                    raise call.error(UnexpectedAnswer, f"the same records again after {key[:80]!r}")
+                if self._read == 0 and self._by_count:
+                    self._check_turned(call, key)
                 self._after = key
                 self._read += 1
                 yield record
                 if self._counted():
                     return
-            self._ended = self._read == 0 or (stream.framed and (size is None or self._read < size))
+            is_empty = self._read == 0
+            self._ended = (size is None or self._read < size) if stream.framed else is_empty and self._was_empty
+            self._was_empty = is_empty
+
+    def _check_turned(self, call: Call, key: str) -> None:
+        """A server that does not know ``startafter`` would be read for ever."""
+        if key == self._first:
+            raise call.error(UnexpectedAnswer, f"the same records again, from {key[:80]!r} on")
+        self._first = key
 
     def _size(self) -> int | None:
         if not self._by_count:

@@ -15,14 +15,15 @@ from typing import Final, TypeVar
 import aiohttp
 from yarl import URL
 
-from scrapy_ext.client.credentials import basic_auth
+from scrapy_ext.client.addresses import proxy_of
+from scrapy_ext.client.credentials import authorization
 from scrapy_ext.client.platform import answers
 from scrapy_ext.client.platform.answers import Answer, Stream
 from scrapy_ext.client.platform.calls import Call
 from scrapy_ext.client.platform.errors import PlatformError, UnexpectedAnswer, Unreachable
 from scrapy_ext.client.platform.lines import LineError
 from scrapy_ext.client.platform.patience import Patience, Trials
-from scrapy_ext.client.platform.urls import PlatformUrls, query
+from scrapy_ext.client.platform.urls import Host, PlatformUrls, query
 
 T = TypeVar("T")
 
@@ -42,7 +43,8 @@ class Transport:
     ) -> None:
         self.urls = urls
         self.patience = patience
-        self._auth = basic_auth(key, "PLATFORM_API_KEY")
+        self._authorization = authorization(key, "PLATFORM_API_KEY")
+        self._proxies = {host: proxy_of(urls.base(host)) for host in Host}
         self._timeout = timeout
         self._compress = compress
         self._session: aiohttp.ClientSession | None = None
@@ -104,17 +106,16 @@ class Transport:
             headers=headers,
             data=body,
             timeout=timeout,
+            proxy=self._proxies[call.host],
             allow_redirects=False,
         )
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                auth=self._auth,
+                headers={"Authorization": self._authorization},
                 auto_decompress=False,
                 cookie_jar=aiohttp.DummyCookieJar(),
-                # Proxies of the environment are for other machines.
-                trust_env=not self.urls.is_local,
             )
         return self._session
 

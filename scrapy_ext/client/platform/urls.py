@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from scrapy_ext.client.addresses import base_url, is_local
+from scrapy_ext.client.addresses import base_url
 
 
 class Host(str, Enum):
@@ -55,11 +55,6 @@ class PlatformUrls(msgspec.Struct, frozen=True):
         """The address of one host."""
         address: str = getattr(self, host.value)
         return address
-
-    @property
-    def is_local(self) -> bool:
-        """Whether every host is this machine."""
-        return all(is_local(self.base(host)) for host in Host)
 
 
 def path(*segments: object) -> str:
