@@ -18,6 +18,7 @@ from scrapy_ext import settings as names
 from scrapy_ext.api.platform.collections import CollectionType, check_name
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.platform.writer import BatchWriter
+from scrapy_ext.crawl.parents import is_start_request
 from scrapy_ext.crawl.session import Session
 from scrapy_ext.settings import SettingError
 
@@ -31,7 +32,7 @@ class CollectionDupeFilter(BaseDupeFilter):
 
     A page is recorded when an item of it is stored, not before: a crawl that dies in between has not seen it.
     Records are ``{"_key": fingerprint, "url": ..., "job": ...}``; the fingerprints are read once, when the
-    crawl opens. Start requests have ``dont_filter`` and are never skipped.
+    crawl opens. Start requests are never skipped.
 
     Works under Scrapy's own scheduler, where it filters a crawl's own duplicates too, and under
     ``FrontierScheduler``, whose frontier does that.
@@ -91,7 +92,9 @@ class CollectionDupeFilter(BaseDupeFilter):
         self._recorder = asyncio.ensure_future(self._record())
 
     def is_stored(self, request: Request) -> bool:
-        """Whether some crawl has stored the page of a request."""
+        """Whether some crawl has stored the page of a request. Never of a start request: a crawl must begin."""
+        if is_start_request(request):
+            return False
         if self._crawler.request_fingerprinter.fingerprint(request) not in self._stored:
             return False
         self._crawler.stats.inc_value("dupefilter/collection/hits")

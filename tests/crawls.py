@@ -47,6 +47,24 @@ class Crawl:
         return [line for line in self.log.splitlines() if re.search(r" (ERROR|CRITICAL): ", line)]
 
 
+@dataclass
+class Running:
+    """A crawl that was started."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def end(self, timeout: float = 120) -> Crawl:
+        """Wait until it has ended."""
+        try:
+            self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError(f"the crawl did not end:\n{self.log.read_text()[-5000:]}") from None
+        return Crawl(self.process.returncode, self.log.read_text())
+
+
 class Project:
     """A Scrapy project in a folder of its own."""
 
@@ -62,28 +80,24 @@ class Project:
         )
         (package / "spiders.py").write_text(spiders)
 
-    def start(self, spider: str, *arguments: str, environment: dict[str, str] | None = None) -> subprocess.Popen[str]:
-        """Start `scrapy crawl`; the log goes to the process's standard error."""
+    def start(self, spider: str, *arguments: str, environment: dict[str, str] | None = None) -> Running:
+        """Start `scrapy crawl`."""
         clean = {name: value for name, value in os.environ.items() if not _OURS.fullmatch(name)}
-        return subprocess.Popen(
-            [sys.executable, "-m", "scrapy", "crawl", spider, *arguments],
-            cwd=self.folder,
-            env={**clean, **(environment or {})},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        # A file, not a pipe: a crawl whose log nobody reads must go on.
+        log = self.folder / f"crawl-{len(list(self.folder.glob('crawl-*.log')))}.log"
+        with log.open("wb") as stream:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "scrapy", "crawl", spider, *arguments],
+                cwd=self.folder,
+                env={**clean, **(environment or {})},
+                stdout=subprocess.DEVNULL,
+                stderr=stream,
+            )
+        return Running(process, log)
 
     def crawl(self, spider: str, *arguments: str, environment: dict[str, str] | None = None) -> Crawl:
         """Run `scrapy crawl` to its end."""
-        process = self.start(spider, *arguments, environment=environment)
-        try:
-            _, log = process.communicate(timeout=120)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            _, log = process.communicate()
-            raise AssertionError(f"the crawl did not end:\n{log[-5000:]}") from None
-        return Crawl(process.returncode, log)
+        return self.start(spider, *arguments, environment=environment).end()
 
     def stored(self, ask: Callable[[PlatformClient, int], Awaitable[T]]) -> T:
         """Ask the embedded platform of the project something."""

@@ -56,7 +56,7 @@ class Site:
         self._server.server_close()
 
     def answer(self, path: str, seen: int) -> tuple[int, str, bytes]:
-        kind, _, rest = path.strip("/").partition("/")
+        kind, _, rest = path.partition("?")[0].strip("/").partition("/")
         if kind == "":
             return 200, "", self.page(0)
         if kind == "page":

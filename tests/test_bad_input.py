@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from crawls import Project
+from servers import RunningServer
 
 SPIDERS = """
 import scrapy
@@ -23,6 +26,14 @@ SECRET = "0123456789abcdef-secret"
 @pytest.fixture
 def project(tmp_path):
     return Project(tmp_path, SPIDERS)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    data: Path = tmp_path_factory.mktemp("server")
+    server = RunningServer(data)
+    yield server
+    server.stop()
 
 
 def free_port() -> int:

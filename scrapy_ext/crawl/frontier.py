@@ -35,7 +35,7 @@ from scrapy_ext.client.waits import Backoff
 from scrapy_ext.crawl.commit import Committer, Durable
 from scrapy_ext.crawl.engine import is_between_stages
 from scrapy_ext.crawl.hosts import HostQueue
-from scrapy_ext.crawl.parents import parent_of
+from scrapy_ext.crawl.parents import is_start_request, parent_of
 from scrapy_ext.crawl.reader import SlotReader
 from scrapy_ext.crawl.serialize import (
     NotSerializableError,
@@ -290,7 +290,7 @@ class Frontier:
             return _derived(fp, origin.fp, f"orphan {origin.orphans}")
         if parent is not None:
             return _derived(fp, parent.fp, str(parent.ordinal))
-        if not request.meta.get("is_start_request"):
+        if not is_start_request(request):
             return _derived(fp, "", uuid.uuid4().hex)
         number = self._seeds[fp] = self._seeds.get(fp, 0) + 1
         return fp if number == 1 else f"{fp}#{number}"

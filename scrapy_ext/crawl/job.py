@@ -11,6 +11,7 @@ from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.platform import PlatformClient
+from scrapy_ext.client.platform.errors import NotFound
 from scrapy_ext.settings import SettingError
 
 
@@ -33,7 +34,10 @@ async def open_job(client: PlatformClient, project: int, spider_name: str, resum
         key = JobKey.parse(resume, "PLATFORM_JOB")
     except ContractError as error:
         raise SettingError("PLATFORM_JOB", "is not a job", str(error)) from None
-    metadata = await client.jobs.metadata(key)
+    try:
+        metadata = await client.jobs.metadata(key)
+    except NotFound:
+        metadata = {}
     if not metadata or metadata.get("state") == JobState.DELETED.value:
         raise SettingError("PLATFORM_JOB", f"names {key}, which does not exist", "Leave it out to start a new job.")
     if metadata.get("spider") not in (None, spider_name):

@@ -37,3 +37,8 @@ def parent_of(request: Request) -> Parent | None:
         return None if stored is None else msgspec.convert(stored, Parent)
     except msgspec.ValidationError:
         return None
+
+
+def is_start_request(request: Request) -> bool:
+    """Whether a request is one of ``start()``, and not a child that copied the meta of one."""
+    return bool(request.meta.get("is_start_request")) and parent_of(request) is None

@@ -70,12 +70,13 @@ def until(condition, what: str, seconds: float = 60) -> None:
 def test_a_killed_crawl_loses_nothing_when_it_is_resumed(tmp_path, wide_site, kill_after):
     project = Project(tmp_path, SPIDERS, "ROBOTSTXT_OBEY = False\n")
     arguments = ("pages", "-a", f"site={wide_site.url}")
-    process = project.start(*arguments)
+    running = project.start(*arguments)
+    process = running.process
     until(lambda: wide_site.hits.total() > PAGES * kill_after // 100, "the crawl is under way")
     helpers = descendants(process.pid)
     assert helpers, "the crawl has an embedded server"
     os.kill(process.pid, signal.SIGKILL)
-    process.communicate()
+    process.wait()
     until(lambda: not any(map(is_alive, helpers)), "the embedded server has ended with the crawl")
 
     resumed = project.crawl(*arguments, "-s", "PLATFORM_JOB=1/1/1")
@@ -91,11 +92,10 @@ def test_a_killed_crawl_loses_nothing_when_it_is_resumed(tmp_path, wide_site, ki
 def test_a_crawl_that_is_stopped_repeats_nothing_when_it_is_resumed(tmp_path, wide_site):
     project = Project(tmp_path, SPIDERS, "ROBOTSTXT_OBEY = False\n")
     arguments = ("pages", "-a", f"site={wide_site.url}")
-    process = project.start(*arguments)
+    running = project.start(*arguments)
     until(lambda: wide_site.hits.total() > PAGES // 3, "the crawl is under way")
-    process.send_signal(signal.SIGTERM)
-    _, log = process.communicate(timeout=60)
-    assert "PLATFORM_JOB=1/1/1" in log
+    running.process.send_signal(signal.SIGTERM)
+    assert "PLATFORM_JOB=1/1/1" in running.end().log
     done = wide_site.hits.total()
     assert done < PAGES
     resumed = project.crawl(*arguments, "-s", "PLATFORM_JOB=1/1/1")

@@ -38,11 +38,12 @@ class JobState(str, Enum):
     DELETED = "deleted"
 
 
-#: Changes that a job can make. A pending job can finish directly (it was cancelled); nothing returns.
+#: Changes that a job can make. A pending job can finish directly (it was cancelled). One that stopped before its
+#: end is finished, and runs again when it is resumed.
 TRANSITIONS: Final[dict[JobState, frozenset[JobState]]] = {
     JobState.PENDING: frozenset({JobState.RUNNING, JobState.FINISHED, JobState.DELETED}),
     JobState.RUNNING: frozenset({JobState.FINISHED, JobState.DELETED}),
-    JobState.FINISHED: frozenset({JobState.DELETED}),
+    JobState.FINISHED: frozenset({JobState.RUNNING, JobState.DELETED}),
     JobState.DELETED: frozenset(),
 }
 
