@@ -30,8 +30,20 @@ class _Server(ThreadingHTTPServer):
 
     def __init__(self, scheme: str, pages: Mapping[tuple[str, str, str], bytes]) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.scheme = scheme
-        self.pages = pages
+        self._scheme = scheme
+        self._pages = pages
+        self._by_path = {(place[0], place[1], place[2].partition("?")[0]): body for place, body in pages.items()}
+
+    def page(self, host: str, path: str) -> bytes | None:
+        """The page at a path, also with what scripts of such pages add to their own address.
+
+        That is a query, and ``/g00`` before the path, where one page moves to when it believes that its
+        advertisements are blocked; here they are, since nothing but the pages is served.
+        """
+        exact = self._pages.get((self._scheme, host, path))
+        if exact is not None:
+            return exact
+        return self._by_path.get((self._scheme, host, path.partition("?")[0].removeprefix("/g00")))
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A browser closes connections as it likes; that is no news."""
@@ -44,7 +56,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         host = self.headers.get("Host", "").partition(":")[0]
-        body = self.server.pages.get((self.server.scheme, host, self.path))
+        body = self.server.page(host, self.path)
         # Without a charset, as the page itself names it.
         self._answer(200 if body is not None else 404, body or b"")
 

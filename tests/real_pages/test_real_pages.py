@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.real_pages.folder import FOLDER
 from tests.real_pages.mirror import serving
 
 pytestmark = pytest.mark.real_pages
@@ -22,9 +23,9 @@ SHORTEST_BODY = 300
 
 
 @pytest.fixture(scope="session")
-def pages(folder: Path) -> dict[str, bytes]:
-    index: dict[str, str] = json.loads((folder / "index.json").read_text("utf-8"))
-    return {url: gzip.decompress((folder / name).read_bytes()) for name, url in index.items()}
+def pages() -> dict[str, bytes]:
+    index: dict[str, str] = json.loads((FOLDER / "index.json").read_text("utf-8"))
+    return {url: gzip.decompress((FOLDER / name).read_bytes()) for name, url in index.items()}
 
 
 @pytest.fixture(scope="session")
