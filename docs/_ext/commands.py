@@ -1,0 +1,57 @@
+"""``.. platform-commands::``: every ``scrapy platform`` command with its help, as the command itself prints it."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from collections.abc import Iterable
+from typing import Any
+
+from sphinx.application import Sphinx
+from tables import Generated, code
+
+from scrapy_ext.commands.platform import SUBCOMMANDS
+
+#: Columns of the help.
+WIDTH = 84
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=28, width=WIDTH)
+
+
+class PlatformCommands(Generated):
+    """One description for each command."""
+
+    sources = (
+        "scrapy_ext.commands.platform",
+        "scrapy_ext.server.options",
+        *(f"scrapy_ext.commands.{name}" for name in SUBCOMMANDS),
+    )
+
+    def lines(self) -> Iterable[str]:
+        for name, summary in SUBCOMMANDS.items():
+            subcommand = importlib.import_module(f"scrapy_ext.commands.{name}").SUBCOMMAND
+            parser = argparse.ArgumentParser(
+                prog=f"scrapy platform {name}", formatter_class=_Formatter, allow_abbrev=False
+            )
+            parser.add_argument("-s", "--set", action="append", metavar="NAME=VALUE", help="set a Scrapy setting")
+            subcommand.add_options(parser)
+            yield f".. describe:: scrapy platform {name}"
+            yield ""
+            yield f"   {summary[0].upper()}{summary[1:]}."
+            yield ""
+            for example, meaning in subcommand.examples:
+                yield f"   * {code(example)}: {meaning}"
+            yield ""
+            yield "   .. code-block:: text"
+            yield ""
+            for line in parser.format_help().splitlines():
+                yield f"      {line}".rstrip()
+            yield ""
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_directive("platform-commands", PlatformCommands)
+    return {"parallel_read_safe": True}

@@ -1,0 +1,49 @@
+"""Lets the documentation build without a network.
+
+Inventories of other projects' documentation are fetched here, before intersphinx would do it, and kept in the build
+folder. One that cannot be had is left out, with a line that says so: links to that project become plain text, and the
+build does not fail.
+"""
+
+from __future__ import annotations
+
+import sys
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from sphinx.application import Sphinx
+from sphinx.config import Config
+
+#: Seconds for one inventory.
+TIMEOUT = 5
+
+
+def use_what_can_be_had(app: Sphinx, config: Config) -> None:
+    """Replace the mapping by what is there."""
+    folder = Path(app.doctreedir).parent / "inventories"
+    found = {}
+    for name, (address, _) in config.intersphinx_mapping.items():
+        kept = folder / f"{name}.inv"
+        if _fetched(address, kept):
+            found[name] = (address, str(kept))
+        else:
+            print(f"No links into the documentation of {name}: {address} cannot be reached.", file=sys.stderr)
+    config.intersphinx_mapping = found
+
+
+def _fetched(address: str, kept: Path) -> bool:
+    try:
+        with urllib.request.urlopen(f"{address.rstrip('/')}/objects.inv", timeout=TIMEOUT) as answer:
+            content = answer.read()
+    except (OSError, ValueError):
+        return kept.exists()
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_bytes(content)
+    return True
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    # Before intersphinx reads the mapping, which it does at 800.
+    app.connect("config-inited", use_what_can_be_had, priority=700)
+    return {"parallel_read_safe": True}

@@ -1,0 +1,70 @@
+"""What can be described and linked to by name: settings, meta keys, stats, close reasons; and values from the code.
+
+``.. setting:: NAME`` describes a setting and ``:setting:`NAME``` links to it, also into Scrapy's documentation, which
+has the same roles for its own. ``:value:`module:NAME``` stands for a constant of the package, so that no number is
+written twice.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxRole
+
+KINDS = {
+    "setting": "setting",
+    "reqmeta": "request meta key",
+    "stat": "stat",
+    "reason": "close reason",
+}
+
+
+class ValueRole(SphinxRole):
+    """A constant: numbers with their thousands apart, whole mebibytes as such."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        module, _, name = self.text.partition(":")
+        try:
+            value: Any = importlib.import_module(module)
+            for part in name.split("."):
+                value = getattr(value, part)
+        except (ImportError, AttributeError) as error:
+            message = self.inliner.reporter.error(f"{self.text}: {error}", line=self.lineno)
+            return [self.inliner.problematic(self.rawtext, self.rawtext, message)], [message]
+        return [nodes.Text(shown(value))], []
+
+
+def shown(value: Any) -> str:
+    """A value as a reader wants it."""
+    if isinstance(value, int) and value >= 2**20 and value % 2**20 == 0:
+        return f"{value // 2**20} MiB"
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, int):
+        return f"{value:,}".replace(",", " ")
+    if isinstance(value, (tuple, list)):
+        return ", ".join(map(shown, value))
+    if isinstance(value, (set, frozenset)):
+        return ", ".join(map(shown, spans(value)))
+    return str(value)
+
+
+def spans(numbers: set[int] | frozenset[int]) -> list[str]:
+    """Numbers in order, with those that follow each other as a span."""
+    found: list[list[int]] = []
+    for number in sorted(numbers):
+        if found and number == found[-1][1] + 1:
+            found[-1][1] = number
+        else:
+            found.append([number, number])
+    return [str(first) if first == last else f"{first} to {last}" for first, last in found]
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    for name, title in KINDS.items():
+        app.add_object_type(name, name, indextemplate=f"pair: %s; {title}")
+    app.add_role("value", ValueRole())
+    return {"parallel_read_safe": True}

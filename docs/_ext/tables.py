@@ -1,0 +1,206 @@
+"""Reference pages that are made from the tables of the code, so that they cannot say anything else.
+
+``.. settings-of:: PREFIX`` describes the settings whose names begin so; a setting that no page describes is a warning.
+``.. extract-fields::``, ``.. extract-actions::``, ``.. problem-types::`` and ``.. attempts::`` are the tables of the
+extraction API.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
+from typing import Any, ClassVar
+
+from docutils import nodes
+from docutils.parsers.rst import Directive
+from docutils.statemachine import StringList
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective
+from sphinx.util.rst import escape
+
+from scrapy_ext.api.extraction import FIELDS, PROBLEM_TYPES
+from scrapy_ext.client.extraction.errors import error_of
+from scrapy_ext.client.extraction.retry import DEFAULT_RULES
+from scrapy_ext.settings import SETTINGS, Setting
+
+logger = logging.getLogger(__name__)
+
+_SETTING = re.compile(r"\b(?:EXTRACT_API|PLATFORM|FRONTIER|DUPEFILTER|SERVER)_[A-Z_]+\b")
+
+
+def text(plain: str) -> str:
+    """Plain text as reStructuredText: everything escaped, names of settings as links."""
+    pieces, last = [], 0
+    for match in _SETTING.finditer(plain):
+        if match[0] in SETTINGS:
+            pieces += [escape(plain[last : match.start()]), rf":setting:`{match[0]}`"]
+            last = match.end()
+    return r"\ ".join([*pieces, escape(plain[last:])]) if pieces else escape(plain)
+
+
+def code(value: object) -> str:
+    """Something as inline code; nothing as nothing."""
+    return f"``{value}``" if value not in ("", None) else ""
+
+
+class Generated(SphinxDirective):
+    """A directive whose content is made from lines of reStructuredText, with the modules that they are made from."""
+
+    sources: ClassVar[Sequence[str]] = ()
+
+    def lines(self) -> Iterable[str]:
+        raise NotImplementedError
+
+    def run(self) -> list[nodes.Node]:
+        for name in self.sources:
+            found = find_spec(name)
+            if found is not None and found.origin is not None:
+                self.env.note_dependency(found.origin)
+        content = StringList(list(self.lines()), source=f"<{self.name}>")
+        parent = nodes.container()
+        parent.document = self.state.document
+        self.state.nested_parse(content, self.content_offset, parent)
+        return parent.children
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], widths: Sequence[int]) -> Iterable[str]:
+    """The lines of a table."""
+    yield ".. list-table::"
+    yield "   :header-rows: 1"
+    yield "   :class: reference-table"
+    yield f"   :widths: {' '.join(map(str, widths))}"
+    yield ""
+    for row in (header, *rows):
+        for index, cell in enumerate(row):
+            yield f"   {'*' if index == 0 else ' '} - {cell}".rstrip()
+    yield ""
+
+
+# ── settings ──
+
+
+class SettingsOf(Generated):
+    """The settings whose names begin so."""
+
+    required_arguments = 1
+    sources = ("scrapy_ext.settings",)
+
+    def lines(self) -> Iterable[str]:
+        described = _described(self.env)
+        for name, setting in SETTINGS.items():
+            if name.startswith(self.arguments[0]):
+                described.add(name)
+                yield from _setting_lines(setting)
+
+
+def _setting_lines(setting: Setting) -> Iterable[str]:
+    default = "not set" if setting.default is None else code(repr(setting.default))
+    yield f".. setting:: {setting.name}"
+    yield ""
+    yield f"   {text(setting.meaning)}"
+    yield ""
+    yield f"   :Type: {code(setting.type.value)}"
+    yield f"   :Default: {default}"
+    if setting.environment:
+        yield "   :Environment: a variable of this name is read when the setting is not set"
+    yield ""
+
+
+def _described(env: BuildEnvironment) -> set[str]:
+    if not hasattr(env, "described_settings"):
+        env.described_settings = set()
+    found: set[str] = env.described_settings
+    return found
+
+
+def warn_of_missing(app: Sphinx, env: BuildEnvironment) -> None:
+    """Every setting must be on some page."""
+    missing = SETTINGS.keys() - _described(env)
+    if missing:
+        logger.warning("no page describes the settings %s: add a settings-of directive", ", ".join(sorted(missing)))
+
+
+# ── the extraction API ──
+
+
+class ExtractFields(Generated):
+    """Every field of an extraction request."""
+
+    sources = ("scrapy_ext.api.extraction.fields",)
+
+    def lines(self) -> Iterable[str]:
+        rows = []
+        for field in FIELDS.values():
+            meaning = text(field.meaning)
+            if field.choices:
+                meaning += f" One of {', '.join(map(code, field.choices))}."
+            kind = field.type.value + (" or null" if field.nullable else "")
+            rows.append((code(field.name), kind, field.kind.value, meaning))
+        yield from table(("Field", "Type", "Kind of request", "Meaning"), rows, (30, 15, 10, 45))
+
+
+class ExtractActions(Generated):
+    """Every browser action of the service that comes with the package."""
+
+    sources = ("scrapy_ext.server.extraction.actions",)
+
+    def lines(self) -> Iterable[str]:
+        # Imports the browser's library, which only the build of this page needs.
+        from scrapy_ext.server.extraction.actions import ACTIONS
+
+        rows = [
+            (code(kind.name), text(kind.meaning), ", ".join(map(code, kind.needs)), ", ".join(map(code, kind.takes)))
+            for kind in ACTIONS.values()
+        ]
+        yield from table(("Action", "What it does", "Needs", "Takes"), rows, (20, 35, 20, 25))
+
+
+class ProblemTypes(Generated):
+    """Every error of the extraction service."""
+
+    sources = ("scrapy_ext.api.extraction.problems", "scrapy_ext.client.extraction.errors")
+
+    def lines(self) -> Iterable[str]:
+        rows = [
+            (
+                str(problem.status),
+                code(problem.type),
+                text(problem.condition),
+                "yes" if problem.retry_after else "",
+                code(type(error_of(problem.status, {}, b"")).__name__),
+            )
+            for problem in PROBLEM_TYPES.values()
+        ]
+        header = ("Status", "Type", "When", "Retry-After", "Exception")
+        yield from table(header, rows, (8, 28, 34, 10, 20))
+
+
+class Attempts(Generated):
+    """How often what is tried."""
+
+    sources = ("scrapy_ext.client.extraction.retry",)
+
+    def lines(self) -> Iterable[str]:
+        rows = [
+            (code(name), str(rule.attempts), f"{rule.wait:g}", f"{rule.longest:g}")
+            for name, rule in DEFAULT_RULES.items()
+        ]
+        yield from table(("Row", "Attempts", "First wait (s)", "Longest wait (s)"), rows, (40, 20, 20, 20))
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    directives: dict[str, type[Directive]] = {
+        "settings-of": SettingsOf,
+        "extract-fields": ExtractFields,
+        "extract-actions": ExtractActions,
+        "problem-types": ProblemTypes,
+        "attempts": Attempts,
+    }
+    for name, directive in directives.items():
+        app.add_directive(name, directive)
+    app.connect("env-check-consistency", warn_of_missing)
+    # What was described is known to the process that read the page.
+    return {"parallel_read_safe": False}
