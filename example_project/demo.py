@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import subprocess
 import sys
 import time
@@ -18,29 +19,34 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from scrapy.settings import BaseSettings
 from scrapy.utils.project import get_project_settings
 
+from example_project.site import news, shop
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.embedded import platform_client
 
 PROJECT = Path(__file__).parent
-LOGS = PROJECT / ".scrapy" / "demo"
-#: Seconds after which a crawl is stopped: it takes a fifth of that on two cores.
+RUN = PROJECT / ".scrapy" / "demo"
+#: Seconds after which a crawl is stopped; each takes a tenth of that on two cores.
 LIMIT = 300
 
-console = Console()
+_JOB = re.compile(r"'platform/job': '(\d+/\d+/\d+)'")
+
+console = Console(highlight=False, soft_wrap=True)
 
 
 @dataclass
 class Crawl:
-    """A run of a spider: what it shows, and its settings and arguments."""
+    """A run of a spider: what it shows, how many items it stores, and its settings and arguments."""
 
     spider: str
     shows: str
+    items: int
     options: list[str] = field(default_factory=list)
 
 
@@ -61,9 +67,9 @@ def running_site() -> Iterator[str]:
                 process.stdin.close()
 
 
-def crawl(planned: Crawl) -> None:
-    """Run ``scrapy crawl``; ends the demonstration with the end of its log when that fails."""
-    log = LOGS / f"{planned.spider}.log"
+def crawl(planned: Crawl) -> JobKey:
+    """Run ``scrapy crawl``; its job. Ends the demonstration with the end of its log when that fails."""
+    log = RUN / f"{planned.spider}-{os.getpid()}.log"
     command = [sys.executable, "-m", "scrapy", "crawl", planned.spider, *planned.options]
     began = time.monotonic()
     with log.open("wb") as output, console.status(f"scrapy crawl {planned.spider}: {planned.shows} …"):
@@ -72,68 +78,96 @@ def crawl(planned: Crawl) -> None:
             fault = f"ended with exit code {done.returncode}" if done.returncode else ""
         except subprocess.TimeoutExpired:
             fault = f"took longer than {LIMIT} s"
-    if fault:
-        console.print(log.read_text("utf-8", "replace")[-4000:], markup=False, highlight=False)
-        sys.exit(f"scrapy crawl {planned.spider} {fault}; its whole log is in {log}")
+    text = log.read_text("utf-8", "replace")
+    job = _JOB.search(text)
+    if fault or job is None:
+        console.print(text[-4000:], markup=False)
+        sys.exit(f"scrapy crawl {planned.spider} {fault or 'made no job'}; its whole log is in {log}")
     console.print(f"  scrapy crawl {planned.spider:<10} {planned.shows} ({time.monotonic() - began:.0f} s)")
+    return JobKey.parse(job[1])
 
 
-async def stored(settings: BaseSettings, runs: int) -> tuple[Table, Table]:
-    """Tables of the newest jobs and of what their project holds beside them."""
+async def look(settings: BaseSettings, jobs: dict[JobKey, Crawl]) -> bool:
+    """Print what is stored; whether each job stored as many items as the site has."""
     async with platform_client(settings) as (client, project):
-        found = await client.jobs.list(project, count=runs)
-        jobs = Table(title=f"Jobs (the newest {len(found.jobs)} of {found.total})", title_justify="left")
-        for title in ("job", "spider", "state", "items", "requests", "log lines", "through the frontier"):
-            jobs.add_column(title, justify="left" if title in ("job", "spider", "state") else "right")
-        for job in reversed(found.jobs):
-            jobs.add_row(job.id, job.spider, job.close_reason or job.state, *await counts(client, JobKey.parse(job.id)))
-        return jobs, await beside(client, project)
+        total = (await client.jobs.list(project, count=1)).total
+        table = Table(title=f"Jobs of this run; the project has {total}", title_justify="left", box=SIMPLE_HEAD)
+        for title in ("job", "spider", "closed", "items", "requests", "through the frontier", "log lines"):
+            table.add_column(title, justify="left" if title in ("job", "spider", "closed") else "right")
+        complete = True
+        for key, planned in jobs.items():
+            items, *others = await counts(client, key)
+            complete = complete and items == planned.items
+            reason = str((await client.jobs.metadata(key)).get("close_reason"))
+            found = f"{items}" if items == planned.items else f"{items} of {planned.items}"
+            table.add_row(str(key), planned.spider, reason, found, *map(str, others))
+        console.print(table)
+        console.print(await beside(client, project))
+        return complete
 
 
-async def counts(client: PlatformClient, key: JobKey) -> list[str]:
-    """How many items, request records and log lines a job has stored, and requests the frontier gave it."""
-    numbers = [
+async def counts(client: PlatformClient, key: JobKey) -> list[int]:
+    """How many items and request records a job has stored, requests its frontier gave out, and log lines."""
+    stats = (await client.jobs.metadata(key)).get("frameworkstats") or {}
+    items, requests, logs = [
         (await resource.stats(key)).totals.input_values for resource in (client.items, client.requests, client.logs)
     ]
-    stats = (await client.jobs.metadata(key)).get("frameworkstats") or {}
-    return [*map(str, numbers), str(stats.get("scheduler/dequeued", "?"))]
+    return [items, requests, int(stats.get("scheduler/dequeued/frontier", 0)), logs]
 
 
 async def beside(client: PlatformClient, project: int) -> Table:
     """Collections, and the frontiers that are left."""
-    table = Table(title="Beside the jobs", title_justify="left")
+    table = Table(title="Beside the jobs", title_justify="left", box=SIMPLE_HEAD)
     table.add_column("what")
-    table.add_column("records", justify="right")
-    for one in await client.collections.list(project):
-        table.add_row(f"collection {one.name}", str(await client.collections.count(project, one.type, one.name)))
+    table.add_column("how many", justify="right")
+    for one in (await client.collections.list(project))[-5:]:
+        count = await client.collections.count(project, one.type, one.name)
+        table.add_row(f"records of collection {one.name}, which the dupefilter keeps", str(count))
     frontiers = await client.frontier.frontiers(project)
-    table.add_row("frontiers left (a crawl removes its own when it has finished)", str(len(frontiers)))
+    table.add_row("frontiers left: a crawl that has finished removes its own", str(len(frontiers)))
     return table
+
+
+def hints() -> Iterator[str]:
+    """How to look closer."""
+    scrapy = os.path.relpath(Path(sys.executable).parent / "scrapy", PROJECT)
+    folder = os.path.relpath(PROJECT, os.environ.get("PWD") or PROJECT.parent)
+    yield "Look at it:"
+    for command in ("items", "jobs", "logs", "serve"):
+        yield f"  cd {folder} && {scrapy} platform {command}"
+    yield "The last one serves pages at http://127.0.0.1:8700; the user name is the platform key that it shows."
+    yield f"Screenshots are in {RUN / 'screenshots'}"
 
 
 def main() -> None:
     """Run it."""
     os.chdir(PROJECT)
-    LOGS.mkdir(parents=True, exist_ok=True)
+    RUN.mkdir(parents=True, exist_ok=True)
     seen = f"demo_seen_{time.strftime('%Y%m%d_%H%M%S')}"
     plan = [
-        Crawl("catalogue", "300 products, extracted from HTTP responses", ["-s", f"DUPEFILTER_COLLECTION={seen}"]),
-        Crawl("news", "a section of a newspaper", ["-a", "section=harbour"]),
-        Crawl("reviews", "a click in a browser, and screenshots", ["-a", f"screenshots={LOGS / 'screenshots'}"]),
+        Crawl(
+            "catalogue",
+            "a shop, its products extracted from HTTP responses",
+            len(shop.PRODUCTS),
+            ["-s", f"DUPEFILTER_COLLECTION={seen}"],
+        ),
+        Crawl("news", "a section of a newspaper", news.ARTICLES_PER_SECTION, ["-a", "section=harbour"]),
+        Crawl(
+            "reviews",
+            "a click in a browser, and screenshots",
+            shop.BEST_RATED,
+            ["-a", f"screenshots={RUN / 'screenshots'}"],
+        ),
     ]
     with running_site() as site:
         os.environ["SITE_URL"] = site
-        console.print(f"The example site runs at {site}. Its spiders, through the embedded services:")
-        for planned in plan:
-            crawl(planned)
-        for table in asyncio.run(stored(get_project_settings(), len(plan))):
-            console.print()
-            console.print(table)
-    shown = os.path.relpath(PROJECT, os.environ.get("PWD", PROJECT.parent))
-    console.print("\nLook at it:")
-    for command in ("items", "jobs", "logs", "serve"):
-        console.print(f"  cd {shown} && scrapy platform {command}", highlight=False)
-    console.print(f"Screenshots: {LOGS / 'screenshots'}", highlight=False)
+        console.print(f"The example site runs at {site}. Its spiders:")
+        jobs = {crawl(planned): planned for planned in plan}
+        complete = asyncio.run(look(get_project_settings(), jobs))
+    for line in hints():
+        console.print(line, markup=False)
+    if not complete:
+        sys.exit("A crawl did not store everything that the site has; its log is in the folder of the screenshots.")
 
 
 if __name__ == "__main__":
