@@ -29,6 +29,9 @@ IGNORED: Final = frozenset(
     {"tags", "echoData", "jobId", "ipType", "requestHeaders", "customHttpRequestHeaders", "requestCookies"}
 )
 
+#: All that a request for the plain page can have.
+_PLAIN: Final = frozenset({"httpResponseBody", "httpRequestMethod", "httpRequestBody"})
+
 
 class ExtractRequestFingerprinter:
     """Scrapy's request fingerprinter for crawls through the extraction service (REQUEST_FINGERPRINTER_CLASS).
@@ -77,8 +80,8 @@ def fingerprint(request: Request, fields: Mapping[str, Any] | None) -> bytes:
     if fields is None:
         return scrapy_fingerprint(request)
     content = _content(fields)
-    if content == _plain_page(request):
-        return scrapy_fingerprint(request)
+    if content.keys() <= _PLAIN and content.get("httpResponseBody"):
+        return scrapy_fingerprint(_plain_request(request, content))
     url = str(fields.get("url", request.url))
     if not request.meta.get("verbatim_url"):
         url = canonicalize_url(url, keep_fragments=_may_use_browser(fields))
@@ -103,14 +106,13 @@ def _content(fields: Mapping[str, Any]) -> dict[str, Any]:
     return content
 
 
-def _plain_page(request: Request) -> dict[str, Any]:
-    """The content that a request asks for when nothing but the page is wanted."""
-    plain: dict[str, Any] = {"httpResponseBody": True}
-    if request.method != "GET":
-        plain["httpRequestMethod"] = request.method
-    if request.body:
-        plain["httpRequestBody"] = base64.b64encode(request.body).decode()
-    return plain
+def _plain_request(request: Request, content: Mapping[str, Any]) -> Request:
+    """The request that Scrapy would make for the same page: method and body may be given by the fields."""
+    method = content.get("httpRequestMethod", "GET")
+    body = base64.b64decode(content.get("httpRequestBody", ""))
+    if (method, body) == (request.method, request.body):
+        return request
+    return request.replace(method=method, body=body)
 
 
 def _may_use_browser(fields: Mapping[str, Any]) -> bool:
