@@ -122,7 +122,7 @@ def test_a_selector_that_is_not_one_fails_the_action_only(service: Service, form
 
 
 def test_the_time_for_all_actions_is_bounded(service: Service, form: str) -> None:
-    waits = [{"action": "waitForTimeout", "timeout": 5}] * 3
+    waits = [{"action": "waitForTimeout", "timeout": 2.5}] * 3
     assert statuses(act(service, form, *waits)) == ["success", "failed", "skipped"]
 
 

@@ -231,3 +231,18 @@ def test_a_host_where_nobody_listens_is_421(service: Service) -> None:
         with Service(connect_to=(rule,)) as running:
             detail = running.problem(421, "/website/domain-unreachable", url="http://down.example/", browserHtml=True)
     assert "refused" in detail
+
+
+# ── automatic extraction ──
+
+
+def test_automatic_extraction_sees_the_page_as_the_browser_has_it(service: Service, site: Target) -> None:
+    data = (
+        '{"@context": "https://schema.org", "@type": "Product", "name": "Made by script", "offers": {"price": "7.00"}}'
+    )
+    script = f"""const s = document.createElement('script'); s.type = 'application/ld+json';
+        s.textContent = `{data}`; document.head.append(s)"""
+    url = site.page("/product", f"<head></head><body><h1>Made by script</h1><script>{script}</script>")
+    result = service.result(url=url, product=True, screenshot=True)
+    assert set(result) == {"url", "statusCode", "product", "screenshot"}
+    assert (result["product"]["name"], result["product"]["price"]) == ("Made by script", "7.00")

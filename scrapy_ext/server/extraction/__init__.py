@@ -1,5 +1,19 @@
 """The extraction service, self-hosted (extraction-api.md)."""
 
-from scrapy_ext.server.extraction.service import ExtractionService
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from scrapy_ext.server.extraction.service import ExtractionService
 
 __all__ = ["ExtractionService"]
+
+
+def __getattr__(name: str) -> Any:
+    """The service when it is asked for: the processes that extract need this package, and no browser."""
+    if name == "ExtractionService":
+        from scrapy_ext.server.extraction.service import ExtractionService
+
+        return ExtractionService
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
-from typing import Final
 
 import msgspec
 from w3lib.url import safe_url_string
@@ -17,10 +16,8 @@ from w3lib.url import safe_url_string
 from scrapy_ext.api.extraction import EXTRACT_TYPES, ExtractRequest, Header
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.extraction.actions import Action, read_actions
+from scrapy_ext.server.extraction.auto import KINDS
 from scrapy_ext.server.extraction.outgoing import Cookie, read_cookies, read_request_headers
-
-#: Kinds of automatic extraction that :mod:`scrapy_ext.server.extraction.auto` answers.
-BUILT_KINDS: Final = ("article", "pageContent", "product")
 
 
 class Screenshot(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -97,11 +94,11 @@ def _body(request: ExtractRequest) -> bytes | None:
 
 def _not_done_here(request: ExtractRequest) -> Iterator[Violation]:
     kind = request.extract_type
-    if kind is not None and kind not in BUILT_KINDS:
+    if kind is not None and kind not in KINDS:
         yield Violation(
             kind,
             "is a kind of automatic extraction that this server does not have",
-            f"It has {', '.join(name for name in EXTRACT_TYPES if name in BUILT_KINDS)}.",
+            f"It has {', '.join(name for name in EXTRACT_TYPES if name in KINDS)}.",
             422,
         )
     if request.custom_attributes:

@@ -103,9 +103,8 @@ class PageProxy:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         try:
-            if len(self._tasks) > self._limits.page_connections:
-                raise _Refused("503 Too Many Connections")
-            await self._serve(reader, writer)
+            if len(self._tasks) <= self._limits.page_connections:
+                await self._serve(reader, writer)
         except _Refused as refusal:
             await self._answer(writer, str(refusal))
         except ExtractionError:

@@ -120,6 +120,8 @@ class Target:
                     return
                 self.calls.append(call)
                 await self._handlers.get(call.path.partition("?")[0], _not_found)(call, writer)
+                if call.header("connection") == "close":
+                    return
         except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
         finally:

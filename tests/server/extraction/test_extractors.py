@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from scrapy_ext.server.extraction.errors import ExtractionError
+from scrapy_ext.server.extraction.extractor_process import Task, message
+from scrapy_ext.server.extraction.extractors import Extractors
+from scrapy_ext.server.extraction.limits import Limits
+from tests.server.extraction.services import Service
+from tests.server.extraction.targets import Target
+
+PRODUCT = """<html><head><title>Blue shoe</title><script type="application/ld+json">{"@context": "https://schema.org",
+"@type": "Product", "name": "Blue shoe", "offers": {"@type": "Offer", "price": "12.50",
+"priceCurrency": "EUR"}}</script></head><body><h1>Blue shoe</h1></body></html>"""
+TEXT = " ".join(f"Sentence number {n} of a story about the café on the corner, which is long." for n in range(40))
+ARTICLE = (
+    f"<html><head><title>Café</title></head><body><article><h1>Café news</h1><p>{TEXT}</p></article></body></html>"
+)
+
+
+# ── through the service ──
+
+
+def test_a_product_by_http(service: Service, target: Target) -> None:
+    url = target.page("/shoe", PRODUCT)
+    result = service.result(url=url, product=True, extractFrom="httpResponseBody")
+    assert set(result) == {"url", "statusCode", "product"}
+    product = result["product"]
+    assert (product["name"], product["price"], product["currency"]) == ("Blue shoe", "12.50", "EUR")
+    assert product["url"] == url
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "iso-8859-1", "utf-16"])
+def test_an_article_by_http_is_decoded_as_its_headers_say(service: Service, target: Target, encoding: str) -> None:
+    url = target.page("/news", ARTICLE.encode(encoding), Content_Type=f"text/html; charset={encoding}")
+    article = service.result(url=url, article=True, extractFrom="httpResponseBody")["article"]
+    assert "story about the café on the corner" in article["articleBody"]
+
+
+def test_body_headers_and_item_can_be_asked_for_together(service: Service, target: Target) -> None:
+    result = service.result(
+        url=target.page("/shoe", PRODUCT),
+        product=True,
+        extractFrom="httpResponseBody",
+        httpResponseBody=True,
+        httpResponseHeaders=True,
+    )
+    assert {"product", "httpResponseBody", "httpResponseHeaders"} <= set(result)
+
+
+# ── the pool ──
+
+
+@pytest.fixture
+async def odd() -> AsyncIterator[Extractors]:
+    pool = Extractors(Limits(extractors=1, extract=20), module="tests.server.extraction.odd_extractor")
+    yield pool
+    await pool.stop()
+
+
+async def pid_of(pool: Extractors) -> int:
+    return int((await pool.extract("product", "", "http://x/"))["pid"])
+
+
+async def test_a_process_serves_one_page_after_the_other(odd: Extractors) -> None:
+    assert await pid_of(odd) == await pid_of(odd)
+
+
+async def test_a_page_that_takes_too_long_is_500_and_its_process_is_ended() -> None:
+    pool = Extractors(Limits(extractors=1, extract=3), module="tests.server.extraction.odd_extractor")
+    first = await pid_of(pool)
+    with pytest.raises(ExtractionError) as caught:
+        await pool.extract("product", "hang", "http://x/")
+    assert caught.value.problem.type == "/server/timed-out"
+    assert not Path(f"/proc/{first}").exists()
+    assert await pid_of(pool) != first
+    await pool.stop()
+
+
+@pytest.mark.parametrize("fault", ["die", "babble"])
+async def test_a_process_that_ends_or_babbles_is_500_and_replaced(odd: Extractors, fault: str) -> None:
+    first = await pid_of(odd)
+    with pytest.raises(ExtractionError) as caught:
+        await odd.extract("product", fault, "http://x/")
+    assert caught.value.problem.type == "/server/internal"
+    assert await pid_of(odd) != first
+
+
+async def test_a_process_that_died_while_idle_costs_no_page(odd: Extractors) -> None:
+    first = await pid_of(odd)
+    os.kill(first, 9)
+    assert await pid_of(odd) != first
+
+
+async def test_stopping_ends_the_processes(odd: Extractors) -> None:
+    pid = await pid_of(odd)
+    await odd.stop()
+    assert not Path(f"/proc/{pid}").exists()
+
+
+async def test_a_kind_that_does_not_exist_is_422() -> None:
+    pool = Extractors(Limits(extractors=1))
+    with pytest.raises(ExtractionError) as caught:
+        await pool.extract("poem", "<p>", "http://x/")
+    await pool.stop()
+    assert caught.value.problem.type == "/request/unprocessable"
+
+
+async def test_extraction_does_not_keep_the_loop_waiting() -> None:
+    pool = Extractors(Limits(extractors=1))
+    turns = 0
+    working = asyncio.ensure_future(pool.extract("product", PRODUCT, "http://x/"))
+    while not working.done():
+        turns += 1
+        await asyncio.sleep(0.005)
+    await pool.stop()
+    assert turns > 10
+
+
+def test_the_process_ends_with_its_input_also_while_it_works() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "scrapy_ext.server.extraction.extractor_process"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    process.stdin.write(message(msgspec.json.encode(Task("article", "http://x/", ARTICLE))))
+    process.stdin.close()
+    assert process.wait(30) == 0
+    assert process.stdout is not None
+    process.stdout.close()
