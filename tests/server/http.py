@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from typing import Any, NamedTuple, Self
 
 import aiohttp
@@ -34,13 +35,14 @@ class Answer(NamedTuple):
 class Http:
     def __init__(self, url: str, key: str | None, password: str = "") -> None:
         self._url = url
-        self._auth = None if key is None else aiohttp.BasicAuth(key, password)
+        credentials = b64encode(f"{key}:{password}".encode()).decode()
+        self._headers = {} if key is None else {"Authorization": f"Basic {credentials}"}
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
         # As bare as curl: no header that this test file does not name.
         self._session = aiohttp.ClientSession(
-            auth=self._auth,
+            headers=self._headers,
             skip_auto_headers=["Content-Type", "Accept-Encoding"],
             auto_decompress=False,
             timeout=aiohttp.ClientTimeout(total=60),

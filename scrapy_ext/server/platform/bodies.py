@@ -19,6 +19,7 @@ MIB: Final = 1024 * 1024
 MAX_RECORDS_BODY: Final = 256 * MIB
 MAX_BODY: Final = 64 * MIB
 MAX_FORM: Final = 4 * MIB
+MAX_LINES: Final = 1_000_000
 #: Of one line; what is longer can be no record of any kind.
 MAX_LINE: Final = MIB
 _MAX_FORM_FIELDS: Final = 10_000
@@ -84,6 +85,8 @@ async def lines(request: Request, limit: int = MAX_BODY) -> AsyncIterator[tuple[
         if complete:
             yield number, complete
             number += len(complete)
+            if number > MAX_LINES:
+                raise Refusal(413, f"The body has over {MAX_LINES} lines. Send it in several requests.")
             # A small compressed body may hold millions of lines: others have their turn in between.
             await asyncio.sleep(0)
         if len(rest) > MAX_LINE:

@@ -32,6 +32,7 @@ _ENTERED: Final[Mapping[JobState, tuple[str, str]]] = {
     JobState.FINISHED: ("finished_time", "completed_by"),
     JobState.DELETED: ("deleted_time", "deleted_by"),
 }
+_OF_ITS_END: Final = ("finished_time", "completed_by", "close_reason", "cancelled_by")
 _ACTIVE: Final = (JobState.PENDING, JobState.RUNNING)
 #: The events of the document; others are seen from the hosted service.
 _EVENTS: Final = {JobState.FINISHED: JOB_COMPLETED, JobState.DELETED: "job:deleted"}
@@ -342,6 +343,9 @@ async def _enter(
 ) -> None:
     """Make a change of state, except for storing the metadata, which it completes."""
     entered, entered_by = _ENTERED[state]
+    if state is JobState.RUNNING:  # it may have ended before, and goes on now
+        for name in _OF_ITS_END:
+            metadata.pop(name, None)
     metadata.update({"state": state.value, entered: stamp.now})
     metadata.setdefault(entered_by, stamp.by)
     await tx.execute(

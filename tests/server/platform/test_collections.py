@@ -1,0 +1,142 @@
+"""Collections over HTTP."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.server.http import Http
+
+
+@pytest.fixture
+def path(project: int) -> str:
+    return f"/collections/{project}/s/books"
+
+
+async def found(http: Http, path: str, query: str = "") -> list[str]:
+    return [record["_key"] for record in (await http.get(f"{path}?meta=_key{query}")).lines]
+
+
+async def test_records_are_written_read_and_updated(http: Http, path: str) -> None:
+    answer = await http.post(path, b'{"_key":"a","v":1.0}\n{"v":"\\u00e9", "_key":"b"}\n{"_key":"a","v":2}')
+    assert (answer.status, answer.body) == (200, b"")
+    assert (await http.get(path)).body == b'{"v":2}\n{"v":"\\u00e9"}\n'
+    assert (await http.get(f"{path}/b")).lines == [{"v": "\u00e9"}]
+    await http.post(path, [{"_key": "b"}])
+    assert (await http.get(f"{path}/b")).lines == [{}]
+
+
+async def test_records_come_in_the_order_of_their_keys(http: Http, path: str) -> None:
+    await http.post(path, [{"_key": str(n)} for n in range(300)])
+    assert await found(http, path) == sorted(map(str, range(300)))
+
+
+async def test_pages_by_count_start_and_startafter(http: Http, path: str) -> None:
+    await http.post(path, [{"_key": f"{n:04}"} for n in range(500)])
+    keys, after = [], ""
+    while page := await found(http, path, f"&count=130{after}"):
+        keys += page
+        after = f"&startafter={page[-1]}"
+    assert keys == [f"{n:04}" for n in range(500)]
+    assert await found(http, path, "&start=0498") == ["0498", "0499"]
+    assert await found(http, path, "&startafter=0498") == ["0499"]
+
+
+async def test_records_are_chosen_by_key_prefix_and_time(http: Http, path: str) -> None:
+    keys = ["a1", "a2", "a3", "b1", "b2", "c"]
+    await http.post(path, [{"_key": key} for key in keys])
+    assert await found(http, path, "&key=c&key=a1&key=none") == ["a1", "c"]
+    assert await found(http, path, "&prefix=a") == ["a1", "a2", "a3"]
+    assert await found(http, path, "&prefix=b&prefix=a&prefixcount=2") == ["a1", "a2", "b1", "b2"]
+    assert await found(http, path, "&prefix=b&prefix=a&prefixcount=2&count=3") == ["a1", "a2", "b1"]
+    now = int((await http.get("/system/ts")).text)
+    assert await found(http, path, f"&startts={now - 60_000}&endts={now + 60_000}") == keys
+    assert await found(http, path, f"&startts={now + 60_000}") == []
+    stamps = (await http.get(f"{path}?meta=_ts&nodata=1")).lines
+    assert all(list(record) == ["_ts"] for record in stamps)
+
+
+async def test_records_are_counted(http: Http, path: str) -> None:
+    await http.post(path, [{"_key": key} for key in ("a1", "a2", "b1")])
+    assert (await http.get(f"{path}/count")).json == {"count": 3, "scanned": 3}
+    assert (await http.get(f"{path}/count?prefix=a")).json == {"count": 2, "scanned": 2}
+    assert (await http.get(f"{path}/count?endts=1")).json == {"count": 0, "scanned": 3}
+
+
+async def test_one_record_by_its_path(http: Http, path: str) -> None:
+    for key in ("plain", "a%2Fb", "%C3%A9%20x"):
+        assert (await http.get(f"{path}/{key}")).status == 404
+        assert (await http.post(f"{path}/{key}", b'{"value":"<p>text</p>"}')).status == 200
+        answer = await http.get(f"{path}/{key}/value")
+        assert (answer.headers["Content-Type"], answer.text) == ("text/plain; charset=UTF-8", "<p>text</p>")
+    assert await found(http, path) == ["a/b", "plain", "\u00e9 x"]
+    for _ in range(2):
+        assert (await http.delete(f"{path}/a%2Fb")).status == 200
+    assert await found(http, path) == ["plain", "\u00e9 x"]
+    assert (await http.post(f"{path}/plain", b'{"_key":"other"}')).status == 400
+
+
+async def test_records_are_deleted_by_list_and_by_selection(http: Http, path: str) -> None:
+    await http.post(path, [{"_key": key} for key in ("a1", "a2", "b1", "b2", "c1", "c2")])
+    answer = await http.post(f"{path}/deleted", b'"a1"\n["b1","none"]')
+    assert (answer.status, answer.body) == (200, b"")
+    assert (await http.delete(f"{path}?prefix=c")).json["deleted"] == 2
+    assert (await http.delete(f"{path}?key=b2")).json["deleted"] == 1
+    assert await found(http, path) == ["a2"]
+    refused = await http.delete(path)
+    assert refused.status == 400
+    assert "delete?name=" in refused.text
+    assert await found(http, path) == ["a2"]
+
+
+async def test_homonyms_are_renamed_and_deleted_together(http: Http, project: int) -> None:
+    base = f"/collections/{project}"
+    for kind in ("s", "vs"):
+        await http.post(f"{base}/{kind}/one", [{"_key": kind}])
+    await http.post(f"{base}/cs/two", [{"_key": "x"}])
+    assert (await http.post(f"{base}/rename?name=one&new_name=two")).status == 400
+    assert (await http.post(f"{base}/rename?name=one&new_name=three")).status == 200
+    listed = (await http.get(f"{base}/list")).lines
+    assert listed == [{"type": "s", "name": "three"}, {"type": "vs", "name": "three"}, {"type": "cs", "name": "two"}]
+    assert await found(http, f"{base}/vs/three") == ["vs"]
+    for _ in range(2):
+        answer = await http.post(f"{base}/delete?name=three")
+        assert (answer.status, answer.json) == (202, {"status": "success", "deleted": "three"})
+    assert (await http.get(f"{base}/list")).lines == [{"type": "cs", "name": "two"}]
+    assert await found(http, f"{base}/vs/three") == []
+    assert (await http.post(f"{base}/rename?name=three&new_name=four")).status == 404
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "said"),
+    [
+        (b'{"v":1}', 400, "Error parsing data, line 2: missing value for _key field"),
+        (b'{"_key":1}', 400, "missing value for _key field"),
+        (b'{"_key":"k","v":"' + b"x" * 1048576 + b'"}', 413, "1048576 bytes"),
+        (b'{"_key":"k","v":1e400}', 400, "line 2"),
+        (b'{"_key":"k","v":18446744073709551616}', 400, "infinite or over"),
+        (b'{"_key":"k","v":[{"w":-1e30}]}', 400, "infinite or over"),
+        (b"[]", 400, "line 2"),
+    ],
+)
+async def test_bad_records_are_named_and_none_is_stored(
+    http: Http, path: str, body: bytes, status: int, said: str
+) -> None:
+    answer = await http.post(path, b'{"_key":"good"}\n' + body)
+    assert answer.status == status
+    assert said in answer.text
+    assert await found(http, path) == []
+
+
+async def test_the_largest_number_is_kept_exactly(http: Http, path: str) -> None:
+    await http.post(path, b'{"_key":"k","v":18446744073709551615}')
+    assert (await http.get(f"{path}/k")).body == b'{"v":18446744073709551615}\n'
+
+
+@pytest.mark.parametrize("name", ["x/books", "s/bad-name", "s/" + "n" * 256])
+async def test_bad_types_and_names_are_refused(http: Http, project: int, name: str) -> None:
+    assert (await http.post(f"/collections/{project}/{name}", [{"_key": "a"}])).status == 400
+
+
+async def test_a_collection_that_was_never_written_is_empty(http: Http, path: str) -> None:
+    answer = await http.get(path)
+    assert (answer.status, answer.body) == (200, b"")

@@ -1,0 +1,106 @@
+"""Collections over time: what expires, what is kept, what is removed."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_ext.api.platform.collections import EXPIRY_MS, CollectionType
+from scrapy_ext.server.store import Store
+from scrapy_ext.server.store import collections as module
+from scrapy_ext.server.store.collections import Collection, Selection, prefix_range
+
+EVERYTHING = Selection((prefix_range(b""),))
+
+
+async def keys(store: Store, which: Collection) -> list[bytes]:
+    return [record.key async for page in store.collections.scan(which, EVERYTHING) for record in page]
+
+
+@pytest.mark.parametrize("type", list(CollectionType))
+async def test_only_the_cached_types_forget_after_a_month(store: Store, clock: Any, type: CollectionType) -> None:
+    which = Collection(1, type, "c")
+    await store.collections.write(which, [(b"old", b"1")])
+    clock.now += EXPIRY_MS // 2
+    await store.collections.write(which, [(b"new", b"1")])
+    clock.now += EXPIRY_MS // 2 + 1
+    left = [b"new"] if type.expires else [b"new", b"old"]
+    assert await keys(store, which) == left
+    assert (await store.collections.get(which, b"old") is None) == type.expires
+    assert (await store.collections.count(which, EVERYTHING)).count == len(left)
+
+
+async def test_a_record_written_again_lives_another_month(store: Store, clock: Any) -> None:
+    which = Collection(1, CollectionType.CACHED_STORE, "c")
+    for _ in range(3):
+        await store.collections.write(which, [(b"k", b"1")])
+        clock.now += EXPIRY_MS - 1
+        assert await keys(store, which) == [b"k"]
+
+
+async def test_expired_rows_leave_the_database(store: Store, clock: Any, tmp_path: Path) -> None:
+    which = Collection(1, CollectionType.CACHED_STORE, "c")
+    await store.collections.write(which, [(b"%d" % n, b"1") for n in range(100)])
+    clock.now += EXPIRY_MS
+    await store.collections.write(which, [(b"new", b"1")])
+    with sqlite3.connect(tmp_path / "data" / "platform.db") as database:
+        assert database.execute("SELECT count(*) FROM collection_records").fetchone() == (1,)
+    database.close()
+
+
+async def test_versioned_types_keep_three_copies(store: Store, clock: Any, tmp_path: Path) -> None:
+    which = Collection(1, CollectionType.VERSIONED_STORE, "c")
+    for n in range(5):
+        await store.collections.write(which, [(b"k", b"%d" % n)])
+    record = await store.collections.get(which, b"k")
+    assert record is not None
+    assert record.value == b"4"
+    with sqlite3.connect(tmp_path / "data" / "platform.db") as database:
+        rows = database.execute("SELECT value, value_1, value_2 FROM collection_records").fetchall()
+    database.close()
+    assert rows == [(b"4", b"3", b"2")]
+
+
+async def test_a_large_deletion_is_gone_at_once_and_its_rows_soon(store: Store, tmp_path: Path) -> None:
+    which = Collection(1, CollectionType.STORE, "c")
+    await store.collections.write(which, [(b"%06d" % n, b"1") for n in range(12_000)])
+    assert await store.collections.drop(1, "c")
+    assert await keys(store, which) == []
+    await store.collections.write(which, [(b"new", b"1")])
+    await store.purge()
+    assert await keys(store, which) == [b"new"]
+    with sqlite3.connect(tmp_path / "data" / "platform.db") as database:
+        assert database.execute("SELECT count(*) FROM collection_records").fetchone() == (1,)
+    database.close()
+
+
+async def test_counting_goes_on_where_it_stopped(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "COUNT_STEP", 100)
+    which = Collection(1, CollectionType.STORE, "c")
+    await store.collections.write(which, [(b"%04d" % n, b"1") for n in range(250)])
+    total, selection = 0, EVERYTHING
+    for _ in range(3):
+        count = await store.collections.count(which, selection)
+        total += count.count
+        if count.nextstart is None:
+            break
+        selection = Selection((module.Range(count.nextstart.encode(), None),))
+    assert total == 250
+    assert count.nextstart is None
+
+
+@pytest.mark.parametrize(
+    ("prefix", "inside", "outside"),
+    [
+        (b"a", [b"a", b"a\xff", b"ab"], [b"b", b"", b"A"]),
+        (b"a\xff", [b"a\xff", b"a\xffz"], [b"b", b"a"]),
+        (b"\xff\xff", [b"\xff\xff", b"\xff\xff\xff"], [b"\xff"]),
+    ],
+)
+def test_a_prefix_is_a_range_of_bytes(prefix: bytes, inside: list[bytes], outside: list[bytes]) -> None:
+    low, high, _ = prefix_range(prefix)
+    assert all(low <= key and (high is None or key < high) for key in inside)
+    assert not any(low <= key and (high is None or key < high) for key in outside)

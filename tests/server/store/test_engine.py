@@ -1,0 +1,110 @@
+"""What a store's operation may rely on."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_ext.server.store.engine import SqliteEngine, Transaction
+from scrapy_ext.server.store.errors import StoreError
+
+
+@pytest.fixture
+async def engine(tmp_path: Path) -> Any:
+    engine = await SqliteEngine.open(tmp_path / "test.db")
+    await engine.write(_create)
+    yield engine
+    await engine.close()
+
+
+async def _create(tx: Transaction) -> None:
+    await tx.script("CREATE TABLE t (a BIGINT NOT NULL PRIMARY KEY, b TEXT)")
+
+
+async def _insert(tx: Transaction, *values: int, fail: bool = False) -> int:
+    await tx.execute_many("INSERT INTO t (a, b) VALUES ($1, $2)", [(value, "x") for value in values])
+    if fail:
+        raise ValueError("changed my mind")
+    return len(values)
+
+
+async def _all(tx: Transaction) -> list[int]:
+    return [row[0] for row in await tx.fetch("SELECT a FROM t ORDER BY a")]
+
+
+async def test_an_operation_that_fails_leaves_nothing_and_its_neighbours_everything(engine: SqliteEngine) -> None:
+    operations = [engine.write(_insert, n, n + 1000, fail=n % 3 == 0) for n in range(60)]
+    outcomes = await asyncio.gather(*operations, return_exceptions=True)
+    assert [isinstance(outcome, ValueError) for outcome in outcomes] == [n % 3 == 0 for n in range(60)]
+    kept = [n for n in range(60) if n % 3]
+    assert await engine.read(_all) == [*kept, *(n + 1000 for n in kept)]
+
+
+async def test_a_key_that_exists_fails_its_operation_alone(engine: SqliteEngine) -> None:
+    await engine.write(_insert, 7)
+    outcomes = await asyncio.gather(
+        engine.write(_insert, 1), engine.write(_insert, 6, 7), engine.write(_insert, 2), return_exceptions=True
+    )
+    assert [type(outcome) for outcome in outcomes] == [int, StoreError, int]
+    assert await engine.read(_all) == [1, 2, 7]
+
+
+async def test_a_result_is_seen_by_other_connections_when_it_is_returned(engine: SqliteEngine, tmp_path: Path) -> None:
+    other = sqlite3.connect(tmp_path / "test.db")
+    for n in range(20):
+        await engine.write(_insert, n)
+        assert other.execute("SELECT count(*) FROM t").fetchone() == (n + 1,)
+    other.close()
+
+
+async def test_readers_cannot_write(engine: SqliteEngine) -> None:
+    with pytest.raises(StoreError):
+        await engine.read(_insert, 1)
+    assert await engine.read(_all) == []
+
+
+async def test_inserting_returns_only_what_was_new(engine: SqliteEngine) -> None:
+    async def add(tx: Transaction, values: list[int]) -> set[int]:
+        rows = await tx.insert_many(
+            "INSERT INTO t (a, b) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING a", [(n, "y") for n in values]
+        )
+        return {row[0] for row in rows}
+
+    assert await engine.write(add, list(range(300))) == set(range(300))
+    assert await engine.write(add, [5, 300, 300, 299, 301]) == {300, 301}
+    assert await engine.write(add, []) == set()
+
+
+async def test_an_operation_that_awaits_something_else_is_refused(engine: SqliteEngine) -> None:
+    async def sleepy(tx: Transaction) -> None:
+        await tx.execute("INSERT INTO t (a) VALUES ($1)", 1)
+        await asyncio.sleep(0)
+
+    with pytest.raises(RuntimeError, match="other than its transaction"):
+        await engine.write(sleepy)
+    assert await engine.read(_all) == []
+
+
+async def test_a_lock_of_another_process_is_waited_for(engine: SqliteEngine, tmp_path: Path) -> None:
+    other = sqlite3.connect(tmp_path / "test.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    other.execute("INSERT INTO t (a) VALUES (1)")
+    waiting = asyncio.create_task(engine.write(_insert, 2))
+    assert await engine.read(_all) == []  # readers do not wait
+    assert not waiting.done()
+    other.execute("COMMIT")
+    other.close()
+    await waiting
+    assert await engine.read(_all) == [1, 2]
+
+
+async def test_writes_after_the_end_are_refused_clearly(tmp_path: Path) -> None:
+    engine = await SqliteEngine.open(tmp_path / "test.db")
+    await engine.write(_create)
+    await engine.close()
+    with pytest.raises(StoreError, match="shutting down"):
+        await engine.write(_insert, 1)

@@ -1,0 +1,92 @@
+"""The frontier's costs and batches, where HTTP would hide them."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from scrapy_ext.server.store import Store
+from scrapy_ext.server.store.engine import SqliteEngine
+from scrapy_ext.server.store.frontier import QueuedRequest, Slot
+
+SLOT = Slot(1, "f", "0")
+
+
+def requests(first: int, last: int, priority: int = 0, size: int = 0) -> list[QueuedRequest]:
+    return [QueuedRequest(b"%d" % n, b'["%d","%s"]' % (n, b"x" * size), None, priority) for n in range(first, last)]
+
+
+async def test_reading_and_adding_cost_the_same_however_long_the_queue(store: Store) -> None:
+    """Counted in steps of SQLite's virtual machine: that no clock decides."""
+    steps = []
+    for length in (1_000, 30_000):
+        slot = Slot(1, "f", str(length))
+        await store.frontier.add(slot, requests(0, length))
+        half = await store.frontier.read(slot, length // 2)
+        await store.frontier.delete_batches(slot, [batch.id for batch in half])
+        steps.append(await _steps(store, slot))
+    (short_read, short_add), (long_read, long_add) = steps
+    assert short_read > 10
+    assert long_read <= short_read * 1.2
+    assert long_add <= short_add * 1.2
+
+
+async def _steps(store: Store, slot: Slot) -> tuple[int, int]:
+    engine: Any = store._engine
+    assert isinstance(engine, SqliteEngine)
+    connection: sqlite3.Connection = engine._writer._connection
+    counted: list[int] = []
+
+    def step() -> int:
+        counted.append(1)
+        return 0
+
+    async def cost(operation: Any) -> int:
+        counted.clear()
+        connection.set_progress_handler(step, 10)
+        await operation
+        connection.set_progress_handler(None, 10)
+        return len(counted)
+
+    # the first read of a batch fixes it, which the writing connection does
+    read = await cost(store.frontier.read(slot, 100))
+    add = await cost(store.frontier.add(slot, requests(10**6, 10**6 + 50)))
+    return read, add
+
+
+async def test_a_batch_that_was_read_never_changes(store: Store) -> None:
+    await store.frontier.add(SLOT, requests(0, 30))
+    first = await store.frontier.read(SLOT, 1)
+    await store.frontier.add(SLOT, requests(30, 60))
+    await store.frontier.add(SLOT, requests(60, 90))
+    assert await store.frontier.read(SLOT, 1) == first
+    both = await store.frontier.read(SLOT, 1000)
+    assert [batch.size for batch in both] == [30, 60]
+    await store.frontier.delete_batches(SLOT, [first[0].id])
+    assert await store.frontier.read(SLOT, 1000) == both[1:]
+
+
+async def test_batches_of_large_requests_stay_small(store: Store) -> None:
+    await store.frontier.add(SLOT, requests(0, 20, size=300_000))
+    batches = await store.frontier.read(SLOT, 1000)
+    assert [batch.size for batch in batches] == [3] * 6 + [2]
+
+
+async def test_an_id_of_a_deleted_slot_names_nothing_in_its_successor(store: Store) -> None:
+    await store.frontier.add(SLOT, requests(0, 5))
+    old = await store.frontier.read(SLOT, 1)
+    await store.frontier.delete_slot(SLOT)
+    assert await store.frontier.add(SLOT, requests(0, 5)) == 5
+    await store.frontier.delete_batches(SLOT, [old[0].id])
+    assert [batch.size for batch in await store.frontier.read(SLOT, 1)] == [5]
+
+
+async def test_a_deleted_slot_leaves_no_rows(store: Store, tmp_path: Path) -> None:
+    await store.frontier.add(SLOT, requests(0, 12_000))
+    await store.frontier.delete_slot(SLOT)
+    await store.purge()
+    with sqlite3.connect(tmp_path / "data" / "platform.db") as database:
+        for table in ("frontier_slots", "frontier_batches", "frontier_fingerprints", "discarded"):
+            assert database.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
+    database.close()

@@ -1,0 +1,101 @@
+"""Records of jobs: positions, overwriting, and stats that stay exact."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import Any
+
+import msgspec
+import pytest
+
+from scrapy_ext.api.platform import JobKey
+from scrapy_ext.api.violations import ContractError
+from scrapy_ext.server.store import Store
+from scrapy_ext.server.store.chunks import ITEMS, MAX_BYTES, MAX_LINES, Chunk, Packer
+from scrapy_ext.server.store.records import Span
+
+KEY = JobKey(1, 2, 3)
+
+
+def packed(records: list[dict[str, Any]]) -> list[Chunk]:
+    packer = Packer(ITEMS)
+    chunks = [packer.add(msgspec.json.encode(record), record) for record in records]
+    return [chunk for chunk in (*chunks, packer.rest()) if chunk is not None]
+
+
+async def stored(store: Store, key: JobKey = KEY) -> list[dict[str, Any]]:
+    span = Span(key.project, key.spider, key.job)
+    return [msgspec.json.decode(line) async for part in store.items.scan(span, (0, 0, 0)) for line in part.lines]
+
+
+async def check_stats(store: Store, records: list[dict[str, Any]]) -> None:
+    stats = await store.items.stats(KEY)
+    assert stats.totals.input_values == len(records)
+    assert stats.totals.input_bytes == sum(len(msgspec.msgpack.encode(record)) for record in records)
+    assert stats.counts == Counter(name for record in records for name in record)
+
+
+async def test_positions_and_stats_are_exact_whatever_is_overwritten(store: Store) -> None:
+    chance = random.Random(4)
+    expected: list[dict[str, Any]] = []
+    for turn in range(40):
+        start = chance.randint(0, len(expected))
+        length = chance.choice([1, 3, 249, 250, 251, 700])
+        records = [{"turn": turn, f"field{chance.randint(0, 5)}": number} for number in range(length)]
+        assert await store.items.write(KEY, start, packed(records)) == start
+        expected[start : start + length] = records
+    assert await stored(store) == expected
+    await check_stats(store, expected)
+    for start in chance.sample(range(len(expected)), 20):
+        parts = [part async for part in store.items.scan(Span(1), (2, 3, start), 30)]
+        found = [msgspec.json.decode(line) for part in parts for line in part.lines]
+        assert found == expected[start : start + 30]
+        assert parts[0].start == start
+
+
+async def test_sending_again_changes_nothing_not_even_the_time(store: Store, clock: Any) -> None:
+    records = [{"n": n} for n in range(600)]
+    await store.items.write(KEY, 0, packed(records))
+    clock.now += 1000
+    await store.items.write(KEY, 0, packed(records))
+    assert await stored(store) == records
+    await check_stats(store, records)
+    parts = [part async for part in store.items.scan(Span(1), (0, 0, 0))]
+    assert {part.ts for part in parts} == {clock.now - 1000}
+
+
+async def test_a_gap_is_refused_with_the_place_to_go_on(store: Store) -> None:
+    await store.items.write(KEY, 0, packed([{"a": 1}]))
+    with pytest.raises(ContractError, match=r"the job has 1 records.*index 1 on"):
+        await store.items.write(KEY, 2, packed([{"a": 1}]))
+    assert len(await stored(store)) == 1
+
+
+async def test_without_a_start_records_go_to_the_end(store: Store) -> None:
+    assert [await store.items.write(KEY, None, packed([{"a": n}, {}])) for n in range(3)] == [0, 2, 4]
+
+
+async def test_many_tiny_writes_are_read_from_anywhere(store: Store) -> None:
+    for n in range(600):
+        await store.items.write(KEY, n, packed([{"n": n}]))
+    for start in (0, 1, 8, 249, 250, 251, 500, 599, 600):
+        parts = [part async for part in store.items.scan(Span(1, 2), (2, 3, start))]
+        assert [part.start for part in parts] == list(range(start, 600))
+
+
+async def test_a_span_stays_within_its_project_spider_and_job(store: Store) -> None:
+    keys = [JobKey(p, s, j) for p in (1, 2) for s in (1, 2) for j in (1, 2)]
+    for key in keys:
+        await store.items.write(key, 0, packed([{"key": str(key)}]))
+    for span in (Span(1), Span(1, 2), Span(2, 1, 1), Span(3)):
+        parts = [part async for part in store.items.scan(span, (0, 0, 0))]
+        assert [part.key for part in parts] == [
+            key for key in keys if key[: len([x for x in span if x])] == tuple(x for x in span if x)
+        ]
+
+
+def test_chunks_are_bounded_in_lines_and_bytes() -> None:
+    assert [chunk.records for chunk in packed([{"n": n} for n in range(600)])] == [MAX_LINES, MAX_LINES, 100]
+    large = [{"text": "x" * (MAX_BYTES // 3)} for _ in range(6)]
+    assert [chunk.records for chunk in packed(large)] == [2, 2, 2]
