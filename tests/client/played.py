@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -80,8 +81,9 @@ class PlayedServer:
         self.url = ""
         self._connections: set[asyncio.StreamWriter] = set()
 
-    async def start(self) -> None:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+    async def start(self, listening: socket.socket | None = None) -> None:
+        listening = listening or socket.create_server(("127.0.0.1", 0))
+        self._server = await asyncio.start_server(self._serve, sock=listening)
         self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     async def stop(self) -> None:

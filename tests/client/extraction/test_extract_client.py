@@ -244,9 +244,8 @@ class LimitedOnce:
         return [url for url, when in self.asked[1:] if when - self.asked[0][1] < 1.0]
 
 
-@pytest.mark.parametrize("type", ["/limits/over-domain-limit", "/limits/over-org-domain-limit"])
-async def test_a_limited_domain_is_left_alone_as_long_as_it_says_and_others_go_on(client, server, type):
-    site = server.script = LimitedOnce(type)
+async def test_a_limited_domain_is_left_alone_as_long_as_it_says_and_others_go_on(client, server):
+    site = server.script = LimitedOnce("/limits/over-domain-limit")
     first = asyncio.ensure_future(client.extract(fields(A), domain=A))
     while client._limiter.waiting == 0:
         await asyncio.sleep(0.001)
@@ -258,9 +257,8 @@ async def test_a_limited_domain_is_left_alone_as_long_as_it_says_and_others_go_o
     assert [url for url, _ in site.asked].count(fields(A)["url"]) == 5
 
 
-@pytest.mark.parametrize("type", ["/limits/over-user-limit", "/limits/over-global-limit"])
-async def test_a_limit_of_the_user_or_of_all_is_kept_by_every_domain(client, server, type):
-    site = server.script = LimitedOnce(type)
+async def test_a_limit_of_the_user_is_kept_by_every_domain(client, server):
+    site = server.script = LimitedOnce("/limits/over-user-limit")
     first = asyncio.ensure_future(client.extract(fields(A), domain=A))
     while client._limiter.waiting == 0:
         await asyncio.sleep(0.001)
