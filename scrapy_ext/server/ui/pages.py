@@ -138,9 +138,8 @@ class Pages:
     async def _items(self, request: Request) -> Response:
         key = _key(request)
         stats = await self._store.items.stats(key)
-        visible = [pair for pair in stats.counts.items() if not pair[0].startswith("_")]
-        columns = [name for name, _ in sorted(visible, key=lambda pair: -pair[1])[:_COLUMNS]]
         records, paging = await self._records(request, self._store.items, key, _RECORDS_PER_PAGE)
+        columns = shapes.columns(stats.counts, [record for _, record in records], _COLUMNS)
         context = await self._context(key, "items")
         return self._rendered("items.html", **context, columns=columns, records=records, paging=paging)
 
@@ -149,7 +148,8 @@ class Pages:
         found = await self._store.items.at(key, [number])
         if not found:
             raise _MissingError
-        text = msgspec.json.format(found[0].lines[0], indent=2).decode()
+        decoded = msgspec.json.decode(found[0].lines[0])  # shows letters where the bytes may have escapes
+        text = msgspec.json.format(msgspec.json.encode(decoded), indent=2).decode()
         last = (await self._store.items.stats(key)).totals.input_values - 1
         context = await self._context(key, "items")
         return self._rendered("item.html", **context, number=number, last=last, text=text, stored=found[0].ts)

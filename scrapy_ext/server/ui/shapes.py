@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
@@ -74,6 +74,13 @@ def paging(start: int, size: int, total: int) -> Paging:
         next=start + size if start + size < total else None,
         end=end if start + size < total else None,
     )
+
+
+def columns(counts: Mapping[str, int], records: Sequence[Mapping[str, Any]], most: int) -> list[str]:
+    """The fields that a table of items shows: those that most items have, in the order of the items shown."""
+    order = list(dict.fromkeys(name for record in records for name in record if not name.startswith("_")))
+    kept = sorted(order, key=lambda name: -counts.get(name, 0))[:most]
+    return [name for name in order if name in kept]
 
 
 def when(milliseconds: Any) -> str:

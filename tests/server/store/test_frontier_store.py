@@ -27,7 +27,7 @@ async def test_reading_and_adding_cost_the_same_however_long_the_queue(store: St
         await store.frontier.delete_batches(slot, [batch.id for batch in half])
         steps.append(await _steps(store, slot))
     (short_read, short_add), (long_read, long_add) = steps
-    assert short_read > 10
+    assert short_read > 10  # that there is something to compare
     assert long_read <= short_read * 1.2
     assert long_add <= short_add * 1.2
 
@@ -44,9 +44,9 @@ async def _steps(store: Store, slot: Slot) -> tuple[int, int]:
 
     async def cost(operation: Any) -> int:
         counted.clear()
-        connection.set_progress_handler(step, 10)
+        connection.set_progress_handler(step, 1)
         await operation
-        connection.set_progress_handler(None, 10)
+        connection.set_progress_handler(None, 1)
         return len(counted)
 
     # the first read of a batch fixes it, which the writing connection does
