@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any, Final
 
 from scrapy_ext.api.platform.collections import CollectionType
+from scrapy_ext.commands.output import reading
 from scrapy_ext.commands.subcommand import (
     CommandError,
     Subcommand,
@@ -51,7 +52,7 @@ async def _list(view: View) -> None:
 async def _records(view: View) -> None:
     options, client = view.options, view.client
     kind = await _type(view)
-    records = client.collections.iter(
+    stored = client.collections.iter(
         view.project,
         kind,
         options.collection,
@@ -65,10 +66,11 @@ async def _records(view: View) -> None:
 
     async def keyed() -> AsyncIterator[dict[str, Any]]:
         nonlocal last
-        async for record in records:
-            last = str(record["_key"])
-            # The key first: it is what a reader looks for.
-            yield {"_key": last, **record}
+        async with reading(stored) as records:
+            async for record in records:
+                last = str(record["_key"])
+                # The key first: it is what a reader looks for.
+                yield {"_key": last, **record}
 
     number = await view.output.records(keyed())
     more = f"; those behind: --after {last}" if number and number == view.output.count(options) else ""

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, Final
 
 from scrapy_ext.api.platform.frontier import Batch
-from scrapy_ext.commands.output import Column
+from scrapy_ext.commands.output import Column, reading
 from scrapy_ext.commands.subcommand import (
     CommandError,
     Subcommand,
@@ -106,11 +106,13 @@ async def _fingerprints(view: View) -> None:
 
     async def rows() -> AsyncIterator[dict[str, Any]]:
         left = view.output.count(options)
-        async for fp in view.client.frontier.fingerprints(view.project, options.frontier, options.slot):
-            if left == 0:
-                return
-            left = None if left is None else left - 1
-            yield {"fp": fp}
+        known = view.client.frontier.fingerprints(view.project, options.frontier, options.slot)
+        async with reading(known) as fingerprints:
+            async for fp in fingerprints:
+                if left == 0:
+                    return
+                left = None if left is None else left - 1
+                yield {"fp": fp}
 
     number = await view.output.records(rows())
     await view.output.note(f"{number} fingerprints of {options.frontier}/{options.slot}")

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final
 
 from scrapy_ext.api.platform import JobKey
-from scrapy_ext.commands.output import Column
+from scrapy_ext.commands.output import Column, reading
 from scrapy_ext.commands.selection import add_job_argument, selected_job
 from scrapy_ext.commands.subcommand import Subcommand, View, add_output_options, add_paging_options, look, note_shown
 
@@ -39,17 +39,18 @@ async def _show(view: View) -> None:
 
 async def _records(view: View, key: JobKey) -> AsyncIterator[dict[str, Any]]:
     options = view.options
-    items = view.client.items.iter(
+    stored = view.client.items.iter(
         key,
         count=view.output.count(options),
         start=options.start or None,
         meta=("_key", "_ts") if options.meta else (),
     )
-    async for item in items:
-        if options.fields and view.output.form == "json":
-            yield {name: item[name] for name in options.fields if name in item}
-        else:
-            yield item
+    async with reading(stored) as items:
+        async for item in items:
+            if options.fields and view.output.form == "json":
+                yield {name: item[name] for name in options.fields if name in item}
+            else:
+                yield item
 
 
 SUBCOMMAND: Final = Subcommand(

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.platform.logs import LEVELS
-from scrapy_ext.commands.output import Column
+from scrapy_ext.commands.output import Column, reading
 from scrapy_ext.commands.selection import add_job_argument, selected_job
 from scrapy_ext.commands.subcommand import Subcommand, View, add_output_options, add_paging_options, look, note_shown
 from scrapy_ext.commands.times import clock
@@ -48,19 +48,21 @@ async def _show(view: View) -> None:
 async def _records(view: View, key: JobKey, lowest: int) -> AsyncIterator[dict[str, Any]]:
     first, count = view.options.start, view.output.count(view.options)
     if lowest <= min(LEVELS):
-        async for record in view.client.logs.iter(key, start=first or None, count=count):
-            yield record
+        async with reading(view.client.logs.iter(key, start=first or None, count=count)) as records:
+            async for record in records:
+                yield record
         return
     # The platform numbers all records of a job, so those of a level are counted here.
     last = None if count is None else first + count
     place = 0
-    async for record in view.client.logs.iter(key):
-        if place == last:
-            return
-        if isinstance(level := record.get("level"), int) and level >= lowest:
-            if place >= first:
-                yield record
-            place += 1
+    async with reading(view.client.logs.iter(key)) as records:
+        async for record in records:
+            if place == last:
+                return
+            if isinstance(level := record.get("level"), int) and level >= lowest:
+                if place >= first:
+                    yield record
+                place += 1
 
 
 SUBCOMMAND: Final = Subcommand(

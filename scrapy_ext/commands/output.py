@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import csv
 import io
 import shutil
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Final, Literal, Protocol
+from typing import Any, BinaryIO, Final, Literal, Protocol, TypeVar
 
 import msgspec
 from rich.box import SIMPLE_HEAD
@@ -27,6 +28,7 @@ from rich.text import Text
 from scrapy_ext.commands.text import printable, printable_json, shown
 
 Record = Mapping[str, Any]
+T = TypeVar("T")
 
 #: Records shown in a terminal when no count is given.
 SCREENFUL: Final = 50
@@ -38,6 +40,16 @@ _NARROWEST: Final = 4
 _CELL_CHARACTERS: Final = 400
 _PIECE_CHARACTERS: Final = 64 * 1024
 _FLUSH_SECONDS: Final = 0.3
+
+
+@contextlib.asynccontextmanager
+async def reading(records: AsyncIterator[T]) -> AsyncIterator[AsyncIterator[T]]:
+    """Close a generator with its reader, however that ends: Ctrl-C must not leave a connection half read."""
+    try:
+        yield records
+    finally:
+        if isinstance(records, AsyncGenerator):
+            await records.aclose()
 
 
 def one_line(message: str) -> str:
@@ -102,14 +114,15 @@ class Output:
         writer = self._writer(columns, csv_fields)
         number, pending, written = 0, [], time.monotonic()
         size = 0
-        async for record in records:
-            number += 1
-            piece = writer.add(record)
-            pending.append(piece)
-            size += len(piece)
-            if size >= _PIECE_CHARACTERS or time.monotonic() - written > _FLUSH_SECONDS:
-                await self._write("".join(pending))
-                pending, size, written = [], 0, time.monotonic()
+        async with reading(records) as each:
+            async for record in each:
+                number += 1
+                piece = writer.add(record)
+                pending.append(piece)
+                size += len(piece)
+                if size >= _PIECE_CHARACTERS or time.monotonic() - written > _FLUSH_SECONDS:
+                    await self._write("".join(pending))
+                    pending, size, written = [], 0, time.monotonic()
         await self._write("".join(pending) + writer.close())
         if isinstance(writer, TableWriter) and writer.left_out:
             await self.note(f"not shown, for lack of room: {', '.join(writer.left_out)}")

@@ -76,7 +76,7 @@ class Command(ScrapyCommand):
         opts.set = opts.parsed.set
         super().process_options([], opts)
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:  # noqa: ARG002  # Scrapy's signature
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:  # Scrapy's signature
         """Run the subcommand."""
         self.exitcode = opts.chosen.run(cast("Settings", self.settings), opts.parsed)
 

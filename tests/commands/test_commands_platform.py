@@ -1,4 +1,4 @@
-"""``scrapy platform`` as its user runs it: real processes, a real server, known data."""
+"""``scrapy platform`` as its user runs it, against a real server with known data."""
 
 from __future__ import annotations
 
@@ -13,20 +13,31 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from tests.servers import RunningServer
+from scrapy.cmdline import execute
 
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
+from tests.servers import RunningServer
 
 PROJECT = 7
 ITEMS = 2500
 HOSTILE = "\x1b]0;owned\x07\x1b[2Jname\x9b31m\u202e"
+
+
+@dataclass
+class Done:
+    """What a run of the command gave."""
+
+    returncode: int
+    stdout: str
+    stderr: str
 
 
 @dataclass
@@ -38,16 +49,20 @@ class Platform:
     books: JobKey
     news: JobKey
 
-    def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "scrapy", "platform", *arguments],
-            cwd=self.folder,
-            env={**self.environment, **environment},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+    def run(self, *arguments: str, **environment: str) -> Done:
+        """Run the command as ``scrapy`` does, in this process: starting Python would take most of the time."""
+        streams = [io.TextIOWrapper(io.BytesIO(), "utf-8", newline="") for _ in range(2)]
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(streams[0]), redirect_stderr(streams[1]):
+            patch.chdir(self.folder)
+            for name, value in {**self.environment, **environment}.items():
+                patch.setenv(name, value)
+            with pytest.raises(SystemExit) as ended:
+                execute(["scrapy", "platform", *arguments])
+        texts = []
+        for stream in streams:
+            stream.flush()
+            texts.append(stream.buffer.getvalue().decode())  # type: ignore[attr-defined]
+        return Done(int(ended.value.code or 0), *texts)
 
     def lines(self, *arguments: str) -> list[dict[str, Any]]:
         """What the command prints into a pipe."""
