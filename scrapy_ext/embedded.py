@@ -17,7 +17,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import IO, Final
 from urllib.parse import urlsplit
@@ -37,6 +37,8 @@ logger = logging.getLogger(__name__)
 STOP_TIMEOUT: Final = 15.0
 #: Lines of the server's standard error that are kept for the message when it fails.
 _KEPT_LINES: Final = 20
+#: How often a server that ends by itself is started again.
+_RESTARTS: Final = 20
 
 
 class EmbeddedServerError(RuntimeError):
@@ -138,14 +140,20 @@ def data_directory(settings: BaseSettings) -> Path:
 
 
 class EmbeddedServer:
-    """A server in a child process. :meth:`start` it once; :meth:`stop` may be called at any time."""
+    """A server in a child process. :meth:`start` it once; :meth:`stop` may be called at any time.
+
+    A child that ends before it was asked to (killed for its memory, say) is started again on the same port with
+    the same keys; its clients only see that it was away for a moment.
+    """
 
     def __init__(self, settings: BaseSettings) -> None:
         self._command = _command(settings)
         self._timeout: float = names.SERVER_START_TIMEOUT.read(settings)
+        self._stopping = threading.Event()
+        self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._said: deque[str] = deque(maxlen=_KEPT_LINES)
-        self._readers: list[threading.Thread] = []
+        self._keeper: threading.Thread | None = None
         self.extract_key = os.urandom(16).hex()
         self.platform_key = os.urandom(16).hex()
         self.url = ""
@@ -153,8 +161,10 @@ class EmbeddedServer:
     async def start(self) -> None:
         """Start the child and wait until it accepts requests; raises :class:`EmbeddedServerError`."""
         check_installed()
-        ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        await asyncio.to_thread(self._spawn, asyncio.get_running_loop(), ready)
+        loop = asyncio.get_running_loop()
+        ready: asyncio.Future[str] = loop.create_future()
+        self._keeper = threading.Thread(target=self._keep, args=(loop, ready), name="embedded-server", daemon=True)
+        self._keeper.start()
         try:
             self.url = await asyncio.wait_for(ready, self._timeout)
         except TimeoutError:
@@ -171,42 +181,64 @@ class EmbeddedServer:
         """End the child, by itself if it does, by force if it does not."""
         await asyncio.to_thread(self._stop)
 
-    def _spawn(self, loop: asyncio.AbstractEventLoop, ready: asyncio.Future[str]) -> None:
+    # ── in the keeper's thread ──
+
+    def _keep(self, loop: asyncio.AbstractEventLoop, ready: asyncio.Future[str]) -> None:
+        """Run the child, again and again until it is to stop."""
+        port = 0
+        for _ in range(1 + _RESTARTS):
+            url, status = self._run(port, lambda url: _call(loop, _settle, ready, url, None))
+            if self._stopping.is_set() or not url:
+                break
+            port = urlsplit(url).port or 0
+            logger.error("The embedded server ended by itself (status %s) and is started again", status)
+        said = "\n".join(self._said) or "it said nothing"
+        _call(loop, _settle, ready, "", EmbeddedServerError(f"the embedded server did not start: {said}"))
+
+    def _run(self, port: int, on_ready: Callable[[str], None]) -> tuple[str, int]:
+        """One child from its start to its end; its address, if it got as far, and its exit status."""
+        with self._lock:
+            if self._stopping.is_set():
+                return "", 0
+            process = self._process = self._spawn(port)
+        log = threading.Thread(target=self._read_log, args=(process.stderr,), daemon=True)
+        log.start()
+        url = ""
+        for line in process.stdout or ():
+            word, _, value = line.decode(errors="replace").strip().partition(" ")
+            if word == "ready":
+                url = value
+                on_ready(url)
+        status = process.wait()
+        log.join(timeout=5)
+        for stream in (process.stdin, process.stdout, process.stderr):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+        return url, status
+
+    def _spawn(self, port: int) -> subprocess.Popen[bytes]:
         environment = {**os.environ, "EXTRACT_API_KEY": self.extract_key, "PLATFORM_API_KEY": self.platform_key}
         # A session of its own: the Ctrl-C that asks the crawl to stop must not take its storage away.
-        self._process = subprocess.Popen(  # noqa: S603  # our own interpreter and module
-            self._command,
+        return subprocess.Popen(  # noqa: S603  # our own interpreter and module
+            [*self._command, "--port", str(port)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=environment,
             start_new_session=True,
         )
-        for target, stream in ((self._read_log, self._process.stderr), (self._read_ready, self._process.stdout)):
-            thread = threading.Thread(target=target, args=(stream, loop, ready), daemon=True)
-            thread.start()
-            self._readers.append(thread)
 
-    def _read_ready(self, stream: IO[bytes], loop: asyncio.AbstractEventLoop, ready: asyncio.Future[str]) -> None:
-        url = ""
-        for line in stream:
-            word, _, value = line.decode(errors="replace").strip().partition(" ")
-            if word == "ready":
-                url = value
-                _call(loop, _settle, ready, url, None)
-        if not url:
-            self._readers[0].join(timeout=5)
-            said = "\n".join(self._said) or "it said nothing"
-            _call(loop, _settle, ready, "", EmbeddedServerError(f"the embedded server did not start: {said}"))
-
-    def _read_log(self, stream: IO[bytes], _loop: asyncio.AbstractEventLoop, _ready: asyncio.Future[str]) -> None:
+    def _read_log(self, stream: IO[bytes]) -> None:
         for line in stream:
             text = line.decode(errors="replace").rstrip()
             self._said.append(text)
             logger.debug("server: %s", text)
 
     def _stop(self) -> None:
-        process = self._process
+        self._stopping.set()
+        with self._lock:
+            process = self._process
         if process is None:
             return
         with contextlib.suppress(OSError):
@@ -216,13 +248,8 @@ class EmbeddedServer:
         except subprocess.TimeoutExpired:
             logger.warning("The embedded server did not stop within %g s and is killed", STOP_TIMEOUT)
             process.kill()
-            process.wait()
-        for thread in self._readers:
-            thread.join(timeout=5)
-        for stream in (process.stdout, process.stderr):
-            if stream is not None:
-                stream.close()
-        self._process = None
+        if self._keeper is not None:
+            self._keeper.join(timeout=STOP_TIMEOUT)
 
 
 def _call(loop: asyncio.AbstractEventLoop, function: object, *args: object) -> None:
@@ -241,7 +268,7 @@ def _settle(ready: asyncio.Future[str], url: str, error: Exception | None) -> No
 
 
 def _command(settings: BaseSettings) -> list[str]:
-    command = [sys.executable, "-m", "scrapy_ext.server", "--host", "127.0.0.1", "--port", "0"]
+    command = [sys.executable, "-m", "scrapy_ext.server", "--host", "127.0.0.1"]
     command += ["--data", str(data_directory(settings)), "--exit-with-stdin", "--no-runner"]
     for option, setting in (("--allow-host", names.SERVER_ALLOW_HOSTS), ("--connect-to", names.SERVER_CONNECT_TO)):
         for value in setting.read(settings):

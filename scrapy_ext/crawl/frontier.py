@@ -71,12 +71,22 @@ class Frontier:
         self._encode = msgspec.json.Encoder().encode
         self._backoff = Backoff()
         self._loop = asyncio.get_running_loop()
+        settings = crawler.settings
+        self._default_capacity = settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
+        self._capacities = {
+            host: int(slot["concurrency"])
+            for host, slot in settings.getdict("DOWNLOAD_SLOTS").items()
+            if "concurrency" in slot
+        }
         self._ready: HostQueue[Entry] = HostQueue(self._capacity)
         self._tracker = Tracker(self._batch_finished)
         self._readers = {
             slot: SlotReader(slot, self._slot_read(str(slot))) for slot in range(slots) if worker.owns(slot)
         }
         self._writers = {slot: self._slot_writer(slot) for slot in range(slots)}
+        #: Slots with unsent requests, and slots that a read could bring something from.
+        self._unsent: set[int] = set()
+        self._unread: set[int] = set(self._readers)
         self._dead_letters = session.writer(f"frontier {DEAD_LETTERS}", self._send_dead_letters)
         self._committer = Committer(self._stages, self._acknowledge, self._committed, self._commit_failed)
         self._seeds: dict[str, int] = {}
@@ -105,14 +115,16 @@ class Frontier:
         except NotSerializableError as error:
             self._keep_local(fp, request, error)
             return
-        self._writers[slot_of(request, self._slots)].add(record)
+        slot = slot_of(request, self._slots)
+        self._writers[slot].add(record)
+        self._unsent.add(slot)
         if not len(self._ready):
             self._hungry.set()
 
     def next(self) -> Request | None:
         """The next request to download, or None when there is none for now."""
         popped = self._ready.pop()
-        if len(self._ready) < self._prefetch // 2 and self._can_feed():
+        if len(self._ready) < self._prefetch // 2 and (self._unread or self._unsent):
             self._hungry.set()
         if popped is None:
             return None
@@ -135,8 +147,8 @@ class Frontier:
             self._feeding
             or self._tracker.unfinished
             or not self._committer.is_idle
-            or any(writer.pending for writer in self._writers.values())
-            or any(reader.may_have_more for reader in self._readers.values())
+            or any(self._writers[slot].pending for slot in self._unsent)
+            or self._unread
         )
 
     @property
@@ -170,11 +182,6 @@ class Frontier:
 
     # ── reading ──
 
-    def _can_feed(self) -> bool:
-        return any(writer.pending for writer in self._writers.values()) or any(
-            reader.may_have_more for reader in self._readers.values()
-        )
-
     async def _feed(self) -> None:
         while True:
             await self._hungry.wait()
@@ -195,21 +202,26 @@ class Frontier:
 
     async def _refill(self) -> bool:
         """Send what waits if nothing else is there to do, read the slots; tells whether requests came."""
-        waiting = [writer for writer in self._writers.values() if writer.pending]
-        if waiting and not len(self._ready):
-            await asyncio.gather(*(writer.flush() for writer in waiting))
+        if self._unsent and not len(self._ready):
+            await self._send_all()
         room = self._prefetch - len(self._ready)
-        readers = [reader for reader in self._readers.values() if reader.may_have_more]
-        if room <= 0 or not readers:
+        if room <= 0 or not self._unread:
             return False
-        want = min(MAX_BATCH, max(1, room // len(readers)))
-        read = await asyncio.gather(*(reader.more(want) for reader in readers))
-        for reader, batches in zip(readers, read, strict=True):
+        slots = list(self._unread)
+        want = min(MAX_BATCH, max(1, room // len(slots)))
+        read = await asyncio.gather(*(self._readers[slot].more(want) for slot in slots))
+        for slot, batches in zip(slots, read, strict=True):
             for batch in batches:
-                self._open(reader.slot, batch)
-        if any(reader.may_have_more for reader in readers) and len(self._ready) < self._prefetch // 2:
+                self._open(slot, batch)
+            if not self._readers[slot].may_have_more:
+                self._unread.discard(slot)
+        if self._unread and len(self._ready) < self._prefetch // 2:
             self._hungry.set()
         return any(read)
+
+    async def _send_all(self) -> None:
+        await asyncio.gather(*(self._writers[slot].flush() for slot in self._unsent))
+        self._unsent = {slot for slot in self._unsent if self._writers[slot].pending}
 
     def _tell_if_drained(self) -> None:
         # Once: the engine asks has_pending_requests, and asks again only when something happened.
@@ -256,6 +268,7 @@ class Frontier:
             reader = self._readers.get(slot)
             if new and reader is not None:
                 reader.written()
+                self._unread.add(slot)
                 self._hungry.set()
 
         return self._session.writer(f"frontier {slot}", send)
@@ -324,6 +337,7 @@ class Frontier:
                 continue  # The batch is not acknowledged, and the next run repeats it.
             for entry, record in zip(rest, records, strict=True):
                 self._writers[batch.slot].add(record)
+                self._unsent.add(batch.slot)
                 self._count("frontier/released")
                 self._tracker.drop(entry)
 
@@ -366,9 +380,7 @@ class Frontier:
         return self._crawler.spider
 
     def _capacity(self, host: str) -> int:
-        settings = self._crawler.settings
-        slot = settings.getdict("DOWNLOAD_SLOTS").get(host, {})
-        return int(slot.get("concurrency", settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")))
+        return self._capacities.get(host, self._default_capacity)
 
     def _count(self, name: str, by: int = 1) -> None:
         if by:

@@ -104,3 +104,21 @@ def test_a_crawl_that_is_stopped_repeats_nothing_when_it_is_resumed(tmp_path, wi
     assert len(stored) == PAGES + 1
     assert set(stored.values()) == {1}
     assert resumed.stat("downloader/request_count") == PAGES + 1 - done
+
+
+def test_an_embedded_server_that_is_killed_is_started_again_and_the_crawl_goes_on(tmp_path, wide_site):
+    project = Project(tmp_path, SPIDERS, "ROBOTSTXT_OBEY = False\n")
+    running = project.start("pages", "-a", f"site={wide_site.url}")
+    until(lambda: wide_site.hits.total() > PAGES // 3, "the crawl is under way")
+    (server,) = [
+        pid
+        for pid in descendants(running.process.pid)
+        if b"scrapy_ext.server" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    ]
+    os.kill(server, signal.SIGKILL)
+    crawl = running.end()
+    assert (crawl.returncode, crawl.reason) == (0, "finished")
+    assert "is started again" in crawl.log
+    stored = Counter(item["path"] for item in project.items("1/1/1"))
+    assert len(stored) == PAGES + 1
+    assert set(stored.values()) == {1}
