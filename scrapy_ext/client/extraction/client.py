@@ -22,7 +22,7 @@ from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.client.extraction.errors import ExtractError, UnexpectedAnswerError, error_of
 from scrapy_ext.client.extraction.limiter import Limiter
 from scrapy_ext.client.extraction.redact import redacted
-from scrapy_ext.client.extraction.retry import RetryPolicy, row_of
+from scrapy_ext.client.extraction.retry import LONGEST_WAIT, RetryPolicy, row_of
 from scrapy_ext.client.extraction.transport import ExtractTransport, RawAnswer
 
 
@@ -104,7 +104,7 @@ class ExtractClient:
     def _pause(self, error: ExtractError, domain: str, wait: float | None) -> None:
         seconds = error.retry_after if wait is None else wait
         if error.scope is not Scope.NONE and seconds is not None:
-            self._limiter.pause(error.scope, domain, seconds)
+            self._limiter.pause(error.scope, domain, min(seconds, LONGEST_WAIT))
 
     async def _attempt(self, fields: Mapping[str, Any], body: bytes) -> dict[str, Any] | ExtractError:
         try:

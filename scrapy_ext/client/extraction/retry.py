@@ -21,6 +21,9 @@ from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.client.extraction.errors import ExtractError, UnexpectedAnswerError, UnreachableServiceError
 from scrapy_ext.client.waits import Backoff
 
+#: Seconds. A service that says to come back later than this is not waited for: the caller hears of it instead.
+LONGEST_WAIT: Final = 3600.0
+
 #: Rows beside the problem types: no whole answer, an answer of something else, a 5xx without a type of its own.
 NETWORK: Final = "network"
 UNEXPECTED: Final = "unexpected-answer"
@@ -96,7 +99,7 @@ class RetryPolicy:
     def wait(self, error: ExtractError, failures: int) -> float | None:
         """Seconds until the next attempt after so many failures of the same row; None: there is none."""
         rule = self._rules.get(row_of(error), _ONCE)
-        if failures >= rule.attempts:
+        if failures >= rule.attempts or (error.retry_after or 0) > LONGEST_WAIT:
             return None
         return Backoff(rule.wait, rule.longest).wait(failures, error.retry_after)
 

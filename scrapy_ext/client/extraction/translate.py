@@ -2,15 +2,17 @@
 
 :func:`to_body` maps what a request says to fields, by the kind of output that is asked for:
 
-=====================  =======================================  ========================================
-of the request         with ``httpResponseBody``                else
-=====================  =======================================  ========================================
-method, body           ``httpRequestMethod``, ``httpRequestBody``  the same, which the rules refuse (rule 9)
-headers                ``customHttpRequestHeaders``             ``requestHeaders``: ``referer``, ``userAgent``
-                                                                and ``acceptLanguage``; others are left out,
-                                                                with a warning
-cookies                ``requestCookies``: ``{name, value, domain}`` objects, never the Cookie header
-=====================  =======================================  ========================================
+================  ==========================================  ================================================
+of the request    with ``httpResponseBody``                   else
+================  ==========================================  ================================================
+method, body      ``httpRequestMethod``, ``httpRequestBody``  the same, which the rules refuse (rule 9)
+headers           ``customHttpRequestHeaders``                ``requestHeaders``: ``referer``, ``userAgent`` and
+                                                              ``acceptLanguage``; others are left out and told
+cookies           ``requestCookies``                          ``requestCookies``
+================  ==========================================  ================================================
+
+``requestCookies`` are ``{name, value, domain}`` objects; the Cookie header is never sent. The document defines
+neither their form nor the names of ``requestHeaders``: these are choices made here.
 
 What the user gave in ``meta["extract_api"]`` and EXTRACT_API_PARAMS wins over that mapping, and None there leaves a
 field out. Nothing is checked here: :func:`scrapy_ext.api.extraction.check` does that, for every sender.

@@ -84,11 +84,11 @@ class JobRecords:
 
     async def get(self, key: EntityKey) -> dict[str, Any] | None:
         """One record, None if there is none."""
+        call = get(Host.STORAGE, path(self.resource, *key))
         try:
-            answer = await self._transport.send(get(Host.STORAGE, path(self.resource, *key)))
+            return await self._transport.read(call, lambda answer: record(answer.body) if answer.body.strip() else None)
         except NotFound:
             return None
-        return record(answer.body) if answer.body.strip() else None
 
     async def stats(self, key: JobKey, *, hidden: bool = False) -> Stats:
         """How many records a job has, and how often each field occurs; ``hidden`` counts fields that start with

@@ -13,8 +13,10 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Final, TypeVar
 
 import aiohttp
+import msgspec
 from yarl import URL
 
+from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.addresses import proxy_of
 from scrapy_ext.client.credentials import authorization
 from scrapy_ext.client.platform import answers
@@ -73,7 +75,7 @@ class Transport:
                 with _told_as_unreachable(call, self.urls):
                     async with self._request(call, headers, body, timeout) as response:
                         answer = await answers.whole(call, response)
-                return interpret(answer)
+                return _interpreted(call, answer, interpret)
             except PlatformError as error:
                 await trials.failed(error)
 
@@ -140,6 +142,13 @@ def _told_as_unreachable(call: Call, urls: PlatformUrls) -> Iterator[None]:
     except (TimeoutError, aiohttp.ClientError, OSError) as error:
         message = f"no whole answer from {urls.base(call.host)}: {_reason(error)}"
         raise call.error(Unreachable, message) from error
+
+
+def _interpreted(call: Call, answer: Answer, interpret: Callable[[Answer], T]) -> T:
+    try:
+        return interpret(answer)
+    except (msgspec.ValidationError, ContractError, LineError) as error:
+        raise call.error(UnexpectedAnswer, f"not the answer that was expected ({error})", answer.status) from None
 
 
 def _reason(error: Exception) -> str:

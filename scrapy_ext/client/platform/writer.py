@@ -45,8 +45,8 @@ class BatchWriter:
     """Batches records (JSON objects as bytes, without a newline) and gives them to ``send(body, index)``.
 
     ``body`` is JSON lines, ``index`` the number of its first record; ``start`` is the number of the first of
-    all. ``name`` is what the records are called in log messages and errors ("items"). Must be used in one
-    event loop.
+    all. ``name`` is what the records are called in log messages and errors ("items"). A send should make one
+    attempt (``attempts=1``), since repeating is done here. Used in one running event loop.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class BatchWriter:
         self._high_water = high_water_bytes
         self._retry_time = retry_time
         self._name = name
-        self._backoff = backoff or Backoff()
+        self._backoff = backoff or Backoff(0.5, 10.0)
         self._records: deque[bytes] = deque()
         self._bytes = 0
         self._durable = start

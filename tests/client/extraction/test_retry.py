@@ -112,6 +112,10 @@ def test_what_the_service_says_is_waited_exactly_with_a_little_on_top():
         assert 120 <= wait <= 120.25
 
 
+def test_a_day_is_not_waited_for():
+    assert attempts(problem("/limits/over-user-limit", "86400")) == 1
+
+
 def test_without_a_word_of_the_service_waits_grow():
     policy, error = RetryPolicy(), problem("/limits/over-domain-limit")
     assert 1 <= policy.wait(error, 1) <= 2

@@ -72,6 +72,61 @@ async def test_a_push_without_an_answer_is_an_error(client, server):
         await client.jobq.push(1, "books")
 
 
+@pytest.mark.parametrize(
+    ("call", "answer"),
+    [
+        (lambda client: client.jobs.run(1, "books"), {"status": "ok", "jobid": "seven"}),
+        (lambda client: client.jobs.run(1, "books"), {"status": "ok"}),
+        (lambda client: client.jobs.list(1), {"status": "ok"}),
+        (lambda client: client.jobs.list(1), {"status": "ok", "count": 1, "total": 1, "jobs": [{"id": 5}]}),
+        (lambda client: client.jobq.push(1, "books"), {"key": 5}),
+        (lambda client: client.items.get(JOB.entity(0)), [1]),
+        (lambda client: client.collections.get(1, "s", "seen", "k"), [1]),
+        (lambda client: client.frontier.read(1, "main", "0"), {"id": "a", "requests": [["a"]]}),
+        (lambda client: client.system.timestamp(), "now"),
+        (lambda client: client.periodic.get(1, 2), {"id": 2}),
+    ],
+)
+async def test_answers_of_another_shape_are_told_as_such(client, server, call, answer):
+    server.script = [json_reply(answer)]
+    with pytest.raises(UnexpectedAnswer):
+        await call(client)
+
+
+async def test_periodic_jobs_are_sent_as_json_and_read_as_records(client, server):
+    schedule = {
+        "id": 5,
+        "project": 1,
+        "disabled": False,
+        "type": "spider",
+        "description": "",
+        "cron": "0 4 * * *",
+        "addtags": [],
+        "tasks": [{"name": "books", "priority": 2}],
+    }
+    server.script = [
+        json_reply(schedule),
+        json_reply({**schedule, "disabled": True}),
+        json_reply(
+            {"count": 1, "next": None, "previous": None, "results": [schedule], "meta": {"suggested_hour": "3"}}
+        ),
+        Reply(204, type=None),
+    ]
+    created = await client.periodic.create(1, {"cron": "0 4 * * *", "tasks": [{"name": "books"}]})
+    assert (created.id, created.tasks[0].name) == (5, "books")
+    assert (await client.periodic.update(1, 5, {"disabled": True})).disabled
+    listed = await client.periodic.list(1)
+    assert (listed.results[0].id, listed.next, listed.meta.suggested_hour) == (5, None, "3")
+    await client.periodic.delete(1, 5)
+    assert [(request.method, request.path) for request in server.requests] == [
+        ("POST", "/api/projects/1/periodicjobs"),
+        ("PATCH", "/api/projects/1/periodicjobs/5"),
+        ("GET", "/api/projects/1/periodicjobs"),
+        ("DELETE", "/api/projects/1/periodicjobs/5"),
+    ]
+    assert server.requests[1].json() == {"disabled": True}
+
+
 async def test_deleting_many_goes_in_several_bodies_of_json_strings(client, server):
     server.script = [Reply()]
     keys = [f"k{n}" for n in range(5001)]
