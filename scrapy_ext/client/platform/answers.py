@@ -127,7 +127,7 @@ def _page(call: Call, response: aiohttp.ClientResponse) -> PlatformError:
 
 
 def _kind_by_message(message: str) -> type[PlatformError] | None:
-    """The class of an error that the app and the job queue tell by words (seen in their recorded traffic)."""
+    """The class of an error that the app and the job queue tell in words alone."""
     if "already scheduled" in message or "Active job" in message:
         return DuplicateJob
     return Unauthorized if "Authentication failed" in message else None
