@@ -8,7 +8,9 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -174,3 +176,30 @@ def test_the_browser_has_none_of_the_servers_secrets(own: Any, monkeypatch: pyte
         running.result(url=site.page("/warm", "<h1>warm</h1>"), browserHtml=True)
         (pid,) = set(browsers()) - before
         assert b"very-secret" not in Path(f"/proc/{pid}/environ").read_bytes()
+
+
+SERVER = """
+from tests.server.extraction.services import Service
+with Service(allow_hosts=("{host}",)) as running:
+    running.result(url="{url}", pageContent=True)
+    print("loaded", flush=True)
+    input()
+"""
+
+
+def test_nothing_outlives_a_server_that_is_killed(site: Target) -> None:
+    code = SERVER.format(host=site.host, url=site.page("/killed", "<h1>killed</h1>"))
+    server = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert server.stdout is not None
+    assert server.stdin is not None
+    assert server.stdout.readline() == b"loaded\n"
+    below = children(server.pid)
+    assert below
+    server.kill()
+    server.wait()
+    ends = time.monotonic() + 60
+    while left := [pid for pid in below if Path(f"/proc/{pid}").exists()]:
+        assert time.monotonic() < ends, left
+        time.sleep(0.05)
+    server.stdin.close()
+    server.stdout.close()

@@ -99,8 +99,6 @@ class Browser:
         self.contexts_opened = 0
         self.contexts_closed = 0
         self.launches = 0
-        if not self._sandbox:
-            _log.warning("Chromium will run without its sandbox, because this server runs as root. Use another user.")
 
     async def load(self, plan: PagePlan) -> PageResult:
         """Load a page; raises :class:`ExtractionError`."""
@@ -160,6 +158,7 @@ class Browser:
                 context = await asyncio.shield(opening)
         except TimeoutError:
             _log.warning("The browser opens no page; it is ended.")
+            self._in_background(self._close_late(opening, generation))
             self._retire(generation, wait_for_pages=False)
             raise _Gone from None
         except asyncio.CancelledError:
@@ -244,6 +243,8 @@ class Browser:
 
     async def _launch(self) -> _Generation:
         failure = ""
+        if not self._sandbox and not self.launches:
+            _log.warning("Chromium runs without its sandbox, because this server runs as root. Use another user.")
         # A second driver for the case that the first one died; a second browser where the sandbox is not allowed.
         for _ in range(3):
             try:

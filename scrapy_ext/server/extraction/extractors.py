@@ -96,6 +96,8 @@ class Extractors:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             env=clean_environment(os.environ),
+            # A Ctrl-C in the server's terminal is the server's to handle.
+            start_new_session=True,
         )
 
 

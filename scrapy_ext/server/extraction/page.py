@@ -74,7 +74,7 @@ async def load_page(context: BrowserContext, proxy: PageProxy, plan: PagePlan, l
             raise proxy.too_large() from None
         raise temporary(f"{plan.url} kept its page busy for too long to be read.") from None
     except Error as error:
-        if "Target crashed" in error.message or "Page crashed" in error.message:
+        if "crashed" in error.message:
             raise temporary(f"{plan.url} made its page crash; it may need too much memory.") from None
         raise
 

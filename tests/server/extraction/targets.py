@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
+import subprocess
 import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 
@@ -144,3 +147,17 @@ async def _read_call(reader: asyncio.StreamReader) -> Call | None:
 async def _not_found(_: Call, writer: asyncio.StreamWriter) -> None:
     writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Type: text/plain\r\nContent-Length: 4\r\n\r\nnone")
     await writer.drain()
+
+
+def self_signed(folder: Path) -> ssl.SSLContext:
+    """TLS with a certificate that nobody signed, for ``localhost``."""
+    certificate, key = folder / "cert.pem", folder / "key.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+         "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", certificate],
+        check=True,
+        capture_output=True,
+    )  # fmt: skip
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    return context

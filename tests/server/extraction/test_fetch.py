@@ -4,16 +4,13 @@ import asyncio
 import base64
 import gzip
 import socket
-import ssl
-import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from scrapy_ext.server.extraction.limits import Limits
 from tests.server.extraction.services import Service
-from tests.server.extraction.targets import Call, Target
+from tests.server.extraction.targets import Call, Target, self_signed
 
 BODY = {"httpResponseBody": True}
 
@@ -371,24 +368,10 @@ def test_headers_alone_do_not_wait_for_the_body(service: Service, target: Target
 
 @pytest.fixture(scope="module")
 def tls_target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
-    folder = tmp_path_factory.mktemp("tls")
-    certificate, key = folder / "cert.pem", folder / "key.pem"
-    _make_certificate(certificate, key)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, key)
-    site = Target(ssl=context).start()
+    site = Target(ssl=self_signed(tmp_path_factory.mktemp("tls"))).start()
     site.page("/", "secure")
     yield site
     site.stop()
-
-
-def _make_certificate(certificate: Path, key: Path) -> None:
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-         "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", certificate],
-        check=True,
-        capture_output=True,
-    )  # fmt: skip
 
 
 def test_a_certificate_that_nobody_signed_is_521(tls_target: Target) -> None:
