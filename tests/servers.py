@@ -46,7 +46,7 @@ class RunningServer:
             stdout=subprocess.PIPE,
             stderr=self._log,
             env={**without_keys(), **given},
-            preexec_fn=None if file_limit is None else lambda: _limit_files(file_limit),  # noqa: PLW1509
+            preexec_fn=None if file_limit is None else lambda: limit_files(file_limit),  # noqa: PLW1509
         )
         try:
             self.url = self._ready()
@@ -123,7 +123,8 @@ def without_keys() -> Mapping[str, str]:
     return {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
 
 
-def _limit_files(size: int) -> None:
+def limit_files(size: int) -> None:
+    """Let no file of this process grow further, as a full disk would."""
     import resource
 
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))

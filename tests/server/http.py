@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from base64 import b64encode
 from typing import Any, NamedTuple, Self
@@ -58,6 +59,8 @@ class Http:
         assert self._session is not None
         if isinstance(body, list):
             body = lines(body)
+        if isinstance(body, bytes) and len(body) > 2**20:
+            body = io.BytesIO(body)
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         url = URL(self._url + path, encoded=True)
         async with self._session.request(method, url, data=body, headers=named) as response:

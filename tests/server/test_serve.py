@@ -19,10 +19,10 @@ from pathlib import Path
 import aiohttp
 
 from tests.server.http import Http
-from tests.servers import RunningServer, command, without_keys
+from tests.servers import RunningServer, command, limit_files, without_keys
 
 
-def failed_start(*options: str) -> str:
+def failed_start(*options: str, file_limit: int | None = None) -> str:
     """The one line that a server says that cannot start."""
     done = subprocess.run(
         command("--port", "0", *options),
@@ -32,6 +32,7 @@ def failed_start(*options: str) -> str:
         timeout=90,
         env={**without_keys(), "EXTRACT_API_KEY": "a", "PLATFORM_API_KEY": "b"},
         check=False,
+        preexec_fn=None if file_limit is None else lambda: limit_files(file_limit),
     )
     assert done.returncode == 1
     assert done.stdout == ""
@@ -81,6 +82,12 @@ def test_a_data_directory_that_takes_no_writes_is_named(tmp_path: Path) -> None:
     assert "permissions" in text
 
 
+def test_a_full_disk_is_named_at_the_start(tmp_path: Path) -> None:
+    text = failed_start("--data", str(tmp_path), file_limit=10_000)
+    assert str(tmp_path / "platform.db") in text
+    assert "make room" in text
+
+
 def test_wrong_options_are_explained() -> None:
     done = subprocess.run(command("--port", "70000"), capture_output=True, text=True, timeout=90, check=False)
     assert done.returncode == 2
@@ -92,6 +99,7 @@ async def test_keys_are_made_once_and_kept_as_hashes(tmp_path: Path) -> None:
         shown = dict(re.findall(r"(EXTRACT_API_KEY|PLATFORM_API_KEY)\b.*?: ([0-9a-f]{32}) ", server.log()))
         assert set(shown) == {"EXTRACT_API_KEY", "PLATFORM_API_KEY"}
         assert len(set(shown.values())) == 2
+    assert (tmp_path / "platform.db").stat().st_mode & 0o077 == 0
     stored = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert not any(key.encode() in stored for key in shown.values())
     with RunningServer(tmp_path, keys=False) as server:

@@ -10,15 +10,15 @@ from starlette.responses import Response
 
 from scrapy_ext.api.platform.jobq import MAX_LIST, PushedJob, QueueEntry
 from scrapy_ext.api.platform.jobs import DEFAULT_PRIORITY, DEFAULT_UNITS, JobState
-from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.server.platform import bodies
 from scrapy_ext.server.platform.access import JobTokens
 from scrapy_ext.server.platform.answers import JSON, NotFound, method_not_allowed, refused
 from scrapy_ext.server.platform.calls import Call
 from scrapy_ext.server.platform.formats import Page as Lines
 from scrapy_ext.server.platform.formats import result
-from scrapy_ext.server.platform.jobs import job_filter, parse_state
-from scrapy_ext.server.store.jobs import Change, DuplicateJobError, JobFilter, Page, StoredJob, tags_of
+from scrapy_ext.server.platform.jobs import job_filter, own_key, parse_state
+from scrapy_ext.server.store.job_queries import JobFilter, Page, StoredJob, tags_of
+from scrapy_ext.server.store.jobs import Change, DuplicateJobError
 
 _FINISHED = (JobState.FINISHED,)
 
@@ -94,15 +94,15 @@ def _filter(call: Call) -> JobFilter:
 
 
 async def _list(call: Call) -> Response:
-    stop = call.query.get("stop")
-    keys = tuple(JobKey.parse(text, "key") for text in call.all("key"))
+    project, stop = call.project, call.query.get("stop")
+    keys = tuple(own_key(text, project, "key") for text in call.all("key"))
     which = job_filter(call, tuple(JobState) if keys else _FINISHED)._replace(keys=keys)
     page = Page(
         min(call.number("count", MAX_LIST) or 0, MAX_LIST),
         call.number("start", 0) or 0,
-        JobKey.parse(stop, "stop") if stop is not None else None,
+        own_key(stop, project, "stop") if stop is not None else None,
     )
-    jobs = await call.store.jobs.listed(call.project, which, page)
+    jobs = await call.store.jobs.listed(project, which, page)
     now = call.store.clock()
 
     async def pages() -> AsyncIterator[Lines]:
@@ -136,9 +136,7 @@ def _entry(job: StoredJob, now: int) -> QueueEntry:
 async def _update(call: Call) -> Response:
     changes = []
     for number, _, record in await bodies.objects(call.request):
-        key = JobKey.parse(str(record.get("key", "")), f"line {number}: key")
-        if key.project != call.project:
-            raise refused(f"line {number}: key", f"{key} is not of project {call.project}", "Update it there.")
+        key = own_key(str(record.get("key", "")), call.project, f"line {number}: key")
         state = parse_state(record["state"], f"line {number}: state") if "state" in record else None
         changes.append(Change(key, state, record))
     previous = await call.store.jobs.change(changes, call.who)

@@ -27,7 +27,8 @@ from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
 from scrapy_ext.server.platform import bodies
 from scrapy_ext.server.platform.answers import NotFound, Refusal, json, method_not_allowed, refused
 from scrapy_ext.server.platform.calls import Call
-from scrapy_ext.server.store.jobs import DuplicateJobError, JobFilter, Page, StoredJob, tags_of
+from scrapy_ext.server.store.job_queries import JobFilter, Page, StoredJob, tags_of
+from scrapy_ext.server.store.jobs import DuplicateJobError
 
 #: Jobs of one answer; also when the caller names no number.
 MAX_LIST: Final = 1000
@@ -93,12 +94,8 @@ class Form:
 
     def jobs(self) -> list[JobKey]:
         """The jobs that are named, all of the project; raises ``ContractError``."""
-        keys = [JobKey.parse(text) for text in self.all("job")]
         project = self.project()
-        for key in keys:
-            if key.project != project:
-                raise refused("job", f"{key} is not of project {project}", "Name jobs of one project.")
-        return keys
+        return [own_key(text, project, "job") for text in self.all("job")]
 
 
 async def _run(call: Call, form: Form) -> Response:
@@ -151,6 +148,14 @@ def _run_key(spider: str, arguments: Any) -> str:
     return f"run {hashlib.sha256(identity).hexdigest()}"
 
 
+def own_key(text: str, project: int, field: str) -> JobKey:
+    """A job of the project that the request is about; raises ``ContractError``."""
+    key = JobKey.parse(text, field)
+    if key.project != project:
+        raise refused(field, f"{key} is not of project {project}", "Name jobs of one project.")
+    return key
+
+
 def parse_state(text: Any, field: str = "state") -> JobState:
     """Read a state; raises ``ContractError``."""
     try:
@@ -184,7 +189,7 @@ async def _list(call: Call) -> Response:
     project = whole_number(call.query, "project")
     if project is None:
         raise refused("project", "is required", "Add ?project=… to the address.")
-    keys = tuple(JobKey.parse(text) for text in call.all("job"))
+    keys = tuple(own_key(text, project, "job") for text in call.all("job"))
     # Deleted jobs are shown to who asks for them.
     shown = tuple(JobState) if keys else (JobState.PENDING, JobState.RUNNING, JobState.FINISHED)
     which = job_filter(call, shown)._replace(keys=keys)

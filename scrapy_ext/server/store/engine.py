@@ -320,6 +320,8 @@ def _open_writer(path: Path) -> sqlite3.Connection:
         raise StoreError(
             f"SQLite {sqlite3.sqlite_version} is too old: 3.35 or later is needed. Use a newer Python or SQLite."
         )
+    with contextlib.suppress(OSError):  # SQLite says what is wrong with the path
+        path.touch(mode=0o600)  # the data is its owner's; SQLite gives the files beside it the same mode
     try:
         connection = _connect(path)
         _enter_wal(connection)

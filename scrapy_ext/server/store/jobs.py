@@ -18,7 +18,20 @@ from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store.activity import add_events
 from scrapy_ext.server.store.counters import advance
-from scrapy_ext.server.store.engine import Engine, Row, Transaction
+from scrapy_ext.server.store.engine import Engine, Transaction
+from scrapy_ext.server.store.job_queries import (
+    JobFilter,
+    Page,
+    StoredJob,
+    count_jobs,
+    get_job,
+    list_jobs,
+    projects,
+    spider_id,
+    spider_keys,
+    spider_name,
+    tags_of,
+)
 
 #: Of a job's metadata, as JSON.
 MAX_METADATA_BYTES: Final = 1024 * 1024
@@ -36,7 +49,6 @@ _OF_ITS_END: Final = ("finished_time", "completed_by", "close_reason", "cancelle
 _ACTIVE: Final = (JobState.PENDING, JobState.RUNNING)
 #: The events of the document; others are seen from the hosted service.
 _EVENTS: Final = {JobState.FINISHED: JOB_COMPLETED, JobState.DELETED: "job:deleted"}
-_COLUMNS: Final = "spider, job, spider_name, state, changed, updated, metadata"
 
 
 class DuplicateJobError(Exception):
@@ -52,51 +64,6 @@ class Stamp(NamedTuple):
 
     by: str
     now: int
-
-
-class Counts(NamedTuple):
-    """What a job has stored."""
-
-    items: int = 0
-    requests: int = 0
-    logs: int = 0
-    errors: int = 0
-
-
-class StoredJob(NamedTuple):
-    """A job: ``changed`` is when it entered its state, ``updated`` when anything of it changed (ms)."""
-
-    key: JobKey
-    spider: str
-    state: JobState
-    changed: int
-    updated: int
-    metadata: dict[str, Any]
-    counts: Counts = Counts()
-
-
-class JobFilter(NamedTuple):
-    """Which jobs of a project; None or empty means any.
-
-    ``has_tags``: one of them is enough; ``lacks_tags``: none of them may be there. ``startts`` is included,
-    ``endts`` is not, and both are about when the job entered its state.
-    """
-
-    spider: str | None = None
-    states: tuple[JobState, ...] = ()
-    has_tags: tuple[str, ...] = ()
-    lacks_tags: tuple[str, ...] = ()
-    startts: int | None = None
-    endts: int | None = None
-    keys: tuple[JobKey, ...] = ()
-
-
-class Page(NamedTuple):
-    """Which part of a list: ``limit`` jobs after the first ``offset``, and none from ``stop`` on."""
-
-    limit: int
-    offset: int = 0
-    stop: JobKey | None = None
 
 
 class Change(NamedTuple):
@@ -132,7 +99,7 @@ class JobStore:
 
     async def get(self, key: JobKey) -> StoredJob | None:
         """One job."""
-        return await self._engine.read(_get, key)
+        return await self._engine.read(get_job, key)
 
     async def merge(self, key: JobKey, fields: Mapping[str, Any]) -> bool:
         """Set fields of the metadata; the rest stays. Returns whether the job exists."""
@@ -163,7 +130,7 @@ class JobStore:
 
     async def count(self, project: int, which: JobFilter) -> int:
         """How many jobs match."""
-        return await self._engine.read(_count, project, which)
+        return await self._engine.read(count_jobs, project, which)
 
     async def listed(
         self,
@@ -174,23 +141,23 @@ class JobStore:
         counts: bool = False,
     ) -> list[StoredJob]:
         """Matching jobs, those that changed state last first; with ``counts``, also what they have stored."""
-        return await self._engine.read(_list, project, which, page, counts=counts)
+        return await self._engine.read(list_jobs, project, which, page, counts=counts)
 
     async def spider_id(self, project: int, name: str) -> int | None:
         """The number of a spider."""
-        return await self._engine.read(_spider_id, project, name)
+        return await self._engine.read(spider_id, project, name)
 
     async def spider_name(self, project: int, spider: int) -> str | None:
         """The name of a spider."""
-        return await self._engine.read(_spider_name, project, spider)
+        return await self._engine.read(spider_name, project, spider)
 
     async def spider_keys(self, project: int, spider: str) -> list[JobKey]:
         """The jobs of a spider that are not deleted."""
-        return await self._engine.read(_spider_keys, project, spider)
+        return await self._engine.read(spider_keys, project, spider)
 
     async def projects(self) -> list[int]:
         """The projects that have anything."""
-        return await self._engine.read(_projects)
+        return await self._engine.read(projects)
 
 
 async def _add(
@@ -209,7 +176,7 @@ async def _add(
         )
         if row is not None:
             raise DuplicateJobError(JobKey(project, *row))
-    spider_id = await _spider_id(tx, project, spider)
+    spider_id = await spider_id(tx, project, spider)
     if spider_id is None:
         spider_id = await advance(tx, project, "spider")
         await tx.execute("INSERT INTO spiders (project, name, spider) VALUES ($1, $2, $3)", project, spider, spider_id)
@@ -231,21 +198,6 @@ async def _add(
     return key
 
 
-async def _get(tx: Transaction, key: JobKey) -> StoredJob | None:
-    row = await tx.fetchrow(
-        f"SELECT {_COLUMNS} FROM jobs WHERE project = $1 AND spider = $2 AND job = $3",  # noqa: S608 - fixed text
-        *key,
-    )
-    return _stored(key.project, row) if row else None
-
-
-def _stored(project: int, row: Row) -> StoredJob:
-    spider, job, name, state, changed, updated, metadata = row
-    return StoredJob(
-        JobKey(project, spider, job), name, JobState(state), changed, updated, msgspec.json.decode(metadata)
-    )
-
-
 def _encode(metadata: Mapping[str, Any]) -> bytes:
     encoded = msgspec.json.encode(metadata)
     if len(encoded) > MAX_METADATA_BYTES:
@@ -263,7 +215,7 @@ def _encode(metadata: Mapping[str, Any]) -> bytes:
 
 
 async def _merge(tx: Transaction, key: JobKey, fields: Mapping[str, Any], removed: Iterable[str], now: int) -> bool:
-    job = await _get(tx, key)
+    job = await get_job(tx, key)
     if job is None:
         return False
     metadata = {**job.metadata, **{name: value for name, value in fields.items() if name not in PROTECTED}}
@@ -298,12 +250,6 @@ async def _index_tags(tx: Transaction, key: JobKey, metadata: Mapping[str, Any])
     )
 
 
-def tags_of(metadata: Mapping[str, Any]) -> list[str]:
-    """The tags in a job's metadata, in their order."""
-    tags = metadata.get("tags")
-    return [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
-
-
 async def _change_all(tx: Transaction, changes: Sequence[Change], stamp: Stamp) -> list[JobState | None]:
     return [await _change(tx, *change, stamp) for change in changes]
 
@@ -311,7 +257,7 @@ async def _change_all(tx: Transaction, changes: Sequence[Change], stamp: Stamp) 
 async def _change(
     tx: Transaction, key: JobKey, state: JobState | None, fields: Mapping[str, Any], stamp: Stamp
 ) -> JobState | None:
-    job = await _get(tx, key)
+    job = await get_job(tx, key)
     if job is None:
         return None
     metadata = {**job.metadata, **{name: value for name, value in fields.items() if name not in PROTECTED}}
@@ -365,7 +311,7 @@ async def _report(tx: Transaction, key: JobKey, event: str, stamp: Stamp) -> Non
 
 
 async def _cancel(tx: Transaction, key: JobKey, stamp: Stamp) -> JobState | None:
-    job = await _get(tx, key)
+    job = await get_job(tx, key)
     if job is None or job.state not in _ACTIVE:
         return job and job.state
     metadata = {**job.metadata, "cancelled_by": stamp.by}
@@ -386,7 +332,7 @@ async def _delete(tx: Transaction, keys: Sequence[JobKey], stamp: Stamp) -> int:
 async def _tag(tx: Transaction, keys: Sequence[JobKey], add: Sequence[str], remove: Sequence[str], now: int) -> int:
     found = 0
     for key in keys:
-        job = await _get(tx, key)
+        job = await get_job(tx, key)
         if job is None:
             continue
         kept = [tag for tag in tags_of(job.metadata) if tag not in remove]
@@ -394,103 +340,3 @@ async def _tag(tx: Transaction, keys: Sequence[JobKey], add: Sequence[str], remo
         await _store(tx, key, {**job.metadata, "tags": tags}, now)
         found += 1
     return found
-
-
-def _condition(project: int, which: JobFilter) -> tuple[str, list[Any]]:
-    """A WHERE condition on jobs, and its arguments."""
-    text, arguments = "project = $1", [project]
-
-    def marks(values: Iterable[Any]) -> str:
-        first = len(arguments) + 1
-        arguments.extend(values)
-        return ", ".join(f"${place}" for place in range(first, len(arguments) + 1))
-
-    tagged = "EXISTS (SELECT 1 FROM job_tags t WHERE t.project = $1 AND t.spider = jobs.spider AND t.job = jobs.job"
-    if which.spider is not None:
-        text += f" AND spider_name = {marks([which.spider])}"
-    if which.states:
-        text += f" AND state IN ({marks(state.value for state in which.states)})"
-    if which.has_tags:
-        text += f" AND {tagged} AND t.tag IN ({marks(which.has_tags)}))"
-    if which.lacks_tags:
-        text += f" AND NOT {tagged} AND t.tag IN ({marks(which.lacks_tags)}))"
-    if which.startts is not None:
-        text += f" AND changed >= {marks([which.startts])}"
-    if which.endts is not None:
-        text += f" AND changed < {marks([which.endts])}"
-    if which.keys:
-        pairs = ", ".join(f"({marks([key.spider, key.job])})" for key in which.keys)
-        text += f" AND (spider, job) IN (VALUES {pairs})"
-    return text, arguments
-
-
-async def _count(tx: Transaction, project: int, which: JobFilter) -> int:
-    condition, arguments = _condition(project, which)
-    row = await tx.fetchrow(f"SELECT count(*) FROM jobs WHERE {condition}", *arguments)  # noqa: S608 - from above
-    return row[0] if row else 0
-
-
-async def _list(
-    tx: Transaction,
-    project: int,
-    which: JobFilter,
-    page: Page,
-    *,
-    counts: bool,
-) -> list[StoredJob]:
-    condition, arguments = _condition(project, which)
-    last = await _get(tx, page.stop) if page.stop is not None else None
-    if last is not None:
-        place = len(arguments) + 1
-        condition += f" AND (changed, spider, job) > (${place}, ${place + 1}, ${place + 2})"
-        arguments += [last.changed, last.key.spider, last.key.job]
-    place = len(arguments) + 1
-    rows = await tx.fetch(
-        f"""SELECT {_COLUMNS} FROM jobs WHERE {condition}
-            ORDER BY changed DESC, spider DESC, job DESC LIMIT ${place} OFFSET ${place + 1}""",  # noqa: S608 - as above
-        *arguments,
-        page.limit,
-        page.offset,
-    )
-    jobs = [_stored(project, row) for row in rows]
-    return [job._replace(counts=await _counts(tx, job.key)) for job in jobs] if counts else jobs
-
-
-async def _counts(tx: Transaction, key: JobKey) -> Counts:
-    totals: dict[str, int] = dict(
-        await tx.fetch(
-            """SELECT kind, records FROM record_totals
-               WHERE project = $1 AND kind IN ('items', 'requests', 'logs') AND spider = $2 AND job = $3""",
-            *key,
-        )
-    )
-    errors = await tx.fetchrow(
-        """SELECT sum(occurrences) FROM record_counts
-           WHERE project = $1 AND kind = 'logs' AND spider = $2 AND job = $3 AND field IN ('40', '50')""",
-        *key,
-    )
-    return Counts(errors=(errors and errors[0]) or 0, **totals)
-
-
-async def _spider_id(tx: Transaction, project: int, name: str) -> int | None:
-    row = await tx.fetchrow("SELECT spider FROM spiders WHERE project = $1 AND name = $2", project, name)
-    return row[0] if row else None
-
-
-async def _spider_name(tx: Transaction, project: int, spider: int) -> str | None:
-    row = await tx.fetchrow("SELECT name FROM spiders WHERE project = $1 AND spider = $2", project, spider)
-    return row[0] if row else None
-
-
-async def _spider_keys(tx: Transaction, project: int, spider: str) -> list[JobKey]:
-    rows = await tx.fetch(
-        """SELECT j.spider, j.job FROM jobs j JOIN spiders s ON s.project = j.project AND s.spider = j.spider
-           WHERE j.project = $1 AND s.name = $2 AND j.state <> 'deleted' ORDER BY j.job""",
-        project,
-        spider,
-    )
-    return [JobKey(project, *row) for row in rows]
-
-
-async def _projects(tx: Transaction) -> list[int]:
-    return [row[0] for row in await tx.fetch("SELECT DISTINCT project FROM counters ORDER BY project")]

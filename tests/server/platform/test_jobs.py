@@ -231,6 +231,14 @@ async def test_the_queue_lists_finished_jobs_newest_first(http: Http, project: i
     assert (await http.get(f"/jobq/{project}/count?spider=books&has_tag=t0")).text == "2"
 
 
+@pytest.mark.parametrize("query", ["/jobq/{}/list?key=", "/jobq/{}/list?stop=", "/api/jobs/list.json?project={}&job="])
+async def test_jobs_of_another_project_are_not_mixed_in(http: Http, project: int, query: str) -> None:
+    key = (await push(http, project, state="finished"))["key"]
+    answer = await http.get(query.format(project + 1000) + key)
+    assert answer.status == 400
+    assert f"is not of project {project + 1000}" in answer.json["message"]
+
+
 async def test_unique_jobs_are_refused_while_active(http: Http, project: int) -> None:
     first = await push(http, project, unique="h1")
     assert await push(http, project, unique="h1") == {
