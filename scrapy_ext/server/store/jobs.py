@@ -176,11 +176,11 @@ async def _add(
         )
         if row is not None:
             raise DuplicateJobError(JobKey(project, *row))
-    spider_id = await spider_id(tx, project, spider)
-    if spider_id is None:
-        spider_id = await advance(tx, project, "spider")
-        await tx.execute("INSERT INTO spiders (project, name, spider) VALUES ($1, $2, $3)", project, spider, spider_id)
-    key = JobKey(project, spider_id, await advance(tx, project, f"job {spider_id}"))
+    number = await spider_id(tx, project, spider)
+    if number is None:
+        number = await advance(tx, project, "spider")
+        await tx.execute("INSERT INTO spiders (project, name, spider) VALUES ($1, $2, $3)", project, spider, number)
+    key = JobKey(project, number, await advance(tx, project, f"job {number}"))
     entered, entered_by = _ENTERED[state]
     metadata = {**metadata, "project": project, "spider": spider, "state": state.value, entered: stamp.now}
     metadata.setdefault(entered_by, stamp.by)
