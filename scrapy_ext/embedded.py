@@ -13,6 +13,7 @@ import contextlib
 import importlib.util
 import logging
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -37,6 +38,8 @@ logger = logging.getLogger(__name__)
 STOP_TIMEOUT: Final = 15.0
 #: Lines of the server's standard error that are kept for the message when it fails.
 _KEPT_LINES: Final = 20
+#: The level in a line of the server's log, behind the date and the time.
+_LEVEL: Final = re.compile(r"\S+ \S+ (DEBUG|INFO|WARNING|ERROR|CRITICAL) ")
 #: How often a server that ends by itself is started again.
 _RESTARTS: Final = 20
 
@@ -230,10 +233,14 @@ class EmbeddedServer:
         )
 
     def _read_log(self, stream: IO[bytes]) -> None:
+        level = logging.INFO
         for line in stream:
             text = line.decode(errors="replace").rstrip()
             self._said.append(text)
-            logger.debug("server: %s", text)
+            found = _LEVEL.match(text)
+            if found is not None:  # Lines of a traceback belong to the line before them.
+                level = logging.getLevelNamesMapping()[found[1]]
+            logger.log(level if level >= logging.WARNING else logging.DEBUG, "server: %s", text)
 
     def _stop(self) -> None:
         self._stopping.set()
