@@ -40,11 +40,14 @@ def _rows(metadata: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     """The fields, then the crawl's stats one by one."""
     for name in sorted(metadata):
         if name != _STATS:
-            value = metadata[name]
-            yield {"field": name, "value": clock(value) if name.endswith("_time") else shown(value)}
+            yield _row(name, metadata[name])
     stats = metadata.get(_STATS)
     for name, value in sorted(stats.items()) if isinstance(stats, dict) else ():
-        yield {"field": name, "value": shown(value)}
+        yield _row(name, value)
+
+
+def _row(name: str, value: Any) -> dict[str, str]:
+    return {"field": name, "value": (clock(value) if name.endswith("_time") else "") or shown(value)}
 
 
 SUBCOMMAND: Final = Subcommand(

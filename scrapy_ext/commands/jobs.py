@@ -26,13 +26,13 @@ _PAGE: Final = 500
 _COLUMNS: Final = (
     Column.field("id", "job"),
     Column.field("spider"),
-    Column.field("state"),
-    Column.field("close_reason", "closed"),
+    # Of a job that has ended, how it did is what one wants to know.
+    Column("state", lambda job: str(job.get("close_reason") or job.get("state") or "")),
     Column.field("items_scraped", "items", right=True),
     Column.field("responses_received", "responses", right=True),
     Column.field("errors_count", "errors", right=True),
-    Column("started (UTC)", lambda job: str(job.get("started_time") or "").replace("T", " ")),
     Column("took", lambda job: length(job.get("elapsed")), right=True),
+    Column("started (UTC)", lambda job: str(job.get("started_time") or "")[:16].replace("T", " ")),
     Column("tags", lambda job: ", ".join(map(str, job.get("tags") or ()))),
 )
 

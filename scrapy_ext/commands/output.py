@@ -37,6 +37,10 @@ _SAMPLE: Final = 50
 #: Widest a column gets before its neighbours have what they need, in terminal cells.
 _WIDEST: Final = 60
 _NARROWEST: Final = 4
+#: What a column needs to be worth its place, if its text is that long.
+_READABLE: Final = 16
+#: Fields by which people know an item; its table begins with them.
+_FIRST: Final = ("_key", "name", "headline", "title", "price", "currency", "sku", "url")
 _CELL_CHARACTERS: Final = 400
 _PIECE_CHARACTERS: Final = 64 * 1024
 _FLUSH_SECONDS: Final = 0.3
@@ -199,6 +203,8 @@ class TableWriter:
         self._width = width
         self._rows: list[Record] = []
         self._widths: list[int] = []
+        #: Titles of columns that hold something, and for which there is no room.
+        self.left_out: list[str] = []
 
     def add(self, record: Record) -> str:
         """Keep the record; the text of those that are complete."""
@@ -209,17 +215,17 @@ class TableWriter:
         """The text of the rest."""
         return self._printed() if self._rows else ""
 
-    @property
-    def left_out(self) -> list[str]:
-        """Titles of the columns for which there is no room."""
-        return [column.title for column in (self._columns or ())[len(self._widths) :]] if self._widths else []
-
     def _printed(self) -> str:
         columns = self._columns = self._columns or _columns_of(self._rows)
         cells = [[_cell(column, row) for column in columns] for row in self._rows]
         first = not self._widths
         if first:
             self._widths = _widths(columns, cells, self._width)
+            self.left_out = [
+                column.title
+                for index, column in enumerate(columns[len(self._widths) :], start=len(self._widths))
+                if any(row[index] for row in cells)
+            ]
         table = Table(
             box=SIMPLE_HEAD,
             show_header=first,
@@ -254,8 +260,14 @@ def _cell(column: Column, row: Record) -> str:
 
 
 def _columns_of(rows: Sequence[Record]) -> list[Column]:
+    """A column for each field: first what an item is known by, then plain values, then what holds others."""
     names = dict.fromkeys(name for row in rows for name in row)
-    return [Column.field(name) for name in names]
+    nested = {name for row in rows for name, value in row.items() if isinstance(value, dict | list)}
+
+    def place(name: str) -> tuple[bool, int]:
+        return name in nested, _FIRST.index(name) if name in _FIRST else len(_FIRST)
+
+    return [Column.field(name) for name in sorted(names, key=place)]
 
 
 def _widths(columns: Sequence[Column], cells: Sequence[Sequence[str]], available: int) -> list[int]:
@@ -266,7 +278,7 @@ def _widths(columns: Sequence[Column], cells: Sequence[Sequence[str]], available
     ]
     # A wrapping column takes what the others leave.
     widths = [width if column.wrap else min(width, _WIDEST) for width, column in zip(wanted, columns, strict=True)]
-    while len(widths) > 1 and _total([min(width, _NARROWEST * 3) for width in widths]) > available:
+    while len(widths) > 1 and _total([min(width, _READABLE) for width in widths]) > available:
         widths.pop()
     while _total(widths) > available and max(widths) > _NARROWEST:
         widest = widths.index(max(widths))

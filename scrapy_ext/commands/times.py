@@ -18,16 +18,16 @@ def clock(milliseconds: Any) -> str:
 
 
 def length(milliseconds: Any) -> str:
-    """A length of time: ``340 ms``, ``12.5 s``, ``3 min 20 s``, ``2 h 5 min``."""
+    """A length of time in at most six characters: ``340ms``, ``12.5s``, ``3m20s``, ``2h05m``."""
     if not isinstance(milliseconds, int | float) or isinstance(milliseconds, bool):
         return ""
     if milliseconds < 1000:
-        return f"{milliseconds:.0f} ms"
+        return f"{milliseconds:.0f}ms"
     seconds = milliseconds / 1000
     if seconds < 60:
-        return f"{seconds:.1f} s"
+        return f"{seconds:.1f}s"
     minutes, seconds = divmod(round(seconds), 60)
     if minutes < 60:
-        return f"{minutes} min {seconds} s"
+        return f"{minutes}m{seconds:02}s"
     hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min"
+    return f"{hours}h{minutes:02}m"

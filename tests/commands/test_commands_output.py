@@ -96,6 +96,12 @@ def test_columns_without_room_are_named() -> None:
     assert all(name not in text for name in writer.left_out)
 
 
+def test_a_table_begins_with_what_an_item_is_known_by() -> None:
+    writer = TableWriter(None, 200)
+    writer.add({"additional": {"a": 1}, "brand": "b", "images": [], "name": "n", "price": "1", "url": "http://a"})
+    assert plain(writer.close())[0].split() == ["name", "price", "url", "brand", "additional", "images"]
+
+
 def test_a_wrapping_column_shows_the_whole_text() -> None:
     columns = [Column.field("level"), Column("message", lambda row: str(row["message"]), wrap=True)]
     writer = TableWriter(columns, 40)

@@ -249,7 +249,7 @@ def test_requests_are_shown(platform: Platform) -> None:
     assert "parent" not in requests[0]
     assert requests[39]["url"] == "http://a/39"
     text = plain(platform.terminal("requests", str(platform.books), "--count", "2"))
-    assert re.search(r"2023-11-14 22:13:20 +GET +200 +1\.5 s +2048 +http://a/0", text)
+    assert re.search(r"2023-11-14 22:13:20 +GET +200 +1\.5s +2048 +http://a/0", text)
     assert "2 of 40; the next: --start 2" in text
 
 
@@ -325,6 +325,18 @@ def test_a_project_without_jobs_says_so(platform: Platform) -> None:
     assert done.returncode == 1
     assert "project 999 has no job yet" in done.stderr
     assert platform.run("jobs", PLATFORM_PROJECT="999").stdout == ""
+
+
+@pytest.mark.parametrize("arguments", [("jobs",), ("serve",), ("serve", "--port", "0"), ("serve", "--help")])
+def test_without_the_servers_libraries_the_command_says_what_to_install(
+    platform: Platform, arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # So Python remembers a module that is not there.
+    monkeypatch.setitem(sys.modules, "starlette", None)
+    done = platform.run(*arguments, PLATFORM_URL="", PLATFORM_API_KEY="")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert 'pip install "scrapy-ext[server]"' in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_a_field_is_shown_as_text_or_as_json(value: object, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("milliseconds", "text"),
-    [(0, "0 ms"), (999, "999 ms"), (12_500, "12.5 s"), (200_000, "3 min 20 s"), (7_500_000, "2 h 5 min"), (None, "")],
+    [(0, "0ms"), (999, "999ms"), (12_500, "12.5s"), (200_000, "3m20s"), (7_500_000, "2h05m"), (None, "")],
 )
 def test_lengths_of_time_are_short(milliseconds: object, text: str) -> None:
     assert length(milliseconds) == text

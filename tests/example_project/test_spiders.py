@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,13 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.servers import RunningServer
 
 from example_project.site import news, shop
 from example_project.site.news import Article
 from example_project.site.shop import Product
+from tests.servers import RunningServer
 
 ROOT = Path(__file__).parents[2]
+#: Variables with which the user of this machine may have chosen services.
+_CHOICES = re.compile(r"(EXTRACT_API|PLATFORM|FRONTIER|DUPEFILTER|SERVER|SCRAPY|SITE)_")
 
 
 @dataclass
@@ -33,7 +36,8 @@ class Project:
     def copied(cls, folder: Path, **environment: str) -> Project:
         shutil.copytree(ROOT / "example_project" / "example", folder / "example")
         shutil.copy(ROOT / "example_project" / "scrapy.cfg", folder)
-        return cls(folder, {**os.environ, **environment})
+        clean = {name: value for name, value in os.environ.items() if not _CHOICES.match(name)}
+        return cls(folder, {**clean, **environment})
 
     def scrapy(self, *arguments: str) -> str:
         done = subprocess.run(
