@@ -26,20 +26,19 @@ def attacked(site: Target) -> Service:  # type: ignore[misc]
 
 
 ATTACKS = {
-    "images, styles and scripts": "<img src='{url}'><link rel=stylesheet href='{url}'><script src='{url}'></script>",
-    "frames and objects": "<iframe src='{url}'></iframe><object data='{url}'></object><embed src='{url}'>",
-    "prefetch and preconnect": "<link rel=preconnect href='{url}'><link rel=prefetch href='{url}'>"
+    "elements": "<img src='{url}'><link rel=stylesheet href='{url}'><script src='{url}'></script>"
+    "<iframe src='{url}'></iframe><object data='{url}'></object><embed src='{url}'>"
+    "<link rel=preconnect href='{url}'><link rel=prefetch href='{url}'>"
     "<link rel=dns-prefetch href='{url}'><link rel=preload as=fetch href='{url}'>",
-    "fetch and beacons": "<script>fetch('{url}', {{mode: 'no-cors'}}); navigator.sendBeacon('{url}', 'x');"
-    "new Image().src = '{url}'</script>",
-    "WebSocket": "<script>new WebSocket('{ws}'); new EventSource('{url}')</script>",
-    "workers": "<script>const code = URL.createObjectURL(new Blob([\"fetch('{url}', {{mode: 'no-cors'}})\"]));"
-    "new Worker(code); new SharedWorker(code)</script>",
-    "windows and forms": "<form id=f action='{url}' method=post target=other></form>"
-    "<script>window.open('{url}'); document.getElementById('f').submit()</script>",
-    "WebRTC": "<script>const peer = new RTCPeerConnection({{iceServers: [{{urls: 'turn:{host}?transport=tcp',"
+    "scripts and workers": "<script>fetch('{url}', {{mode: 'no-cors'}}); navigator.sendBeacon('{url}', 'x');"
+    "new Image().src = '{url}'; new WebSocket('{ws}'); new EventSource('{url}');"
+    "{{const code = URL.createObjectURL(new Blob([\"fetch('{url}', {{mode: 'no-cors'}})\"]));"
+    "new Worker(code); new SharedWorker(code)}}</script>",
+    "windows and WebRTC": "<form action='{url}' method=post target=other></form>"
+    "<script>window.open('{url}'); document.forms[document.forms.length - 1].submit();"
+    "{{const peer = new RTCPeerConnection({{iceServers: [{{urls: 'turn:{host}?transport=tcp',"
     "username: 'u', credential: 'p'}}]}}); peer.createDataChannel('x');"
-    "peer.createOffer().then(offer => peer.setLocalDescription(offer))</script>",
+    "peer.createOffer().then(offer => peer.setLocalDescription(offer))}}</script>",
 }
 
 
@@ -58,6 +57,18 @@ def test_nothing_that_a_page_loads_reaches_a_private_address(
     assert "attack" in result["browserHtml"]
     assert "inside" not in result["browserHtml"].replace("inside.example", "")
     assert forbidden.connections == 0
+
+
+def test_the_same_pages_do_reach_a_server_that_is_allowed(service: Service, site: Target) -> None:
+    # Otherwise the test above would show nothing.
+    code = "".join(
+        template.format(url=site.url(f"/reached?{number}"), ws=f"ws://{site.host}/reached?{number}", host=site.host)
+        for number, template in enumerate(ATTACKS.values())
+    )
+    site.page("/reached", "x")
+    service.result(url=site.page("/attack", code), browserHtml=True)
+    calls = [call.path.partition("?")[2] for call in site.calls_of("/reached")]
+    assert {number: calls.count(number) > 1 for number in ("0", "1", "2")} == {"0": True, "1": True, "2": True}
 
 
 @pytest.mark.parametrize("host", INSIDE)

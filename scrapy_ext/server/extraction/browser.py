@@ -284,6 +284,7 @@ class Browser:
 
     async def _running_driver(self) -> Playwright:
         if self._driver is None:
+            logging.getLogger("asyncio").addFilter(_is_not_the_drivers_end)
             self._driver = await async_playwright().start()
         return self._driver
 
@@ -312,6 +313,15 @@ def _cookie(cookie: Cookie, url: str) -> dict[str, Any]:
         param["domain"] = cookie.domain
         param["path"] = cookie.path
     return {name: value for name, value in param.items() if value is not None}
+
+
+def _is_not_the_drivers_end(record: logging.LogRecord) -> bool:
+    """Keep asyncio from reporting a future of Playwright's that nobody reads.
+
+    It tells that the driver ended, which is as it should be when a signal reaches the whole process group, and
+    which is otherwise noticed, and told, where it matters.
+    """
+    return "Connection closed while reading from the driver" not in record.getMessage()
 
 
 def _first(text: str) -> str:
