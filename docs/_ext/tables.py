@@ -116,7 +116,7 @@ def _described(env: BuildEnvironment) -> set[str]:
     return found
 
 
-def warn_of_missing(app: Sphinx, env: BuildEnvironment) -> None:
+def warn_of_missing(_app: Sphinx, env: BuildEnvironment) -> None:
     """Every setting must be on some page."""
     missing = SETTINGS.keys() - _described(env)
     if missing:

@@ -25,12 +25,11 @@ def product(number: int) -> str:
         "sku": f"R-{number:03}",
         "offers": {"@type": "Offer", "price": f"{10 + 3 * number}.50", "priceCurrency": "EUR"},
     }
-    return (
-        f'<h1>{PRODUCTS[number]}</h1><script type="application/ld+json">{json.dumps(data)}</script>'
-        '<button id="ask">In stock?</button><p id="stock"></p><script>'
-        f"document.getElementById('ask').onclick = () => document.getElementById('stock').textContent = '{number % 7} left'"
-        "</script>"
-    )
+    return f"""
+        <h1>{PRODUCTS[number]}</h1>
+        <script type="application/ld+json">{json.dumps(data)}</script>
+        <button id="ask" onclick="document.getElementById('stock').textContent = '{number % 7} left'">In stock?</button>
+        <p id="stock"></p>"""
 
 
 class Shop(BaseHTTPRequestHandler):

@@ -1,0 +1,96 @@
+"""What the code can count, close with, read and need is what the reference says."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+from scrapy_ext.crawl import session
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+PACKAGE = ROOT / "scrapy_ext"
+#: Meta keys of Scrapy, and those that only this package writes.
+NOT_OURS = {"download_slot", "download_latency", "dont_merge_cookies", "is_start_request", "verbatim_url"}
+
+
+def described(kind: str) -> set[str]:
+    """The names that the pages describe with a directive."""
+    pages = (path.read_text("utf-8") for path in DOCS.rglob("*.rst"))
+    return {name for page in pages for name in re.findall(rf"^\.\. {kind}:: (.+)$", page, re.MULTILINE)}
+
+
+def calls(*names: str) -> Iterator[ast.Call]:
+    """The calls of functions and methods with one of these names, in what runs inside a crawl."""
+    files = [*PACKAGE.glob("*.py"), *(PACKAGE / "crawl").rglob("*.py"), *(PACKAGE / "client").rglob("*.py")]
+    for path in files:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in names:
+                yield node
+
+
+def texts(node: ast.AST) -> Iterator[str]:
+    """Constant texts of an expression; of a text with values in it, the part before them."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    elif isinstance(node, ast.JoinedStr) and isinstance(node.values[0], ast.Constant):
+        yield f"{node.values[0].value}<type>"
+
+
+def test_every_stat_is_described_and_exists() -> None:
+    counted = {
+        text
+        for call in calls("inc_value", "set_value", "max_value", "_count")
+        for argument in call.args[:1]
+        for text in texts(argument)
+    }
+    assert counted == described("stat")
+
+
+def test_every_close_reason_is_described_and_exists() -> None:
+    given = {
+        text
+        for call in calls("_close_spider", "close_spider_async", "fail", "CloseSpider")
+        for argument in (*call.args, *(keyword.value for keyword in call.keywords))
+        for text in texts(argument)
+    }
+    tables = {reason for _, reason in session._REASONS}
+    middleware = ast.parse((PACKAGE / "downloadermiddlewares.py").read_text("utf-8"))
+    fatal = next(
+        node
+        for node in ast.walk(middleware)
+        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "_FATAL"
+    )
+    assert fatal.value is not None
+    tables |= {text for node in ast.walk(fatal.value) for text in texts(node)}
+    assert given | tables == described("reason")
+
+
+def test_every_meta_key_for_users_is_described_and_read() -> None:
+    read = {
+        text
+        for call in calls("get")
+        if ast.unparse(call.func).endswith("meta.get")
+        for argument in call.args[:1]
+        for text in texts(argument)
+    }
+    assert read - NOT_OURS == described("reqmeta")
+
+
+def test_the_reason_for_every_dependency_is_told() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    needed = [*project["dependencies"], *project["optional-dependencies"]["server"]]
+    names = [re.match(r"[\w-]+", requirement) for requirement in needed]
+    page = (DOCS / "architecture" / "dependencies.rst").read_text("utf-8")
+    told = re.findall(r"^   \* - ([\w-]+)$", page, re.MULTILINE)
+    assert told == [match[0] for match in names if match]
+
+
+def test_every_link_of_the_papers_leads_to_a_file() -> None:
+    papers = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+    links = [link for paper in papers for link in re.findall(r"\]\(([^)#]+)\)", paper.read_text("utf-8"))]
+    assert links
+    assert [link for link in links if "://" not in link and not (ROOT / link).is_file()] == []
