@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 # Two workers: the machines of the CI have two cores.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 
-.PHONY: help dev demo test check crash bench docs clean
+.PHONY: help dev demo test check crash bench wheel docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -16,6 +16,7 @@ help:
 	@echo "make check  lint and types"
 	@echo "make crash  kill crawls and servers in many more places (takes longer)"
 	@echo "make bench  measure; needs a quiet machine (takes longer)"
+	@echo "make wheel  build the wheel, install it in an empty environment, and crawl with it (takes longer)"
 	@echo "make docs   build the documentation into docs/_build/html"
 	@echo "make dev    set up .venv with everything a contributor needs"
 	@echo "make clean  remove what make made"
@@ -54,6 +55,9 @@ crash: $(VENV)/installed $(VENV)/browser
 
 bench: $(VENV)/installed $(VENV)/browser
 	@for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done
+
+wheel: $(VENV)/installed $(VENV)/browser
+	$(BIN)/python tools/try_wheel.py
 
 docs: $(VENV)/installed
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
