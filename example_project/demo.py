@@ -8,6 +8,7 @@ run skip every page of this one, which is what one is for, but no demonstration.
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import contextlib
 import os
@@ -133,18 +134,17 @@ def hints() -> Iterator[str]:
     scrapy = os.path.relpath(Path(sys.executable).parent / "scrapy", PROJECT)
     folder = os.path.relpath(PROJECT, os.environ.get("PWD") or PROJECT.parent)
     yield "Look at it:"
-    for command in ("items", "jobs", "logs", "serve"):
+    for command in ("items", "jobs", "logs"):
         yield f"  cd {folder} && {scrapy} platform {command}"
-    yield "The last one serves pages at http://127.0.0.1:8700; the user name is the platform key that it shows."
+    yield "In a browser, at http://127.0.0.1:8700 with the user name demo and no password:"
+    yield f"  cd {folder} && PLATFORM_API_KEY=demo {scrapy} platform serve"
     yield f"Screenshots are in {RUN / 'screenshots'}"
 
 
-def main() -> None:
-    """Run it."""
-    os.chdir(PROJECT)
-    RUN.mkdir(parents=True, exist_ok=True)
+def plan() -> list[Crawl]:
+    """The crawls of a demonstration."""
     seen = f"demo_seen_{time.strftime('%Y%m%d_%H%M%S')}"
-    plan = [
+    return [
         Crawl(
             "catalogue",
             "a shop, its products extracted from HTTP responses",
@@ -159,10 +159,25 @@ def main() -> None:
             ["-a", f"screenshots={RUN / 'screenshots'}"],
         ),
     ]
+
+
+def main() -> None:
+    """Run it."""
+    crawls = plan()
+    parser = argparse.ArgumentParser(
+        prog="python -m example_project.demo", description=(__doc__ or "").partition("\n")[0]
+    )
+    names = [planned.spider for planned in crawls]
+    parser.add_argument("spiders", nargs="*", metavar="SPIDER", help=f"only these: {', '.join(names)}")
+    chosen = parser.parse_args().spiders or names
+    if unknown := set(chosen) - set(names):
+        parser.error(f"no such spider: {', '.join(sorted(unknown))}; choose of {', '.join(names)}")
+    os.chdir(PROJECT)
+    RUN.mkdir(parents=True, exist_ok=True)
     with running_site() as site:
         os.environ["SITE_URL"] = site
         console.print(f"The example site runs at {site}. Its spiders:")
-        jobs = {crawl(planned): planned for planned in plan}
+        jobs = {crawl(planned): planned for planned in crawls if planned.spider in chosen}
         complete = asyncio.run(look(get_project_settings(), jobs))
     for line in hints():
         console.print(line, markup=False)
