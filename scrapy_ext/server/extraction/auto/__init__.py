@@ -1,0 +1,56 @@
+"""Automatic extraction: from the HTML of a page to an item of a kind, in the schema of zyte-common-items.
+
+Pure and synchronous: no network, no files, and bounds on all that it reads, so that no page, however broken or
+hostile, makes it fail or take for ever. It is work of the processor, up to some hundred milliseconds for a large
+page: an event loop calls it in a thread or another process.
+
+Importing this package is cheap. The libraries that extraction stands on take about two seconds to import, which
+happens when a kind is first extracted, or in :func:`preload`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, Final
+
+#: Kinds of items, with the module that extracts each. Its ``extract`` takes a page and returns an item.
+_MODULES: Final = {"product": "product", "article": "article", "pageContent": "page_content"}
+
+#: The kinds that can be extracted, as requests name them.
+KINDS: Final = tuple(_MODULES)
+
+
+class UnsupportedKindError(ValueError):
+    """A kind of automatic extraction that does not exist (yet)."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(f"Automatic extraction of {kind!r} is not supported; use one of: {', '.join(KINDS)}.")
+        self.kind = kind
+
+
+def extract(kind: str, html: str, url: str) -> dict[str, Any]:
+    """The item of a kind that a page holds, as plain data; fields without a value are left out.
+
+    ``html`` is the page as text, in full or cut off, sound or not; ``url`` is its final address. Raises
+    :class:`UnsupportedKindError` for a kind that is not in :data:`KINDS`, and nothing else.
+    """
+    if kind not in _MODULES:
+        raise UnsupportedKindError(kind)
+    # Imported here: see the head of this module.
+    from scrapy_ext.server.extraction.auto.items import as_dict
+    from scrapy_ext.server.extraction.auto.page import Page
+
+    return as_dict(_module(kind).extract(Page(html, url)))
+
+
+def preload() -> None:
+    """Import all that extraction needs, so that the first page need not wait for it."""
+    for kind in KINDS:
+        _module(kind)
+
+
+def _module(kind: str) -> Any:
+    return import_module(f"{__name__}.{_MODULES[kind]}")
+
+
+__all__ = ["KINDS", "UnsupportedKindError", "extract", "preload"]

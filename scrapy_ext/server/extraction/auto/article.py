@@ -1,0 +1,139 @@
+"""Articles: news, posts, guides, what a page tells in prose."""
+
+from __future__ import annotations
+
+import re
+from itertools import chain
+from typing import Final
+
+from lxml.html import HtmlElement
+from zyte_common_items import Article, ArticleMetadata, Audio, Image, Video
+
+from scrapy_ext.server.extraction.auto import images
+from scrapy_ext.server.extraction.auto.authors import authors_of
+from scrapy_ext.server.extraction.auto.body import Body, article_body, body_html
+from scrapy_ext.server.extraction.auto.breadcrumbs import breadcrumbs_of
+from scrapy_ext.server.extraction.auto.dates import modified_on, published_on
+from scrapy_ext.server.extraction.auto.focus import Focus
+from scrapy_ext.server.extraction.auto.items import now
+from scrapy_ext.server.extraction.auto.markup import Thing
+from scrapy_ext.server.extraction.auto.page import Page
+from scrapy_ext.server.extraction.auto.text import first, one_line, plain
+from scrapy_ext.server.extraction.auto.titles import headline_of
+from scrapy_ext.server.extraction.auto.urls import same_page
+
+TYPES: Final = (
+    "Article", "NewsArticle", "BlogPosting", "TechArticle", "ScholarlyArticle", "Report", "ReportageNewsArticle",
+    "OpinionNewsArticle", "AnalysisNewsArticle", "BackgroundNewsArticle", "ReviewNewsArticle",
+    "AdvertiserContentArticle", "SatiricalArticle", "MedicalScholarlyArticle", "LiveBlogPosting",
+    "SocialMediaPosting", "APIReference", "Recipe", "HowTo",
+)  # fmt: skip
+#: What tells of the page itself, and so of its article when nothing else does.
+PAGE_TYPES: Final = ("WebPage", "ItemPage", "AboutPage", "MedicalWebPage")
+MAX_MEDIA: Final = 50
+#: A text that is shorter is hardly an article.
+SHORT: Final = 400
+_VIDEO_PLAYER = re.compile(r"youtube(?:-nocookie)?\.com/embed|player\.vimeo\.com|dailymotion\.com/embed|/video/|wistia")
+
+
+def extract(page: Page) -> Article:
+    """The article of a page. Only ``url`` and ``metadata`` are sure to be there."""
+    names = [name for name in (page.meta("og:title", "twitter:title"), page.title) if name]
+    focus = Focus(page, names)
+    thing = _main_article(page, focus)
+    headline = headline_of(page, thing, focus)
+    body = article_body(page, headline)
+    published = published_on(page, thing, focus)
+    modified = modified_on(page, thing, focus)
+    pictures = _images(page, thing, body.part)
+    return Article(
+        url=page.url,
+        canonicalUrl=page.canonical_url,
+        headline=headline,
+        datePublished=published.iso if published else None,
+        datePublishedRaw=published.raw if published else None,
+        dateModified=modified.iso if modified else None,
+        dateModifiedRaw=modified.raw if modified else None,
+        authors=authors_of(page, thing, focus),
+        breadcrumbs=breadcrumbs_of(page),
+        inLanguage=_language(page, thing),
+        mainImage=pictures[0] if pictures else None,
+        images=pictures,
+        description=_description(page, thing),
+        articleBody=body.text or None,
+        articleBodyHtml=body_html(page, body),
+        videos=[Video(url=url) for url in _media(page, thing, body.part, "video", "VideoObject")],
+        audios=[Audio(url=url) for url in _media(page, thing, body.part, "audio", "AudioObject")],
+        metadata=ArticleMetadata(dateDownloaded=now(), probability=_probability(thing, body, published is not None)),
+    )
+
+
+def _main_article(page: Page, focus: Focus) -> Thing | None:
+    """The article that the page is about, where several stand in the markup; else what tells of the page itself."""
+    things = page.markup.things(*TYPES)
+    if len(things) > 1:
+        own = [thing for thing in things if _is_of(page, thing, focus)]
+        # Many articles of which none is this page's are a list of others.
+        things = own or (things if len(things) <= 2 else [])
+    return first_thing(things) or first_thing(page.markup.things(*PAGE_TYPES))
+
+
+def first_thing(things: list[Thing]) -> Thing | None:
+    """The one with the most to say of the first few."""
+    return max(things[:3], key=lambda thing: len(thing.properties), default=None)
+
+
+def _is_of(page: Page, thing: Thing, focus: Focus) -> bool:
+    references = chain(
+        thing.texts("url"),
+        thing.texts("mainEntityOfPage"),
+        (value.id or "" for value in thing.things("mainEntityOfPage")),
+    )
+    urls = [url for reference in references if (url := page.link(reference))]
+    if any(same_page(url, other) for url in urls for other in (page.url, page.canonical_url or page.url)):
+        return True
+    headline = one_line(thing.text("headline", "name")).casefold()
+    titles = (focus.heading_text, page.title, page.meta("og:title"))
+    return len(headline) > 10 and any(
+        headline in (title or "").casefold() or (title or "#").casefold() in headline for title in titles
+    )
+
+
+def _language(page: Page, thing: Thing | None) -> str | None:
+    stated = re.match(r"[a-z]{2}(?=$|[-_])", (thing.text("inLanguage") or "").lower()) if thing else None
+    language = stated.group() if stated else page.language
+    return language if language and len(language) == 2 else None
+
+
+def _description(page: Page, thing: Thing | None) -> str | None:
+    stated = page.meta("og:description", "description", "twitter:description", "dc.description")
+    return first((plain(stated), thing.text("description") if thing else None))
+
+
+def _images(page: Page, thing: Thing | None, part: HtmlElement | None) -> list[Image]:
+    main = images.of_metas(page)[:1] or images.of_thing(page, thing)[:1]
+    shown = images.of_nodes(page, part.iter("img")) if part is not None else []
+    return images.merged(main, images.of_thing(page, thing), shown)
+
+
+def _media(page: Page, thing: Thing | None, part: HtmlElement | None, tag: str, type_name: str) -> list[str]:
+    """The addresses of the videos or audios of an article: of its markup, and of the elements that play them."""
+    found: list[str] = []
+    for media in thing.things(tag, "associatedMedia") if thing else ():
+        if type_name in media.types:
+            found += media.texts("contentUrl", "embedUrl")[:1]
+    for node in part.iter(tag) if part is not None else ():
+        found += [source for each in (node, *node.iter("source")) if (source := each.get("src"))][:1]
+    for node in part.iter("iframe") if part is not None and tag == "video" else ():
+        source = node.get("src") or node.get("data-src") or ""
+        found += [source] if _VIDEO_PLAYER.search(source) else []
+    urls = dict.fromkeys(url for reference in found if (url := page.link(reference)))
+    return list(urls)[:MAX_MEDIA]
+
+
+def _probability(thing: Thing | None, body: Body, dated: bool) -> float:
+    """How sure it is that the page is an article, by what it has of one."""
+    marked = thing is not None and not thing.types.isdisjoint(TYPES)
+    if len(body.text) < SHORT:
+        return 0.5 if marked else 0.1
+    return 0.98 if marked else 0.85 if dated else 0.6

@@ -1,0 +1,152 @@
+"""The numbers by which a product is known: of the shop (sku), of the maker (mpn), of the world (gtin)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from lxml.html import HtmlElement
+from zyte_common_items import Gtin
+from zyte_parsers import extract_gtin
+
+from scrapy_ext.server.extraction.auto import vocabulary
+from scrapy_ext.server.extraction.auto.focus import Focus
+from scrapy_ext.server.extraction.auto.markup import Thing
+from scrapy_ext.server.extraction.auto.page import Page
+from scrapy_ext.server.extraction.auto.specification import Specification
+from scrapy_ext.server.extraction.auto.text import first, node_text, one_line
+
+#: Shorter codes are sizes and counts.
+MIN_LENGTH: Final = 4
+MAX_LENGTH: Final = 64
+MAX_NODES: Final = 300
+#: Texts with a label and a code are shorter.
+MAX_LINE_LENGTH: Final = 120
+
+_GTIN_PROPERTIES: Final = ("gtin13", "gtin12", "gtin14", "gtin8", "gtin", "isbn")
+#: A label and a code, with or without a colon between them: ``Produkta kods 545642356``.
+_LABELLED = re.compile(rf"(?:{'|'.join(vocabulary.SKU_ROWS)})\s*[:：#]?\s*([\w./-]*\d[\w./-]*)", re.IGNORECASE)
+_DIGIT = re.compile(r"\d")
+_CODE = re.compile(r"\w[\w./+-]*(?: ?[\w./+-]+){0,3}")
+_NAMES: Final = (
+    "sku", "productid", "product-id", "product-code", "productcode", "product_code", "product-number", "catnumber",
+    "article-number", "articlenumber", "articlenr", "artikelnummer", "item-number", "itemnumber",
+    "identifier__number",
+)  # fmt: skip
+_ATTRIBUTES: Final = ("content", "data-sku", "data-product-sku", "data-product-code", "data-asin")
+_INPUT_NAME = re.compile(
+    r"(?:asin|sku|pid|product[_-]?(?:id|code|sku)|item[_-]?id|id[_-]?product|artikel(?:nr|nummer)|add-to-cart)(?:\[\])?",
+    re.IGNORECASE,
+)
+#: The last part of a path when it ends in a number: ``lamp-iid-1021493409``, ``p4999298.html``.
+_ID_IN_PATH = re.compile(r"(?:[^/]*[-_])?(?:p|id)?([A-Z]{0,4}\d{5,}[A-Z0-9]{0,6})(?:\.\w{2,5})?")
+
+
+class Identifiers(NamedTuple):
+    """What is known of a product's numbers."""
+
+    sku: str | None
+    mpn: str | None
+    product_id: str | None
+    gtin: list[Gtin]
+
+
+def identifiers_of(page: Page, product: Thing | None, focus: Focus, specification: Specification) -> Identifiers:
+    """The numbers of a product: of its markup first, then of the page, then of the page's form and address."""
+    page_id = _id_of_page(page)
+    skus = _codes(_skus(page, product, focus, specification))
+    # A code with spaces in it is often a name, so that others go before it.
+    sku = first([*(code for code in skus if " " not in code), page_id, *skus])
+    mpn = first(_codes(_mpns(page, product, focus, specification)))
+    stated_id = first(_codes(product.texts("productID", "productId", "identifier"))) if product else None
+    labelled = [pair.value for pair in specification.of(vocabulary.GTIN) if not focus.elsewhere(pair.node)]
+    return Identifiers(
+        sku=sku,
+        # Shops that have no number of the maker repeat their own there.
+        mpn=mpn if mpn != sku else None,
+        product_id=stated_id or page_id,
+        gtin=gtins_of(product, labelled),
+    )
+
+
+def gtins_of(product: Thing | None, others: Iterable[str] = ()) -> list[Gtin]:
+    """The sound GTINs of a product's markup and of other texts, each once."""
+    texts = [*others]
+    for holder in (product, *product.things("offers")) if product else ():
+        texts += [text for name in _GTIN_PROPERTIES for text in holder.texts(name)]
+    found: dict[str, Gtin] = {}
+    for text in texts:
+        gtin = extract_gtin(text[:100])
+        if gtin is not None:
+            found.setdefault(gtin.value, Gtin(type=gtin.type, value=gtin.value))
+    return list(found.values())
+
+
+def _skus(page: Page, product: Thing | None, focus: Focus, specification: Specification) -> Iterator[str]:
+    """What may be the shop's number, the surest first."""
+    if product is not None:
+        yield from product.texts("sku")
+        for offer in product.things("offers"):
+            yield from offer.texts("sku")
+    for node in page.named(*_NAMES)[:MAX_NODES]:
+        if node.tag != "option" and not focus.elsewhere(node):
+            yield from _codes_of_node(node)
+    for pair in specification.of(vocabulary.SKU):
+        if not focus.elsewhere(pair.node):
+            yield pair.value
+    for node, text in page.lines:
+        match = _LABELLED.fullmatch(text) if len(text) <= MAX_LINE_LENGTH and _DIGIT.search(text) else None
+        if match and not focus.elsewhere(node):
+            yield match.group(1)
+    if product is not None:
+        yield from product.texts("productID", "productId")
+    yield from page.metas.get("product:retailer_item_id", ())
+
+
+def _codes_of_node(node: HtmlElement) -> Iterator[str]:
+    for attribute in _ATTRIBUTES:
+        if value := node.get(attribute):
+            yield value.removeprefix("sku:")
+    text = node_text(node, MAX_LINE_LENGTH)
+    match = _LABELLED.fullmatch(text)
+    code = match.group(1) if match else text.rpartition(":")[2].strip()
+    if " " not in code:
+        yield code
+
+
+def _mpns(page: Page, product: Thing | None, focus: Focus, specification: Specification) -> Iterator[str]:
+    """What may be the maker's number, the surest first."""
+    if product is not None:
+        yield from product.texts("mpn")
+        yield from (value for value in product.values("model") if isinstance(value, str))
+    for pair in specification.of(vocabulary.MPN):
+        if not focus.elsewhere(pair.node):
+            yield pair.value
+    yield from page.metas.get("product:mfr_part_no", ())
+
+
+def _codes(texts: Iterable[str]) -> list[str]:
+    return [code for text in texts if (code := _code(text))]
+
+
+def _code(text: str) -> str | None:
+    code = one_line(text[:1000]).strip(" :#()[]\"'")
+    if not MIN_LENGTH <= len(code) <= MAX_LENGTH or not _DIGIT.search(code):
+        return None
+    return code if _CODE.fullmatch(code) else None
+
+
+def _id_of_page(page: Page) -> str | None:
+    """The number in the form to order the product, else in the page's own address."""
+    for node in page.tree.iter("input"):
+        name = node.get("name") or node.get("id") or ""
+        if node.get("type") in {"hidden", "radio"} and _INPUT_NAME.fullmatch(name):
+            code = _code(node.get("value") or "")
+            if code:
+                return code
+    parts = urlsplit(page.url)
+    values = [value for _, value in parse_qsl(parts.query)]
+    segments = [unquote(segment) for segment in parts.path.split("/") if segment]
+    return first(match.group(1) for text in [*values, *reversed(segments)] if (match := _ID_IN_PATH.fullmatch(text)))

@@ -1,0 +1,187 @@
+"""Products: what a page that sells one thing tells of it.
+
+Each field is taken from the page's markup where it is there, else from the page itself: what is named, labelled or
+placed as such a thing usually is. What no source tells is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from typing import Final
+
+from zyte_common_items import AdditionalProperty, Brand, Image, Product, ProductMetadata
+
+from scrapy_ext.server.extraction.auto import images, vocabulary
+from scrapy_ext.server.extraction.auto.availability import availability_on
+from scrapy_ext.server.extraction.auto.brand import brand_of
+from scrapy_ext.server.extraction.auto.breadcrumbs import breadcrumbs_of
+from scrapy_ext.server.extraction.auto.description import description_of
+from scrapy_ext.server.extraction.auto.focus import Focus
+from scrapy_ext.server.extraction.auto.identifiers import identifiers_of
+from scrapy_ext.server.extraction.auto.items import now
+from scrapy_ext.server.extraction.auto.markup import Thing
+from scrapy_ext.server.extraction.auto.money import from_markup, iso_code
+from scrapy_ext.server.extraction.auto.offers import Offer, offer_of
+from scrapy_ext.server.extraction.auto.page import Page
+from scrapy_ext.server.extraction.auto.price_tags import PriceTags
+from scrapy_ext.server.extraction.auto.rating import rating_of
+from scrapy_ext.server.extraction.auto.specification import Pair, Specification
+from scrapy_ext.server.extraction.auto.text import first, node_text, one_line
+from scrapy_ext.server.extraction.auto.urls import same_page
+from scrapy_ext.server.extraction.auto.variants import variants_of
+
+TYPES: Final = (
+    "Product", "ProductGroup", "IndividualProduct", "ProductModel", "SomeProducts", "ProductCollection", "Vehicle",
+    "Car", "Motorcycle", "Book",
+)  # fmt: skip
+MAX_FEATURES: Final = 50
+MAX_PROPERTIES: Final = 200
+MAX_LISTS: Final = 40
+#: The colour or size of a thing is not longer; what is, tells of several.
+MAX_ATTRIBUTE_LENGTH: Final = 120
+#: Points of a list that are shorter on average, in characters, are links or options.
+SHORTEST_FEATURE: Final = 15
+#: More products with offers than these are a list rather than one thing and a few like it.
+SEVERAL: Final = 3
+
+_FEATURES: Final = ("feature", "bullet", "highlight", "benefit")
+_GALLERIES: Final = (
+    "gallery",
+    "product-image",
+    "productimage",
+    "product_image",
+    "product-media",
+    "main-image",
+    "landingimage",
+)
+_PRICE_METAS: Final = ("product:sale_price:amount", "product:price:amount", "og:price:amount")
+_CURRENCY_METAS: Final = ("product:sale_price:currency", "product:price:currency", "og:price:currency")
+
+
+def extract(page: Page) -> Product:
+    """The product of a page. Only ``url`` and ``metadata`` are sure to be there."""
+    return _Extraction(page, _main_product(page)).item()
+
+
+def _main_product(page: Page) -> Thing | None:
+    """The product that the page is about: the one of its own address, else the first, those with offers first."""
+    things = page.markup.things(*TYPES)
+    addresses = {page.url, page.canonical_url or page.url}
+    offered = [thing for thing in things if thing.values("offers", "offer", "hasVariant", "price")]
+    for thing in offered:
+        own = page.link(thing.text("url") or thing.id)
+        if own and any(same_page(own, address) for address in addresses):
+            return thing
+    return next(iter(offered or things), None)
+
+
+class _Extraction:
+    """One page with the parts of it that several fields look at."""
+
+    def __init__(self, page: Page, product: Thing | None) -> None:
+        self._page = page
+        self._product = product
+        stated = product.text("name") if product else None
+        self._focus = Focus(page, [name for name in (stated, page.meta("og:title"), page.title) if name])
+        self._specification = Specification(page)
+        self._tags = PriceTags(page, self._focus)
+        self._offer = offer_of(product) if product else Offer()
+        self._name = one_line(stated) or self._focus.heading_text or page.meta("og:title")
+
+    def item(self) -> Product:
+        page, product, focus = self._page, self._product, self._focus
+        item = Product(url=page.url, canonicalUrl=page.canonical_url, name=self._name)
+        item.availability = self._offer.availability or availability_on(page, focus)
+        self._set_price(item)
+        self._set_identity(item)
+        self._set_looks(item)
+        description = description_of(page, product, focus)
+        item.description, item.descriptionHtml = description.text, description.html
+        item.breadcrumbs = breadcrumbs_of(page)
+        item.aggregateRating = rating_of(product)
+        item.variants = variants_of(page, product)
+        item.features = self._features()
+        item.additionalProperties = self._properties()
+        item.metadata = ProductMetadata(dateDownloaded=now(), probability=self._probability(item))
+        return item
+
+    def _set_price(self, item: Product) -> None:
+        page, offer = self._page, self._offer
+        price = offer.price or from_markup(page.meta(*_PRICE_METAS)) or self._tags.price()
+        if price is None:
+            return
+        regular = offer.regular_price or self._tags.regular_price(price)
+        item.price = price.amount
+        item.regularPrice = regular.amount if regular and regular.value > price.value else None
+        item.currencyRaw = self._tags.currency_raw(price) or price.currency_raw
+        stated = offer.currency or (page.meta(*_CURRENCY_METAS) or "").upper()
+        item.currency = iso_code(stated, page.url) or iso_code(item.currencyRaw, page.url)
+
+    def _set_identity(self, item: Product) -> None:
+        brand = brand_of(self._page, self._product, self._focus, self._specification)
+        numbers = identifiers_of(self._page, self._product, self._focus, self._specification)
+        item.brand = Brand(name=brand) if brand else None
+        item.sku, item.mpn, item.productId, item.gtin = numbers
+
+    def _set_looks(self, item: Product) -> None:
+        item.images = self._images()
+        item.mainImage = item.images[0] if item.images else None
+        item.color = self._attribute("color", vocabulary.COLOR)
+        item.size = self._attribute("size", vocabulary.SIZE)
+        item.style = self._attribute("pattern", vocabulary.STYLE)
+
+    def _images(self) -> list[Image]:
+        of_markup = images.of_thing(self._page, self._product)
+        if len(of_markup) > 1:
+            return of_markup
+        return images.merged(of_markup or images.of_metas(self._page)[:1], self._gallery())
+
+    def _gallery(self) -> list[Image]:
+        """The images that the page itself says are of the product: by the name of their place, or their own."""
+        named = set(self._page.named(*_GALLERIES))
+        name = (self._name or "").casefold()
+        found = []
+        for node in self._page.tree.iter("img"):
+            alike = bool(name) and (node.get("alt") or "").casefold().startswith(name)
+            around = (node, *islice(node.iterancestors(), 6))
+            if (alike or not named.isdisjoint(around)) and not self._focus.elsewhere(node):
+                found.append(node)
+        return images.of_nodes(self._page, found)
+
+    def _attribute(self, name: str, labels: re.Pattern[str]) -> str | None:
+        stated = self._product.text(name) if self._product else None
+        shown = (pair.value for pair in self._listed() if labels.fullmatch(pair.label))
+        return stated or first(value for value in shown if len(value) <= MAX_ATTRIBUTE_LENGTH)
+
+    def _features(self) -> list[str]:
+        """The points of the list that the page calls the product's features."""
+        for node in self._page.named(*_FEATURES)[:MAX_LISTS]:
+            if node in self._focus.path or self._focus.elsewhere(node):
+                continue
+            points = [text for point in node.iter("li") if (text := node_text(point, 1000))]
+            if len(points) > 1 and sum(map(len, points)) > SHORTEST_FEATURE * len(points):
+                return list(dict.fromkeys(points))[:MAX_FEATURES]
+        return []
+
+    def _properties(self) -> list[AdditionalProperty]:
+        found: dict[str, str] = {}
+        for thing in self._product.things("additionalProperty") if self._product else ():
+            name, value = thing.text("name"), thing.text("value", "@value")
+            if name and value:
+                found.setdefault(name, value)
+        for pair in () if found else self._listed():
+            found.setdefault(pair.label, pair.value)
+        return [AdditionalProperty(name=name, value=value) for name, value in islice(found.items(), MAX_PROPERTIES)]
+
+    def _listed(self) -> list[Pair]:
+        return [pair for pair in self._specification.pairs if pair.listed and not self._focus.elsewhere(pair.node)]
+
+    def _probability(self, item: Product) -> float:
+        """How sure it is that the page is of one product, by what it has of a product."""
+        if self._product is not None and self._product.values("offers", "hasVariant"):
+            offered = [thing for thing in self._page.markup.things(*TYPES) if thing.values("offers")]
+            return 0.98 if len(offered) <= SEVERAL else 0.8
+        if item.price:
+            return 0.85 if item.availability else 0.6
+        return 0.7 if self._product is not None else 0.3 if item.availability else 0.05

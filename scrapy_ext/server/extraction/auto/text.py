@@ -1,0 +1,69 @@
+"""Text as a reader sees it: without tags, entities and the white space of the source."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from lxml.html import HtmlElement
+
+#: What a single value of markup or the text of a node may have, in characters; the rest is dropped.
+MAX_VALUE_LENGTH: Final = 200_000
+
+_TAG = re.compile(r"</?[a-zA-Z][^<>]{0,2000}>")
+_SPACE = re.compile(r"\s+")
+
+
+def one_line(text: str | None) -> str:
+    """The text with every run of white space as one space, and none around it."""
+    return _SPACE.sub(" ", text).strip() if text else ""
+
+
+def lines(text: str) -> str:
+    """The text with its line breaks kept, no empty line, and every line as :func:`one_line` makes it."""
+    return "\n".join(line for line in map(one_line, text.splitlines()) if line)
+
+
+def plain(text: str | None) -> str:
+    """The text of a value of markup: its entities resolved, its tags (some sites put HTML there) removed.
+
+    Line breaks stay line breaks, those of HTML too.
+    """
+    if not text:
+        return ""
+    text = text[:MAX_VALUE_LENGTH]
+    if "&" in text:
+        # Twice: what is text in a page was often escaped for a page already.
+        text = html.unescape(html.unescape(text))
+    if _TAG.search(text):
+        # Imported here, as every library of extraction: the server starts without them.
+        import html_text
+
+        return str(html_text.extract_text(text))
+    return lines(text)
+
+
+def node_text(node: HtmlElement, limit: int = MAX_VALUE_LENGTH) -> str:
+    """The text of a node in one line, read no further than ``limit`` characters.
+
+    Pieces of different elements are set apart by a space, which sometimes parts a word that is styled
+    letter by letter, and never joins two words.
+    """
+    return one_line(" ".join(_pieces(node, limit)))[:limit]
+
+
+def _pieces(node: HtmlElement, limit: int) -> Iterator[str]:
+    left = limit
+    for piece in node.itertext():
+        yield piece[: limit + 1]
+        # White space of the source counts for little of what is left.
+        left -= len(piece.strip()) + 1
+        if left < 0:
+            return
+
+
+def first(values: Iterable[str | None]) -> str | None:
+    """The first value that says anything."""
+    return next((value for value in values if value), None)

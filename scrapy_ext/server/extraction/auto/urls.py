@@ -1,0 +1,46 @@
+"""URLs as they stand in pages: relative, padded, sometimes not meant for a web server at all."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+from urllib.parse import urljoin, urlsplit
+
+#: Longer ones are not addresses; the request contract has the same bound.
+MAX_URL_LENGTH: Final = 8192
+
+_UNWRITABLE = re.compile(r"[\x00-\x1f\x7f]")
+
+
+def absolute(base: str, reference: str | None) -> str | None:
+    """The absolute http or https URL that ``reference`` means on a page of ``base``.
+
+    None for what has no such URL: nothing at all, ``data:``, ``javascript:``, ``mailto:``, a fault in the
+    syntax, or more than :data:`MAX_URL_LENGTH` characters.
+    """
+    if not reference or len(reference) > MAX_URL_LENGTH:
+        return None
+    # Browsers drop control characters inside of a URL and encode the spaces.
+    cleaned = _UNWRITABLE.sub("", reference.strip()).replace(" ", "%20")
+    if not cleaned:
+        return None
+    try:
+        url = urljoin(base, cleaned)
+        parts = urlsplit(url)
+        valid = parts.scheme in {"http", "https"} and bool(parts.hostname)
+    except ValueError:
+        return None
+    return url if valid and len(url) <= MAX_URL_LENGTH else None
+
+
+def same_page(first: str, second: str) -> bool:
+    """Whether two URLs differ at most in scheme, ``www.``, fragment and a last slash."""
+    return _bare(first) == _bare(second)
+
+
+def _bare(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return url
+    return f"{parts.netloc.lower().removeprefix('www.')}{parts.path.rstrip('/')}?{parts.query}"
