@@ -84,11 +84,12 @@ async def _started(config: ServerConfig, stack: contextlib.AsyncExitStack) -> li
     # Imported when it starts: the extraction libraries are heavy, and whoever reads the configuration needs none.
     from scrapy_ext.server.extraction import ExtractionService
 
+    keys = Keys()
+    # Made first: it checks the configuration, and a key must not be shown by a server that does not start.
+    extraction = ExtractionService(config, lambda key: keys.accepts(EXTRACT, key))
     store = await Store.open(config.data)
     stack.push_async_callback(store.close)
-    keys = Keys()
     await keys.load(store, {EXTRACT: config.extract_key, PLATFORM: config.platform_key})
-    extraction = ExtractionService(config, lambda key: keys.accepts(EXTRACT, key))
     stack.push_async_callback(extraction.stop)
     await extraction.start()
     stack.push_async_callback(_ended, asyncio.create_task(_purge(store)))

@@ -7,6 +7,10 @@ from pathlib import Path
 import msgspec
 
 
+class ConfigError(ValueError):
+    """A configuration that cannot be used; the message says what to write instead."""
+
+
 class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     """One server.
 

@@ -20,7 +20,7 @@ from typing import Final
 import uvicorn
 
 from scrapy_ext.server.app import build
-from scrapy_ext.server.config import ServerConfig
+from scrapy_ext.server.config import ConfigError, ServerConfig
 from scrapy_ext.server.store import StoreError
 
 _GRACE_SECONDS: Final = 10
@@ -70,7 +70,7 @@ async def _run(config: ServerConfig, listener: socket.socket) -> int:
         await server.serve(sockets=[listener])
     except SystemExit:  # uvicorn's way to say that the application did not start
         failure = app.state.failure
-        if not isinstance(failure, StoreError):
+        if not isinstance(failure, StoreError | ConfigError):
             logger.error("The server did not start", exc_info=failure)
         return _failed(str(failure))
     return 0

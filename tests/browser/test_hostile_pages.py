@@ -72,6 +72,7 @@ def test_a_page_of_endless_bytes_is_cut_off(service: Service, site: Target) -> N
 
 
 def test_a_page_that_eats_memory_crashes_alone(service: Service, site: Target) -> None:
+    service.result(url=site.page("/before", "here before"), browserHtml=True)
     launches = service.service.browser.launches
     url = site.page("/memory", "<script>const a = []; while (true) a.push(new Array(1e6).fill(a.length))</script>")
     service.problem(520, "/download/temporary-error", url=url, browserHtml=True)

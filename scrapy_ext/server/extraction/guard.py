@@ -23,6 +23,7 @@ import socket
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
+from scrapy_ext.server.config import ConfigError
 from scrapy_ext.server.extraction.errors import ExtractionError, connection_failed, temporary, unreachable
 
 #: Ports that web sites on public addresses are served on: the two standard ones, those that content delivery
@@ -54,7 +55,7 @@ class Endpoint(NamedTuple):
     port: int
 
 
-class GuardRuleError(ValueError):
+class GuardRuleError(ConfigError):
     """An operator's exception that cannot be read; the message says what to write instead."""
 
 
