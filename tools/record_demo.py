@@ -66,7 +66,7 @@ def demonstration() -> str:
             "PATH": f"{folder}/.venv/bin:{os.environ['PATH']}",
             "PWD": folder,
         }
-        done = subprocess.run(  # noqa: S603  # our own module
+        done = subprocess.run(
             [f"{folder}/.venv/bin/python", "-m", "example_project.demo"],
             cwd=folder,
             env=environment,

@@ -1,8 +1,8 @@
 """What can be described and linked to by name: settings, meta keys, stats, close reasons; and values from the code.
 
 ``.. setting:: NAME`` describes a setting and ``:setting:`NAME``` links to it, also into Scrapy's documentation, which
-has the same roles for its own. ``:value:`module:NAME``` stands for a constant of the package, so that no number is
-written twice.
+has the same roles for its own. ``:value:`module:NAME``` stands for a constant of the package, or for the default of a
+record's field (``module:Record.field``), so that no number is written twice.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+import msgspec
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxRole
@@ -29,12 +30,20 @@ class ValueRole(SphinxRole):
         module, _, name = self.text.partition(":")
         try:
             value: Any = importlib.import_module(module)
+            self.env.note_dependency(value.__file__)
             for part in name.split("."):
-                value = getattr(value, part)
+                value = defaults(value).get(part) or getattr(value, part)
         except (ImportError, AttributeError) as error:
             message = self.inliner.reporter.error(f"{self.text}: {error}", line=self.lineno)
             return [self.inliner.problematic(self.rawtext, self.rawtext, message)], [message]
         return [nodes.Text(shown(value))], []
+
+
+def defaults(value: Any) -> dict[str, Any]:
+    """The defaults of a record's fields; none for what is no record."""
+    if not isinstance(value, type) or not issubclass(value, msgspec.Struct):
+        return {}
+    return {field.name: field.default for field in msgspec.structs.fields(value)}
 
 
 def shown(value: Any) -> str:

@@ -55,7 +55,7 @@ class Generated(SphinxDirective):
         raise NotImplementedError
 
     def run(self) -> list[nodes.Node]:
-        for name in self.sources:
+        for name in (*self.sources, type(self).__module__):
             found = find_spec(name)
             if found is not None and found.origin is not None:
                 self.env.note_dependency(found.origin)
@@ -97,15 +97,15 @@ class SettingsOf(Generated):
 
 
 def _setting_lines(setting: Setting) -> Iterable[str]:
-    default = "not set" if setting.default is None else code(repr(setting.default))
+    default = "not set by default" if setting.default is None else f"default {code(repr(setting.default))}"
+    environment = ", or an environment variable of this name" if setting.environment else ""
     yield f".. setting:: {setting.name}"
     yield ""
     yield f"   {text(setting.meaning)}"
     yield ""
-    yield f"   :Type: {code(setting.type.value)}"
-    yield f"   :Default: {default}"
-    if setting.environment:
-        yield "   :Environment: a variable of this name is read when the setting is not set"
+    yield "   .. rst-class:: of-setting"
+    yield ""
+    yield f"   {code(setting.type.value)}, {default}{environment}"
     yield ""
 
 

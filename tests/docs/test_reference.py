@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from scrapy_ext.crawl import session
+from scrapy_ext.server.extraction.auto import KINDS
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
+README = ROOT / "README.md"
 PACKAGE = ROOT / "scrapy_ext"
 #: Meta keys of Scrapy, and those that only this package writes.
 NOT_OURS = {"download_slot", "download_latency", "dont_merge_cookies", "is_start_request", "verbatim_url"}
@@ -94,3 +96,9 @@ def test_every_link_of_the_papers_leads_to_a_file() -> None:
     links = [link for paper in papers for link in re.findall(r"\]\(([^)#]+)\)", paper.read_text("utf-8"))]
     assert links
     assert [link for link in links if "://" not in link and not (ROOT / link).is_file()] == []
+
+
+def test_the_readme_names_the_kinds_that_can_be_extracted() -> None:
+    line = re.search(r"^\* Kinds of extraction beside (.*?), and proxies", README.read_text("utf-8"), re.MULTILINE)
+    assert line is not None
+    assert sorted(re.findall(r"`(\w+)`", line[1])) == sorted(KINDS)
