@@ -51,6 +51,8 @@ DOCS = ROOT / "docs"
 SHOP = DOCS / "tutorial" / "shop_site.py"
 #: Pages that begin with nothing.
 FROM_NOTHING = ("tutorial/index.rst", "howto/self-host.rst")
+#: Pages that show one.
+WITH_BROWSER = ("tutorial/index.rst", "howto/browser.rst")
 PATIENCE = 60
 
 _MARK = re.compile(r"^(?:\.\. test: (?P<rst>.+)|<!-- test: (?P<md>.+) -->)$")
@@ -337,6 +339,15 @@ def server(tmp_path_factory: pytest.TempPathFactory, shop_port: str) -> Iterator
         process.stdin.close()
 
 
+@pytest.fixture(scope="session")
+def browser() -> None:
+    """Fails, and says how to get one, where there is no browser."""
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tools" / "find_browser.py")], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
 PRODUCTS = next(each.text for each in PAGES["tutorial/index.rst"] if each.argument == "shop/spiders/products.py")
 BLOCKED = """
 import scrapy
@@ -373,6 +384,8 @@ def test_what_a_page_shows_is_what_happens(
     if runs and page not in FROM_NOTHING:
         environment |= request.getfixturevalue("server")
         make_project(tmp_path, shop_port)
+    if page in WITH_BROWSER:
+        request.getfixturevalue("browser")
     with closing(Story(tmp_path, environment, ports)) as story:
         for example in PAGES[page]:
             tell(story, example)
