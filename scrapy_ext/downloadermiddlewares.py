@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 import time
 from typing import Any, Final, Self
 
@@ -13,12 +14,18 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
+from scrapy.settings import BaseSettings
 from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_ext import settings as names
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.extraction import Attempt, ExtractClient, ExtractError, ExtractTransport, Limiter, RetryPolicy
-from scrapy_ext.client.extraction.errors import AccountSuspendedError, KeyRefusedError
+from scrapy_ext.client.extraction.errors import (
+    AccountSuspendedError,
+    KeyRefusedError,
+    UnexpectedAnswerError,
+    UnreachableServiceError,
+)
 from scrapy_ext.client.extraction.redact import redacted
 from scrapy_ext.client.extraction.translate import (
     BodyOptions,
@@ -33,11 +40,16 @@ from scrapy_ext.settings import SettingError
 
 logger = logging.getLogger(__name__)
 
-#: Close reasons for errors that every further request would get too.
+#: Close reasons for errors that every further request would get too: the first two always, the others while
+#: nothing has succeeded yet, for then no extraction service is at the address.
 _FATAL: Final[dict[type[ExtractError], str]] = {
     KeyRefusedError: "extract_api_bad_key",
     AccountSuspendedError: "extract_api_suspended_account",
+    UnreachableServiceError: "extract_api_unavailable",
+    UnexpectedAnswerError: "extract_api_unavailable",
 }
+_ALWAYS_FATAL: Final = (KeyRefusedError, AccountSuspendedError)
+_NO_SUCH_PATH: Final = (404, 405)
 
 
 class ExtractMiddleware:
@@ -69,6 +81,8 @@ class ExtractMiddleware:
         self._client: ExtractClient | None = None
         self._sent = 0
         self._closing = False
+        self._has_succeeded = False
+        self._task: asyncio.Future[None] | None = None
         crawler.signals.connect(self._engine_stopped, signal=signals.engine_stopped)
 
     @classmethod
@@ -86,7 +100,11 @@ class ExtractMiddleware:
             return _back_to_queue(request)
         if self._max_requests and self._sent >= self._max_requests:
             logger.info("EXTRACT_API_MAX_REQUESTS reached: %d extraction requests", self._max_requests)
-            return self._close_spider(request, "extract_api_max_requests")
+            self._closing = True
+            self._task = asyncio.ensure_future(
+                self._crawler.engine.close_spider_async(reason="extract_api_max_requests")
+            )
+            return _back_to_queue(request)
         client = await self._opened()
         fields = to_body(request, self._options)
         if self._log_requests:
@@ -96,12 +114,13 @@ class ExtractMiddleware:
         try:
             result = await client.extract(fields, domain=host_of(request))
         except ExtractError as error:
-            reason = _FATAL.get(type(error))
+            reason = self._fatal(error)
             if reason is None:
                 raise
-            if not self._closing:
-                logger.error("%s", error)
-            return self._close_spider(request, reason)
+            self._closing = True
+            self._session.fail(error, reason)
+            return _back_to_queue(request)
+        self._has_succeeded = True
         request.meta["download_latency"] = time.monotonic() - started
         return to_response(request, result)
 
@@ -127,15 +146,7 @@ class ExtractMiddleware:
             )
             self._client = ExtractClient(
                 ExtractTransport(services.extract_url, services.extract_key, names.EXTRACT_API_TIMEOUT.read(settings)),
-                Limiter(
-                    settings.getint("CONCURRENT_REQUESTS"),
-                    settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN"),
-                    caps={
-                        domain: int(slot["concurrency"])
-                        for domain, slot in settings.getdict("DOWNLOAD_SLOTS").items()
-                        if "concurrency" in slot
-                    },
-                ),
+                _limiter(settings),
                 self._policy,
                 observe=self._observe,
             )
@@ -153,15 +164,34 @@ class ExtractMiddleware:
             stats.inc_value("extract_api/retries")
             logger.debug("%s Trying again in %.1f s", attempt.error, attempt.wait)
 
-    def _close_spider(self, request: Request, reason: str) -> Request:
-        if not self._closing:
-            self._closing = True
-            asyncio.ensure_future(self._crawler.engine.close_spider_async(reason=reason))  # noqa: RUF006  # the engine keeps it
-        return _back_to_queue(request)
+    def _fatal(self, error: ExtractError) -> str | None:
+        if self._has_succeeded:
+            return _FATAL[type(error)] if isinstance(error, _ALWAYS_FATAL) else None
+        if error.status in _NO_SUCH_PATH:
+            return _FATAL[UnreachableServiceError]
+        return _FATAL.get(type(error))
 
     async def _engine_stopped(self) -> None:
         if self._client is not None:
             await self._client.close()
+
+
+def _limiter(settings: BaseSettings) -> Limiter:
+    """What holds for a site in Scrapy's downloader holds for its routed requests: caps and delays by domain."""
+    slots = settings.getdict("DOWNLOAD_SLOTS")
+    delay, randomize = settings.getfloat("DOWNLOAD_DELAY"), settings.getbool("RANDOMIZE_DOWNLOAD_DELAY")
+
+    def delay_of(domain: str) -> float:
+        slot = slots.get(domain, {})
+        seconds = float(slot.get("delay", delay))
+        return seconds * random.uniform(0.5, 1.5) if slot.get("randomize_delay", randomize) else seconds
+
+    return Limiter(
+        settings.getint("CONCURRENT_REQUESTS"),
+        settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN"),
+        caps={domain: int(slot["concurrency"]) for domain, slot in slots.items() if "concurrency" in slot},
+        delay_of=delay_of,
+    )
 
 
 def _back_to_queue(request: Request) -> Request:

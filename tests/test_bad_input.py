@@ -108,7 +108,7 @@ def test_a_wrong_extraction_key_closes_the_spider_once_and_loses_no_request(proj
         *("-s", f"PLATFORM_API_KEY={server.platform_key}"),
     )
     crawl = project.crawl("one", *remote, "-s", f"EXTRACT_API_KEY={SECRET}")
-    assert crawl.reason == "extract_api_bad_key"
+    assert (crawl.returncode, crawl.reason) == (1, "extract_api_bad_key")
     (error,) = crawl.errors
     assert "EXTRACT_API_KEY" in error
     assert SECRET not in crawl.log
@@ -117,6 +117,21 @@ def test_a_wrong_extraction_key_closes_the_spider_once_and_loses_no_request(proj
     resumed = project.crawl("one", *remote, "-s", f"EXTRACT_API_KEY={server.extract_key}", "-s", f"PLATFORM_JOB={job}")
     assert resumed.reason == "finished"
     assert resumed.stat("extract_api/attempts") == 1, "the request of the first run was there again"
+
+
+@pytest.mark.parametrize("what", ["nothing", "another path", "another service"])
+def test_an_address_without_an_extraction_service_is_told_and_loses_no_request(project, server, what):
+    address = {
+        "nothing": f"http://localhost:{free_port()}/v1",
+        "another path": f"{server.url}/elsewhere/v1",
+        "another service": f"{server.url}/system/ts/v1",
+    }[what]
+    platform = ("-s", f"PLATFORM_URL={server.url}", "-s", f"PLATFORM_API_KEY={server.platform_key}")
+    crawl = project.crawl("one", *platform, "-s", f"EXTRACT_API_URL={address}", "-s", f"EXTRACT_API_KEY={SECRET}")
+    assert crawl.returncode != 0
+    assert crawl.reason == "extract_api_unavailable"
+    assert crawl.stat("frontier/acknowledged/requests") == 0
+    assert SECRET not in crawl.log
 
 
 def test_a_data_directory_that_cannot_be_made_is_told(project):

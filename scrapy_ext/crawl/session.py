@@ -60,6 +60,7 @@ class Session:
         self.before_close: list[Callable[[], Awaitable[None]]] = []
         #: Why the session could not be opened.
         self.failure: Exception | None = None
+        self._failed = False
         self.services: Services | None = None
         self._client: PlatformClient | None = None
         self._job: CrawlJob | None = None
@@ -147,7 +148,10 @@ class Session:
             await writer.wait_below_high_water()
 
     def fail(self, error: Exception, reason: str) -> None:
-        """Close the spider because storage gave up for good."""
+        """Close the spider for an error that the crawl cannot go on after; the command will say that it failed."""
+        if self._failed:
+            return
+        self._failed = True
         logger.error("%s", error)
         asyncio.ensure_future(self._crawler.engine.close_spider_async(reason=reason))  # noqa: RUF006  # kept by the engine
 
@@ -160,6 +164,7 @@ class Session:
                 await self._open_platform(self.services)
         except (SettingError, EmbeddedServerError, PlatformError) as error:
             self.failure = error
+            self._failed = True
             logger.error("%s", error)
             await self._resources.aclose()
 
@@ -180,14 +185,14 @@ class Session:
         self._reason = reason
         # An engine that never started does not tell that it stopped.
         if self._crawler.engine.start_time is None:
-            await self._close()
-        if self.failure is not None:
-            # A component has no other way to give the command an exit status: Scrapy takes a crawler without
-            # a spider for one that could not start.
-            self._crawler.spider = None
+            await self._engine_stopped()
 
     async def _engine_stopped(self) -> None:
         await self._close()
+        if self._failed:
+            # A component has no other way to give the command an exit status: Scrapy takes a crawler without
+            # a spider for one that failed.
+            self._crawler.spider = None
 
     async def _close(self) -> None:
         _sessions.pop(self._crawler, None)

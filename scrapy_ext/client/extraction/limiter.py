@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Hashable, Mapping
+from collections.abc import AsyncIterator, Callable, Hashable, Mapping
 from contextlib import asynccontextmanager
 from typing import Generic, TypeVar
 
@@ -29,8 +29,15 @@ T = TypeVar("T", bound=Hashable)
 class Admission(Generic[T]):
     """The state machine. Requests are told apart by a ticket; a cap of 0 is none."""
 
-    def __init__(self, total: int, per_domain: int, caps: Mapping[str, int] | None = None) -> None:
+    def __init__(
+        self,
+        total: int,
+        per_domain: int,
+        caps: Mapping[str, int] | None = None,
+        delay_of: Callable[[str], float] | None = None,
+    ) -> None:
         self._total = total
+        self._delay_of = delay_of
         self._per_domain = per_domain
         self._caps = caps or {}
         self._active = 0
@@ -95,6 +102,9 @@ class Admission(Generic[T]):
             if not self._may_go(domain):
                 continue
             admitted.append((domain, self._take(domain)))
+            delay = self._delay_of(domain) if self._delay_of is not None else 0
+            if delay > 0:
+                self.pause(Scope.DOMAIN, domain, now + delay)
             self._offer(domain)
         return admitted
 
@@ -134,10 +144,18 @@ class Admission(Generic[T]):
 
 
 class Limiter:
-    """Caps and pauses for requests of one event loop. ``caps`` overrides ``per_domain`` for single domains."""
+    """Caps and pauses for requests of one event loop. ``caps`` overrides ``per_domain`` for single domains;
+    ``delay_of(domain)`` is how many seconds pass between the starts of two requests to a domain."""
 
-    def __init__(self, total: int, per_domain: int, *, caps: Mapping[str, int] | None = None) -> None:
-        self._admission: Admission[asyncio.Future[None]] = Admission(total, per_domain, caps)
+    def __init__(
+        self,
+        total: int,
+        per_domain: int,
+        *,
+        caps: Mapping[str, int] | None = None,
+        delay_of: Callable[[str], float] | None = None,
+    ) -> None:
+        self._admission: Admission[asyncio.Future[None]] = Admission(total, per_domain, caps, delay_of)
         self._timer: asyncio.TimerHandle | None = None
 
     @property

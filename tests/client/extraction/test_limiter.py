@@ -31,6 +31,15 @@ def test_no_more_than_the_total_go_at_once():
     assert (admission.active, admission.waiting) == (2, 0)
 
 
+def test_a_delay_lies_between_two_starts_of_one_domain_and_holds_no_other():
+    admission = entered(Admission(10, 0, delay_of=lambda domain: 2.0 if domain == A else 0.0), A, A, A, B, B)
+    assert sorted(tickets(admission, 0.0)) == [0, 3, 4]
+    assert admission.next_change(0.0) == 2.0
+    assert tickets(admission, 1.9) == []
+    assert tickets(admission, 2.0) == [1]
+    assert tickets(admission, 4.5) == [2]
+
+
 def test_no_more_than_its_cap_go_to_one_domain_and_the_others_do_not_wait_for_it():
     admission = entered(Admission(10, 1), A, A, A, B)
     assert sorted(tickets(admission)) == [0, 3]

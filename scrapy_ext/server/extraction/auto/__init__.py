@@ -16,6 +16,9 @@ from typing import Any, Final
 #: Kinds of items, with the module that extracts each. Its ``extract`` takes a page and returns an item.
 _MODULES: Final = {"product": "product", "article": "article", "pageContent": "page_content"}
 
+#: Libraries that are imported where they are needed, as not every page needs them.
+_LIBRARIES: Final = ("extruct.w3cmicrodata", "price_parser")
+
 #: The kinds that can be extracted, as requests name them.
 KINDS: Final = tuple(_MODULES)
 
@@ -47,6 +50,8 @@ def preload() -> None:
     """Import all that extraction needs, so that the first page need not wait for it."""
     for kind in KINDS:
         _module(kind)
+    for library in _LIBRARIES:
+        import_module(library)
 
 
 def _module(kind: str) -> Any:

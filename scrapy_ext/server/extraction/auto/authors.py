@@ -44,7 +44,7 @@ _BY: Final = (
 _LEADING = re.compile(rf"^{_BY}\s*[:：|]?\s+(?=\S)|^{_BY}\s*[:：]\s*", re.IGNORECASE)
 #: What stands behind a name in one line with it.
 _TRAILING = re.compile(
-    r"\s*(?:[|•·–—(/]|\b(?:on|published|updated|posted|last|in|for|at)\b"
+    r"\s*(?:[|•·–—(/]|\b(?:on|in|for|at|(?i:published|updated|posted|(?:mon|tues|wednes|thurs|fri|satur|sun)day))\b"
     r"|,?\s+(?:[A-Z][a-z]{2,8}\.?\s\d{1,2},?\s\d{4}|\d{1,2}[./-]\d)).*$"
 )
 _SEPARATORS = re.compile(r"\s*(?:,|;|&|\b(?:and|und|et|y|e|en|i|и)\b|、)\s+")

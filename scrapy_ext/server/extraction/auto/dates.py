@@ -120,8 +120,10 @@ def _first(page: Page, texts: Iterable[str]) -> Date | None:
 def read(text: str | None, page: Page) -> Date | None:
     """The first date in a short text; None where there is none, or none that can only mean one day."""
     raw = one_line(text)[:MAX_TEXT_LENGTH]
-    moment = _of_machine(raw) or _of_people(raw, page)
-    return Date(_formatted(moment), raw) if moment else None
+    moment = _of_machine(raw)
+    if moment is not None:
+        return Date(_formatted(moment), raw)
+    return _of_people(raw, page)
 
 
 def _of_machine(text: str) -> datetime | None:
@@ -158,7 +160,7 @@ def _plausible(moment: datetime) -> datetime | None:
     return moment if EARLIEST_YEAR <= moment.year <= (datetime.now(UTC) + LATEST).year else None
 
 
-def _of_people(text: str, page: Page) -> datetime | None:
+def _of_people(text: str, page: Page) -> Date | None:
     for match in _WRITTEN.finditer(text):
         kind, found = match.lastgroup, match.group()
         if kind in {"iso", "han"}:
@@ -168,7 +170,7 @@ def _of_people(text: str, page: Page) -> datetime | None:
         else:
             moment = _with_month_name(found, page)
         if moment is not None:
-            return moment
+            return Date(_formatted(moment), found)
     return None
 
 

@@ -9,6 +9,9 @@ from urllib.parse import urlsplit
 
 from scrapy_ext.server.extraction.auto.text import one_line
 
+#: What is longer is no price; what is read of it, no more.
+MAX_TEXT_LENGTH: Final = 200
+
 _PLAIN_NUMBER = re.compile(r"\d{1,15}(?:\.\d{1,10})?")
 _ISO_CODE = re.compile(r"[A-Z]{3}")
 #: Digits that end in a whole part and two raised digits, set apart by markup alone: ``12 99``.
@@ -70,7 +73,7 @@ def from_markup(text: str | None) -> Money | None:
     """The amount of a property of markup, where a lone point is always a decimal sign."""
     if not text:
         return None
-    text = one_line(text.partition("\n")[0])
+    text = one_line(text.partition("\n")[0][:MAX_TEXT_LENGTH])
     if _PLAIN_NUMBER.fullmatch(text):
         return _money(text, None)
     return from_text(text)
@@ -81,7 +84,7 @@ def from_text(text: str) -> Money | None:
     # Imported here, as every library of extraction: the server starts without them.
     from price_parser import Price
 
-    text = _RAISED_CENTS.sub(r"\1.\2", _SPACED_SIGN.sub(r"\1", one_line(text)))
+    text = _RAISED_CENTS.sub(r"\1.\2", _SPACED_SIGN.sub(r"\1", one_line(text[:MAX_TEXT_LENGTH])))
     try:
         amount = Price.fromstring(text).amount
     except (ValueError, ArithmeticError):

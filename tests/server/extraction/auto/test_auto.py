@@ -1,0 +1,60 @@
+"""What callers of automatic extraction may rely on."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from zyte_common_items import Article, PageContent, Product
+
+from scrapy_ext.server.extraction.auto import KINDS, UnsupportedKindError, extract, preload
+
+URL = "https://example.com/a"
+CLASSES = {"product": Product, "article": Article, "pageContent": PageContent}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_gives_an_item_of_its_class_in_the_schema(kind: str) -> None:
+    html = """<html lang=en><head><title>Lamp</title><link rel=canonical href=/a></head><body><h1>Lamp</h1>
+    <p class=price>$5.00</p><p>By Ada Berg</p><img src=/a.jpg alt=Lamp><nav><a href=/b>B</a></nav></body></html>"""
+    item = CLASSES[kind].from_dict(extract(kind, html, URL))
+    assert item.url == URL
+    # What the class does not know stands apart.
+    assert item._unknown_fields_dict == {}
+    assert item.metadata._unknown_fields_dict == {}
+    assert 0 <= item.metadata.probability <= 1
+    assert item.metadata.get_date_downloaded_parsed() is not None
+
+
+def test_a_kind_that_does_not_exist_is_refused_by_name_with_those_that_do() -> None:
+    with pytest.raises(UnsupportedKindError) as refused:
+        extract("jobPosting", "", URL)
+    assert refused.value.kind == "jobPosting"
+    for kind in ("jobPosting", *KINDS):
+        assert kind in str(refused.value)
+
+
+def test_the_same_page_gives_the_same_item() -> None:
+    html = "<title>Lamp</title><h1>Lamp</h1><p class=price>$5.00</p>"
+    first, second = (extract("product", html, URL) for _ in range(2))
+    first["metadata"].pop("dateDownloaded")
+    second["metadata"].pop("dateDownloaded")
+    assert first == second
+
+
+def test_importing_the_package_is_cheap_and_preload_imports_the_rest() -> None:
+    heavy = "('lxml', 'trafilatura', 'extruct', 'zyte_common_items', 'dateparser', 'resiliparse')"
+    script = f"""
+import sys
+from scrapy_ext.server.extraction import auto
+assert not any(name in sys.modules for name in {heavy}), sys.modules.keys()
+auto.preload()
+assert all(name in sys.modules for name in {heavy})
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
+
+
+def test_preload_may_be_called_again() -> None:
+    preload()
+    preload()

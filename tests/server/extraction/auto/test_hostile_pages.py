@@ -1,0 +1,144 @@
+"""Pages that are broken, or made to break what reads them. Every kind must answer each with an item.
+
+Sizes are such that work by the square of them, let alone more, would run into the time limit of the tests.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_ext.server.extraction.auto import KINDS, extract
+from scrapy_ext.server.extraction.auto.markup import MAX_THINGS, Markup
+from scrapy_ext.server.extraction.auto.page import MAX_ELEMENTS, MAX_HTML_LENGTH, Page
+
+URL = "https://example.com/a"
+
+
+def json_ld(text: str) -> str:
+    return f'<script type="application/ld+json">{text}</script><h1>Lamp</h1>'
+
+
+def cycle() -> str:
+    things: list[dict[str, Any]] = [
+        {"@id": "a", "@type": ["Product", "Article"], "name": "n", "brand": {"@id": "b"}, "offers": {"@id": "a"}},
+        {"@id": "b", "@type": "Brand", "name": {"@id": "a"}, "brand": {"@id": "b"}, "author": {"@id": "b"}},
+    ]
+    return json_ld(json.dumps({"@graph": things, "author": {"@id": "a"}}))
+
+
+BROKEN = {
+    "nothing": "",
+    "white space": " \n\t ",
+    "nulls": "\x00\x00<p>a\x00b</p>",
+    "lone surrogates": "<h1>\udc80\ud800abc</h1>",
+    "wrong encoding": "Grüße an die Küche".encode("utf-16").decode("latin-1"),
+    "a comment": "<!-- x -->",
+    "a doctype": "<!doctype html>",
+    "an xml declaration of another encoding": '<?xml version="1.0" encoding="utf-16"?><html><body>x',
+    "frames": "<frameset><frame src=x></frameset>",
+    "text": "no markup at all",
+    "cut in a tag": "<html><body><h1>Lamp</h1><p class='pri",
+    "cut in a script": "<h1>Lamp</h1><script>var x = {",
+    "tags that nothing closes": "<div><p><table><ul><li>" * 3_000,
+    "closing tags that nothing opened": "</div></p></table></html>" * 3_000 + "<h1>x</h1>",
+    "json": '{"@type": "Product"}',
+    "urls of other schemes": '<base href="data:x"><link rel=canonical href="javascript:alert(1)"><img src="file:///etc/x">'
+    '<a rel=next href="http://[::1">x</a><h1>x</h1><meta property="og:image" content="ftp://x/y">',
+}
+HOSTILE = {
+    "elements nested deeply": "<div>" * 100_000 + "x",
+    "inline elements nested deeply": "<b>x" * 100_000,
+    "tables nested deeply": "<table><tr><td>" * 5_000,
+    "json-ld nested deeply": json_ld("[" * 100_000),
+    "objects nested deeply": json_ld('{"a":' * 100_000),
+    "things nested deeply": json_ld('{"@type":"Product","name":"x","offers":' * 5_000 + "1" + "}" * 5_000),
+    "things that refer to each other": cycle(),
+    "huge values": json_ld(json.dumps({"@type": "Product", "name": "x" * 500_000, "sku": "1" * 300_000})),
+    "a number of many digits": json_ld('{"@type": "Product", "name": "x", "offers": {"price": ' + "9" * 100_000 + "}}"),
+    "text as a number": json_ld('{"@type": "Product", "offers": {"price": "1e999999999"}}'),
+    "quotes without end": json_ld('{"a": "' + '" "' * 50_000),
+    "comments without end": json_ld("{" + "/* " * 100_000),
+    "many blocks": json_ld('{"@type":"Product","name":"a"}') * 5_000,
+    "many things": json_ld("[" + ",".join(['{"@type":"Product","name":"a","offers":{"price":"1"}}'] * 8_000) + "]"),
+    "microdata without end": "<div itemscope itemtype='http://schema.org/Product'>" + "<i itemprop=name>x</i>" * 8_000,
+    "scopes in scopes": "<div itemscope itemprop=offers>" * 200 + "<i itemprop=name>x</i>" * 2_000,
+    "properties in properties": "<div itemscope>" + "<div itemprop=a>" * 200 + "x" * 100_000,
+    "items that refer to each other": "".join(
+        f'<div itemscope id=a{n} itemref="{" ".join(f"a{other}" for other in range(40))}" itemprop=x></div>'
+        for n in range(40)
+    ),
+    "a long class": f'<h1>x</h1><p class="{"price " * 100_000}">$5</p>',
+    "many prices": "<h1>x</h1>" + '<p class="price">$5 $5 $5</p>' * 10_000,
+    "many digits": f"<h1>x</h1><p class=price>{'1' * 300_000}</p><p class=price>{'1,' * 25}</p>",
+    "many dates": "<h1>x</h1>" + "<span class=date>March 3, 2020</span>" * 8_000,
+    "many authors": f"<h1>x</h1><meta name=author content='{'Ab Cd, ' * 20_000}'>",
+    "many headings": "<h1>Title here</h1>" * 8_000,
+    "many links": "<nav class=breadcrumb>" + "<a href=/x>next</a> &gt; " * 10_000,
+    "many labels": "<h1>x</h1>" + "<p>" + "a:" * 60 + "</p>" * 5_000 + "<li>SKU: 12345</li>" * 5_000,
+    "a long srcset": f'<div class=gallery><h1>x</h1><img srcset="{"a 1w, " * 1_000}"></div>',
+    "many prices in scripts": "<script>" + 'price":' * 100_000 + "</script>" + "<script>{price: 1.5,}</script>" * 3_000,
+    "white space": f"<h1>x</h1><p class=price>{' ' * 500_000}</p>",
+    "a long word": f"<h1>x</h1><p>{'w' * 500_000}</p>",
+    "entities": '<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]><p>&b;' + "&amp;" * 100_000,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_pages_give_an_item_with_the_url(name: str, kind: str) -> None:
+    item = extract(kind, BROKEN[name], URL)
+    assert item["url"] == URL
+    json.dumps(item).encode()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_pages_give_an_item_in_time(name: str, kind: str) -> None:
+    item = extract(kind, HOSTILE[name], URL)
+    assert item["url"] == URL
+    json.dumps(item).encode()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_url_of_an_item_is_other_than_http(kind: str) -> None:
+    found: list[str] = []
+
+    def collect(value: Any, name: str = "") -> None:
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                collect(inner, key)
+        elif isinstance(value, list):
+            for inner in value:
+                collect(inner)
+        elif name.lower().endswith("url"):
+            found.append(value)
+
+    collect(extract(kind, BROKEN["urls of other schemes"], URL))
+    assert set(found) == {URL}
+
+
+def test_entities_of_a_document_are_not_expanded_and_files_not_read(tmp_path: Path) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("hunter2", "utf-8")
+    html = f'<!DOCTYPE x [<!ENTITY s SYSTEM "{secret.as_uri()}">]><h1>Lamp &s;</h1><p>{"Light. " * 50}</p>'
+    for kind in KINDS:
+        assert "hunter2" not in json.dumps(extract(kind, html, URL))
+
+
+def test_a_page_is_read_up_to_its_bounds() -> None:
+    assert len(Page("<p>x</p>" * (MAX_HTML_LENGTH // 4), URL).elements) <= MAX_ELEMENTS
+    assert len(Page("x" * (2 * MAX_HTML_LENGTH), URL).source) <= MAX_HTML_LENGTH
+
+
+def test_markup_is_read_up_to_its_bounds() -> None:
+    page = Page(HOSTILE["many things"], URL)
+    assert len(Markup.of(page).all("Product", "Offer")) <= MAX_THINGS
+
+
+def test_the_start_of_a_page_that_is_cut_is_extracted() -> None:
+    html = f'<title>Lamp</title><h1>Lamp</h1><p class="price">$5.00</p>{"<i>x</i>" * 3 * MAX_ELEMENTS}'
+    assert extract("product", html, URL)["price"] == "5.00"

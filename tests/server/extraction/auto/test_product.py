@@ -1,0 +1,331 @@
+"""What a user may rely on in extracted products."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from scrapy_ext.server.extraction.auto import extract
+
+URL = "https://shop.example.com/lamps/aurora?ref=mail"
+
+
+def product(body: str, head: str = "", url: str = URL, lang: str = "en") -> dict[str, Any]:
+    return extract("product", f'<html lang="{lang}"><head>{head}</head><body>{body}</body></html>', url)
+
+
+def json_ld(thing: object) -> str:
+    return f'<script type="application/ld+json">{json.dumps(thing)}</script>'
+
+
+LAMP = {
+    "@context": "https://schema.org",
+    "@type": "Product",
+    "name": "Aurora Desk Lamp",
+    "sku": "AUR-100",
+    "mpn": "DL-7781",
+    "gtin13": "4006381333931",
+    "brand": {"@type": "Brand", "name": "Nordlys"},
+    "color": "White",
+    "description": "A lamp for long evenings, with three levels of light and a wooden foot.",
+    "image": ["/img/aurora-1.jpg", "https://cdn.example.com/aurora-2.jpg"],
+    "aggregateRating": {"@type": "AggregateRating", "ratingValue": "4.6", "bestRating": 5, "reviewCount": "1,208"},
+    "offers": {
+        "@type": "Offer",
+        "price": "59.90",
+        "priceCurrency": "EUR",
+        "availability": "https://schema.org/InStock",
+    },
+}
+
+PLAIN_PAGE = """
+<nav class="main-menu"><a href="/">Home</a> <a href="/sale">Sale from $5.00</a></nav>
+<div class="breadcrumbs"><a href="/">Home</a> &gt; <a href="/lamps/">Lamps</a> &gt; <span>Aurora</span></div>
+<div class="product-detail">
+  <h1 class="product-title">Aurora Desk Lamp</h1>
+  <div class="product-gallery">
+    <img src="../img/a.jpg" alt="Aurora Desk Lamp"><img data-src="/img/b.jpg" src="data:,">
+  </div>
+  <div class="price-box"><del class="old-price">$79.00</del> <span class="current-price">$59.90</span></div>
+  <p>Brand: Nordlys</p>
+  <p>SKU: AUR-100</p>
+  <p class="stock-status">In stock, ships today</p>
+  <button class="add-to-cart">Add to cart</button>
+  <ul class="features"><li>Three levels of light</li><li>Foot of oiled oak, made in Denmark</li></ul>
+  <table class="specs"><tr><th>Colour</th><td>White</td></tr><tr><th>Power</th><td>7 W</td></tr></table>
+</div>
+<div class="related-products"><div class="product-card"><h3>Other lamp</h3><span class="price">$12.00</span></div></div>
+<footer><p>Free delivery over $30.00</p></footer>
+"""
+
+
+def test_json_ld_gives_every_field_that_it_has() -> None:
+    item = product("<h1>Aurora Desk Lamp</h1>", json_ld(LAMP))
+    assert item["name"] == "Aurora Desk Lamp"
+    assert (item["price"], item["currency"]) == ("59.90", "EUR")
+    assert item["availability"] == "InStock"
+    assert item["brand"] == {"name": "Nordlys"}
+    assert (item["sku"], item["mpn"]) == ("AUR-100", "DL-7781")
+    assert item["gtin"] == [{"type": "gtin13", "value": "4006381333931"}]
+    assert item["color"] == "White"
+    assert item["description"].startswith("A lamp for long evenings")
+    assert item["aggregateRating"] == {"ratingValue": 4.6, "bestRating": 5.0, "reviewCount": 1208}
+
+
+def test_relative_images_become_absolute_and_the_main_one_comes_first() -> None:
+    item = product("<h1>Aurora Desk Lamp</h1>", json_ld(LAMP))
+    assert [image["url"] for image in item["images"]] == [
+        "https://shop.example.com/img/aurora-1.jpg",
+        "https://cdn.example.com/aurora-2.jpg",
+    ]
+    assert item["mainImage"] == item["images"][0]
+
+
+def test_url_is_the_final_one_and_canonical_url_is_absolute() -> None:
+    item = product("<h1>Lamp</h1>", '<link rel="canonical" href="/lamps/aurora">')
+    assert item["url"] == URL
+    assert item["canonicalUrl"] == "https://shop.example.com/lamps/aurora"
+
+
+def test_metadata_has_a_time_in_utc_and_a_probability() -> None:
+    metadata = product("", json_ld(LAMP))["metadata"]
+    assert metadata["dateDownloaded"].endswith("Z")
+    assert metadata["probability"] > 0.9
+
+
+def test_a_page_of_no_product_is_hardly_one() -> None:
+    item = product("<p>The weather of tomorrow</p>")
+    assert item["metadata"]["probability"] < 0.2
+    assert set(item) == {"url", "metadata"}
+
+
+def test_microdata_is_read_like_json_ld() -> None:
+    item = product(
+        """
+        <div itemscope itemtype="http://schema.org/Product">
+          <h1 itemprop="name">Kaffeekanne</h1>
+          <span itemprop="brand" itemscope itemtype="http://schema.org/Brand">
+            <meta itemprop="name" content="Melitz">
+          </span>
+          <meta itemprop="sku" content="K-4411">
+          <div itemprop="offers" itemscope itemtype="http://schema.org/Offer">
+            <meta itemprop="priceCurrency" content="CHF"><span itemprop="price" content="24.50">Fr. 24.50</span>
+            <link itemprop="availability" href="http://schema.org/OutOfStock">
+          </div>
+        </div>
+        """,
+        lang="de",
+    )
+    assert (item["name"], item["brand"], item["sku"]) == ("Kaffeekanne", {"name": "Melitz"}, "K-4411")
+    assert (item["price"], item["currency"], item["availability"]) == ("24.50", "CHF", "OutOfStock")
+
+
+def test_open_graph_alone_is_enough_for_name_price_and_image() -> None:
+    item = product(
+        "",
+        """
+        <meta property="og:title" content="Wool scarf"><meta property="og:image" content="/scarf.jpg">
+        <meta property="product:price:amount" content="35.00"><meta property="product:price:currency" content="GBP">
+        <meta property="product:availability" content="in stock"><meta property="product:brand" content="Fjell">
+        """,
+    )
+    assert (item["name"], item["price"], item["currency"]) == ("Wool scarf", "35.00", "GBP")
+    assert (item["availability"], item["brand"]) == ("InStock", {"name": "Fjell"})
+    assert item["mainImage"] == {"url": "https://shop.example.com/scarf.jpg"}
+
+
+def test_a_page_without_markup_is_read_as_people_read_it() -> None:
+    item = product(PLAIN_PAGE, "<title>Aurora Desk Lamp | Shop</title>")
+    assert item["name"] == "Aurora Desk Lamp"
+    assert (item["price"], item["regularPrice"]) == ("59.90", "79.00")
+    assert (item["currency"], item["currencyRaw"]) == ("USD", "$")
+    assert item["brand"] == {"name": "Nordlys"}
+    assert item["sku"] == "AUR-100"
+    assert item["availability"] == "InStock"
+    assert item["features"] == ["Three levels of light", "Foot of oiled oak, made in Denmark"]
+    assert {"name": "Power", "value": "7 W"} in item["additionalProperties"]
+    assert item["color"] == "White"
+    assert [image["url"] for image in item["images"]] == [
+        "https://shop.example.com/img/a.jpg",
+        "https://shop.example.com/img/b.jpg",
+    ]
+
+
+def test_breadcrumbs_of_the_page_have_names_and_absolute_urls() -> None:
+    crumbs = product(PLAIN_PAGE, "<title>Aurora Desk Lamp</title>")["breadcrumbs"]
+    assert [crumb["name"] for crumb in crumbs] == ["Home", "Lamps", "Aurora"]
+    assert crumbs[1]["url"] == "https://shop.example.com/lamps/"
+
+
+def test_breadcrumbs_of_markup_are_in_the_order_of_their_positions() -> None:
+    trail = {
+        "@type": "BreadcrumbList",
+        "itemListElement": [
+            {"@type": "ListItem", "position": 2, "name": "Lamps", "item": "/lamps"},
+            {"@type": "ListItem", "position": 1, "item": {"@id": "https://shop.example.com/", "name": "Home"}},
+        ],
+    }
+    assert product("", json_ld(trail))["breadcrumbs"] == [
+        {"name": "Home", "url": "https://shop.example.com/"},
+        {"name": "Lamps", "url": "https://shop.example.com/lamps"},
+    ]
+
+
+def test_broken_json_ld_gives_what_can_be_read_of_it() -> None:
+    broken = """<script type="application/ld+json">
+    /* shop data */
+    {"@type": "Product", "name": "The "big" lamp", // a comment
+     "sku": "B-1234"
+     "offers": {"@type": "Offer", "price": "12.50", "priceCurrency": "EUR",},
+    """
+    item = product("<h1>Lamp</h1>", broken)
+    assert (item["name"], item["sku"], item["price"]) == ('The "big" lamp', "B-1234", "12.50")
+
+
+def test_a_broken_block_does_not_spoil_the_others() -> None:
+    head = '<script type="application/ld+json">{{{"@type"</script>' + json_ld(LAMP)
+    assert product("", head)["sku"] == "AUR-100"
+
+
+def test_prices_of_other_countries_are_numbers_with_a_point() -> None:
+    def priced(text: str, url: str = URL, lang: str = "en") -> tuple[str | None, str | None]:
+        item = product(f'<h1>Lampe Aurora</h1><p class="price">{text}</p>', "<title>Lampe Aurora</title>", url, lang)
+        return item.get("price"), item.get("currency")
+
+    assert priced("1.299,00 €", lang="de") == ("1299.00", "EUR")
+    assert priced("£1,299.00") == ("1299.00", "GBP")
+    assert priced("44 890 ₽", lang="ru") == ("44890", "RUB")
+    assert priced("1 599 kr", "https://butik.example.se/lampa", "sv") == ("1599", "SEK")
+    assert priced("1 599 kr", "https://butikk.example.no/lampe", "nb") == ("1599", "NOK")
+    assert priced("$24.50", "https://shop.example.ca/lamp") == ("24.50", "CAD")
+    assert priced("CHF 12.50") == ("12.50", "CHF")
+    assert priced("¥1,980", "https://shop.example.jp/lamp", "ja") == ("1980", "JPY")
+
+
+def test_a_shared_sign_of_a_country_without_it_stays_raw() -> None:
+    item = product('<h1>Lamp</h1><p class="price">$12.50</p>', "<title>Lamp</title>", "https://shop.example.fr/lamp")
+    assert item["currencyRaw"] == "$"
+    assert "currency" not in item
+
+
+def test_a_price_whose_parts_are_elements_of_their_own_is_put_together() -> None:
+    html = '<h1>Lamp</h1><div class="price"><span>€</span><span>12</span><sup>99</sup></div>'
+    assert product(html, "<title>Lamp</title>")["price"] == "12.99"
+
+
+def test_the_former_price_alone_is_not_taken_for_the_price() -> None:
+    html = '<h1>Lamp</h1><p class="price"><s>$80.00</s></p><p>Prices on request</p>'
+    item = product(html, "<title>Lamp</title>")
+    assert "price" not in item
+    assert "regularPrice" not in item
+
+
+def test_prices_of_other_products_and_of_delivery_are_not_the_price() -> None:
+    html = """
+    <h1>Lamp</h1><p>Ask for an offer.</p>
+    <p class="shipping-note">Delivery $4.90</p>
+    <div class="related-products"><div class="product-card"><span class="price">$12.00</span></div></div>
+    """
+    assert "price" not in product(html, "<title>Lamp</title>")
+
+
+def test_an_offer_in_a_list_of_variants_in_stock_makes_the_product_in_stock() -> None:
+    offers = [
+        {"@type": "Offer", "price": 10, "priceCurrency": "EUR", "availability": "OutOfStock"},
+        {"@type": "Offer", "price": 12, "priceCurrency": "EUR", "availability": "http://schema.org/InStock"},
+    ]
+    item = product("", json_ld(LAMP | {"offers": offers}))
+    assert (item["price"], item["availability"]) == ("10", "InStock")
+
+
+def test_out_of_stock_is_told_by_words_too() -> None:
+    for words in ("Sold out", "Ausverkauft", "Rupture de stock", "Нет в наличии", "在庫切れ"):
+        html = f'<h1>Lamp</h1><p class="price">$5.00</p><p class="stock">{words}</p>'
+        assert product(html, "<title>Lamp</title>")["availability"] == "OutOfStock", words
+
+
+def test_availability_that_the_page_contradicts_itself_on_is_left_out() -> None:
+    html = '<h1>Lamp</h1><p class="stock">In stock</p><p class="stock">Sold out</p>'
+    assert "availability" not in product(html, "<title>Lamp</title>")
+
+
+def test_the_list_price_of_the_markup_is_the_regular_price() -> None:
+    offers = {
+        "@type": "Offer",
+        "priceSpecification": [
+            {"@type": "UnitPriceSpecification", "price": 45, "priceCurrency": "EUR"},
+            {"@type": "UnitPriceSpecification", "price": 60, "priceType": "https://schema.org/ListPrice"},
+        ],
+    }
+    item = product("", json_ld(LAMP | {"offers": offers}))
+    assert (item["price"], item["regularPrice"], item["currency"]) == ("45", "60", "EUR")
+
+
+def test_a_regular_price_that_is_not_higher_is_left_out() -> None:
+    html = '<h1>Lamp</h1><p><del class="old-price">$5.00</del> <b class="price">$59.90</b></p>'
+    assert "regularPrice" not in product(html, "<title>Lamp</title>")
+
+
+def test_variants_carry_their_own_price_size_and_url() -> None:
+    group = {
+        "@type": "ProductGroup",
+        "name": "Wool sock",
+        "hasVariant": [
+            {
+                "@type": "Product",
+                "sku": f"S-100{size}",
+                "size": size,
+                "url": f"/sock?size={size}",
+                "offers": {"price": 9},
+            }
+            for size in ("S", "M")
+        ],
+    }
+    variants = product("", json_ld(group))["variants"]
+    assert [(variant["size"], variant["price"]) for variant in variants] == [("S", "9"), ("M", "9")]
+    assert variants[1]["url"] == "https://shop.example.com/sock?size=M"
+
+
+def test_the_product_of_the_pages_own_address_is_chosen_among_several() -> None:
+    others = [{"@type": "Product", "name": f"Other {n}", "url": f"/other-{n}", "offers": {"price": n}} for n in (1, 2)]
+    own = {"@type": "Product", "name": "Aurora", "url": "/lamps/aurora?ref=mail", "offers": {"price": "59.90"}}
+    assert product("", json_ld([*others, own]))["name"] == "Aurora"
+
+
+def test_products_that_markup_calls_related_are_not_the_product() -> None:
+    thing = LAMP | {"isRelatedTo": [{"@type": "Product", "name": "Other", "url": URL, "offers": {"price": "1.00"}}]}
+    assert product("", json_ld(thing))["name"] == "Aurora Desk Lamp"
+
+
+def test_an_invalid_gtin_is_left_out() -> None:
+    assert "gtin" not in product("", json_ld(LAMP | {"gtin13": "4006381333930"}))
+
+
+def test_the_makers_number_is_not_the_shops_repeated() -> None:
+    assert "mpn" not in product("", json_ld(LAMP | {"mpn": "AUR-100"}))
+
+
+def test_a_code_under_a_label_of_another_language_is_the_sku() -> None:
+    for line in ("Artikelnummer: 46286401", "Produkta kods 46286401", "Réf. : 46286401", "Артикул: 46286401"):
+        html = f"<h1>Lampe</h1><p>{line}</p>"
+        assert product(html, "<title>Lampe</title>")["sku"] == "46286401", line
+
+
+def test_words_around_a_brand_are_taken_off() -> None:
+    for text in ("Visit the Nordlys Store", "Brand: Nordlys", "by Nordlys", "Marke: Nordlys"):
+        html = f'<h1>Lamp</h1><a class="product-brand">{text}</a>'
+        assert product(html, "<title>Lamp</title>")["brand"] == {"name": "Nordlys"}, text
+
+
+def test_html_in_a_description_of_markup_becomes_text_and_clean_html() -> None:
+    description = "<p>Warm light.</p><ul><li>Oak &amp; steel</li></ul><script>steal()</script>" + " It dims." * 5
+    item = product("", json_ld(LAMP | {"description": description}))
+    assert "<" not in item["description"]
+    assert "Oak & steel" in item["description"]
+    assert "<li>" in item["descriptionHtml"]
+    assert "steal" not in item["descriptionHtml"]
+
+
+def test_what_is_not_known_is_absent_rather_than_empty() -> None:
+    item = product("<h1>Lamp</h1>", "<title>Lamp</title>")
+    assert set(item) == {"url", "name", "metadata"}
