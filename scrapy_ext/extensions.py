@@ -28,19 +28,12 @@ from scrapy_ext.settings import SettingError
 logger = logging.getLogger(__name__)
 
 
-class PlatformJob:
-    """Gives the crawl a job record on the platform, and writes the crawl's stats to it while it runs.
-
-    The record is made, or resumed (``PLATFORM_JOB``), when the crawl opens, and finished with Scrapy's close
-    reason when everything is stored. Stats are written each ``PLATFORM_STATS_INTERVAL`` seconds.
-    """
+class _Extension:
+    """What these extensions share: they need the platform, and ``PLATFORM_ENABLED`` switches them off."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._session = Session.of(crawler).require(platform=True)
-        self._interval: float = names.PLATFORM_STATS_INTERVAL.read(crawler.settings)
-        self._task: asyncio.Task[None] | None = None
-        crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -48,6 +41,20 @@ class PlatformJob:
         if not names.PLATFORM_ENABLED.read(crawler.settings):
             raise NotConfigured
         return cls(crawler)
+
+
+class PlatformJob(_Extension):
+    """Gives the crawl a job record on the platform, and writes the crawl's stats to it while it runs.
+
+    The record is made, or resumed (``PLATFORM_JOB``), when the crawl opens, and finished with Scrapy's close
+    reason when everything is stored. Stats are written each ``PLATFORM_STATS_INTERVAL`` seconds.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self._interval: float = names.PLATFORM_STATS_INTERVAL.read(crawler.settings)
+        self._task: asyncio.Task[None] | None = None
+        crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
 
     async def _spider_opened(self) -> None:
         if await self._session.open() and self._interval > 0:
@@ -69,7 +76,7 @@ class PlatformJob:
             await asyncio.gather(self._task, return_exceptions=True)
 
 
-class RequestLog:
+class RequestLog(_Extension):
     """Stores a request record for each response that the crawl gets (platform-api.md, Request record).
 
     ``time`` and ``duration`` are those of the download, ``rs`` is the size of the body, ``parent`` the index of
@@ -78,18 +85,10 @@ class RequestLog:
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-        self._session = Session.of(crawler).require(platform=True)
+        super().__init__(crawler)
         self._writer: BatchWriter | None = None
         crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._response_received, signal=signals.response_received)
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Called by Scrapy."""
-        if not names.PLATFORM_ENABLED.read(crawler.settings):
-            raise NotConfigured
-        return cls(crawler)
 
     async def _spider_opened(self) -> None:
         if await self._session.open():
@@ -120,7 +119,7 @@ _EARLY_RECORDS: Final = 10_000
 _NOT_UPLOADED: Final = ("scrapy_ext.client", "scrapy_ext.embedded", "aiohttp", "asyncio")
 
 
-class LogUploader:
+class LogUploader(_Extension):
     """Stores the crawl's log in ``/logs``, from ``PLATFORM_LOG_LEVEL`` upwards, from its first line.
 
     The lines go through a writer like every record: adding one never blocks, and lines that other threads log
@@ -131,18 +130,11 @@ class LogUploader:
         level = logging.getLevelName(str(names.PLATFORM_LOG_LEVEL.read(crawler.settings)).upper())
         if not isinstance(level, int):
             raise SettingError("PLATFORM_LOG_LEVEL", "must be the name of a log level", "Write INFO or DEBUG.")
-        self._session = Session.of(crawler).require(platform=True)
+        super().__init__(crawler)
         self._handler = _Handler(crawler, level)
         logging.getLogger().addHandler(self._handler)
         crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._engine_stopped, signal=signals.engine_stopped)
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Called by Scrapy."""
-        if not names.PLATFORM_ENABLED.read(crawler.settings):
-            raise NotConfigured
-        return cls(crawler)
 
     async def _spider_opened(self) -> None:
         if await self._session.open():
