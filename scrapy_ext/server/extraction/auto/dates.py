@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Final, NamedTuple
-from urllib.parse import urlsplit
 
 import dateparser
 from lxml.html import HtmlElement
@@ -19,6 +18,7 @@ from scrapy_ext.server.extraction.auto.focus import Focus
 from scrapy_ext.server.extraction.auto.markup import Thing
 from scrapy_ext.server.extraction.auto.page import Page
 from scrapy_ext.server.extraction.auto.text import node_text, one_line
+from scrapy_ext.server.extraction.auto.urls import host_of
 
 #: Texts with a date are no longer.
 MAX_TEXT_LENGTH: Final = 200
@@ -191,7 +191,7 @@ def _order(page: Page) -> str | None:
     """How the page writes dates in numbers, as far as its language and country tell."""
     if page.language in _DAY_FIRST_LANGUAGES:
         return "DMY"
-    country = (urlsplit(page.url).hostname or "").rpartition(".")[2]
+    country = host_of(page.url).rpartition(".")[2]
     regions = {region.lower() for region in _REGION.findall(f"{page.tree.get('lang')} {page.meta('og:locale')}")}
     if country in _ENGLISH_DAY_FIRST or regions & _ENGLISH_DAY_FIRST:
         return "DMY"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote
 
 from lxml.html import HtmlElement
 from zyte_common_items import Gtin
@@ -17,6 +17,7 @@ from scrapy_ext.server.extraction.auto.markup import Thing
 from scrapy_ext.server.extraction.auto.page import Page
 from scrapy_ext.server.extraction.auto.specification import Specification
 from scrapy_ext.server.extraction.auto.text import first, node_text, one_line
+from scrapy_ext.server.extraction.auto.urls import parts_of
 
 #: Shorter codes are sizes and counts.
 MIN_LENGTH: Final = 4
@@ -146,7 +147,7 @@ def _id_of_page(page: Page) -> str | None:
             code = _code(node.get("value") or "")
             if code:
                 return code
-    parts = urlsplit(page.url)
+    parts = parts_of(page.url)
     values = [value for _, value in parse_qsl(parts.query)]
     segments = [unquote(segment) for segment in parts.path.split("/") if segment]
     return first(match.group(1) for text in [*values, *reversed(segments)] if (match := _ID_IN_PATH.fullmatch(text)))

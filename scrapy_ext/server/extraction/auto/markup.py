@@ -17,6 +17,7 @@ from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.lenient_json import JsonValue, loads
 from scrapy_ext.server.extraction.auto.text import MAX_VALUE_LENGTH, plain
+from scrapy_ext.server.extraction.auto.urls import absolute, parts_of
 
 if TYPE_CHECKING:
     from scrapy_ext.server.extraction.auto.page import Page
@@ -202,15 +203,20 @@ def _json_ld(source: str) -> list[JsonValue]:
 
 def _microdata(tree: HtmlElement, base_url: str) -> list[Any]:
     """The microdata of a tree in the shape of JSON-LD; none when there is so much that it would take long."""
-    properties = tree.xpath("//*[@itemprop]")
-    if not properties or len(properties) > MAX_ITEMPROPS:
+    marked = tree.xpath("//*[@itemprop or @itemscope]")
+    if not marked or len(marked) > MAX_ITEMPROPS:
         return []
     if tree.xpath(f"boolean(//*[@itemprop][count(ancestor::*[@itemprop]) > {MAX_ITEMPROP_DEPTH}])"):
         return []
+    # It joins addresses without a thought for those that are none.
+    for node in marked:
+        for attribute in ("href", "src", "data"):
+            if node.get(attribute) and absolute(base_url, node.get(attribute)) is None:
+                del node.attrib[attribute]
     # Imported here: it brings an RDF library along, which takes half a second.
     from extruct.w3cmicrodata import MicrodataExtractor
 
-    items = MicrodataExtractor().extract_items(tree, base_url)
+    items = MicrodataExtractor().extract_items(tree, base_url if parts_of(base_url).scheme else "")
     return [_as_json_ld(item, 0) for item in items]
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from decimal import Decimal, InvalidOperation
 from typing import Final, NamedTuple
-from urllib.parse import urlsplit
 
 from scrapy_ext.server.extraction.auto.text import one_line
+from scrapy_ext.server.extraction.auto.urls import host_of
 
 #: What is longer is no price; what is read of it, no more.
 MAX_TEXT_LENGTH: Final = 200
@@ -114,7 +114,7 @@ def iso_code(raw: str | None, url: str) -> str | None:
     if not raw:
         return None
     raw = raw.strip()
-    country = (urlsplit(url).hostname or "").rpartition(".")[2]
+    country = host_of(url).rpartition(".")[2]
     shared = _SHARED.get(raw, {})
     if country in shared:
         return shared[country]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Final
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import SplitResult, urljoin, urlsplit
 
 #: Longer ones are not addresses; the request contract has the same bound.
 MAX_URL_LENGTH: Final = 8192
@@ -33,14 +33,27 @@ def absolute(base: str, reference: str | None) -> str | None:
     return url if valid and len(url) <= MAX_URL_LENGTH else None
 
 
+def parts_of(url: str) -> SplitResult:
+    """The parts of a URL; all empty where its syntax is broken."""
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return urlsplit("")
+
+
+def host_of(url: str) -> str:
+    """The host of a URL in lower case; empty for none."""
+    try:
+        return (urlsplit(url).hostname or "").lower()
+    except ValueError:
+        return ""
+
+
 def same_page(first: str, second: str) -> bool:
     """Whether two URLs differ at most in scheme, ``www.``, fragment and a last slash."""
     return _bare(first) == _bare(second)
 
 
 def _bare(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return url
+    parts = parts_of(url)
     return f"{parts.netloc.lower().removeprefix('www.')}{parts.path.rstrip('/')}?{parts.query}"

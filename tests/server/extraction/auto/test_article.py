@@ -176,12 +176,14 @@ def test_a_list_of_other_articles_in_the_markup_does_not_date_this_one() -> None
 
 
 def test_the_name_of_the_site_is_taken_off_a_title() -> None:
-    head = '<title>How to mend a net in an evening - Example News</title><meta property="og:site_name" content="Example News">'
+    head = """<title>How to mend a net in an evening - Example News</title>
+    <meta property="og:site_name" content="Example News">"""
     assert article(BODY, head)["headline"] == "How to mend a net in an evening"
 
 
 def test_videos_and_audios_in_the_text_are_listed() -> None:
-    media = '<video src="/v.mp4"></video><audio><source src="/a.mp3"></audio><iframe src="https://www.youtube.com/embed/x1"></iframe>'
+    media = """<video src="/v.mp4"></video><audio><source src="/a.mp3"></audio>
+    <iframe src="https://www.youtube.com/embed/x1"></iframe>"""
     item = article(f"<article><h1>A headline</h1>{BODY}{media}<p>{PARAGRAPHS[0]} Again.</p></article>")
     assert [video["url"] for video in item["videos"]] == [
         "https://news.example.com/v.mp4",

@@ -47,7 +47,8 @@ BROKEN = {
     "closing tags that nothing opened": "</div></p></table></html>" * 3_000 + "<h1>x</h1>",
     "json": '{"@type": "Product"}',
     "urls of other schemes": '<base href="data:x"><link rel=canonical href="javascript:alert(1)"><img src="file:///etc/x">'
-    '<a rel=next href="http://[::1">x</a><h1>x</h1><meta property="og:image" content="ftp://x/y">',
+    '<a rel=next href="http://[::1">x</a><h1>x</h1><meta property="og:image" content="ftp://x/y">'
+    '<div itemscope><a itemprop=url href="http://[::1">x</a></div><img itemscope src="//[x">',
 }
 HOSTILE = {
     "elements nested deeply": "<div>" * 100_000 + "x",
@@ -62,7 +63,7 @@ HOSTILE = {
     "text as a number": json_ld('{"@type": "Product", "offers": {"price": "1e999999999"}}'),
     "quotes without end": json_ld('{"a": "' + '" "' * 50_000),
     "comments without end": json_ld("{" + "/* " * 100_000),
-    "many blocks": json_ld('{"@type":"Product","name":"a"}') * 5_000,
+    "many blocks": json_ld('{"@type":"Product","name":"a"}') * 2_000,
     "many things": json_ld("[" + ",".join(['{"@type":"Product","name":"a","offers":{"price":"1"}}'] * 8_000) + "]"),
     "microdata without end": "<div itemscope itemtype='http://schema.org/Product'>" + "<i itemprop=name>x</i>" * 8_000,
     "scopes in scopes": "<div itemscope itemprop=offers>" * 200 + "<i itemprop=name>x</i>" * 2_000,
@@ -72,13 +73,13 @@ HOSTILE = {
         for n in range(40)
     ),
     "a long class": f'<h1>x</h1><p class="{"price " * 100_000}">$5</p>',
-    "many prices": "<h1>x</h1>" + '<p class="price">$5 $5 $5</p>' * 10_000,
+    "many prices": "<h1>x</h1>" + '<p class="price">$5 $5 $5</p>' * 4_000,
     "many digits": f"<h1>x</h1><p class=price>{'1' * 300_000}</p><p class=price>{'1,' * 25}</p>",
-    "many dates": "<h1>x</h1>" + "<span class=date>March 3, 2020</span>" * 8_000,
+    "many dates": "<h1>x</h1>" + "<span class=date>March 3, 2020</span>" * 4_000,
     "many authors": f"<h1>x</h1><meta name=author content='{'Ab Cd, ' * 20_000}'>",
-    "many headings": "<h1>Title here</h1>" * 8_000,
+    "many headings": "<h1>Title here</h1>" * 4_000,
     "many links": "<nav class=breadcrumb>" + "<a href=/x>next</a> &gt; " * 10_000,
-    "many labels": "<h1>x</h1>" + "<p>" + "a:" * 60 + "</p>" * 5_000 + "<li>SKU: 12345</li>" * 5_000,
+    "many labels": "<h1>x</h1>" + "<p>" + "a:" * 60 + "</p>" * 3_000 + "<li>SKU: 12345</li>" * 3_000,
     "a long srcset": f'<div class=gallery><h1>x</h1><img srcset="{"a 1w, " * 1_000}"></div>',
     "many prices in scripts": "<script>" + 'price":' * 100_000 + "</script>" + "<script>{price: 1.5,}</script>" * 3_000,
     "white space": f"<h1>x</h1><p class=price>{' ' * 500_000}</p>",
@@ -119,6 +120,14 @@ def test_no_url_of_an_item_is_other_than_http(kind: str) -> None:
 
     collect(extract(kind, BROKEN["urls of other schemes"], URL))
     assert set(found) == {URL}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("url", ["http://[::1", "", "not a url", "https://example.com/" + "a" * 100_000])
+def test_an_odd_url_of_the_page_does_no_harm(url: str, kind: str) -> None:
+    html = """<h1>x</h1><p class="price">$5</p><p class=published>03/04/2024</p>
+    <div itemscope><a itemprop=url href=y>x</a></div>"""
+    assert extract(kind, html, url)["url"] == url
 
 
 def test_entities_of_a_document_are_not_expanded_and_files_not_read(tmp_path: Path) -> None:
