@@ -7,13 +7,13 @@ from itertools import chain
 from typing import Final
 
 from lxml.html import HtmlElement
-from zyte_common_items import Article, ArticleMetadata, Audio, Image, Video
+from zyte_common_items import Article, ArticleMetadata, Audio, Author, Image, Video
 
 from scrapy_ext.server.extraction.auto import images
 from scrapy_ext.server.extraction.auto.authors import authors_of
 from scrapy_ext.server.extraction.auto.body import Body, article_body, body_html
 from scrapy_ext.server.extraction.auto.breadcrumbs import breadcrumbs_of
-from scrapy_ext.server.extraction.auto.dates import modified_on, published_on
+from scrapy_ext.server.extraction.auto.dates import Date, modified_on, published_on
 from scrapy_ext.server.extraction.auto.focus import Focus
 from scrapy_ext.server.extraction.auto.items import now
 from scrapy_ext.server.extraction.auto.markup import Thing
@@ -42,9 +42,10 @@ def extract(page: Page) -> Article:
     focus = Focus(page, names)
     thing = _main_article(page, focus)
     headline = headline_of(page, thing, focus)
-    body = article_body(page, headline)
+    authors = authors_of(page, thing, focus)
     published = published_on(page, thing, focus)
     modified = modified_on(page, thing, focus)
+    body = article_body(page, headline, _known(authors, published, modified))
     pictures = _images(page, thing, body.part)
     return Article(
         url=page.url,
@@ -54,7 +55,7 @@ def extract(page: Page) -> Article:
         datePublishedRaw=published.raw if published else None,
         dateModified=modified.iso if modified else None,
         dateModifiedRaw=modified.raw if modified else None,
-        authors=authors_of(page, thing, focus),
+        authors=authors,
         breadcrumbs=breadcrumbs_of(page),
         inLanguage=_language(page, thing),
         mainImage=pictures[0] if pictures else None,
@@ -66,6 +67,11 @@ def extract(page: Page) -> Article:
         audios=[Audio(url=url) for url in _media(page, thing, body.part, "audio", "AudioObject")],
         metadata=ArticleMetadata(dateDownloaded=now(), probability=_probability(thing, body, published is not None)),
     )
+
+
+def _known(authors: list[Author] | None, *dates: Date | None) -> list[str]:
+    """The names and dates of an article as its page writes them."""
+    return [author.name or "" for author in authors or ()] + [date.raw for date in dates if date]
 
 
 def _main_article(page: Page, focus: Focus) -> Thing | None:

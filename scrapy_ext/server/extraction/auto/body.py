@@ -6,6 +6,7 @@ import copy
 import html
 import logging
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -48,6 +49,16 @@ _SPACE = re.compile(r"\s+")
 #: Blocks are known by the beginning of their text, without its white space.
 _KEY_LENGTH: Final = 40
 
+#: The lines before the text: headline, byline, date.
+MAX_HEAD_LINES: Final = 3
+MAX_BYLINE_LENGTH: Final = 160
+_BYLINE_WORDS = re.compile(
+    r"\b(?:by|von|par|por|di|av|af|written|posted|published|updated|last|on|at|and|in|am|pm"
+    r"|\d+ min(?:ute)?s?(?: read)?)\b"
+)
+_WORD = re.compile(r"\w")
+_LETTER = re.compile(r"[^\W\d_]")
+
 # What the libraries below raise on markup that they did not expect. None is theirs to raise, nor ours to foresee.
 _LIBRARY_FAULTS: Final = (
     ValueError,
@@ -72,15 +83,19 @@ class Body:
     part: HtmlElement | None = None
 
 
-def article_body(page: Page, headline: str | None) -> Body:
-    """The text of an article, without its headline: rather a sentence too few than a menu too many."""
+def article_body(page: Page, headline: str | None, known: Iterable[str] = ()) -> Body:
+    """The text of an article: rather a sentence too few than a menu too many.
+
+    Lines at its beginning that say nothing but the headline, or what is ``known`` from elsewhere (who wrote it,
+    when), are not part of it.
+    """
     coarse = _coarse(page)
     text = _careful(page, page.tree, precise=True)
     if len(text) < TOO_LITTLE * len(coarse):
         wider = _careful(page, page.tree, precise=False)
         text = wider if len(wider) > 1.3 * len(text) else text
         text = coarse if len(text) < 0.9 * TOO_LITTLE * len(coarse) else text
-    text = _without_headline(text, headline)
+    text = _without_head(text, headline or "", known)
     node = _place(page, text)
     return Body(text, node, _kept_part(text, node) if node is not None else None)
 
@@ -150,9 +165,28 @@ def _rendered(tree: etree._Element) -> str:
     return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
 
 
-def _without_headline(text: str, headline: str | None) -> str:
-    first, _, rest = text.partition("\n")
-    return rest.lstrip() if headline and _key(first) == _key(headline) and len(first) < 2 * len(headline) else text
+def _without_head(text: str, headline: str, known: Iterable[str]) -> str:
+    told = sorted({part.casefold() for part in known if part}, key=len, reverse=True)
+    for _ in range(MAX_HEAD_LINES):
+        first, _, rest = text.partition("\n")
+        is_headline = bool(headline) and _key(first) == _key(headline) and len(first) < 2 * len(headline)
+        if not (rest and (is_headline or _says_only(first, told))):
+            break
+        text = rest.lstrip()
+    return text
+
+
+def _says_only(line: str, told: list[str]) -> bool:
+    """Whether a line says nothing, or nothing but what is told already, as bylines do."""
+    if not _WORD.search(line):
+        return True
+    if len(line) > MAX_BYLINE_LENGTH:
+        return False
+    rest = line.casefold()
+    for part in told:
+        rest = rest.replace(part, " ")
+    # Without any of it, the line is something else, however short.
+    return rest != line.casefold() and not _LETTER.search(_BYLINE_WORDS.sub(" ", rest))
 
 
 def _place(page: Page, text: str) -> HtmlElement | None:

@@ -55,6 +55,17 @@ def test_the_body_has_paragraphs_and_sub_headings_apart_and_not_the_headline() -
     assert "New ferry makes its first crossing" not in body
 
 
+def test_the_body_begins_with_the_text_and_not_with_byline_and_date() -> None:
+    html = f"""<article><h1>A headline of some length</h1><p><span class="author">By Ada Berg</span> ·
+    <time class="published" datetime="2024-05-13">May 13, 2024</time></p>{BODY}</article>"""
+    assert article(html)["articleBody"].startswith(PARAGRAPHS[0])
+
+
+def test_a_first_sentence_that_names_the_author_stays() -> None:
+    html = f'<article><h1>A headline</h1><p class="byline">By Ada Berg</p><p>Ada Berg likes boats.</p>{BODY}</article>'
+    assert article(html)["articleBody"].startswith("Ada Berg likes boats.")
+
+
 def test_the_html_of_the_body_keeps_structure_and_pictures_without_attributes_of_style() -> None:
     html = article()["articleBodyHtml"]
     assert html.startswith("<article>")
