@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import copy
-import html
 import logging
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from clear_html import clean_node, cleaned_node_to_html
 from lxml import etree
 from lxml.html import HtmlElement
 from resiliparse.extract.html2text import extract_plain_text
 from trafilatura import bare_extraction
 
+from scrapy_ext.server.extraction.auto.clean_html import LIBRARY_FAULTS, cleaned, html_of, paragraphs
 from scrapy_ext.server.extraction.auto.landmarks import between_landmarks
 from scrapy_ext.server.extraction.auto.page import Page
 from scrapy_ext.server.extraction.auto.text import lines, node_text
@@ -59,17 +58,6 @@ _BYLINE_WORDS = re.compile(
 _WORD = re.compile(r"\w")
 _LETTER = re.compile(r"[^\W\d_]")
 
-# What the libraries below raise on markup that they did not expect. None is theirs to raise, nor ours to foresee.
-_LIBRARY_FAULTS: Final = (
-    ValueError,
-    TypeError,
-    AttributeError,
-    LookupError,
-    AssertionError,
-    RecursionError,
-    etree.LxmlError,
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Body:
@@ -90,9 +78,9 @@ def article_body(page: Page, headline: str | None, known: Iterable[str] = ()) ->
     when), are not part of it.
     """
     coarse = _coarse(page)
-    text = _careful(page, page.tree, precise=True)
+    text = _careful(page, copy.deepcopy(page.tree), precise=True)
     if len(text) < TOO_LITTLE * len(coarse):
-        wider = _careful(page, page.tree, precise=False)
+        wider = _careful(page, copy.deepcopy(page.tree), precise=False)
         text = wider if len(wider) > 1.3 * len(text) else text
         text = coarse if len(text) < 0.9 * TOO_LITTLE * len(coarse) else text
     text = _without_head(text, headline or "", known)
@@ -118,22 +106,21 @@ def body_html(page: Page, body: Body) -> str | None:
     if not body.text:
         return None
     if body.part is not None and len(page.elements) <= MAX_ELEMENTS:
-        try:
-            return str(cleaned_node_to_html(clean_node(body.part, page.base_url)))
-        except _LIBRARY_FAULTS:
-            logger.debug("content left without its markup", exc_info=True)
-    paragraphs = "\n\n".join(f"<p>{html.escape(line)}</p>" for line in body.text.splitlines() if line)
-    return f"<article>\n\n{paragraphs}\n\n</article>"
+        clean = cleaned(body.part, page.base_url)
+        if clean is not None:
+            return html_of(clean)
+    return paragraphs(body.text)
 
 
 def _careful(page: Page, tree: HtmlElement, *, precise: bool) -> str:
+    """The text that trafilatura finds in a tree, which is of no use afterwards."""
     if not _has_text(page) or len(page.elements) > MAX_ELEMENTS:
         return ""
     try:
         found = bare_extraction(
-            copy.deepcopy(tree), url=page.url, favor_precision=precise, include_comments=False, with_metadata=False
+            tree, url=page.url, favor_precision=precise, include_comments=False, with_metadata=False
         )
-    except _LIBRARY_FAULTS:
+    except LIBRARY_FAULTS:
         logger.debug("careful extraction gave up", exc_info=True)
         return ""
     return "" if found is None or isinstance(found, dict) else _rendered(found.body)

@@ -75,6 +75,17 @@ def test_the_html_of_the_body_keeps_structure_and_pictures_without_attributes_of
     assert "Read more" not in html
 
 
+def test_the_html_of_the_body_has_nothing_that_runs() -> None:
+    html = f"""<article><h1>A headline</h1>{BODY}
+    <p onclick="bad()">The <a href="javascript:bad()">harbour</a> was full of people until late in the evening.</p>
+    <img src="/a.jpg" onerror="bad()"><img src="data:image/svg+xml,bad"><iframe src="javascript:bad()"></iframe>
+    <svg onload="bad()"></svg><script>bad()</script><object data="bad"></object><p>{PARAGRAPHS[0]} Again.</p></article>"""
+    body = article(html)["articleBodyHtml"]
+    assert "harbour" in body
+    assert '<img src="https://news.example.com/a.jpg">' in body
+    assert "bad" not in body
+
+
 def test_headline_author_date_and_language_are_read_from_the_page_itself() -> None:
     item = article()
     assert item["headline"] == "New ferry makes its first crossing"
