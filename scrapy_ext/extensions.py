@@ -17,6 +17,7 @@ from scrapy.http import Response
 
 from scrapy_ext import settings as names
 from scrapy_ext.api.platform.items import MAX_ITEM_BYTES
+from scrapy_ext.api.platform.logs import LogRecord
 from scrapy_ext.api.platform.requests import RequestRecord
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.platform.writer import BatchWriter
@@ -115,6 +116,8 @@ class RequestLog(_Extension):
 
 #: Records that are kept until the job is open; then they are stored with the rest.
 _EARLY_RECORDS: Final = 10_000
+#: Characters of a message that are stored. Written as JSON a character has six bytes at most.
+_MAX_MESSAGE: Final = MAX_ITEM_BYTES // 8
 #: What the way to the platform logs is not sent over it: each line would make another.
 _NOT_UPLOADED: Final = ("scrapy_ext.client", "scrapy_ext.embedded", "aiohttp", "asyncio")
 
@@ -154,20 +157,23 @@ class LogUploader(_Extension):
 
 
 class _Handler(logging.Handler):
-    """Turns log records into the platform's and adds them to a writer, in the loop's thread."""
+    """Turns log records into the platform's. They are kept until there is a writer, then added to it in the
+    thread of its loop."""
 
     def __init__(self, crawler: Crawler, level: int) -> None:
         super().__init__(level)
         self._crawler = crawler
-        self._loop = asyncio.get_running_loop()
         self._early: deque[bytes] = deque(maxlen=_EARLY_RECORDS)
         self._writer: BatchWriter | None = None
+        # Not known yet: `scrapy shell` builds its components before there is a loop.
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def open(self, writer: BatchWriter) -> None:
         """From now on, and for what came before."""
         self._writer = writer
         while self._early:
             writer.add(self._early.popleft())
+        self._loop = asyncio.get_running_loop()
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.name.startswith(_NOT_UPLOADED) or self._is_of_another_crawl(record):
@@ -175,22 +181,19 @@ class _Handler(logging.Handler):
         try:
             message = self.format(record)
             line = msgspec.json.encode(
-                {
-                    "time": round(record.created * 1000),
-                    "level": record.levelno,
-                    "message": message[: MAX_ITEM_BYTES // 8],
-                }
+                LogRecord(time=round(record.created * 1000), level=record.levelno, message=message[:_MAX_MESSAGE])
             )
         except Exception:
             self.handleError(record)
+            return
+        if self._loop is None:
+            self._early.append(line)
             return
         with contextlib.suppress(RuntimeError):  # The loop is closed: the crawl is over.
             self._loop.call_soon_threadsafe(self._add, line)
 
     def _add(self, line: bytes) -> None:
-        if self._writer is None:
-            self._early.append(line)
-        elif self._writer.failed is None:
+        if self._writer is not None and self._writer.failed is None:
             with contextlib.suppress(RuntimeError):  # The writer is closed: the job is finished.
                 self._writer.add(line)
 

@@ -82,14 +82,13 @@ class Project:
 
     def start(self, spider: str, *arguments: str, environment: dict[str, str] | None = None) -> Running:
         """Start `scrapy crawl`."""
-        clean = {name: value for name, value in os.environ.items() if not _OURS.fullmatch(name)}
         # A file, not a pipe: a crawl whose log nobody reads must go on.
         log = self.folder / f"crawl-{len(list(self.folder.glob('crawl-*.log')))}.log"
         with log.open("wb") as stream:
             process = subprocess.Popen(
                 [sys.executable, "-m", "scrapy", "crawl", spider, *arguments],
                 cwd=self.folder,
-                env={**clean, **(environment or {})},
+                env=self._environment(environment or {}),
                 stdout=subprocess.DEVNULL,
                 stderr=stream,
             )
@@ -98,6 +97,24 @@ class Project:
     def crawl(self, spider: str, *arguments: str, environment: dict[str, str] | None = None) -> Crawl:
         """Run `scrapy crawl` to its end."""
         return self.start(spider, *arguments, environment=environment).end()
+
+    def command(self, *arguments: str, typed: str = "") -> str:
+        """Run another command of Scrapy; returns its standard output."""
+        done = subprocess.run(
+            [sys.executable, "-m", "scrapy", *arguments],
+            check=False,
+            cwd=self.folder,
+            env=self._environment({}),
+            input=typed,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+        return done.stdout
+
+    def _environment(self, more: dict[str, str]) -> dict[str, str]:
+        return {name: value for name, value in os.environ.items() if not _OURS.fullmatch(name)} | more
 
     def stored(self, ask: Callable[[PlatformClient, int], Awaitable[T]]) -> T:
         """Ask the embedded platform of the project something."""

@@ -145,3 +145,14 @@ def test_switches_turn_parts_off(project, site):
     crawl = project.crawl(*alone)
     assert crawl.stat("extract_api/success") == site.pages + 1
     assert crawl.stat("platform/items/count") == 0
+
+
+def test_the_other_commands_of_scrapy_work_with_the_add_on(project, site):
+    said = project.command(
+        "shell", site.url + "/page/3", typed="print('GOT', response.css('h1::text').get())\nexit()\n"
+    )
+    assert "GOT 3" in said
+    parsed = project.command("parse", "--spider", "pages", "-a", f"site={site.url}", site.url + "/page/4")
+    assert "'number': 4" in parsed
+    assert "<h1>5</h1>" in project.command("fetch", "--nolog", site.url + "/page/5")
+    assert "pages" in project.command("list")
