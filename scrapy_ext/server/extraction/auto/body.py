@@ -91,8 +91,9 @@ def article_body(page: Page, headline: str | None, known: Iterable[str] = ()) ->
 def main_content(page: Page) -> Body:
     """The primary content of a page of any kind."""
     coarse = _coarse(page)
-    # With its scripts: markup in them tells trafilatura that comments are the content (forums).
-    text = _careful(page, page.fresh_tree(), precise=False)
+    # Of forums with its scripts, as markup in them tells trafilatura that comments are the content.
+    is_forum = any("DiscussionForumPosting" in script.source for script in page.scripts)
+    text = _careful(page, page.fresh_tree() if is_forum else copy.deepcopy(page.tree), precise=False)
     whole = between_landmarks(page)
     if len(text) < TOO_LITTLE_CONTENT * len(coarse):
         text = coarse
