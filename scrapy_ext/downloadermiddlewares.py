@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 import msgspec
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
-from scrapy.exceptions import NotConfigured
+from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.settings import BaseSettings
@@ -36,6 +36,7 @@ from scrapy_ext.client.extraction.translate import (
 )
 from scrapy_ext.crawl.session import Session
 from scrapy_ext.crawl.slots import host_of
+from scrapy_ext.crawl.tracking import RETURNED_KEY
 from scrapy_ext.settings import SettingError
 
 logger = logging.getLogger(__name__)
@@ -179,12 +180,12 @@ class ExtractMiddleware:
 def _limiter(settings: BaseSettings) -> Limiter:
     """What holds for a site in Scrapy's downloader holds for its routed requests: caps and delays by domain."""
     slots = settings.getdict("DOWNLOAD_SLOTS")
-    delay, randomize = settings.getfloat("DOWNLOAD_DELAY"), settings.getbool("RANDOMIZE_DOWNLOAD_DELAY")
+    delay, default_jitter = settings.getfloat("DOWNLOAD_DELAY"), settings.getfloat("DOWNLOAD_DELAY_JITTER")
 
     def delay_of(domain: str) -> float:
         slot = slots.get(domain, {})
-        seconds = float(slot.get("delay", delay))
-        return seconds * random.uniform(0.5, 1.5) if slot.get("randomize_delay", randomize) else seconds
+        jitter = float(slot.get("jitter", default_jitter))
+        return float(slot.get("delay", delay)) * (1 + random.uniform(-jitter, jitter))
 
     return Limiter(
         settings.getint("CONCURRENT_REQUESTS"),
@@ -195,5 +196,11 @@ def _limiter(settings: BaseSettings) -> Limiter:
 
 
 def _back_to_queue(request: Request) -> Request:
-    """The request again, for the scheduler to keep: the crawl is closing, and the next run can do it."""
-    return request.replace(dont_filter=True)
+    """The request again, for the scheduler to keep: the crawl is closing, and the next run can do it.
+
+    Raises :class:`IgnoreRequest` for one that comes back, as those of ``engine.download_async`` do, which no
+    scheduler keeps.
+    """
+    if RETURNED_KEY in request.meta:
+        raise IgnoreRequest("the crawl is closing")
+    return request.replace(dont_filter=True, meta={**request.meta, RETURNED_KEY: True})

@@ -17,6 +17,8 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy_ext import settings as names
 from scrapy_ext.api.platform.collections import CollectionType, check_name
 from scrapy_ext.api.violations import ContractError
+from scrapy_ext.client.platform import PlatformClient
+from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.platform.writer import BatchWriter
 from scrapy_ext.crawl.parents import is_start_request
 from scrapy_ext.crawl.session import Session
@@ -25,6 +27,8 @@ from scrapy_ext.settings import SettingError
 logger = logging.getLogger(__name__)
 
 _TYPE: Final = CollectionType.STORE.value
+#: Characters of a URL that are kept in a record, for people to read.
+_MAX_URL: Final = 8192
 
 
 class CollectionDupeFilter(BaseDupeFilter):
@@ -76,12 +80,11 @@ class CollectionDupeFilter(BaseDupeFilter):
         if not await self._session.open():
             return
         client, project = self._session.client, self._session.job.key.project
-        async for record in client.collections.iter(project, _TYPE, self._name, meta=["_key"]):
-            key = str(record.get("_key", ""))
-            try:
-                self._stored.add(bytes.fromhex(key))
-            except ValueError:
-                logger.warning("Collection %s has a key that is no fingerprint: %.60s", self._name, key)
+        try:
+            await self._read_collection(client, project)
+        except PlatformError as error:
+            self._session.refuse(error)
+            return
         self._crawler.stats.set_value("dupefilter/collection/loaded", len(self._stored))
 
         async def send(body: bytes, _index: int) -> None:
@@ -90,6 +93,14 @@ class CollectionDupeFilter(BaseDupeFilter):
         self._writer = self._session.writer(f"collection {self._name}", send)
         self._session.before_close.append(self._finish)
         self._recorder = asyncio.ensure_future(self._record())
+
+    async def _read_collection(self, client: PlatformClient, project: int) -> None:
+        async for record in client.collections.iter(project, _TYPE, self._name, meta=["_key"]):
+            key = str(record.get("_key", ""))
+            try:
+                self._stored.add(bytes.fromhex(key))
+            except ValueError:
+                logger.warning("Collection %s has a key that is no fingerprint: %.60s", self._name, key)
 
     def is_stored(self, request: Request) -> bool:
         """Whether some crawl has stored the page of a request. Never of a start request: a crawl must begin."""
@@ -131,14 +142,14 @@ class CollectionDupeFilter(BaseDupeFilter):
     async def _record_durable(self) -> None:
         items = self._session.written("items")
         job = str(self._session.job.key)
-        while self._awaited and self._writer is not None:
+        while self._awaited and self._writer is not None and self._writer.failed is None:
             mark, fp, url = self._awaited[0]
             if items is not None:
                 await items.wait_durable(mark)
             self._awaited.popleft()
             if fp not in self._stored:
                 self._stored.add(fp)
-                self._writer.add(msgspec.json.encode({"_key": fp.hex(), "url": url, "job": job}))
+                self._writer.add(msgspec.json.encode({"_key": fp.hex(), "url": url[:_MAX_URL], "job": job}))
                 self._crawler.stats.inc_value("dupefilter/collection/written")
 
     async def _finish(self) -> None:

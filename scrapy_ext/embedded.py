@@ -41,7 +41,7 @@ _KEPT_LINES: Final = 20
 #: The level in a line of the server's log, behind the date and the time.
 _LEVEL: Final = re.compile(r"\S+ \S+ (DEBUG|INFO|WARNING|ERROR|CRITICAL) ")
 #: How often a server that ends by itself is started again.
-_RESTARTS: Final = 20
+_RESTARTS: Final = 10
 
 
 class EmbeddedServerError(RuntimeError):
@@ -85,8 +85,6 @@ class Configured(msgspec.Struct, frozen=True):
                 "PLATFORM_STORAGE_URL", "is not set, but another PLATFORM_ address is", "Set it, or PLATFORM_URL."
             )
         project = names.PLATFORM_PROJECT.read(settings)
-        if project < 1:
-            raise SettingError("PLATFORM_PROJECT", f"must be a positive number, got {project}", "Correct it.")
         return cls(
             extract_url,
             _key(settings, names.EXTRACT_API_KEY, names.EXTRACT_API_URL, extract_url),
@@ -146,10 +144,12 @@ class EmbeddedServer:
     """A server in a child process. :meth:`start` it once; :meth:`stop` may be called at any time.
 
     A child that ends before it was asked to (killed for its memory, say) is started again on the same port with
-    the same keys; its clients only see that it was away for a moment.
+    the same keys; its clients only see that it was away for a moment. ``on_lost`` is told, in the loop of
+    :meth:`start`, when that does not help.
     """
 
-    def __init__(self, settings: BaseSettings) -> None:
+    def __init__(self, settings: BaseSettings, on_lost: Callable[[EmbeddedServerError], None] | None = None) -> None:
+        self._on_lost = on_lost
         self._command = _command(settings)
         self._timeout: float = names.SERVER_START_TIMEOUT.read(settings)
         self._stopping = threading.Event()
@@ -188,15 +188,22 @@ class EmbeddedServer:
 
     def _keep(self, loop: asyncio.AbstractEventLoop, ready: asyncio.Future[str]) -> None:
         """Run the child, again and again until it is to stop."""
-        port = 0
-        for _ in range(1 + _RESTARTS):
-            url, status = self._run(port, lambda url: _call(loop, _settle, ready, url, None))
-            if self._stopping.is_set() or not url:
-                break
-            port = urlsplit(url).port or 0
+        url, status = self._run(0, lambda url: _call(loop, _settle, ready, url, None))
+        if not url:
+            said = "\n".join(self._said) or "it said nothing"
+            _call(loop, _settle, ready, "", EmbeddedServerError(f"the embedded server did not start: {said}"))
+            return
+        port = urlsplit(url).port or 0
+        for restart in range(_RESTARTS):
+            if self._stopping.is_set():
+                return
             logger.error("The embedded server ended by itself (status %s) and is started again", status)
-        said = "\n".join(self._said) or "it said nothing"
-        _call(loop, _settle, ready, "", EmbeddedServerError(f"the embedded server did not start: {said}"))
+            _, status = self._run(port, lambda _url: None)
+            self._stopping.wait(min(0.1 * 2**restart, 10))
+        if self._on_lost is not None and not self._stopping.is_set():
+            said = "\n".join(self._said) or "it said nothing"
+            lost = f"the embedded server ended {_RESTARTS + 1} times and is given up: {said}"
+            _call(loop, self._on_lost, EmbeddedServerError(lost))
 
     def _run(self, port: int, on_ready: Callable[[str], None]) -> tuple[str, int]:
         """One child from its start to its end; its address, if it got as far, and its exit status."""
@@ -286,15 +293,22 @@ def _command(settings: BaseSettings) -> list[str]:
 
 
 @contextlib.asynccontextmanager
-async def services(settings: BaseSettings, *, extraction: bool, platform: bool) -> AsyncIterator[Services]:
+async def services(
+    settings: BaseSettings,
+    *,
+    extraction: bool,
+    platform: bool,
+    on_lost: Callable[[EmbeddedServerError], None] | None = None,
+) -> AsyncIterator[Services]:
     """The services that the settings name, with an embedded server for those that they do not.
 
     ``extraction`` and ``platform`` say which of the two are needed: no server is started for what is not.
+    ``on_lost`` is told when an embedded server ends and cannot be started again.
     Raises :class:`SettingError` and :class:`EmbeddedServerError`.
     """
     configured = Configured.read(settings)
     embedded = (extraction and configured.extract_url is None) or (platform and configured.platform_urls is None)
-    server = EmbeddedServer(settings) if embedded else None
+    server = EmbeddedServer(settings, on_lost) if embedded else None
     if server is not None:
         await server.start()
     try:

@@ -6,13 +6,14 @@ import asyncio
 import contextlib
 import logging
 import time
+import weakref
 from collections import deque
 from typing import Any, Final, Self
 
 import msgspec
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
-from scrapy.exceptions import NotConfigured
+from scrapy.exceptions import CloseSpider, NotConfigured
 from scrapy.http import Response
 
 from scrapy_ext import settings as names
@@ -42,6 +43,14 @@ class _Extension:
         if not names.PLATFORM_ENABLED.read(crawler.settings):
             raise NotConfigured
         return cls(crawler)
+
+
+async def _record_writer(session: Session, resource: str) -> BatchWriter:
+    try:
+        return await session.record_writer(resource)
+    except PlatformError as error:
+        logger.error("%s", error)
+        raise CloseSpider("platform_unavailable") from None
 
 
 class PlatformJob(_Extension):
@@ -93,10 +102,10 @@ class RequestLog(_Extension):
 
     async def _spider_opened(self) -> None:
         if await self._session.open():
-            self._writer = await self._session.record_writer("requests")
+            self._writer = await _record_writer(self._session, "requests")
 
     def _response_received(self, response: Response, request: Request) -> None:
-        if self._writer is None:
+        if self._writer is None or self._writer.failed is not None:
             return
         duration = round(request.meta.get("download_latency", 0.0) * 1000)
         parent = parent_of(request)
@@ -107,10 +116,15 @@ class RequestLog(_Extension):
             status=response.status,
             duration=duration,
             rs=len(response.body),
-            parent=parent.record if parent is not None else None,
+            parent=parent.record if parent is not None and parent.job == str(self._session.job_key) else None,
             fp=self._crawler.request_fingerprinter.fingerprint(request).hex(),
         )
-        request.meta[RECORD_KEY] = self._writer.add(msgspec.json.encode(record))
+        line = msgspec.json.encode(record)
+        if len(line) > MAX_ITEM_BYTES:
+            self._crawler.stats.inc_value("platform/requests/refused")
+            logger.warning("No request record is stored for a URL of %d characters", len(request.url))
+            return
+        request.meta[RECORD_KEY] = self._writer.add(line)
         self._crawler.stats.inc_value("platform/requests/count")
 
 
@@ -141,7 +155,7 @@ class LogUploader(_Extension):
 
     async def _spider_opened(self) -> None:
         if await self._session.open():
-            self._handler.open(await self._session.record_writer("logs"))
+            self._handler.open(await _record_writer(self._session, "logs"))
             self._session.before_close.append(self._detach)
         else:
             await self._detach()
@@ -162,7 +176,8 @@ class _Handler(logging.Handler):
 
     def __init__(self, crawler: Crawler, level: int) -> None:
         super().__init__(level)
-        self._crawler = crawler
+        # Weak, since the root logger holds this handler also for a crawl that could not be built.
+        self._crawler = weakref.ref(crawler)
         self._early: deque[bytes] = deque(maxlen=_EARLY_RECORDS)
         self._writer: BatchWriter | None = None
         # Not known yet: `scrapy shell` builds its components before there is a loop.
@@ -176,6 +191,9 @@ class _Handler(logging.Handler):
         self._loop = asyncio.get_running_loop()
 
     def emit(self, record: logging.LogRecord) -> None:
+        if self._crawler() is None:
+            logging.getLogger().removeHandler(self)
+            return
         if record.name.startswith(_NOT_UPLOADED) or self._is_of_another_crawl(record):
             return
         try:
@@ -200,4 +218,4 @@ class _Handler(logging.Handler):
     def _is_of_another_crawl(self, record: logging.LogRecord) -> bool:
         spider: Any = getattr(record, "spider", None)
         crawler: Any = getattr(record, "crawler", None) or getattr(spider, "crawler", None)
-        return crawler is not None and crawler is not self._crawler
+        return crawler is not None and crawler is not self._crawler()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from typing import Any, Self
 
 from scrapy.crawler import Crawler
 
 from scrapy_ext.api.platform.items import MAX_ITEM_BYTES
+from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.platform.writer import BatchWriter
 from scrapy_ext.crawl.items import UnstorableItemError, item_to_json
 from scrapy_ext.crawl.session import Session
@@ -36,13 +38,20 @@ class ItemStoragePipeline:
     async def open_spider(self) -> None:
         """Open the session."""
         if await self._session.open():
-            self._writer = await self._session.items_writer()
+            try:
+                self._writer = await self._session.record_writer("items", vital=True)
+            except PlatformError as error:
+                self._session.refuse(error)
 
     async def process_item(self, item: Any) -> Any:
         """Hand the item to the writer; the item goes on unchanged."""
         if self._writer is None:
             raise RuntimeError("the platform could not be opened, so no item can be stored")
         stats = self._crawler.stats
+        if self._writer.failed is not None:
+            # The spider is closing for it; what led to this item is not acknowledged.
+            stats.inc_value("platform/items/not_stored")
+            return item
         try:
             record = item_to_json(item)
             if len(record) > MAX_ITEM_BYTES:
@@ -61,4 +70,5 @@ class ItemStoragePipeline:
     async def close_spider(self) -> None:
         """Store what is left, so that the scheduler's last acknowledgement may follow."""
         if self._writer is not None:
-            await self._writer.flush()
+            with contextlib.suppress(PlatformError):  # The session has told it, and closes the spider.
+                await self._writer.flush()

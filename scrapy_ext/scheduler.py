@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, Final, Self
+from typing import Any, Self
 
-from scrapy import Request, Spider
+from scrapy import Request, Spider, signals
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.crawler import Crawler
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_ext import settings as names
+from scrapy_ext.api.platform.frontier import check_name
+from scrapy_ext.api.violations import ContractError
+from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.crawl.engine import watch
 from scrapy_ext.crawl.frontier import Frontier
 from scrapy_ext.crawl.session import Session
@@ -19,9 +22,6 @@ from scrapy_ext.dupefilters import CollectionDupeFilter
 from scrapy_ext.settings import SettingError
 
 logger = logging.getLogger(__name__)
-
-#: More slots than this would mean as many queue reads each time the crawl starts.
-_MAX_SLOTS: Final = 1024
 
 
 class FrontierScheduler(BaseScheduler):
@@ -39,12 +39,13 @@ class FrontierScheduler(BaseScheduler):
         self._crawler = crawler
         self._session = Session.of(crawler).require(platform=True)
         self._name: str | None = names.FRONTIER_NAME.read(settings)
+        if self._name is not None:
+            try:
+                check_name(self._name, "FRONTIER_NAME")
+            except ContractError as error:
+                raise SettingError("FRONTIER_NAME", "cannot be used", str(error)) from None
         self._slots: int = names.FRONTIER_SLOTS.read(settings)
         self._prefetch: int = names.FRONTIER_PREFETCH.read(settings)
-        if not 1 <= self._slots <= _MAX_SLOTS:
-            raise SettingError("FRONTIER_SLOTS", f"must be 1 to {_MAX_SLOTS}, got {self._slots}", "Correct it.")
-        if self._prefetch < 1:
-            raise SettingError("FRONTIER_PREFETCH", f"must be at least 1, got {self._prefetch}", "Correct it.")
         text: str = names.FRONTIER_WORKER.read(settings)
         worker = Worker.parse(text)
         if worker is None:
@@ -80,8 +81,7 @@ class FrontierScheduler(BaseScheduler):
         if self._dupefilter is not None and not request.dont_filter and self._dupefilter.is_stored(request):
             self._dupefilter.log(request, self._crawler.spider)
             return False
-        self._frontier.add(request)
-        return True
+        return self._frontier.add(request)
 
     def next_request(self) -> Request | None:
         """The next request to download, or None for now: the engine is woken when there is one."""
@@ -98,6 +98,19 @@ class FrontierScheduler(BaseScheduler):
             return
         if self._dupefilter is not None:
             await self._dupefilter.load()
+        try:
+            frontier = await self._open_frontier()
+        except (PlatformError, SettingError) as error:
+            self._session.refuse(error)
+            return
+        frontier.wake = watch(self._crawler, frontier.finished)
+        self._crawler.signals.connect(self._left_downloader, signal=signals.request_left_downloader)
+        self._crawler.signals.connect(self._left_downloader, signal=signals.response_received)
+        frontier.start()
+        self._frontier = frontier
+        logger.info("Frontier %s, %d slots", frontier.name, self._slots)
+
+    async def _open_frontier(self) -> Frontier:
         job = self._session.job
         frontier = Frontier(
             self._crawler,
@@ -107,10 +120,18 @@ class FrontierScheduler(BaseScheduler):
             worker=self._worker,
             prefetch=self._prefetch,
         )
-        frontier.wake = watch(self._crawler, frontier.finished)
-        frontier.start()
-        self._frontier = frontier
-        logger.info("Frontier %s, %d slots", frontier.name, self._slots)
+        foreign = await frontier.foreign_slots() if job.resumed or self._name is not None else []
+        if foreign:
+            raise SettingError(
+                "FRONTIER_SLOTS",
+                f"is {self._slots}, but frontier {frontier.name} has slot {max(map(int, foreign))}",
+                "Use the number that the frontier was made with: its requests are spread over so many slots.",
+            )
+        return frontier
+
+    def _left_downloader(self, request: Request) -> None:
+        if self._frontier is not None:
+            self._frontier.downloaded(request)
 
     async def _close(self, reason: str) -> None:
         if self._frontier is None:
@@ -118,4 +139,5 @@ class FrontierScheduler(BaseScheduler):
         complete = reason == "finished" and self._frontier.is_drained
         await self._frontier.close()
         if complete and self._name is None:
-            await self._frontier.delete()
+            # Only when the job is finished: a job that is not can be resumed, and must find its fingerprints.
+            self._session.after_finish.append(self._frontier.delete)

@@ -37,7 +37,7 @@ class Setting(msgspec.Struct, frozen=True):
     """A setting: its name, type, default and one line of meaning.
 
     ``environment`` says that an environment variable of the same name is read when the setting is not set;
-    ``secret``, that its value must never be shown.
+    ``secret``, that its value must never be shown; ``least`` and ``most`` bound a number.
     """
 
     name: str
@@ -46,6 +46,8 @@ class Setting(msgspec.Struct, frozen=True):
     meaning: str
     environment: bool = False
     secret: bool = False
+    least: float | None = None
+    most: float | None = None
 
     def read(self, settings: BaseSettings) -> Any:
         """The value in force, converted to the setting's type; raises :class:`SettingError`."""
@@ -55,12 +57,17 @@ class Setting(msgspec.Struct, frozen=True):
         if value is None:
             return self.default
         try:
-            return _CONVERT[self.type](value)
+            converted = _CONVERT[self.type](value)
         except (TypeError, ValueError):
             shown = "" if self.secret else f", got {value!r}"
             raise SettingError(
                 self.name, f"must be of type {self.type.value}{shown}", "Correct it in settings.py."
             ) from None
+        if self.least is not None and not converted >= self.least:
+            raise SettingError(self.name, f"must be at least {self.least:g}, got {converted!r}", "Use a larger number.")
+        if self.most is not None and not converted <= self.most:
+            raise SettingError(self.name, f"must be at most {self.most:g}, got {converted!r}", "Use a smaller number.")
+        return converted
 
 
 _CONVERT: Final[Mapping[SettingType, Callable[[Any], Any]]] = {
@@ -76,7 +83,7 @@ _CONVERT: Final[Mapping[SettingType, Callable[[Any], Any]]] = {
 _BOOL, _INT, _FLOAT, _STR, _LIST, _DICT = SettingType
 
 
-def _setting(name: str, type: SettingType, default: Any, meaning: str, **flags: bool) -> Setting:
+def _setting(name: str, type: SettingType, default: Any, meaning: str, **flags: Any) -> Setting:
     setting = Setting(name, type, default, meaning, **flags)
     SETTINGS[name] = setting
     return setting
@@ -109,7 +116,7 @@ EXTRACT_API_PARAMS = _setting(
     "EXTRACT_API_PARAMS", _DICT, {}, "Fields merged into every extraction request; None removes one."
 )
 EXTRACT_API_TIMEOUT = _setting(
-    "EXTRACT_API_TIMEOUT", _FLOAT, 180.0, "Seconds to wait for an answer of the extraction service."
+    "EXTRACT_API_TIMEOUT", _FLOAT, 180.0, "Seconds to wait for an answer of the extraction service.", least=1
 )
 EXTRACT_API_RETRY_POLICY = _setting(
     "EXTRACT_API_RETRY_POLICY",
@@ -118,7 +125,7 @@ EXTRACT_API_RETRY_POLICY = _setting(
     "Attempts by problem type, merged over the defaults: {'/download/temporary-error': 5}.",
 )
 EXTRACT_API_MAX_REQUESTS = _setting(
-    "EXTRACT_API_MAX_REQUESTS", _INT, 0, "Close the spider after this many extraction requests; 0: no limit."
+    "EXTRACT_API_MAX_REQUESTS", _INT, 0, "Close the spider after this many extraction requests; 0: no limit.", least=0
 )
 EXTRACT_API_LOG_REQUESTS = _setting(
     "EXTRACT_API_LOG_REQUESTS", _BOOL, False, "Log each extraction request at level DEBUG, without secrets."
@@ -146,27 +153,41 @@ PLATFORM_JOBQ_URL = _setting(
 )
 PLATFORM_API_KEY = _setting("PLATFORM_API_KEY", _STR, None, "Key of the platform.", environment=True, secret=True)
 PLATFORM_PROJECT = _setting(
-    "PLATFORM_PROJECT", _INT, 1, "Project ID, a positive number. Needed with a remote platform.", environment=True
+    "PLATFORM_PROJECT",
+    _INT,
+    1,
+    "Project ID. On a hosted platform, that of a project of yours.",
+    environment=True,
+    least=1,
 )
 PLATFORM_JOB = _setting(
     "PLATFORM_JOB", _STR, None, "Job to resume, as project/spider/job. Not set: a new job.", environment=True
 )
-PLATFORM_TIMEOUT = _setting("PLATFORM_TIMEOUT", _FLOAT, 60.0, "Seconds to wait for an answer of the platform.")
+PLATFORM_TIMEOUT = _setting("PLATFORM_TIMEOUT", _FLOAT, 60.0, "Seconds to wait for an answer of the platform.", least=1)
 PLATFORM_RETRY_TIME = _setting(
     "PLATFORM_RETRY_TIME",
     _FLOAT,
     0.0,
     "Seconds after which a write that keeps failing gives up and the crawl stops; 0: never, the crawl waits.",
+    least=0,
 )
-PLATFORM_BATCH_SIZE = _setting("PLATFORM_BATCH_SIZE", _INT, 1000, "Records sent in one write, at most.")
+PLATFORM_BATCH_SIZE = _setting("PLATFORM_BATCH_SIZE", _INT, 1000, "Records sent in one write, at most.", least=1)
 PLATFORM_FLUSH_INTERVAL = _setting(
-    "PLATFORM_FLUSH_INTERVAL", _FLOAT, 2.0, "Seconds after which a record is sent, however few there are."
+    "PLATFORM_FLUSH_INTERVAL", _FLOAT, 2.0, "Seconds after which a record is sent, however few there are.", least=0.01
 )
 PLATFORM_BUFFER_BYTES = _setting(
-    "PLATFORM_BUFFER_BYTES", _INT, 16 * 2**20, "Bytes of unsent records above which the crawl waits for the platform."
+    "PLATFORM_BUFFER_BYTES",
+    _INT,
+    16 * 2**20,
+    "Bytes of unsent records above which the crawl waits for the platform.",
+    least=0,
 )
 PLATFORM_STATS_INTERVAL = _setting(
-    "PLATFORM_STATS_INTERVAL", _FLOAT, 30.0, "Seconds between two writes of the crawl's stats to the job metadata."
+    "PLATFORM_STATS_INTERVAL",
+    _FLOAT,
+    30.0,
+    "Seconds between two writes of the crawl's stats to the job metadata.",
+    least=0,
 )
 PLATFORM_LOG_LEVEL = _setting("PLATFORM_LOG_LEVEL", _STR, "INFO", "Lowest level of log records that are stored.")
 
@@ -178,10 +199,12 @@ FRONTIER_NAME = _setting(
     None,
     "Name of the frontier. Not set: one of the job's own, removed when the job finishes.",
 )
-FRONTIER_SLOTS = _setting("FRONTIER_SLOTS", _INT, 8, "Number of virtual slots; must not change while a frontier lives.")
+FRONTIER_SLOTS = _setting(
+    "FRONTIER_SLOTS", _INT, 8, "Number of virtual slots; must not change while a frontier lives.", least=1, most=1024
+)
 FRONTIER_WORKER = _setting("FRONTIER_WORKER", _STR, "0/1", "This worker's index and the number of workers.")
 FRONTIER_PREFETCH = _setting(
-    "FRONTIER_PREFETCH", _INT, 300, "Requests to hold in memory, read ahead of the downloader, at most."
+    "FRONTIER_PREFETCH", _INT, 300, "Requests to hold in memory, read ahead of the downloader, at most.", least=1
 )
 
 # ── dupefilter ──
@@ -211,4 +234,6 @@ SERVER_CONNECT_TO = _setting(
 SERVER_VERIFY_TLS = _setting(
     "SERVER_VERIFY_TLS", _BOOL, True, "Whether the embedded server refuses sites with an invalid certificate."
 )
-SERVER_START_TIMEOUT = _setting("SERVER_START_TIMEOUT", _FLOAT, 60.0, "Seconds for the embedded server to start.")
+SERVER_START_TIMEOUT = _setting(
+    "SERVER_START_TIMEOUT", _FLOAT, 60.0, "Seconds for the embedded server to start.", least=1
+)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any, Self
 
@@ -17,8 +18,8 @@ from scrapy_ext.crawl.tracking import ENTRY_KEY
 class ParentMiddleware:
     """Marks the requests that a callback yields with their parent, for the frontier and the request records.
 
-    It is also where a crawl waits for the platform: between two outputs of a callback, while more is unsent
-    than ``PLATFORM_BUFFER_BYTES``. Put it nearest to the engine; the add-on does.
+    It is also where a crawl waits for the platform: between two outputs of a callback or of ``start()``, while
+    more is unsent than ``PLATFORM_BUFFER_BYTES``. Put it nearest to the engine; the add-on does.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -29,6 +30,13 @@ class ParentMiddleware:
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Called by Scrapy."""
         return cls(crawler)
+
+    async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """Let start requests wait for the platform too, and the crawl go on between them."""
+        async for output in start:
+            yield output
+            await self._session.wait_for_room()
+            await asyncio.sleep(0)
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Mark requests; everything is passed on."""
@@ -44,4 +52,6 @@ class ParentMiddleware:
     def _parent(self, request: Request, ordinal: int) -> Parent:
         entry = request.meta.get(ENTRY_KEY)
         fp = entry[1] if entry is not None else self._fingerprinter.fingerprint(request).hex()
-        return Parent(fp, ordinal, request.meta.get(RECORD_KEY))
+        record = request.meta.get(RECORD_KEY)
+        job = str(self._session.job_key) if record is not None else None
+        return Parent(fp, ordinal, record, job)

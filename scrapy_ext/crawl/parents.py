@@ -17,17 +17,19 @@ RECORD_KEY: Final = "_request_record"
 
 
 class Parent(msgspec.Struct, frozen=True, array_like=True):
-    """The fingerprint of the parent in its frontier slot, the child's place among the parent's children, and
-    the index of the parent's request record, if request records are kept."""
+    """The fingerprint of the parent in its frontier slot, the child's place among the parent's children, and,
+    if request records are kept, the index of the parent's and the job that it is in: a frontier can be shared by
+    several jobs."""
 
     fp: str
     ordinal: int
-    record: int | None
+    record: int | None = None
+    job: str | None = None
 
 
 def mark(request: Request, parent: Parent) -> None:
     """Say who made a request."""
-    request.meta[_PARENT_KEY] = [parent.fp, parent.ordinal, parent.record]
+    request.meta[_PARENT_KEY] = msgspec.to_builtins(parent)
 
 
 def parent_of(request: Request) -> Parent | None:

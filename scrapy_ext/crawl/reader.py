@@ -8,6 +8,9 @@ What the API gives (platform-api.md, Frontier) and what follows:
   while after they were deleted.
 - Nothing tells that requests arrived. Our own writes do: a slot is read again only after one that added
   something, until a read brings nothing new (:attr:`SlotReader.may_have_more`).
+- A server may bound what one read returns, so that what is held fills it. Nothing new means that the slot is
+  empty only of a read that nothing was held during; after another, the slot is read once more when something
+  that was held has been deleted.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ class SlotReader:
         self._deleted: dict[str, None] = {}
         self._writes = 1
         self._writes_seen = 0
+        self._read_in_vain = False
 
     @property
     def may_have_more(self) -> bool:
@@ -46,6 +50,9 @@ class SlotReader:
         """A batch was acknowledged."""
         self._held.pop(batch_id, None)
         self._deleted[batch_id] = None
+        if self._read_in_vain:
+            self._read_in_vain = False
+            self._writes += 1
         if len(self._deleted) > _REMEMBERED:
             del self._deleted[next(iter(self._deleted))]
 
@@ -56,6 +63,7 @@ class SlotReader:
         fresh = [batch for batch in batches if batch.id not in self._held and batch.id not in self._deleted]
         if not fresh:
             self._writes_seen = writes
+            self._read_in_vain = bool(self._held)
         for batch in fresh:
             self._held[batch.id] = len(batch.requests)
         return fresh

@@ -22,12 +22,12 @@ from scrapy import Request, Spider
 from scrapy.http import FormRequest, JsonRequest, XmlRpcRequest
 
 from scrapy_ext.crawl.parents import RECORD_KEY
-from scrapy_ext.crawl.tracking import ENTRY_KEY
+from scrapy_ext.crawl.tracking import ENTRY_KEY, RETURNED_KEY
 
 VERSION: Final = 1
 
 #: Meta keys that belong to one process: they are written by this package or by Scrapy's downloader.
-LOCAL_META: Final = frozenset({ENTRY_KEY, RECORD_KEY, "download_latency"})
+LOCAL_META: Final = frozenset({ENTRY_KEY, RECORD_KEY, RETURNED_KEY, "download_latency"})
 
 #: Classes that a stored request can name. A name from storage never imports anything.
 _CLASSES: Final[dict[str, type[Request]]] = {
@@ -35,7 +35,13 @@ _CLASSES: Final[dict[str, type[Request]]] = {
 }
 _TAG: Final = "$type"
 _DEFAULT: Final = Request("data:,")
-_PLAIN: Final = ("method", "encoding", "priority", "dont_filter")
+_PLAIN: Final[dict[str, Callable[[Any], Any]]] = {
+    "method": str,
+    "encoding": str,
+    "priority": int,
+    # Spiders put whatever is true there.
+    "dont_filter": bool,
+}
 
 
 class NotSerializableError(ValueError):
@@ -55,7 +61,7 @@ def request_to_json(request: Request, spider: Spider) -> dict[str, Any]:
             raise NotSerializableError(f"its class {cls.__module__}.{cls.__qualname__} is not one of Scrapy's own")
         stored["class"] = cls.__name__
     for name in _PLAIN:
-        value = getattr(request, name)
+        value = _PLAIN[name](getattr(request, name))
         if value != getattr(_DEFAULT, name):
             stored[name] = value
     for name in ("callback", "errback"):
@@ -101,10 +107,12 @@ def request_from_json(stored: Any, spider: Spider) -> Request:
         for name in ("callback", "errback"):
             if name in stored:
                 arguments[name] = _method(spider, stored[name])
+        # Some subclasses have defaults of their own.
+        arguments.setdefault("dont_filter", False)
         return cls(stored["url"], **arguments)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        if isinstance(error, UnreadableRequestError):
-            raise
+    except UnreadableRequestError:
+        raise
+    except Exception as error:  # What storage holds may be anything; each decoder has errors of its own.
         raise UnreadableRequestError(f"{type(error).__name__}: {error}") from error
 
 

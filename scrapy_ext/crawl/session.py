@@ -11,11 +11,11 @@ hold is sent, the job is finished, then the embedded server goes.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import Final
-from weakref import WeakKeyDictionary
 
 from scrapy import signals
 from scrapy.crawler import Crawler
@@ -41,7 +41,8 @@ _REASONS: Final[tuple[tuple[type[Exception], str], ...]] = (
     (PlatformError, "platform_unavailable"),
 )
 
-_sessions: WeakKeyDictionary[Crawler, Session] = WeakKeyDictionary()
+#: Attribute of a crawler that holds its session, so that both go together.
+_ATTRIBUTE: Final = "_scrapy_ext_session"
 
 
 class Session:
@@ -54,10 +55,14 @@ class Session:
         self._opening: asyncio.Future[None] | None = None
         self._resources = AsyncExitStack()
         self._writers: dict[str, BatchWriter] = {}
+        self._vital: set[str] = set()
         self._closed = False
         self._reason = "finished"
         #: Called before the writers are closed, in order.
         self.before_close: list[Callable[[], Awaitable[None]]] = []
+        #: Called when the job is finished and everything is stored, and not otherwise.
+        self.after_finish: list[Callable[[], Awaitable[None]]] = []
+        self._closing: asyncio.Future[None] | None = None
         #: Why the session could not be opened.
         self.failure: Exception | None = None
         self._failed = False
@@ -71,9 +76,10 @@ class Session:
     @classmethod
     def of(cls, crawler: Crawler) -> Session:
         """The session of a crawl; all components of the crawl get the same one."""
-        session = _sessions.get(crawler)
+        session = vars(crawler).get(_ATTRIBUTE)
         if session is None:
-            session = _sessions[crawler] = cls(crawler)
+            session = cls(crawler)
+            setattr(crawler, _ATTRIBUTE, session)
         return session
 
     def require(self, *, extraction: bool = False, platform: bool = False) -> Session:
@@ -108,9 +114,21 @@ class Session:
         await asyncio.shield(self._opening)
         return self.failure is None
 
-    def writer(self, name: str, send: Callable[[bytes, int], Awaitable[None]], *, start: int = 0) -> BatchWriter:
-        """A writer that the session closes at its end. Writers are closed in the order they were made in."""
+    def writer(
+        self, name: str, send: Callable[[bytes, int], Awaitable[None]], *, start: int = 0, vital: bool = False
+    ) -> BatchWriter:
+        """A writer that the session closes at its end. Writers are closed in the order they were made in.
+
+        Without a ``vital`` writer the crawl cannot go on: when it gives up, the spider is closed. The others are
+        missed: their error is logged, and nothing waits for them any more.
+        """
         read = self._crawler.settings
+
+        def on_failed(error: Exception) -> None:
+            self._crawler.stats.inc_value("platform/writers_failed")
+            if vital:
+                self.fail(error, "platform_unavailable")
+
         writer = BatchWriter(
             send,
             name=name,
@@ -119,15 +137,14 @@ class Session:
             flush_interval=names.PLATFORM_FLUSH_INTERVAL.read(read),
             high_water_bytes=names.PLATFORM_BUFFER_BYTES.read(read),
             retry_time=names.PLATFORM_RETRY_TIME.read(read),
+            on_failed=on_failed,
         )
         self._writers[name] = writer
+        if vital:
+            self._vital.add(name)
         return writer
 
-    async def items_writer(self) -> BatchWriter:
-        """The writer of the job's items, which the commit of a batch waits for."""
-        return self._writers.get("items") or await self.record_writer("items")
-
-    async def record_writer(self, resource: str) -> BatchWriter:
+    async def record_writer(self, resource: str, *, vital: bool = False) -> BatchWriter:
         """A writer of the job's ``items``, ``requests`` or ``logs`` that goes on where storage ends."""
         records = getattr(self.client, resource)
         key = self.job.key
@@ -136,7 +153,7 @@ class Session:
         async def send(body: bytes, index: int) -> None:
             await records.write(key, body, index, attempts=1)
 
-        return self.writer(resource, send, start=start)
+        return self.writer(resource, send, start=start, vital=vital)
 
     def written(self, name: str) -> BatchWriter | None:
         """The writer of that name, if a component made it."""
@@ -145,7 +162,9 @@ class Session:
     async def wait_for_room(self) -> None:
         """Wait until no writer holds more than it should: the place for back-pressure."""
         for writer in list(self._writers.values()):
-            await writer.wait_below_high_water()
+            if writer.failed is None:
+                with contextlib.suppress(PlatformError):  # It gave up meanwhile, and that was told.
+                    await writer.wait_below_high_water()
 
     def fail(self, error: Exception, reason: str) -> None:
         """Close the spider for an error that the crawl cannot go on after; the command will say that it failed."""
@@ -153,20 +172,34 @@ class Session:
             return
         self._failed = True
         logger.error("%s", error)
-        asyncio.ensure_future(self._crawler.engine.close_spider_async(reason=reason))  # noqa: RUF006  # kept by the engine
+        if self._crawler.engine.spider is not None:
+            self._closing = asyncio.ensure_future(self._crawler.engine.close_spider_async(reason=reason))
+
+    def refuse(self, error: Exception) -> None:
+        """The crawl cannot be opened: the spider is closed as soon as Scrapy lets it."""
+        if self.failure is None:
+            self.failure = error
+            self._failed = True
+            logger.error("%s", error)
 
     async def _open(self) -> None:
+        settings = self._crawler.settings
         try:
+            for setting in names.SETTINGS.values():
+                setting.read(settings)
             self.services = await self._resources.enter_async_context(
-                embedded.services(self._crawler.settings, extraction=self._extraction, platform=self._platform)
+                embedded.services(
+                    settings, extraction=self._extraction, platform=self._platform, on_lost=self._server_lost
+                )
             )
             if self._platform:
                 await self._open_platform(self.services)
         except (SettingError, EmbeddedServerError, PlatformError) as error:
-            self.failure = error
-            self._failed = True
-            logger.error("%s", error)
+            self.refuse(error)
             await self._resources.aclose()
+
+    def _server_lost(self, error: EmbeddedServerError) -> None:
+        self.fail(error, "embedded_server_failed")
 
     async def _open_platform(self, services: Services) -> None:
         settings = self._crawler.settings
@@ -195,7 +228,6 @@ class Session:
             self._crawler.spider = None
 
     async def _close(self) -> None:
-        _sessions.pop(self._crawler, None)
         if self._closed or self._opening is None:
             return
         self._closed = True
@@ -206,17 +238,39 @@ class Session:
             await self._resources.aclose()
 
     async def _finish(self, client: PlatformClient, job: CrawlJob) -> None:
+        lost = await self._close_writers()
+        if lost and self._reason == "finished":
+            self._reason = "platform_unavailable"
         try:
-            for callback in self.before_close:
-                await callback()
-            for writer in self._writers.values():
-                await writer.close()
             await write_stats(client, job, self._crawler.stats.get_stats())
             await finish_job(client, job, self._reason)
         except PlatformError as error:
+            self._failed = True
             logger.error("Job %s could not be finished: %s. Resume it with PLATFORM_JOB=%s", job.key, error, job.key)
             return
-        if self._reason == "finished":
-            logger.info("Job %s finished", job.key)
-        else:
+        if self._reason != "finished":
             logger.info("Job %s stopped (%s); to resume it: PLATFORM_JOB=%s", job.key, self._reason, job.key)
+            return
+        logger.info("Job %s finished", job.key)
+        for callback in self.after_finish:
+            try:
+                await callback()
+            except PlatformError as error:
+                logger.warning("Not tidied up: %s", error)
+
+    async def _close_writers(self) -> bool:
+        """Close every writer, whatever becomes of the others; tells whether something vital was not stored."""
+        lost = False
+        for callback in self.before_close:
+            try:
+                await callback()
+            except PlatformError as error:
+                logger.error("%s", error)
+        for name, writer in self._writers.items():
+            try:
+                await writer.close()
+            except PlatformError as error:
+                logger.error("%s", error)
+                lost = lost or name in self._vital
+        self._failed = self._failed or lost
+        return lost

@@ -21,6 +21,8 @@ from scrapy import Request
 #: Meta key of the entry that a request belongs to, as a token and the fingerprint. A child that copies its
 #: parent's meta has it too, so it alone does not tell that a request carries on for the entry.
 ENTRY_KEY: Final = "_frontier_entry"
+#: Meta key of a request that was not sent because the crawl is closing, and goes back to its queue.
+RETURNED_KEY: Final = "_returned"
 
 
 class OpenBatch:

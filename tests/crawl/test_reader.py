@@ -42,6 +42,23 @@ async def test_a_slot_is_read_again_only_after_something_was_written():
     assert reader.may_have_more
 
 
+async def test_a_server_that_bounds_its_reads_is_read_to_the_end():
+    class Bounded(Queue):
+        async def read(self, mincount):
+            return (await super().read(mincount))[:3]
+
+    queue = Bounded(*[1] * 10)
+    reader = SlotReader(0, queue.read)
+    seen = []
+    while reader.may_have_more:
+        found = await reader.more(100)
+        seen += ids(found)
+        if not found and queue.batches:
+            done = queue.batches.pop(0)
+            reader.deleted(done.id)
+    assert seen == [f"b{n}" for n in range(10)]
+
+
 async def test_a_write_during_a_read_is_not_overlooked():
     class Raced(Queue):
         async def read(self, mincount):

@@ -46,7 +46,8 @@ class BatchWriter:
 
     ``body`` is JSON lines, ``index`` the number of its first record; ``start`` is the number of the first of
     all. ``name`` is what the records are called in log messages and errors ("items"). A send should make one
-    attempt (``attempts=1``), since repeating is done here. Used in one running event loop.
+    attempt (``attempts=1``), since repeating is done here. ``on_failed`` is told when the writer gives up. Used in
+    one running event loop.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class BatchWriter:
         retry_time: float = 0.0,
         name: str = "records",
         backoff: Backoff | None = None,
+        on_failed: Callable[[Exception], None] | None = None,
     ) -> None:
         self._send = send
         self._max_records = max_records
@@ -70,6 +72,7 @@ class BatchWriter:
         self._retry_time = retry_time
         self._name = name
         self._backoff = backoff or Backoff(0.5, 10.0)
+        self._on_failed = on_failed
         self._records: deque[bytes] = deque()
         self._bytes = 0
         self._durable = start
@@ -192,6 +195,8 @@ class BatchWriter:
         except Exception as error:
             self.failed = error
             logger.error("Gave up storing %s, %d of them are not stored: %s", self._name, self.pending, error)
+            if self._on_failed is not None:
+                self._on_failed(error)
         finally:
             self._sender = None
             self._wake()

@@ -1,0 +1,65 @@
+"""What a request is called in its frontier slot: a fingerprint that stays the same when its parent runs again.
+
+A slot takes each fingerprint once (platform-api.md, Frontier). So a request that Scrapy would filter as a
+duplicate has Scrapy's fingerprint; and one with ``dont_filter``, which Scrapy would not, has one of its own,
+made of what it comes from, so that a repeated run of its parent does not queue it a second time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from typing import Final
+
+from scrapy import Request
+from scrapy.utils.request import RequestFingerprinterProtocol
+
+from scrapy_ext.crawl.parents import is_start_request, parent_of
+from scrapy_ext.crawl.tracking import Entry
+
+#: Separates a fingerprint from the number of times that its request was put back.
+_PUT_BACK: Final = "~"
+
+
+class SlotFingerprints:
+    """Fingerprints of one crawl's requests."""
+
+    def __init__(self, fingerprinter: RequestFingerprinterProtocol) -> None:
+        self._fingerprinter = fingerprinter
+        #: How often each start request was met; its keys are cut, for there may be millions.
+        self._starts: dict[bytes, int] = {}
+
+    def of(self, request: Request, origin: Entry | None) -> str:
+        """The fingerprint of a request; ``origin`` is the entry whose mark its meta has.
+
+        A start request's is plain, though its ``dont_filter`` is set, so that a resumed crawl does not start
+        again; where several start requests are the same, the others have a number. A child's with
+        ``dont_filter`` is made of its parent's and its place among the parent's children. What an errback
+        yields without the meta of its request, or a component makes, has no known parent and a random one.
+        """
+        plain = self._fingerprinter.fingerprint(request)
+        fp = plain.hex()
+        if not request.dont_filter:
+            return fp
+        parent = parent_of(request)
+        if origin is not None and (parent is None or parent.fp != origin.fp):
+            origin.orphans += 1
+            return _derived(fp, origin.fp, f"orphan {origin.orphans}")
+        if parent is not None:
+            return _derived(fp, parent.fp, str(parent.ordinal))
+        if not is_start_request(request):
+            return _derived(fp, "", uuid.uuid4().hex)
+        number = self._starts[plain[:8]] = self._starts.get(plain[:8], 0) + 1
+        return fp if number == 1 else f"{fp}#{number}"
+
+
+def next_life(fp: str) -> str:
+    """The fingerprint under which a request is put back into a slot that knows the one it had."""
+    original, separator, times = fp.rpartition(_PUT_BACK)
+    if separator and times.isascii() and times.isdigit():
+        return f"{original}{_PUT_BACK}{int(times) + 1}"
+    return f"{fp}{_PUT_BACK}1"
+
+
+def _derived(fp: str, parent: str, place: str) -> str:
+    return hashlib.sha1(f"{fp} {parent} {place}".encode(), usedforsecurity=False).hexdigest()
