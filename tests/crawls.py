@@ -100,8 +100,12 @@ class Project:
 
     def command(self, *arguments: str, typed: str = "") -> str:
         """Run another command of Scrapy; returns its standard output."""
+        return self.run("-m", "scrapy", *arguments, typed=typed)
+
+    def run(self, *arguments: str, typed: str = "") -> str:
+        """Run Python in the project; returns its standard output."""
         done = subprocess.run(
-            [sys.executable, "-m", "scrapy", *arguments],
+            [sys.executable, *arguments],
             check=False,
             cwd=self.folder,
             env=self._environment({}),

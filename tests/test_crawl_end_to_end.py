@@ -8,6 +8,8 @@ import pytest
 from crawls import Project, collect, key
 
 SPIDERS = '''
+import asyncio
+
 import scrapy
 
 class Pages(scrapy.Spider):
@@ -30,6 +32,25 @@ class Direct(Pages):
 
     def direct(self):
         return {"extract_api": False}
+
+
+class Uneven(scrapy.Spider):
+    """Many pages of a host that takes one request each five seconds, and of one that takes any number."""
+    name = "uneven"
+    custom_settings = {
+        "DOWNLOAD_SLOTS": {"127.0.0.1": {"delay": 5, "concurrency": 1}},
+        "CLOSESPIDER_ITEMCOUNT": 300,
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 4,
+    }
+
+    async def start(self):
+        for host in ("127.0.0.1", "localhost"):
+            for number in range(600):
+                yield scrapy.Request(f"http://{host}:{self.port}/page/{number % 60}?{number}")
+
+    async def parse(self, response):
+        await asyncio.sleep(0.1)
+        yield {"url": response.url}
 
 
 class Corners(scrapy.Spider):
@@ -156,3 +177,31 @@ def test_the_other_commands_of_scrapy_work_with_the_add_on(project, site):
     assert "'number': 4" in parsed
     assert "<h1>5</h1>" in project.command("fetch", "--nolog", site.url + "/page/5")
     assert "pages" in project.command("list")
+
+
+def test_a_script_runs_crawls_one_beside_the_other_in_one_process(project, site):
+    script = project.folder / "run.py"
+    script.write_text(
+        "from scrapy.crawler import CrawlerProcess\n"
+        "from scrapy.utils.project import get_project_settings\n"
+        "process = CrawlerProcess(get_project_settings())\n"
+        f"for spider in ('direct', 'pages'):\n    process.crawl(spider, site={site.url!r})\n"
+        "process.start()\n"
+    )
+    project.run("run.py")
+
+    async def ask(client, number):
+        return (await client.jobs.list(number)).jobs
+
+    jobs = project.stored(ask)
+    assert sorted(job.spider for job in jobs) == ["direct", "pages"]
+    assert {(job.state, job.close_reason, job.items_scraped) for job in jobs} == {
+        ("finished", "finished", site.pages + 1)
+    }
+
+
+def test_a_slow_host_and_slow_callbacks_do_not_hold_up_another(project, site):
+    crawl = project.crawl("uneven", "-a", f"port={site.port}", "-s", "EXTRACT_API_ENABLED=0")
+    assert crawl.reason == "closespider_itemcount"
+    slow = [item for item in project.items("1/1/1") if "127.0.0.1" in item["url"]]
+    assert len(slow) < 30, "the fast host was not brought down to the pace of the slow one"
