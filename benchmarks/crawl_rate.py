@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-SITE = '''
+SITE = """
 import sys
 from uvicorn import run
 from starlette.applications import Starlette
@@ -35,8 +35,8 @@ import socket
 taken = socket.create_server(("127.0.0.1", 0))
 print(taken.getsockname()[1], flush=True)
 run(app, fd=taken.fileno(), log_level="error")
-'''
-SPIDER = '''
+"""
+SPIDER = """
 import scrapy
 
 class Pages(scrapy.Spider):
@@ -48,7 +48,7 @@ class Pages(scrapy.Spider):
     def parse(self, response):
         yield {"url": response.url, "number": response.css("h1::text").get()}
         yield from response.follow_all(css="a")
-'''
+"""
 COMMON = {
     "LOG_LEVEL": "INFO",
     "ROBOTSTXT_OBEY": "0",
