@@ -97,7 +97,9 @@ def test_a_gzip_body_that_inflates_over_the_limit_is_413(service: Service) -> No
     assert service.send(body=bomb, Content_Encoding="gzip").status == 413
 
 
-@pytest.mark.parametrize("body", [b"{}", gzip.compress(b"{}")[:-4], gzip.compress(b"{}") + b"x"])
+@pytest.mark.parametrize(
+    "body", [b"{}", gzip.compress(b"{}")[:-4], gzip.compress(b"{}") + b"x"], ids=["plain", "cut", "more behind it"]
+)
 def test_a_gzip_body_that_is_not_whole_is_400(service: Service, body: bytes) -> None:
     answer = service.send(body=body, Content_Encoding="gzip")
     assert (answer.status, answer.json["type"]) == (400, "/request/invalid")
