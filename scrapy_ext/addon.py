@@ -36,6 +36,7 @@ class _OneLine(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None
         if isinstance(error, SettingError):
+            record.name = __name__
             record.msg, record.args, record.exc_info, record.exc_text = str(error), (), None, None
         return True
 

@@ -18,6 +18,7 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_ext import settings as names
+from scrapy_ext.api.extraction import check
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.extraction import Attempt, ExtractClient, ExtractError, ExtractTransport, Limiter, RetryPolicy
 from scrapy_ext.client.extraction.errors import (
@@ -27,6 +28,7 @@ from scrapy_ext.client.extraction.errors import (
     UnreachableServiceError,
 )
 from scrapy_ext.client.extraction.redact import redacted
+from scrapy_ext.client.extraction.retry import NO_CONNECTION
 from scrapy_ext.client.extraction.translate import (
     BodyOptions,
     is_routed,
@@ -41,8 +43,8 @@ from scrapy_ext.settings import SettingError
 
 logger = logging.getLogger(__name__)
 
-#: Close reasons for errors that every further request would get too: the first two always, the others while
-#: nothing has succeeded yet, for then no extraction service is at the address.
+#: Close reasons for errors that every further request would get too: the first two always, and a service that
+#: takes no connection; the others while nothing has succeeded yet, for then no such service is at the address.
 _FATAL: Final[dict[type[ExtractError], str]] = {
     KeyRefusedError: "extract_api_bad_key",
     AccountSuspendedError: "extract_api_suspended_account",
@@ -77,6 +79,9 @@ class ExtractMiddleware:
             self._policy = RetryPolicy.merged(names.EXTRACT_API_RETRY_POLICY.read(settings))
         except ContractError as error:
             raise SettingError("EXTRACT_API_RETRY_POLICY", "cannot be read", str(error)) from None
+        # A wrong address is to be told at once, not after the patience that a service in use deserves.
+        self._first_policy = self._policy.with_overrides({NO_CONNECTION: 2}, "")
+        _check_params(self._params)
         self._default_headers = scrapy_default_headers(settings)
         self._options: BodyOptions | None = None
         self._client: ExtractClient | None = None
@@ -113,7 +118,8 @@ class ExtractMiddleware:
         self._sent += 1
         started = time.monotonic()
         try:
-            result = await client.extract(fields, domain=host_of(request))
+            policy = None if self._has_succeeded else self._first_policy
+            result = await client.extract(fields, domain=host_of(request), policy=policy)
         except ExtractError as error:
             reason = self._fatal(error)
             if reason is None:
@@ -166,8 +172,12 @@ class ExtractMiddleware:
             logger.debug("%s Trying again in %.1f s", attempt.error, attempt.wait)
 
     def _fatal(self, error: ExtractError) -> str | None:
+        if isinstance(error, _ALWAYS_FATAL):
+            return _FATAL[type(error)]
+        if isinstance(error, UnreachableServiceError) and not error.ambiguous:
+            return _FATAL[UnreachableServiceError]
         if self._has_succeeded:
-            return _FATAL[type(error)] if isinstance(error, _ALWAYS_FATAL) else None
+            return None
         if error.status in _NO_SUCH_PATH:
             return _FATAL[UnreachableServiceError]
         return _FATAL.get(type(error))
@@ -175,6 +185,15 @@ class ExtractMiddleware:
     async def _engine_stopped(self) -> None:
         if self._client is not None:
             await self._client.close()
+
+
+def _check_params(params: dict[str, Any]) -> None:
+    """Fields that are wrong by themselves are told before the crawl begins; how they go together depends on the
+    request."""
+    fields = {name: value for name, value in params.items() if value is not None}
+    faults = [fault for fault in check({"url": "https://example.com/", **fields}) if fault.status == 400]
+    if faults:
+        raise SettingError("EXTRACT_API_PARAMS", "has a field that cannot be sent", str(ContractError(faults)))
 
 
 def _limiter(settings: BaseSettings) -> Limiter:

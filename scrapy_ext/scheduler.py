@@ -35,9 +35,18 @@ class FrontierScheduler(BaseScheduler):
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        settings = crawler.settings
         self._crawler = crawler
         self._session = Session.of(crawler).require(platform=True)
+        self._dupefilter: CollectionDupeFilter | None = None
+        self._frontier: Frontier | None = None
+        try:
+            self._configure(crawler)
+        except SettingError as error:
+            # Scrapy builds its scheduler while it opens the spider, and closes a half-open one badly.
+            self._session.refuse(error)
+
+    def _configure(self, crawler: Crawler) -> None:
+        settings = crawler.settings
         self._name: str | None = names.FRONTIER_NAME.read(settings)
         if self._name is not None:
             try:
@@ -54,7 +63,6 @@ class FrontierScheduler(BaseScheduler):
             raise SettingError("FRONTIER_WORKER", f"is {text!r}: several workers are not supported yet", "Write 0/1.")
         self._worker = worker
         self._dupefilter = CollectionDupeFilter.for_frontier(crawler)
-        self._frontier: Frontier | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:

@@ -74,16 +74,19 @@ def test_a_setting_that_is_wrong_is_named_with_the_remedy(project, settings, wor
         ("FRONTIER_SLOTS=0", "FRONTIER_SLOTS must be at least 1"),
         ("FRONTIER_NAME=my frontier", "FRONTIER_NAME cannot be used"),
         ("FRONTIER_PREFETCH=0", "FRONTIER_PREFETCH must be at least 1"),
+        ('EXTRACT_API_PARAMS={"browserHTML": true}', "EXTRACT_API_PARAMS has a field that cannot be sent"),
         ("FRONTIER_SLOTS=many", "FRONTIER_SLOTS must be of type int"),
         ("DUPEFILTER_COLLECTION=a b", "DUPEFILTER_COLLECTION is not the name of a collection"),
         ("PLATFORM_LOG_LEVEL=LOUD", "PLATFORM_LOG_LEVEL must be the name of a log level"),
         ('EXTRACT_API_RETRY_POLICY={"/x": 1}', "EXTRACT_API_RETRY_POLICY cannot be read"),
     ],
 )
-def test_a_component_that_cannot_be_built_says_why(project, setting, words):
+def test_a_component_that_cannot_be_built_says_why_in_one_line(project, setting, words):
     crawl = project.crawl("one", "-s", setting)
     assert crawl.returncode != 0
-    assert words in crawl.log
+    (error,) = crawl.errors
+    assert words in error
+    assert "Traceback" not in crawl.log
 
 
 def test_a_platform_that_is_not_there_is_told(project):

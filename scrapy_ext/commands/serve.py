@@ -7,7 +7,6 @@ import os
 from typing import Final
 
 from scrapy.settings import BaseSettings
-from scrapy.utils.project import inside_project
 
 from scrapy_ext.commands.subcommand import FAILED, Subcommand, failure
 from scrapy_ext.embedded import EmbeddedServerError, check_installed, data_directory
@@ -22,8 +21,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     from scrapy_ext.server.options import add_options
 
     add_options(parser)
-    if inside_project():
-        parser.set_defaults(data=None)
+    parser.set_defaults(data=None)
 
 
 def _serve(settings: BaseSettings, options: argparse.Namespace) -> int:

@@ -16,7 +16,7 @@ from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.commands.output import Output, one_line
-from scrapy_ext.embedded import EmbeddedServerError, platform_client
+from scrapy_ext.embedded import Configured, EmbeddedServerError, check_installed, data_directory, platform_client
 from scrapy_ext.settings import SettingError
 
 OK: Final = 0
@@ -54,6 +54,12 @@ def look(show: Callable[[View], Awaitable[None]]) -> Callable[[BaseSettings, arg
 
     async def with_client(settings: BaseSettings, options: argparse.Namespace) -> None:
         output = Output.of(options)
+        if Configured.read(settings).platform_urls is None:
+            check_installed()
+            where = data_directory(settings)
+            if not where.exists():
+                told = "run a crawl, or set PLATFORM_URL to look at a platform"
+                raise CommandError(f"nothing is stored in {where}; {told}")
         async with platform_client(settings) as (client, project):
             await show(View(client, project, options, output))
 

@@ -31,7 +31,9 @@ class UnstorableItemError(ValueError):
 def item_to_json(item: Any) -> bytes:
     """The JSON object of an item; raises :class:`UnstorableItemError`."""
     if not is_item(item):
-        raise UnstorableItemError(f"a {type(item).__qualname__} is not an item; yield a dict or an item class")
+        raise UnstorableItemError(
+            f"something of type {type(item).__qualname__} is not an item; yield a dict or an item class"
+        )
     try:
         return _encode({_name(name, ""): _plain(value, str(name)) for name, value in ItemAdapter(item).items()})
     except RecursionError:
@@ -87,7 +89,7 @@ def _plain_object(value: Any, place: str) -> Any:
                 return _plain(plain(value), place)
     if hasattr(value, "__iter__"):
         return [_plain(member, place) for member in value]
-    raise UnstorableItemError(f"{place} is a {type(value).__qualname__}, which has no JSON form; convert it")
+    raise UnstorableItemError(f"{place} is of type {type(value).__qualname__}, which has no JSON form; convert it")
 
 
 def _in_order(values: set[Any] | frozenset[Any]) -> list[Any]:

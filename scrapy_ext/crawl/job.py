@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import date, datetime
 from typing import Any
 
@@ -13,6 +14,8 @@ from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import NotFound
 from scrapy_ext.settings import SettingError
+
+logger = logging.getLogger(__name__)
 
 
 class CrawlJob(msgspec.Struct, frozen=True):
@@ -46,7 +49,11 @@ async def open_job(client: PlatformClient, project: int, spider_name: str, resum
         )
     if metadata.get("state") == JobState.FINISHED.value and metadata.get("close_reason") == "finished":
         raise SettingError("PLATFORM_JOB", f"names {key}, which is finished", "Leave it out to start a new job.")
-    if metadata.get("state") != JobState.RUNNING.value:
+    if metadata.get("state") == JobState.RUNNING.value:
+        logger.warning(
+            "Job %s is listed as running. Go on only if the process that ran it is gone: two at once lose data", key
+        )
+    else:
         await client.jobq.update(key.project, key, state=JobState.RUNNING.value)
     return CrawlJob(key, resumed=True)
 

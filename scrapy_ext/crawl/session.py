@@ -184,6 +184,8 @@ class Session:
 
     async def _open(self) -> None:
         settings = self._crawler.settings
+        if self.failure is not None:
+            return
         try:
             for setting in names.SETTINGS.values():
                 setting.read(settings)

@@ -41,7 +41,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-verify-tls", action="store_true", help="accept any certificate of the pages fetched")
     parser.add_argument("--browser", metavar="PATH", help="Chromium to use (default: Playwright's own, else from PATH)")
     parser.add_argument("--exit-with-stdin", action="store_true", help="end when standard input is closed")
-    parser.add_argument("--no-runner", action="store_true", help="do not run jobs, only keep them")
+    parser.add_argument("--no-runner", action="store_true", help="only keep jobs; this version starts none in any case")
 
 
 def config_from(options: argparse.Namespace, environ: Mapping[str, str]) -> ServerConfig:

@@ -28,6 +28,10 @@ _GRACE_SECONDS: Final = 10
 _KEEP_ALIVE_SECONDS: Final = 75
 _MAX_CONNECTIONS: Final = 4096
 _BACKLOG: Final = 1024
+_HINTS: Final = """\
+Pages for people: {url}/ (the user name is the platform key, the password is empty)
+For crawls: EXTRACT_API_URL={url}/v1 PLATFORM_URL={url}
+Lost a key? Start with a new one in EXTRACT_API_KEY or PLATFORM_API_KEY."""
 _UVICORN: Final = logging.getLogger("uvicorn.error")
 
 logger = logging.getLogger(__name__)
@@ -86,7 +90,10 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started and sockets:
             _UVICORN.setLevel(logging.WARNING)
-            print(f"ready http://{_address(sockets[0])}", flush=True)  # noqa: T201 - what a starter waits for
+            url = f"http://{_address(sockets[0])}"
+            if sys.stderr.isatty():
+                print(_HINTS.format(url=url), file=sys.stderr, flush=True)  # noqa: T201 - for the person who started it
+            print(f"ready {url}", flush=True)  # noqa: T201 - what a starter waits for
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:

@@ -24,7 +24,9 @@ from scrapy_ext.client.waits import Backoff
 #: Seconds. A service that says to come back later than this is not waited for: the caller hears of it instead.
 LONGEST_WAIT: Final = 3600.0
 
-#: Rows beside the problem types: no whole answer, an answer of something else, a 5xx without a type of its own.
+#: Rows beside the problem types: nothing was sent, no whole answer, an answer of something else, a 5xx without a
+#: type of its own.
+NO_CONNECTION: Final = "no-connection"
 NETWORK: Final = "network"
 UNEXPECTED: Final = "unexpected-answer"
 OTHER_5XX: Final = "5xx"
@@ -47,6 +49,8 @@ DEFAULT_RULES: Final[Mapping[str, Rule]] = {
     "/server/internal": Rule(3, 2.0),
     "/server/timed-out": Rule(3, 2.0),
     "/download/temporary-error": Rule(4, 5.0),
+    # A service that is away for some minutes costs nothing but these.
+    NO_CONNECTION: Rule(20, 1.0, 30.0),
     # It may have been done, and billed, each time.
     NETWORK: Rule(3, 1.0),
     UNEXPECTED: Rule(3, 1.0),
@@ -107,7 +111,7 @@ class RetryPolicy:
 def row_of(error: ExtractError) -> str:
     """The row of the table that an error belongs to."""
     if isinstance(error, UnreachableServiceError):
-        return NETWORK
+        return NETWORK if error.ambiguous else NO_CONNECTION
     if isinstance(error, UnexpectedAnswerError):
         return UNEXPECTED
     status = error.status or 0

@@ -102,13 +102,13 @@ class Guard:
         if not allowed and port not in PORTS:
             raise unreachable(
                 f"Port {port} of {host} is not one that this server fetches. Its operator can allow it with "
-                f"--allow-host {host}:{port}."
+                f"{_how_to_allow(host, port)}."
             )
         addresses = await self._addresses(host, port)
         if not allowed and not all(is_public(address) for address in addresses):
             raise unreachable(
                 f"{host} has an address that is not public, and this server does not fetch such. Its operator can "
-                f"allow it with --allow-host {host}:{port}."
+                f"allow it with {_how_to_allow(host, port)}."
             )
         return [Endpoint(address, port) for address in addresses]
 
@@ -183,6 +183,10 @@ def _embedded(address: _IPv6) -> Iterator[_IPv4]:
     value = int(address)
     if address in _NAT64 or value >> 32 == 0 or (value >> 32) & 0xFFFFFFFF in _ISATAP:
         yield _IPv4(value & 0xFFFFFFFF)
+
+
+def _how_to_allow(host: str, port: int) -> str:
+    return f"--allow-host {host}:{port} (of the embedded server: SERVER_ALLOW_HOSTS = [{host + ':' + str(port)!r}])"
 
 
 def _literal(host: str) -> str | None:

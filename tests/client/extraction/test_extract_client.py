@@ -197,7 +197,7 @@ async def test_a_dropped_connection_may_have_been_billed_and_a_refused_one_was_n
     assert caught.value.ambiguous
     await server.stop()
     with pytest.raises(UnreachableServiceError, match="cannot connect") as caught:
-        await client.extract(fields(), domain=A)
+        await client.extract(fields(), domain=A, policy=FAST.with_overrides({"no-connection": 1}, "meta"))
     assert not caught.value.ambiguous
     assert "EXTRACT_API_URL" in str(caught.value)
 
