@@ -79,13 +79,17 @@ def _addresses(value: str | Thing) -> Iterator[str]:
 
 
 def _best_source(node: HtmlElement) -> str | None:
+    source: str | None
     for name in _SOURCES[:-1]:
-        if source := node.get(name):
+        source = node.get(name)
+        if source:
             return source
     for name in _SETS:
-        if source := _largest_of_set(node.get(name)):
+        source = _largest_of_set(node.get(name))
+        if source:
             return source
-    return node.get("src")
+    source = node.get("src")
+    return source
 
 
 def _largest_of_set(srcset: str | None) -> str | None:
