@@ -60,8 +60,13 @@ def look(show: Callable[[View], Awaitable[None]]) -> Callable[[BaseSettings, arg
             if not where.exists():
                 told = "run a crawl, or set PLATFORM_URL to look at a platform"
                 raise CommandError(f"nothing is stored in {where}; {told}")
-        async with platform_client(settings) as (client, project):
-            await show(View(client, project, options, output))
+        try:
+            async with platform_client(settings) as (client, project):
+                await show(View(client, project, options, output))
+        except asyncio.CancelledError:
+            # Ctrl-C: what it cuts off in other threads is no error to tell of.
+            asyncio.get_running_loop().set_exception_handler(lambda _loop, _context: None)
+            raise
 
     def run(settings: BaseSettings, options: argparse.Namespace) -> int:
         try:
