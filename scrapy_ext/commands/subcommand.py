@@ -72,9 +72,9 @@ def look(show: Callable[[View], Awaitable[None]]) -> Callable[[BaseSettings, arg
         try:
             asyncio.run(with_client(settings, options))
         except BrokenPipeError:
-            # The reader has seen enough. What Python would still flush at exit must not complain either.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _write_no_more()  # The reader has seen enough.
         except KeyboardInterrupt:
+            _write_no_more()
             return INTERRUPTED
         except (CommandError, PlatformError, EmbeddedServerError, SettingError, ContractError) as error:
             print(failure(options.command, error), end="", file=sys.stderr)  # noqa: T201  # a command speaks
@@ -82,6 +82,11 @@ def look(show: Callable[[View], Awaitable[None]]) -> Callable[[BaseSettings, arg
         return OK
 
     return run
+
+
+def _write_no_more() -> None:
+    """What Python would still flush at exit must neither complain nor change the exit code: nobody may be reading."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def failure(command: str, error: Exception) -> str:
