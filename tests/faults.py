@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
+import re
+import signal
 import threading
-from collections.abc import Callable
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import Self
+from typing import NamedTuple, Self
 
 import aiohttp
 from aiohttp import web
@@ -25,15 +31,96 @@ class Fault(Enum):
 Rule = Callable[[str, str, int], Fault | None]
 
 
-class FaultProxy:
-    """Passes calls on to ``target``, but for those that ``rule`` names a fault for."""
+class Step(Enum):
+    """What a call is to a crawl, by the way that its requests and items take."""
 
-    def __init__(self, target: str, rule: Rule) -> None:
+    READ = "reading a slot"
+    CHILDREN = "children to their slots"
+    DEAD_LETTERS = "requests that are set aside"
+    PAYLOAD = "items put by"
+    JOURNAL = "a record of the commit journal"
+    ITEMS = "items stored"
+    ACKNOWLEDGE = "batches acknowledged"
+    ASSIGNMENT = "slots claimed"
+    LOOK = "journals and what was put by, read"
+    OTHER = "anything else"
+    ANY = "any of all"
+
+
+_STEPS: Mapping[Step, str] = {
+    Step.READ: r"GET /hcf/\d+/[^/]+/s/\d+/q",
+    Step.CHILDREN: r"POST /hcf/\d+/[^/]+/s/\d+",
+    Step.DEAD_LETTERS: r"POST /hcf/\d+/[^/]+/s/dead-letters",
+    Step.PAYLOAD: r"POST /collections/.+",
+    Step.JOURNAL: r"POST /hcf/\d+/[^/]+/s/commits-[^/]+",
+    Step.ITEMS: r"POST /items/.+",
+    Step.ACKNOWLEDGE: r"POST /hcf/\d+/[^/]+/s/\d+/q/deleted",
+    Step.ASSIGNMENT: r"POST /hcf/\d+/[^/]+/s/assignment",
+    Step.LOOK: r"GET (/hcf/\d+/[^/]+/s/(commits-[^/]+|assignment)/q|/collections/.+)",
+}
+
+
+def step_of(method: str, path: str) -> Step:
+    """What a call is to a crawl."""
+    call = f"{method} {path}"
+    return next((step for step, pattern in _STEPS.items() if re.fullmatch(pattern, call)), Step.OTHER)
+
+
+class When(Enum):
+    """When a process dies, by what becomes of a call of it."""
+
+    BEFORE = "before the platform gets the call"
+    LOST_REPLY = "when the platform has done it, before the answer"
+    AFTER = "when it has the answer"
+    HELD = "as BEFORE, but the call is not lost: it arrives later"
+    STOPPED = "it does not die: it sleeps, and makes the call again when it wakes up"
+
+
+class KillPoint(NamedTuple):
+    """A place to kill a process at: its call of a step, counted from 0."""
+
+    step: Step
+    when: When
+    number: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.step.name}-{self.when.name}-{self.number}".lower().replace("_", "-")
+
+
+class _Call(NamedTuple):
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+#: Seconds in which a process may do something with an answer before it is killed.
+_AFTER = 0.05
+
+
+class FaultProxy:
+    """Passes calls on to ``target``, but for those that ``rule`` names a fault for.
+
+    Each call and each answer takes half of ``latency`` seconds. At ``kill_at`` the process ``victim`` is killed;
+    it must be set before the first call. From then on nothing passes, until :meth:`release` or :meth:`mend`.
+    """
+
+    def __init__(
+        self, target: str, rule: Rule = lambda *_: None, *, latency: float = 0.0, kill_at: KillPoint | None = None
+    ) -> None:
         self._target = target
         self._rule = rule
-        self._calls: dict[tuple[str, str], int] = {}
+        self._calls: Counter[tuple[str, str]] = Counter()
+        #: Calls of each step so far.
+        self.steps: Counter[Step] = Counter()
         #: Faults that were shown.
         self.shown: list[tuple[str, str, Fault]] = []
+        self.latency = latency
+        self._kill_at = kill_at
+        self.victim: int | None = None
+        self._cut = False
+        self._held: list[_Call] = []
+        self._dark_until = 0.0
         self.url = ""
         self._loop = asyncio.new_event_loop()
         self._stop = asyncio.Event()
@@ -50,6 +137,38 @@ class FaultProxy:
         self._thread.join(10)
         self._loop.close()
 
+    # ── from the test ──
+
+    def black_out(self, seconds: float) -> None:
+        """From now on nothing comes through either way, and everybody waits, for so long."""
+        self._dark_until = time.monotonic() + seconds
+
+    @property
+    def struck(self) -> bool:
+        """Whether the kill point was reached."""
+        return self._cut
+
+    def mend(self) -> None:
+        """Calls pass again. What was kept back is forgotten."""
+        self._held = []
+        self._cut = False
+
+    @property
+    def held(self) -> list[Step]:
+        """What is kept back."""
+        return [step_of(call.method, call.path) for call in self._held]
+
+    def release(self) -> list[int]:
+        """Pass on what was kept back, in its order; returns the statuses of the answers, which nobody else sees."""
+        return asyncio.run_coroutine_threadsafe(self._release(), self._loop).result(60)
+
+    async def _release(self) -> list[int]:
+        calls, self._held = self._held, []
+        self._cut = False
+        return [(await self._pass_on(call)).status for call in calls]
+
+    # ── serving ──
+
     async def _serve(self) -> None:
         app = web.Application(client_max_size=2**28)
         app.router.add_route("*", "/{path:.*}", self._handle)
@@ -63,30 +182,74 @@ class FaultProxy:
             await runner.cleanup()
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
-        body = await request.read()
-        place = request.method, request.path
-        number = self._calls.get(place, 0)
-        self._calls[place] = number + 1
-        fault = self._rule(*place, number)
-        if fault is not None:
-            self.shown.append((*place, fault))
+        dropped = ("host", "content-length", "transfer-encoding")
+        headers = {name: value for name, value in request.headers.items() if name.lower() not in dropped}
+        call = _Call(request.method, request.path_qs, headers, await request.read())
+        fault, when = self._fate(request)
+        await asyncio.sleep(self.latency / 2)
+        if await self._is_dark():
+            return self._broken(request)
+        if when in (When.BEFORE, When.HELD, When.STOPPED):
+            self._kill(signal.SIGSTOP if when is When.STOPPED else signal.SIGKILL)
+        if self._cut:
+            # What a process sent just before it died may still arrive.
+            if when not in (When.BEFORE, When.STOPPED) and call.method == "POST":
+                self._held.append(call)
+            return self._broken(request)
         if fault is Fault.LOST_REQUEST:
             return self._broken(request)
         if fault in (Fault.REFUSED, Fault.UNAVAILABLE):
             return web.Response(status=403 if fault is Fault.REFUSED else 503, text="no")
-        dropped = ("host", "content-length", "transfer-encoding")
-        headers = {name: value for name, value in request.headers.items() if name.lower() not in dropped}
-        url = self._target + request.path_qs
-        async with self._session.request(request.method, url, data=body, headers=headers) as answer:
-            content = await answer.read()
-            if fault is Fault.LOST_REPLY:
-                return self._broken(request)
+        try:
+            answer = await self._pass_on(call)
+        except aiohttp.ClientError:
+            return self._broken(request)
+        await asyncio.sleep(self.latency / 2)
+        if when is When.LOST_REPLY:
+            self._kill()
+        elif when is When.AFTER:
+            self._loop.call_later(_AFTER, self._kill)
+        if await self._is_dark() or fault is Fault.LOST_REPLY or when is When.LOST_REPLY:
+            return self._broken(request)
+        return answer
+
+    def _fate(self, request: web.Request) -> tuple[Fault | None, When | None]:
+        """What is to become of a call."""
+        place = request.method, request.path
+        fault = self._rule(*place, self._calls[place])
+        self._calls[place] += 1
+        if fault is not None:
+            self.shown.append((*place, fault))
+        step = step_of(*place)
+        due = self._kill_at is not None and self._kill_at.step in (step, Step.ANY)
+        due = due and self._kill_at.number == self.steps[self._kill_at.step]
+        self.steps.update((step, Step.ANY))
+        return fault, self._kill_at.when if due else None
+
+    def _kill(self, how: signal.Signals = signal.SIGKILL) -> None:
+        assert self.victim is not None, "nobody to kill"
+        if not self._cut:
+            self._cut = True
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.victim, how)
+
+    async def _is_dark(self) -> bool:
+        """Whether nothing comes through; tells it only when that is over."""
+        seconds = self._dark_until - time.monotonic()
+        if seconds <= 0:
+            return False
+        await asyncio.sleep(seconds)
+        return True
+
+    async def _pass_on(self, call: _Call) -> web.Response:
+        url = self._target + call.path
+        async with self._session.request(call.method, url, data=call.body, headers=call.headers) as answer:
             kept = ("content-type", "content-encoding", "retry-after")
             passed = {name: value for name, value in answer.headers.items() if name.lower() in kept}
-            return web.Response(status=answer.status, body=content, headers=passed)
+            return web.Response(status=answer.status, body=await answer.read(), headers=passed)
 
     @staticmethod
     def _broken(request: web.Request) -> web.Response:
-        assert request.transport is not None
-        request.transport.abort()
+        if request.transport is not None:
+            request.transport.abort()
         return web.Response()
