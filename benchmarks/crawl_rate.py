@@ -1,106 +1,81 @@
-"""Pages a second of a whole crawl: plain Scrapy, and the same with the frontier, items, request records and log on
-the embedded platform.
+"""Pages a second of a whole crawl of a local site, by the round trip to where the crawl keeps its state.
 
-``python benchmarks/crawl_rate.py [PAGES] [ROUNDS]`` crawls a site in a process of its own, in turns, and prints one
-JSON line: the median rate of each, and the ratio. Requests go direct in both, so that what is compared is the
-scheduler and the storage.
+``scrapy``: the in-memory scheduler, all defaults. ``scrapy_tuned``: the same, with ``CONCURRENT_ITEMS`` as the add-on
+sets it. ``scrapy_ext``: scheduler, items, request records and log on the package's server. ``scrapy_redis``: scheduler,
+dupefilter and items on redis-server. The way to both servers takes the given milliseconds there and back
+(:mod:`rig.latency`); 0 is the direct way. The site is always near.
+
+A crawl is cut off after ``--limit`` seconds (scrapy-redis: ``--redis-limit``), and its rate is that until then;
+``cut_off`` names those.
 """
 
 from __future__ import annotations
 
-import json
-import re
-import statistics
-import subprocess
-import sys
-import tempfile
-from pathlib import Path
+from collections.abc import Generator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
 
-SITE = """
-import sys
-from uvicorn import run
-from starlette.applications import Starlette
-from starlette.responses import HTMLResponse
-from starlette.routing import Route
-
-PAGES, LINKS = int(sys.argv[1]), 20
-
-async def page(request):
-    number = int(request.path_params.get("number", 0))
-    links = "".join(f'<a href="/page/{(number * LINKS + step) % PAGES}">x</a>' for step in range(1, LINKS + 1))
-    return HTMLResponse(f"<h1>{number}</h1>{links}")
-
-app = Starlette(routes=[Route("/", page), Route("/page/{number:int}", page)])
-import socket
-taken = socket.create_server(("127.0.0.1", 0))
-print(taken.getsockname()[1], flush=True)
-run(app, fd=taken.fileno(), log_level="error")
-"""
-SPIDER = """
-import scrapy
-
-class Pages(scrapy.Spider):
-    name = "pages"
-
-    async def start(self):
-        yield scrapy.Request(self.site)
-
-    def parse(self, response):
-        yield {"url": response.url, "number": response.css("h1::text").get()}
-        yield from response.follow_all(css="a")
-"""
-COMMON = {
-    "LOG_LEVEL": "INFO",
-    "ROBOTSTXT_OBEY": "0",
-    "CONCURRENT_REQUESTS": "32",
-    "CONCURRENT_REQUESTS_PER_DOMAIN": "32",
-    "TELNETCONSOLE_ENABLED": "0",
-    "EXTRACT_API_ENABLED": "0",
-}
-RUNS = {"scrapy": {"ADDONS": "{}"}, "scrapy_ext": {"ADDONS": '{"scrapy_ext.Addon": 500}'}}
-
-
-def crawl(folder: Path, site: str, settings: dict[str, str], pages: int) -> float:
-    options = [option for name, value in {**COMMON, **settings}.items() for option in ("-s", f"{name}={value}")]
-    command = [sys.executable, "-m", "scrapy", "runspider", "pages.py", "-a", f"site={site}", *options]
-    log = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True, timeout=900).stderr
-    found = re.search(r"'elapsed_time_seconds': ([\d.]+)", log)
-    items = re.search(r"'item_scraped_count': (\d+)", log)
-    if found is None or items is None or int(items[1]) != pages + 1:
-        raise SystemExit(f"the crawl did not get every page:\n{log[-3000:]}")
-    return pages / float(found[1])
+from rig.contenders import Settings, scrapy_ext, scrapy_redis
+from rig.crawls import Crawled, crawl
+from rig.latency import latency
+from rig.rounds import alternate, median, options, report
+from rig.services import Platform, platform, redis
+from rig.site import site
 
 
 def main() -> None:
-    pages = int(sys.argv[1]) if len(sys.argv) > 1 else 3000
-    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 3
-    rates: dict[str, list[float]] = {name: [] for name in RUNS}
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / "pages.py").write_text(SPIDER)
-        (folder / "site.py").write_text(SITE)
-        site = subprocess.Popen([sys.executable, "site.py", str(pages)], cwd=folder, stdout=subprocess.PIPE, text=True)
-        try:
-            assert site.stdout is not None
-            address = f"http://127.0.0.1:{site.stdout.readline().strip()}/"
-            for _ in range(rounds):
-                for run, settings in RUNS.items():
-                    rates[run].append(crawl(folder, address, settings, pages))
-        finally:
-            site.terminate()
-            site.wait()
-    medians = {run: statistics.median(values) for run, values in rates.items()}
-    print(
-        json.dumps(
-            {
-                "benchmark": "crawl_rate",
-                "pages": pages,
-                "rounds": rounds,
-                **{f"{run}_pages_per_second": round(rate) for run, rate in medians.items()},
-                "ratio": round(medians["scrapy_ext"] / medians["scrapy"], 2),
-            }
-        )
+    given = options(
+        __doc__,
+        full={"pages": 20_000, "rounds": 3, "rtt_ms": [0.0, 5.0, 50.0], "limit": 300, "redis_limit": 40},
+        quick={"pages": 300, "rounds": 1, "rtt_ms": [0.0, 5.0, 50.0], "limit": 8, "redis_limit": 4},
     )
+    by_latency: dict[str, dict[str, Any]] = {}
+    with platform() as server, redis() as redis_port, site(given.pages) as address:
+        run = partial(crawl, "SitePages", site=address, items=given.pages)
+        tuned = {"CONCURRENT_ITEMS": _items_of_the_add_on(scrapy_ext(server.port, server.key))}
+        for rtt in given.rtt_ms:
+            with _far_away(server, redis_port, rtt / 1000) as (ours, theirs):
+                contenders: dict[str, Settings] = {
+                    "scrapy": {},
+                    "scrapy_tuned": tuned,
+                    "scrapy_ext": ours,
+                    "scrapy_redis": theirs,
+                }
+                limits = dict.fromkeys(contenders, given.limit) | {"scrapy_redis": given.redis_limit}
+                runs = {name: partial(run, own, limit=limits[name]) for name, own in contenders.items()}
+                by_latency[f"{rtt:g}"] = _compared(alternate(given.rounds, runs))
+    report(
+        "crawl_rate",
+        pages=given.pages,
+        rounds=given.rounds,
+        concurrent_items_of_the_add_on=tuned["CONCURRENT_ITEMS"],
+        by_rtt_ms=by_latency,
+    )
+
+
+def _items_of_the_add_on(settings: Settings) -> int:
+    """What a crawl with the add-on has in force. It also warms up what every crawl reads."""
+    with site(1) as address:
+        return crawl("SitePages", settings, site=address, items=1).concurrent_items
+
+
+@contextmanager
+def _far_away(server: Platform, redis_port: int, seconds: float) -> Generator[tuple[Settings, Settings]]:
+    if not seconds:
+        yield scrapy_ext(server.port, server.key), scrapy_redis(redis_port)
+        return
+    with latency(server.port, seconds) as ours, latency(redis_port, seconds) as theirs:
+        yield scrapy_ext(ours.port, server.key), scrapy_redis(theirs.port)
+
+
+def _compared(results: dict[str, list[Crawled]]) -> dict[str, Any]:
+    rates = {name: median(crawled.pages_per_second for crawled in found) for name, found in results.items()}
+    return {
+        "pages_per_second": {name: round(rate, 1) for name, rate in rates.items()},
+        "ratio": {name: round(rates["scrapy_ext"] / rate, 2) for name, rate in rates.items() if name != "scrapy_ext"},
+        "cut_off": [name for name, found in results.items() if not all(crawled.ended for crawled in found)],
+    }
 
 
 if __name__ == "__main__":

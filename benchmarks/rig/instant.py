@@ -1,0 +1,33 @@
+"""Download handlers without a network, for what is not about downloading: any number of hosts, no waiting."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Final
+
+from scrapy import Request
+from scrapy.core.downloader.handlers.base import BaseDownloadHandler
+from scrapy.http import HtmlResponse, Response
+
+_BODY: Final = b"<html><body><h1>A page</h1></body></html>"
+
+
+class InstantHandler(BaseDownloadHandler):
+    """Answers every request at once with a small page."""
+
+    async def download_request(self, request: Request) -> Response:
+        return HtmlResponse(request.url, body=_BODY, encoding="utf-8", request=request)
+
+
+class GatedHandler(InstantHandler):
+    """Answers nothing but the first request until ``BENCH_GATE_SECONDS`` have passed since it."""
+
+    _opens: float | None = None
+
+    async def download_request(self, request: Request) -> Response:
+        if self._opens is None:
+            self._opens = time.monotonic() + self.crawler.settings.getfloat("BENCH_GATE_SECONDS")
+        else:
+            await asyncio.sleep(max(self._opens - time.monotonic(), 0))
+        return await super().download_request(request)

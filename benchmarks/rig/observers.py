@@ -1,0 +1,75 @@
+"""Extensions that measure the process that they are in. What they find is in :data:`OBSERVED`."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import time
+from pathlib import Path
+from typing import Any, Final, Self
+
+from scrapy import signals
+from scrapy.crawler import Crawler
+
+#: What was found, as JSON can hold it.
+OBSERVED: Final[dict[str, Any]] = {}
+_TICK: Final = 0.001
+_WORTH_TELLING: Final = 0.005
+
+
+class LoopTicker:
+    """Wants to be called each millisecond, and notes when it was not: ``stalls``, a list of the monotonic time of a
+    stall's end and how many seconds the event loop did not come round."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._stalls: list[tuple[float, float]] = []
+        self._handle: asyncio.TimerHandle | None = None
+        OBSERVED["stalls"] = self._stalls
+        crawler.signals.connect(self._start, signal=signals.spider_opened)
+        crawler.signals.connect(self._stop, signal=signals.spider_closed)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    def _start(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._last = time.monotonic()
+        self._handle = self._loop.call_later(_TICK, self._tick)
+
+    def _stop(self) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+
+    def _tick(self) -> None:
+        now = time.monotonic()
+        stalled = now - self._last - _TICK
+        if stalled > _WORTH_TELLING:
+            self._stalls.append((now, stalled))
+        self._last = now
+        self._handle = self._loop.call_later(_TICK, self._tick)
+
+
+class MemorySampler:
+    """Reads the resident memory after every ``BENCH_MEMORY_EVERY`` responses: ``memory``, a list of bytes."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._every = crawler.settings.getint("BENCH_MEMORY_EVERY")
+        self._responses = 0
+        self._samples: list[int] = []
+        OBSERVED["memory"] = self._samples
+        crawler.signals.connect(self._response_received, signal=signals.response_received)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    def _response_received(self) -> None:
+        self._responses += 1
+        if self._responses % self._every == 0:
+            self._samples.append(resident_bytes())
+
+
+def resident_bytes() -> int:
+    """The resident memory of this process; needs Linux."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()

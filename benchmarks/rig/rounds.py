@@ -1,0 +1,60 @@
+"""Rounds: each contender in turn, so that what else the machine does falls on all of them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from rig.processes import end_with_signal
+
+T = TypeVar("T")
+
+
+def options(description: str | None, *, full: Mapping[str, Any], quick: Mapping[str, Any]) -> argparse.Namespace:
+    """The options of a script: ``--quick``, and one for each number of ``full``, whose default ``--quick`` changes.
+
+    What is a list there is given as numbers with commas.
+    """
+    end_with_signal()
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="less of everything, within a minute")
+    for name, value in full.items():
+        read = _numbers if isinstance(value, list) else type(value)
+        parser.add_argument(f"--{name.replace('_', '-')}", type=read, help=f"default: {value}; quick: {quick[name]}")
+    given = parser.parse_args()
+    defaults = quick if given.quick else full
+    for name in full:
+        if getattr(given, name) is None:
+            setattr(given, name, defaults[name])
+    return given
+
+
+def _numbers(text: str) -> list[float]:
+    return [float(part) for part in text.split(",")]
+
+
+def alternate(rounds: int, runs: Mapping[str, Callable[[], T]]) -> dict[str, list[T]]:
+    """Call each of ``runs`` once a round, every other round in reverse."""
+    results: dict[str, list[T]] = {name: [] for name in runs}
+    for number in range(rounds):
+        for name in list(runs) if number % 2 == 0 else reversed(list(runs)):
+            results[name].append(runs[name]())
+    return results
+
+
+def median(values: Iterable[float]) -> float:
+    return statistics.median(values)
+
+
+def percentile(values: Iterable[float], share: float) -> float:
+    """The value that so large a share of the values does not exceed."""
+    ordered = sorted(values)
+    return ordered[min(int(share * len(ordered)), len(ordered) - 1)]
+
+
+def report(benchmark: str, **fields: Any) -> None:
+    """Print the one line of a benchmark."""
+    print(json.dumps({"benchmark": benchmark, **fields}), flush=True)

@@ -1,0 +1,66 @@
+"""The services that crawls store in, each a process on a free port of this machine."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import socket
+import tempfile
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from rig.processes import program, python
+
+_START_SECONDS = 20
+
+
+@dataclass(frozen=True)
+class Platform:
+    """The package's server."""
+
+    port: int
+    key: str
+
+
+@contextmanager
+def platform() -> Generator[Platform]:
+    """Run ``python -m scrapy_ext.server`` on an empty data directory."""
+    key = secrets.token_hex(16)
+    keys = {"PLATFORM_API_KEY": key, "EXTRACT_API_KEY": secrets.token_hex(16)}
+    with tempfile.TemporaryDirectory() as data:
+        options = ("--port", "0", "--data", data, "--exit-with-stdin")
+        with python("-m", "scrapy_ext.server", *options, extra=keys) as running:
+            yield Platform(int(running.said.rsplit(":", 1)[1]), key)
+
+
+@contextmanager
+def redis() -> Generator[int]:
+    """Run redis-server, in memory only; gives its port."""
+    if shutil.which("redis-server") is None:
+        raise SystemExit("redis-server is needed: apt-get install redis-server")
+    port = _free_port()
+    with tempfile.TemporaryDirectory() as folder:
+        options = ("--bind", "127.0.0.1", "--port", str(port), "--save", "", "--appendonly", "no")
+        # Into a folder of its own, and not to standard output, which nobody reads.
+        with program(["redis-server", *options, "--dir", folder, "--logfile", "log"]):
+            _wait_for(port)
+            yield port
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
+
+
+def _wait_for(port: int) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            return
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)

@@ -1,0 +1,134 @@
+"""The spiders of the benchmarks. Those of ``.test`` hosts need ``DOWNLOAD_HANDLERS`` of :mod:`rig.instant`."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import scrapy
+from scrapy.http import Response
+
+from rig.observers import OBSERVED
+
+_HEADING = re.compile(r"<h1>(\d+)</h1>")
+_LINK = re.compile(r'<a href="([^"]+)">')
+
+
+class SitePages(scrapy.Spider):
+    """Follows every link of :mod:`rig.site`; ``page_items`` items a page. Little is spent on parsing, so that what is
+    left is the engine's work and that of what is compared."""
+
+    name = "site_pages"
+    site: str
+    page_items = 1
+
+    async def start(self) -> AsyncIterator[Any]:
+        yield scrapy.Request(f"{self.site}/page/0")
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        text = response.body.decode()
+        for _ in range(self.page_items):
+            yield {"url": response.url, "number": _HEADING.findall(text)[0]}
+        for path in _LINK.findall(text):
+            yield scrapy.Request(self.site + path)
+
+
+class Items(scrapy.Spider):
+    """``pages`` pages of ``page_items`` items of about 1 KB each, without a network."""
+
+    name = "items"
+    pages: int
+    page_items: int
+
+    async def start(self) -> AsyncIterator[Any]:
+        for number in range(self.pages):
+            yield scrapy.Request(f"data:text/plain,{number}")
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        for number in range(self.page_items):
+            yield one_kilobyte(response.url, number)
+
+
+def one_kilobyte(url: str, number: int) -> dict[str, Any]:
+    """An item as a shop's page gives: 15 fields, 1 KB of JSON."""
+    return {
+        "url": url,
+        "sku": f"SKU-{number:08d}",
+        "name": "A steel kettle with a long spout for pouring over coffee",
+        "price": "39.95",
+        "currency": "EUR",
+        "in_stock": True,
+        "rating": 4.5,
+        "reviews": number,
+        "brand": "Köhler & Söhne",
+        "breadcrumbs": ["Home", "Kitchen", "Kettles and teapots"],
+        "images": [f"https://images.example.com/kettle/{number}/{size}.jpg" for size in ("s", "m", "l")],
+        "description": _DESCRIPTION,
+        "properties": {"material": "steel", "volume": "0.9 l", "weight": "620 g", "colour": "brushed"},
+        "seller": None,
+        "seen": "2026-01-31T12:00:00Z",
+    }
+
+
+_DESCRIPTION = "The handle stays cool, and the spout pours a thin stream where you want it. " * 5
+
+
+class Burst(scrapy.Spider):
+    """One page whose callback yields ``count`` requests. ``settle`` seconds after its last one, the crawl ends."""
+
+    name = "burst"
+    count: int
+    settle: float
+
+    async def start(self) -> AsyncIterator[Any]:
+        yield scrapy.Request("http://seed.test/")
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        OBSERVED["burst_from"] = time.monotonic()
+        for number in range(self.count):
+            yield scrapy.Request(f"http://host{number % 100}.test/page/{number}", callback=self.parse_page)
+        OBSERVED["burst_to"] = time.monotonic()
+
+    def parse_page(self, response: Response) -> None:
+        if time.monotonic() > OBSERVED.get("burst_to", float("inf")) + self.settle:
+            raise scrapy.exceptions.CloseSpider("measured")
+
+
+class Hosts(scrapy.Spider):
+    """One page whose callback yields ``each`` requests to each of ``hosts`` hosts, which get no answer for a while
+    (:class:`rig.instant.GatedHandler`), so that they all wait in the scheduler."""
+
+    name = "hosts"
+    hosts: int
+    each: int
+
+    async def start(self) -> AsyncIterator[Any]:
+        yield scrapy.Request("http://seed.test/")
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        for number in range(self.each):
+            for host in range(self.hosts):
+                yield scrapy.Request(f"http://host{host}.test/{number}", callback=self.parse_page)
+
+    def parse_page(self, response: Response) -> None:
+        pass
+
+
+class Chains(scrapy.Spider):
+    """``chains`` chains on as many hosts: each page yields an item and the next page, until there were ``requests``."""
+
+    name = "chains"
+    chains: int
+    requests: int
+
+    async def start(self) -> AsyncIterator[Any]:
+        for chain in range(self.chains):
+            yield scrapy.Request(f"http://host{chain}.test/0")
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        base, _, number = response.url.rpartition("/")
+        yield {"url": response.url, "number": int(number)}
+        if int(number) + 1 < self.requests // self.chains:
+            yield scrapy.Request(f"{base}/{int(number) + 1}")
