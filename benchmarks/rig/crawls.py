@@ -76,11 +76,16 @@ class Crawling:
     def __enter__(self) -> Crawling:
         return self
 
+    def wait_opened(self) -> None:
+        """Wait until its spider is open."""
+        assert self._process.stdout is not None
+        self._process.stdout.readline()
+
     def wait(self) -> Crawled:
         output, _ = self._process.communicate(timeout=self._limit + 60)
         self._log.seek(0)
         self.log = self._log.read()[-4000:]
-        if self._process.returncode or not output:
+        if self._process.returncode or not output.endswith("}\n"):
             raise SystemExit(f"the crawl failed:\n{self.log}")
         return Crawled(json.loads(output.splitlines()[-1]))
 
@@ -106,6 +111,7 @@ def main(spider: str, settings: dict[str, Any], arguments: Mapping[str, Any], li
 
     def spider_opened() -> None:
         opened["cpu"] = time.process_time()
+        print("opened", flush=True)
 
     def tell(*, ended: bool) -> None:
         result = {
