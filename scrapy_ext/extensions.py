@@ -87,34 +87,60 @@ class PlatformJob(_Extension):
 
 
 class RequestLog(_Extension):
-    """Stores a request record for each response that the crawl gets (platform-api.md, Request record).
+    """Stores a request record for each answer that the crawl gets (platform-api.md, Request record), also for those
+    that lead to a retry or a redirect.
 
     ``time`` and ``duration`` are those of the download, ``rs`` is the size of the body, ``parent`` the index of
-    the record of the request whose callback made this one. A request that got no response has no status and so
-    no record; Scrapy's stats count it.
+    the record of the request whose callback made this one. A request that gets no answer has no status, and so no
+    record: Scrapy logs its error, and stat ``platform/requests/no_answer`` counts it.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
         self._writer: BatchWriter | None = None
-        crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
-        crawler.signals.connect(self._response_received, signal=signals.response_received)
+        #: Requests that the downloader has: when it got them, and which of them have their record.
+        self._began: dict[Request, float] = {}
+        self._recorded: weakref.WeakSet[Request] = weakref.WeakSet()
+        connect = crawler.signals.connect
+        connect(self._spider_opened, signal=signals.spider_opened)
+        connect(self._reached, signal=signals.request_reached_downloader)
+        connect(self._downloaded, signal=signals.response_downloaded)
+        connect(self._left, signal=signals.request_left_downloader)
+        connect(self._received, signal=signals.response_received)
 
     async def _spider_opened(self) -> None:
         if await self._session.open():
             self._writer = await _record_writer(self._session, "requests")
 
-    def _response_received(self, response: Response, request: Request) -> None:
+    def _reached(self, request: Request) -> None:
+        self._began[request] = time.time()
+
+    def _downloaded(self, response: Response, request: Request) -> None:
+        self._recorded.add(request)
+        self._record(response, request, self._began.get(request))
+
+    def _left(self, request: Request) -> None:
+        self._began.pop(request, None)
+        if request not in self._recorded:
+            self._crawler.stats.inc_value("platform/requests/no_answer")
+
+    def _received(self, response: Response, request: Request) -> None:
+        # One that did not come from the downloader: from a cache, or through the extraction API.
+        if request not in self._recorded:
+            self._record(response, request, None)
+
+    def _record(self, response: Response, request: Request, began: float | None) -> None:
         if self._writer is None or self._writer.failed is not None:
             return
-        duration = round(request.meta.get("download_latency", 0.0) * 1000)
+        now = time.time()
+        duration = request.meta.get("download_latency", 0.0) if began is None else now - began
         parent = parent_of(request)
         record = RequestRecord(
-            time=round(time.time() * 1000) - duration,
+            time=round((now - duration) * 1000),
             method=request.method,
             url=request.url,
             status=response.status,
-            duration=duration,
+            duration=round(duration * 1000),
             rs=len(response.body),
             parent=parent.record if parent is not None and parent.job == str(self._session.job_key) else None,
             fp=self._crawler.request_fingerprinter.fingerprint(request).hex(),

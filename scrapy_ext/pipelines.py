@@ -4,30 +4,43 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from scrapy.crawler import Crawler
 
+from scrapy_ext import settings as names
 from scrapy_ext.api.platform.items import MAX_ITEM_BYTES
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.platform.writer import BatchWriter
 from scrapy_ext.crawl.items import UnstorableItemError, item_to_json
-from scrapy_ext.crawl.session import Session
+from scrapy_ext.crawl.session import ItemSink, Session
+from scrapy_ext.settings import SettingError
 
 logger = logging.getLogger(__name__)
+
+_MODES: Final = ("exact", "streaming")
 
 
 class ItemStoragePipeline:
     """Stores items of every kind that itemadapter knows as JSON objects in ``/items`` (platform-api.md, Items).
 
-    Items are sent in batches, in order, each with its index, so that a batch which is sent again overwrites
-    itself. An item that cannot be stored is refused by itself: an error in the log, stat
-    ``platform/items/refused``, and the item goes on to the pipelines behind this one.
+    Under ``FrontierScheduler`` an item is stored when the request that it came from is finished, and exactly once,
+    whatever dies in between (``PLATFORM_ITEMS_MODE = "exact"``). With ``"streaming"``, and under Scrapy's own
+    scheduler, items are sent as they come, within ``PLATFORM_FLUSH_INTERVAL``; after a crash, those of repeated
+    requests are there twice. Either way they are sent in batches, each with its index, so that one that is sent again
+    overwrites itself.
+
+    An item that cannot be stored is refused by itself: an error in the log, stat ``platform/items/refused``, and the
+    item goes on to the pipelines behind this one.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._session = Session.of(crawler).require(platform=True)
+        self._mode: str = names.PLATFORM_ITEMS_MODE.read(crawler.settings)
+        if self._mode not in _MODES:
+            raise SettingError("PLATFORM_ITEMS_MODE", f"must be exact or streaming, got {self._mode!r}", "Write exact.")
+        self._sink: ItemSink | None = None
         self._writer: BatchWriter | None = None
 
     @classmethod
@@ -38,6 +51,9 @@ class ItemStoragePipeline:
     async def open_spider(self) -> None:
         """Open the session."""
         if await self._session.open():
+            if self._mode == "exact" and self._session.items is not None:
+                self._sink = self._session.items
+                return
             try:
                 self._writer = await self._session.record_writer("items", vital=True)
             except PlatformError as error:
@@ -45,10 +61,10 @@ class ItemStoragePipeline:
 
     async def process_item(self, item: Any) -> Any:
         """Hand the item to the writer; the item goes on unchanged."""
-        if self._writer is None:
-            raise RuntimeError("the platform could not be opened, so no item can be stored")
         stats = self._crawler.stats
-        if self._writer.failed is not None:
+        if self._sink is None and self._writer is None:
+            raise RuntimeError("the platform could not be opened, so no item can be stored")
+        if self._writer is not None and self._writer.failed is not None:
             # The spider is closing for it; what led to this item is not acknowledged.
             stats.inc_value("platform/items/not_stored")
             return item
@@ -62,7 +78,10 @@ class ItemStoragePipeline:
             logger.error("An item of type %s is not stored: %s", type(item).__qualname__, error)
             stats.inc_value("platform/items/refused")
             return item
-        self._writer.add(record)
+        if self._sink is not None:
+            self._sink.add_item(record)
+        elif self._writer is not None:
+            self._writer.add(record)
         stats.inc_value("platform/items/count")
         stats.inc_value("platform/items/bytes", len(record))
         return item

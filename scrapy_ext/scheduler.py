@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, Self
+import secrets
+from typing import Any, Final, Self
 
 from scrapy import Request, Spider, signals
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.crawler import Crawler
+from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro
+from twisted.python.failure import Failure
 
 from scrapy_ext import settings as names
 from scrapy_ext.api.platform.frontier import check_name
@@ -16,22 +19,34 @@ from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.crawl.engine import watch
 from scrapy_ext.crawl.frontier import Frontier
+from scrapy_ext.crawl.leases import Leases
+from scrapy_ext.crawl.ownership import COMMITS, Ownership
+from scrapy_ext.crawl.persistence import Persistence
+from scrapy_ext.crawl.redo import Finisher
 from scrapy_ext.crawl.session import Session
 from scrapy_ext.crawl.slots import Worker
+from scrapy_ext.crawl.waiting import PATIENCE_STATUSES, retry_after
 from scrapy_ext.dupefilters import CollectionDupeFilter
 from scrapy_ext.settings import SettingError
 
 logger = logging.getLogger(__name__)
+
+#: The value of ``FRONTIER_WORKER`` for workers that come and go.
+AUTO: Final = "auto"
 
 
 class FrontierScheduler(BaseScheduler):
     """A scheduler whose queue and fingerprints are in the platform's frontier (platform-api.md, Frontier).
 
     Requests that the crawl has read are acknowledged only when they are finished: callback exhausted, items
-    stored, children in the frontier. A crawl that dies goes on with ``PLATFORM_JOB`` where it was.
+    stored, children in the frontier. A crawl that dies goes on with ``PLATFORM_JOB`` where it was, and what it had
+    done is not done again: each item is stored once.
 
-    Settings: ``FRONTIER_NAME``, ``FRONTIER_SLOTS``, ``FRONTIER_WORKER``, ``FRONTIER_PREFETCH``; meta key
-    ``frontier_slot``. Needs the asyncio event loop, Scrapy's default.
+    Several workers share a frontier by ``FRONTIER_NAME``, and its slots by ``FRONTIER_WORKER``.
+
+    Settings: ``FRONTIER_NAME``, ``FRONTIER_SLOTS``, ``FRONTIER_WORKER``, ``FRONTIER_LEASE_TIME``,
+    ``FRONTIER_POLL_INTERVAL``, ``FRONTIER_MAX_ATTEMPTS``, ``FRONTIER_PREFETCH``; meta keys ``frontier_slot`` and
+    ``frontier_not_before``. Needs the asyncio event loop, Scrapy's default, or its reactorless mode.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -39,6 +54,7 @@ class FrontierScheduler(BaseScheduler):
         self._session = Session.of(crawler).require(platform=True)
         self._dupefilter: CollectionDupeFilter | None = None
         self._frontier: Frontier | None = None
+        self._leases: Leases | None = None
         try:
             self._configure(crawler)
         except SettingError as error:
@@ -54,14 +70,17 @@ class FrontierScheduler(BaseScheduler):
             except ContractError as error:
                 raise SettingError("FRONTIER_NAME", "cannot be used", str(error)) from None
         self._slots: int = names.FRONTIER_SLOTS.read(settings)
-        self._prefetch: int = names.FRONTIER_PREFETCH.read(settings)
-        text: str = names.FRONTIER_WORKER.read(settings)
-        worker = Worker.parse(text)
-        if worker is None:
-            raise SettingError("FRONTIER_WORKER", f"must be 'index/count', got {text!r}", "Write 0/1 for one worker.")
-        if worker.count > 1:
-            raise SettingError("FRONTIER_WORKER", f"is {text!r}: several workers are not supported yet", "Write 0/1.")
-        self._worker = worker
+        text: str = names.FRONTIER_WORKER.read(settings).strip()
+        self._worker = Worker.parse(text)
+        if self._worker is None and text != AUTO:
+            raise SettingError(
+                "FRONTIER_WORKER", f"must be 'index/count' or 'auto', got {text!r}", "Write 0/1 for one worker."
+            )
+        self._alone = self._worker is not None and self._worker.count == 1
+        if not self._alone and self._name is None:
+            raise SettingError(
+                "FRONTIER_NAME", f"must be set when FRONTIER_WORKER is {text!r}", "Give all workers the same name."
+            )
         self._dupefilter = CollectionDupeFilter.for_frontier(crawler)
 
     @classmethod
@@ -82,12 +101,9 @@ class FrontierScheduler(BaseScheduler):
         return self._frontier is not None and not self._frontier.is_drained
 
     def enqueue_request(self, request: Request) -> bool:
-        """Send a request to the frontier. False if the dupefilter's collection has its page."""
+        """Send a request to the frontier. False for a duplicate that this process knows of."""
         if self._frontier is None:
             # The session could not be opened: the spider is about to be closed and nothing was started.
-            return False
-        if self._dupefilter is not None and not request.dont_filter and self._dupefilter.is_stored(request):
-            self._dupefilter.log(request, self._crawler.spider)
             return False
         return self._frontier.add(request)
 
@@ -105,37 +121,91 @@ class FrontierScheduler(BaseScheduler):
         if not await self._session.open():
             return
         if self._dupefilter is not None:
-            await self._dupefilter.load()
+            await self._dupefilter.connect()
         try:
             frontier = await self._open_frontier()
         except (PlatformError, SettingError) as error:
             self._session.refuse(error)
             return
         frontier.wake = watch(self._crawler, frontier.finished)
-        self._crawler.signals.connect(self._left_downloader, signal=signals.request_left_downloader)
-        self._crawler.signals.connect(self._left_downloader, signal=signals.response_received)
-        frontier.start()
+        connect = self._crawler.signals.connect
+        connect(self._left_downloader, signal=signals.request_left_downloader)
+        connect(self._left_downloader, signal=signals.response_received)
+        connect(self._downloaded, signal=signals.response_downloaded)
+        connect(self._callback_failed, signal=signals.spider_error)
+        self._session.items = frontier
         self._frontier = frontier
         logger.info("Frontier %s, %d slots", frontier.name, self._slots)
 
     async def _open_frontier(self) -> Frontier:
-        job = self._session.job
-        frontier = Frontier(
-            self._crawler,
-            self._session,
-            self._name or f"job-{job.key.spider}-{job.key.job}",
-            slots=self._slots,
-            worker=self._worker,
-            prefetch=self._prefetch,
-        )
-        foreign = await frontier.foreign_slots() if job.resumed or self._name is not None else []
+        session, job = self._session, self._session.job
+        name = self._name or f"job-{job.key.spider}-{job.key.job}"
+        foreign = await self._foreign_slots(name) if job.resumed or self._name is not None else []
         if foreign:
             raise SettingError(
                 "FRONTIER_SLOTS",
-                f"is {self._slots}, but frontier {frontier.name} has slot {max(map(int, foreign))}",
+                f"is {self._slots}, but frontier {name} has slot {max(foreign)}",
                 "Use the number that the frontier was made with: its requests are spread over so many slots.",
             )
+        persistence = Persistence(names.PLATFORM_RETRY_TIME.read(self._crawler.settings))
+        finisher = Finisher(session.client, job.key.project, name, persistence)
+        ownership = Ownership(
+            session.client,
+            finisher,
+            persistence,
+            project=job.key.project,
+            frontier=name,
+            journal=f"{COMMITS}{job.key.spider}-{job.key.job}",
+            writer=secrets.token_hex(6),
+            worker=names.FRONTIER_WORKER.read(self._crawler.settings).strip(),
+        )
+        return await self._open_owned(ownership, finisher, name)
+
+    async def _open_owned(self, ownership: Ownership, finisher: Finisher, name: str) -> Frontier:
+        mine = {slot for slot in range(self._slots) if self._worker is not None and self._worker.owns(slot)}
+        await ownership.open(mine)
+        if self._worker is not None:
+            await ownership.claim_all(mine)
+        # Behind what a former process had begun to store, which was done by now.
+        stats = await self._session.client.items.stats(self._session.job.key)
+        frontier = Frontier(
+            self._crawler,
+            self._session,
+            ownership,
+            finisher,
+            name,
+            slots=self._slots,
+            alone=self._alone,
+            first_item=stats.totals.input_values,
+            seen=self._dupefilter,
+        )
+        frontier.start(mine)
+        if self._worker is None:
+            self._leases = self._new_leases(ownership, frontier)
+            await self._leases.join()
+            self._leases.start()
         return frontier
+
+    def _new_leases(self, ownership: Ownership, frontier: Frontier) -> Leases:
+        lease_time: float = names.FRONTIER_LEASE_TIME.read(self._crawler.settings)
+        leases = Leases(ownership, self._slots, lease_time, on_change=frontier.own, on_lost=frontier.give_up)
+        frontier.may_work = lambda: not leases.has_lapsed
+        return leases
+
+    async def _foreign_slots(self, name: str) -> list[int]:
+        """Slots of the frontier that another ``FRONTIER_SLOTS`` has made: their requests would not be read."""
+        slots = await self._session.client.frontier.slots(self._session.job.key.project, name)
+        return [int(slot) for slot in slots if slot.isdigit() and int(slot) >= self._slots]
+
+    def _downloaded(self, response: Response, request: Request) -> None:
+        if self._frontier is not None and response.status in PATIENCE_STATUSES:
+            seconds = retry_after(response)
+            if seconds is not None:
+                self._frontier.park(request, seconds)
+
+    def _callback_failed(self, failure: Failure) -> None:
+        if self._frontier is not None:
+            self._frontier.failed(f"{type(failure.value).__name__}: {failure.getErrorMessage()}")
 
     def _left_downloader(self, request: Request) -> None:
         if self._frontier is not None:
@@ -145,6 +215,8 @@ class FrontierScheduler(BaseScheduler):
         if self._frontier is None:
             return
         complete = reason == "finished" and self._frontier.is_drained
+        if self._leases is not None:
+            await self._leases.close()
         await self._frontier.close()
         if complete and self._name is None:
             # Only when the job is finished: a job that is not can be resumed, and must find its fingerprints.

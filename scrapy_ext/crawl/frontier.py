@@ -1,42 +1,46 @@
-"""The frontier of one crawl: requests go out to the platform's queue, come back in batches, are acknowledged.
+"""The frontier of one crawl: requests go out to the platform's queue, come back in batches, are committed.
 
-The way of a request: :meth:`Frontier.add` serialises it and hands it to the writer of its slot. When the
-downloader is hungry, the feeder sends what waits and reads the slots (:mod:`~scrapy_ext.crawl.reader`); what
-it reads goes to the tracker and the hosts' queue, from which :meth:`Frontier.next` takes. When the engine has
-let go of every request of a batch, the committer makes its children and items durable and deletes it.
+The way of a request: :meth:`Frontier.add` serialises it and hands it to the feeder, which sends it to its slot. The
+feeder reads the slots; what it reads goes to the tracker and the hosts' queue, from which :meth:`Frontier.next` takes.
+When the engine has let go of a request, what it led to goes to the committer.
 
 Invariants:
 
-- ``add`` and ``next`` never wait, and never raise for what a request holds or storage does: an exception there
-  ends the engine's workers.
-- A request that was handed out belongs to an open batch, until that batch is committed.
-- The crawl is over when nothing is in memory, nothing is unsent, nothing is unacknowledged, and a read of
-  each slot after the last write to it brought nothing (:attr:`Frontier.is_drained`).
+- ``add``, ``add_item`` and ``next`` never wait, and never raise for what a request holds or storage does: an exception
+  there ends the engine's workers.
+- The crawl is over when nothing is in memory, nothing is unsent, nothing is uncommitted, a read of each slot after
+  the last write to it brought nothing, and no other worker has anything to do (:attr:`Frontier.is_drained`).
 - What storage refuses for good closes the spider; it never leaves it waiting.
 """
 
 from __future__ import annotations
 
 import asyncio
-import itertools
 import logging
-from collections.abc import Callable
-from typing import Any, Final
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final, Protocol
 
 import msgspec
-from scrapy import Request
+from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 
 from scrapy_ext import settings as names
-from scrapy_ext.api.platform.frontier import MAX_BATCH, MAX_REQUEST_BYTES, Batch, FrontierRequest
+from scrapy_ext.api.platform.frontier import MAX_REQUEST_BYTES, Batch, FrontierRequest
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.platform.writer import BatchWriter
-from scrapy_ext.client.waits import Backoff
-from scrapy_ext.crawl.commit import Committer, Durable
-from scrapy_ext.crawl.engine import is_between_stages
+from scrapy_ext.crawl.commit import Committed, Committer, Lot
+from scrapy_ext.crawl.deadletters import DEAD_LETTERS, dead_letter
+from scrapy_ext.crawl.ending import look
+from scrapy_ext.crawl.engine import is_between_stages, start_is_exhausted
+from scrapy_ext.crawl.feeder import Feeder
 from scrapy_ext.crawl.hosts import HostQueue
-from scrapy_ext.crawl.identity import SlotFingerprints, next_life
+from scrapy_ext.crawl.identity import SlotFingerprints
+from scrapy_ext.crawl.journal import Fenced
+from scrapy_ext.crawl.ownership import Ownership
 from scrapy_ext.crawl.reader import SlotReader
+from scrapy_ext.crawl.redo import Finisher
 from scrapy_ext.crawl.serialize import (
     NotSerializableError,
     UnreadableRequestError,
@@ -44,69 +48,119 @@ from scrapy_ext.crawl.serialize import (
     request_to_json,
 )
 from scrapy_ext.crawl.session import Session
-from scrapy_ext.crawl.slots import DEAD_LETTERS, Worker, host_of, slot_of
-from scrapy_ext.crawl.tracking import Entry, OpenBatch, Tracker
+from scrapy_ext.crawl.slots import host_of, slot_of
+from scrapy_ext.crawl.tracking import START, Entry, OpenBatch, Stored, Tracker, current
+from scrapy_ext.crawl.waiting import not_before
 
 logger = logging.getLogger(__name__)
 
-#: Requests of hosts that have no room may fill the memory up to so many times the prefetch, so that a slow host
-#: does not keep the requests of others out.
-_CROWD: Final = 10
+#: Items of one request are laid down when they have so many bytes.
+_SPILL: Final = 1024 * 1024
 #: The priorities that the contract takes. A request beyond keeps its own; only its place in the queue is cut.
 _LOWEST, _HIGHEST = -(2**31), 2**31 - 1
+#: Seconds between two messages that a worker waits for others.
+_TELL_EVERY: Final = 60.0
+
+_FINGERPRINT: Final = re.compile(r"(?:[0-9a-f]{2})+")
+_encode = msgspec.json.Encoder().encode
+
+
+class SeenPages(Protocol):
+    """Which pages some crawl has stored."""
+
+    async def stored_among(self, fingerprints: Sequence[bytes]) -> set[bytes]:
+        """Those of these that were."""
+
+    def note_stored(self, url_by_fingerprint: Iterable[tuple[bytes, str]]) -> None:
+        """These are stored now."""
+
+    def log(self, request: Request, spider: Spider | None) -> None:
+        """A request was skipped."""
 
 
 class Frontier:
-    """See the module. ``wake`` asks the engine to look for the next request."""
+    """See the module. ``wake`` asks the engine to look for the next request; ``alone`` says that no other worker
+    works on the frontier."""
 
     def __init__(
-        self, crawler: Crawler, session: Session, name: str, *, slots: int, worker: Worker, prefetch: int
+        self,
+        crawler: Crawler,
+        session: Session,
+        ownership: Ownership,
+        finisher: Finisher,
+        name: str,
+        *,
+        slots: int,
+        alone: bool,
+        first_item: int,
+        seen: SeenPages | None,
     ) -> None:
+        settings = crawler.settings
         self.name = name
         self._crawler = crawler
         self._session = session
+        self._ownership = ownership
+        self._log = ownership.log
         self._project = session.job.key.project
         self._slots = slots
-        self._prefetch = prefetch
-        self._retry_time: float = names.PLATFORM_RETRY_TIME.read(crawler.settings)
+        self._alone = alone
+        self._poll_interval: float = names.FRONTIER_POLL_INTERVAL.read(settings)
+        self._max_attempts: int = names.FRONTIER_MAX_ATTEMPTS.read(settings)
         self._fingerprints = SlotFingerprints(crawler.request_fingerprinter)
-        self._encode = msgspec.json.Encoder().encode
-        self._backoff = Backoff()
         self._loop = asyncio.get_running_loop()
-        self._ready: HostQueue[Entry] = HostQueue(_capacity(crawler))
-        self._tracker = Tracker(self._batch_finished)
-        self._readers = {
-            slot: SlotReader(slot, self._slot_read(str(slot))) for slot in range(slots) if worker.owns(slot)
-        }
-        self._writers = {slot: self._slot_writer(slot) for slot in range(slots)}
-        #: Slots with unsent requests, and slots that a read could bring something from.
-        self._unsent: set[int] = set()
-        self._unread: set[int] = set(self._readers)
+        self._ready: HostQueue[Entry] = HostQueue(_capacity(crawler), time.time)
+        self._tracker = Tracker(self._complete)
+        self._feeder = Feeder(
+            self,
+            self._slot_writer,
+            lambda slot: SlotReader(slot, self._slot_read(str(slot))),
+            prefetch=names.FRONTIER_PREFETCH.read(settings),
+            retry_time=names.PLATFORM_RETRY_TIME.read(settings),
+            wake=self._wake_engine,
+        )
+        self._dead_letters = session.writer(f"frontier {DEAD_LETTERS}", self._send_dead_letters, vital=True)
+        self._committer = Committer(
+            self._log,
+            finisher,
+            session.job.key,
+            owner=f"{name}/{self._log.name}/{ownership.writer}",
+            start=first_item,
+            interval=names.PLATFORM_FLUSH_INTERVAL.read(settings),
+            flush_children=self._flush,
+            on_committed=self._committed,
+            on_failure=self.give_up,
+        )
+        self._high_water: int = names.PLATFORM_BUFFER_BYTES.read(settings)
+        self._start_items_stored = self._log.checkpoint.start_items
+        self._seen = seen
+        #: Of what was read last: fingerprints of pages that some crawl has stored.
+        self._known: set[str] = set()
         #: Slots with a write of which it is not known whether it arrived.
         self._doubtful: set[int] = set()
-        self._dead_letters = session.writer(f"frontier {DEAD_LETTERS}", self._send_dead_letters, vital=True)
-        self._committer = Committer(self._stages, self._acknowledge, self._committed, self._give_up)
         #: Fingerprints of requests that stay in this process.
         self._local: set[str] = set()
         #: Requests that take one of their host's places, and that host.
         self._out: dict[Request, str] = {}
-        self._hungry = asyncio.Event()
-        self._starved = False
-        self._feeding = False
-        self._feeder: asyncio.Task[None] | None = None
-        self._drained_told = False
+        #: Set at the next request that the engine lets go of.
+        self._let_go: asyncio.Event | None = None
+        self._poller: asyncio.Task[None] | None = None
+        self._alarm: asyncio.TimerHandle | None = None
+        self._over = False
+        self._told = 0.0
+        #: Whether this worker may hand out requests.
+        self.may_work: Callable[[], bool] = lambda: True
         self.wake: Callable[[], None] = lambda: None
 
     # ── from the engine ──
 
     def add(self, request: Request) -> bool:
         """Enqueue a request; False for a duplicate that is known here already."""
-        self._drained_told = False
-        origin = self._tracker.entry_of(request)
+        self._over = False
+        origin = self._origin()
         if origin is not None and request.dont_filter and self._carries_on(origin, request):
             # A retry. It has its origin's fingerprint, which the slot knows, so it goes on in this process.
-            self._tracker.carry_on(origin, request)
-            self._ready.push(request.priority, origin.host, origin)
+            origin.request = request
+            self._push(origin)
             self._count("scheduler/enqueued")
             self._count("scheduler/enqueued/memory")
             return True
@@ -114,26 +168,23 @@ class Frontier:
         try:
             record = self._record(request, fp)
         except Exception as error:  # Whatever a spider put into a request must not end the engine's worker.
-            return self._keep_local(fp, request, error)
-        slot = slot_of(request, self._slots)
-        self._writers[slot].add(record)
-        self._unsent.add(slot)
-        if not len(self._ready):
-            self._hungry.set()
+            return self._keep_local(fp, request, origin, error)
+        self._feeder.send(slot_of(request, self._slots), record)
         return True
 
     def next(self) -> Request | None:
         """The next request to download, or None when there is none for now."""
-        popped = self._ready.pop()
-        if self._unread or self._unsent:
-            self._starved = self._starved or popped is None
-            if popped is None or len(self._ready) <= self._prefetch // 2:
-                self._hungry.set()
+        popped = self._ready.pop() if self.may_work() else None
+        self._feeder.hunger(starved=popped is None)
         if popped is None:
+            current.set(None)
+            self._set_alarm()
             return None
         host, entry = popped
         request = self._tracker.handed_out(entry)
         self._out[request] = host
+        # The engine starts the tasks for this request now, and they inherit it.
+        current.set(entry)
         return request
 
     def downloaded(self, request: Request) -> None:
@@ -146,142 +197,200 @@ class Frontier:
         """The engine let go of a request."""
         self.downloaded(request)
         self._tracker.finished(request)
+        if self._let_go is not None:
+            self._let_go.set()
+
+    def failed(self, error: str) -> None:
+        """The callback or errback of what is being done raised."""
+        entry = current.get()
+        if isinstance(entry, Entry):
+            entry.error = error
+
+    def park(self, request: Request, seconds: float) -> None:
+        """Send nothing more to the host of a request for so long."""
+        self._count("frontier/parked_hosts")
+        self._ready.park(host_of(request), time.time() + seconds)
+
+    def add_item(self, record: bytes) -> None:
+        """An item of what is being done, as JSON: stored when that is committed."""
+        entry = current.get()
+        if entry is START:
+            if self._start_items_stored:
+                self._start_items_stored -= 1
+            else:
+                self._committer.add(Lot(None, [record], is_start=True))
+            return
+        if not isinstance(entry, Entry) or not self._tracker.is_open(entry):
+            self._committer.add(Lot(None, [record]))
+            return
+        entry.add_item(record)
+        if entry.bytes >= _SPILL:
+            self._committer.spill(entry)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether more items wait to be stored than should."""
+        return self._committer.pending_bytes > self._high_water
+
+    async def wait_for_room(self) -> None:
+        """Wait until fewer items wait."""
+        while self.is_full and self._committer.failure is None:
+            await self._committer.wait_for_progress()
 
     @property
     def is_drained(self) -> bool:
-        """Whether nothing is left to do, here or in the slots of this worker."""
-        return not (
-            self._feeding
-            or self._tracker.unfinished
-            or not self._committer.is_idle
-            or any(self._writers[slot].pending for slot in self._unsent)
-            or self._unread
-        )
+        """Whether nothing is left to do, here or in the slots of this worker, or for others."""
+        return not self._has_work() and (self._alone or self._over)
 
     # ── life ──
 
-    def start(self) -> None:
+    def start(self, slots: set[int]) -> None:
         """Start the tasks, in the running loop."""
+        self._feeder.own(slots)
         self._committer.start()
-        self._feeder = asyncio.ensure_future(self._feed())
-        self._hungry.set()
+        self._feeder.start()
+        if not self._alone:
+            self._poller = asyncio.ensure_future(self._poll())
+
+    async def own(self, slots: set[int]) -> None:
+        """Work on these slots, and no others: returns when nothing of the others is under way."""
+        given_up = self._feeder.owned - slots
+        self._feeder.own(slots)
+        for entry in self._ready.remove(lambda entry: _slot_of(entry) in given_up):
+            self._tracker.drop(entry)
+        while given_up and self._tracker.entries_of(given_up):
+            self._let_go = asyncio.Event()
+            await self._let_go.wait()
+        while given_up and not self._committer.is_idle and self._committer.failure is None:
+            await self._committer.wait_for_progress()
+        self._over = False
 
     async def close(self) -> None:
-        """Commit what is finished, put back what is not, and end. Failure has closed the spider before."""
-        if self._feeder is not None:
-            self._feeder.cancel()
-            await asyncio.gather(self._feeder, return_exceptions=True)
-        try:
-            self._put_back()
-        finally:
-            await self._committer.close()
+        """Commit what is finished and end; what is not stays in the frontier. Failure has closed the spider before."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+        if self._poller is not None:
+            self._poller.cancel()
+        await self._feeder.close()
+        await self._committer.close()
+        if self._committer.failure is None:
+            try:
+                await self._ownership.close()
+            except (PlatformError, Fenced) as error:
+                logger.warning("The end of this worker could not be written down: %s", error)
 
     async def delete(self) -> None:
         """Remove the frontier from the platform, but for requests that were set aside."""
         frontier = self._session.client.frontier
-        left = set(await frontier.slots(self._project, self.name))
-        for slot in map(str, range(self._slots)):
-            if slot in left:
+        for slot in await frontier.slots(self._project, self.name):
+            if slot != DEAD_LETTERS:
                 await frontier.delete_slot(self._project, self.name, slot)
 
-    async def foreign_slots(self) -> list[str]:
-        """Slots of this frontier that another ``FRONTIER_SLOTS`` has made: their requests would not be read."""
-        slots = await self._session.client.frontier.slots(self._project, self.name)
-        return [slot for slot in slots if slot.isdigit() and int(slot) >= self._slots]
+    # ── for the feeder ──
 
-    # ── reading ──
+    @property
+    def waiting(self) -> int:
+        """How many requests are in memory and not out."""
+        return len(self._ready)
 
-    async def _feed(self) -> None:
-        failures, failing_since = 0, 0.0
-        while True:
-            await self._hungry.wait()
-            self._hungry.clear()
-            self._feeding = True
-            found = False
-            try:
-                found = await self._refill()
-                failures = 0
-            except Exception as error:
-                failures += 1
-                failing_since = failing_since if failures > 1 else self._loop.time()
-                if not self._may_try_again(error, failing_since):
-                    self._give_up(error)
-                    return
-                if failures == 1:
-                    logger.warning("The frontier cannot be reached, trying again: %s", error)
-                await asyncio.sleep(self._backoff.seconds(failures))
-                self._hungry.set()
-            finally:
-                self._feeding = False
-            if found:
-                self.wake()
-            self._tell_if_drained()
+    async def before_work(self) -> None:
+        """Something will be sent, or was read: this worker is no longer idle."""
+        self._over = False
+        await self._be(idle=False)
 
-    async def _refill(self) -> bool:
-        """Send what waits if the downloader does too, and read the slots; tells whether requests came."""
-        starved, self._starved = self._starved, False
-        if self._unsent and (starved or not len(self._ready)):
-            await self._send_all()
-        room = self._prefetch - len(self._ready)
-        if starved and len(self._ready) < _CROWD * self._prefetch:
-            room = max(room, MAX_BATCH)
-        if room <= 0 or not self._unread:
-            return False
-        slots = list(self._unread)
-        want = min(MAX_BATCH, max(1, room // len(slots)))
-        read = await asyncio.gather(*(self._readers[slot].more(want) for slot in slots), return_exceptions=True)
-        failed: BaseException | None = None
-        for slot, batches in zip(slots, read, strict=True):
-            if isinstance(batches, BaseException):
-                failed = failed or batches
-                continue
-            for batch in batches:
-                self._open(slot, batch)
-            if not self._readers[slot].may_have_more:
-                self._unread.discard(slot)
-        if failed is not None:
-            raise failed
-        if self._unread and len(self._ready) <= self._prefetch // 2:
-            self._hungry.set()
-        return any(read)
+    async def look_at(self, batches: Sequence[Batch]) -> None:
+        """Find out which pages of these batches some crawl has stored."""
+        if self._seen is not None:
+            asked = [bytes.fromhex(fp) for batch in batches for fp, form in batch.requests if _may_be_skipped(fp, form)]
+            self._known = {fp.hex() for fp in await self._seen.stored_among(asked)}
 
-    async def _send_all(self) -> None:
-        await asyncio.gather(*(self._writers[slot].flush() for slot in self._unsent))
-        self._unsent = {slot for slot in self._unsent if self._writers[slot].pending}
-
-    def _tell_if_drained(self) -> None:
-        # Once: the engine asks has_pending_requests, and asks again only when something happened.
-        if not self._drained_told and self.is_drained:
-            self._drained_told = True
-            self.wake()
-
-    def _open(self, slot: int, batch: Batch) -> None:
+    def take(self, slot: int, batch: Batch) -> None:
+        """A batch was read; what of it a former process has done is not done again."""
+        done = int(self._log.checkpoint.progress.done.get(slot, {}).get(batch.id, "0"), 16)
+        opened = OpenBatch(slot, batch.id, len(batch.requests), done)
         self._count("frontier/read/batches")
-        self._count("frontier/read/requests", len(batch.requests))
-        runnable: list[tuple[str, Request, str]] = []
-        for fp, qdata in batch.requests:
-            try:
-                request = request_from_json(qdata, self._spider)
-            except UnreadableRequestError as error:
-                self._set_aside(fp, qdata, str(error))
-                continue
-            runnable.append((fp, request, host_of(request)))
-        for entry in self._tracker.open_batch(slot, batch.id, runnable):
-            self._ready.push(entry.request.priority, entry.host, entry)
+        self._count("frontier/read/requests", opened.size - done.bit_count())
+        for position, (fp, form) in enumerate(batch.requests):
+            if not done >> position & 1:
+                self._take(Stored(fp, form, opened, position))
+        if opened.is_done:
+            # Several processes had a part in it, and none knew of the others' when it ended.
+            self._committer.add(Lot(_nothing_of(opened), []))
 
-    def _set_aside(self, fp: str, qdata: Any, reason: str) -> None:
-        where = f"slot {DEAD_LETTERS} of frontier {self.name}"
-        logger.error("Request %s cannot be run and is kept in %s: %s", fp, where, reason)
-        self._count("frontier/dead_letters")
-        self._dead_letters.add(self._encode(FrontierRequest(fp, {"request": qdata, "error": reason})))
+    async def when_empty(self) -> None:
+        """Nothing came, and nothing is left to send or to read."""
+        if self._tracker.unfinished:
+            return
+        self._committer.hurry()
+        if not self._alone and self._committer.is_idle and start_is_exhausted(self._crawler):
+            await self._look_at_others()
+        self._tell_if_drained()
 
-    def _slot_read(self, slot: str) -> Callable[[int], Any]:
-        async def read(mincount: int) -> list[Batch]:
-            return await self._session.client.frontier.read(self._project, self.name, slot, mincount)
+    def give_up(self, error: Exception) -> None:
+        """The frontier cannot be used any more."""
+        if isinstance(error, Fenced):
+            self._session.fail(
+                RuntimeError(
+                    f"Another process has taken over from this one ({error}); it goes on with what was not finished "
+                    f"here. Give each worker a job of its own, and run each job once"
+                ),
+                "frontier_lease_lost",
+            )
+        else:
+            path = error.path if isinstance(error, PlatformError) else "/hcf"
+            self._session.fail(error, "frontier_unavailable" if path.startswith("/hcf") else "platform_unavailable")
+
+    # ── requests that come in ──
+
+    def _take(self, stored: Stored) -> None:
+        try:
+            request = request_from_json(stored.form, self._spider)
+        except UnreadableRequestError as error:
+            self._set_aside(stored, str(error))
+            self._committer.add(Lot(_nothing_of(stored.batch, stored.position), []))
+        else:
+            if self._seen is not None and stored.fp in self._known and _may_be_skipped(stored.fp, stored.form):
+                self._seen.log(request, self._spider)
+                self._committer.add(Lot(_nothing_of(stored.batch, stored.position), []))
+            else:
+                self._push(self._tracker.read(stored, request, host_of(request)))
+
+    def _push(self, entry: Entry) -> None:
+        when = not_before(entry.request)
+        self._ready.push(entry.request.priority, entry.host, entry, when)
+        if when:
+            self._set_alarm()
+
+    def _set_alarm(self) -> None:
+        """Wake the engine when the first of what must wait may go."""
+        due = self._ready.next_due
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        if due is not None:
+            self._alarm = self._loop.call_later(max(0.0, due - time.time()) + 0.001, self._wake_engine)
+
+    def _slot_read(self, slot: str) -> Callable[..., Any]:
+        async def read(mincount: int, known: Any) -> list[Batch]:
+            return await self._session.client.frontier.read(self._project, self.name, slot, mincount, known=known)
 
         return read
 
-    # ── writing ──
+    # ── requests that go out ──
+
+    def _origin(self) -> Entry | None:
+        """The entry that runs now, if it may still lead to something."""
+        entry = current.get()
+        return entry if isinstance(entry, Entry) and self._tracker.is_open(entry) else None
+
+    def _carries_on(self, origin: Entry, request: Request) -> bool:
+        return origin.request is not request and is_between_stages(self._crawler, origin.request)
+
+    def _record(self, request: Request, fp: str) -> bytes:
+        record = _encode(FrontierRequest(fp, request_to_json(request, self._spider), p=_place(request.priority)))
+        if len(record) > MAX_REQUEST_BYTES:
+            raise NotSerializableError(f"it is {len(record)} bytes of JSON, over {MAX_REQUEST_BYTES}")
+        return record
 
     def _slot_writer(self, slot: int) -> BatchWriter:
         async def send(body: bytes, _index: int) -> None:
@@ -292,42 +401,30 @@ class Frontier:
                 # It may have arrived all the same; the next attempt would count its requests as known ones.
                 self._doubtful.add(slot)
                 raise
-            self._count("frontier/children/sent", sent)
-            self._count("scheduler/enqueued", new)
-            self._count("scheduler/enqueued/frontier", new)
-            if new < sent and slot not in self._doubtful:
-                self._count("dupefilter/filtered", sent - new)
-            if new or slot in self._doubtful:
-                self._doubtful.discard(slot)
-                self._may_have_more(slot, written=True)
+            self._sent(slot, sent, new)
 
         return self._session.writer(f"frontier {slot}", send, vital=True)
 
-    def _may_have_more(self, slot: int, *, written: bool = False) -> None:
-        reader = self._readers.get(slot)
-        if reader is None:
-            return
-        if written:
-            reader.written()
-        if reader.may_have_more:
-            self._unread.add(slot)
-            self._hungry.set()
+    def _sent(self, slot: int, sent: int, new: int) -> None:
+        self._count("frontier/children/sent", sent)
+        self._count("scheduler/enqueued", new)
+        self._count("scheduler/enqueued/frontier", new)
+        if new < sent and slot not in self._doubtful:
+            self._count("dupefilter/filtered", sent - new)
+        if new or slot in self._doubtful:
+            self._doubtful.discard(slot)
+            self._feeder.added(slot)
+
+    async def _flush(self) -> None:
+        """Make durable what the next commit rests on."""
+        items = self._session.written("items")  # where they are written as they come
+        writing = [self._feeder.flush(), self._dead_letters.flush(), *([items.flush()] if items is not None else [])]
+        await asyncio.gather(*writing)
 
     async def _send_dead_letters(self, body: bytes, _index: int) -> None:
         await self._session.client.frontier.add(self._project, self.name, DEAD_LETTERS, body, attempts=1)
 
-    def _carries_on(self, origin: Entry, request: Request) -> bool:
-        return origin.request is not request and is_between_stages(self._crawler, origin.request)
-
-    def _record(self, request: Request, fp: str) -> bytes:
-        qdata = request_to_json(request, self._spider)
-        place = min(max(-request.priority, _LOWEST), _HIGHEST)
-        record = self._encode(FrontierRequest(fp, qdata, p=place))
-        if len(record) > MAX_REQUEST_BYTES:
-            raise NotSerializableError(f"it is {len(record)} bytes of JSON, over {MAX_REQUEST_BYTES}")
-        return record
-
-    def _keep_local(self, fp: str, request: Request, error: Exception) -> bool:
+    def _keep_local(self, fp: str, request: Request, parent: Entry | None, error: Exception) -> bool:
         if not request.dont_filter:
             if fp in self._local:
                 self._count("dupefilter/filtered")
@@ -344,67 +441,93 @@ class Frontier:
         self._count("scheduler/unserializable")
         self._count("scheduler/enqueued")
         self._count("scheduler/enqueued/memory")
-        entry = self._tracker.local(fp, request, host_of(request))
-        self._ready.push(request.priority, entry.host, entry)
+        self._push(self._tracker.local(fp, request, host_of(request), parent))
         self.wake()
         return True
 
-    def _put_back(self) -> None:
-        """What was read and not begun stays in the queue. A batch that is partly done is acknowledged, and the
-        rest of it enqueued under new fingerprints, so that the next run repeats nothing."""
-        waiting = set(self._ready.drain())
-        for batch in list(self._tracker.open_batches):
-            rest = list(batch.unfinished)
-            if len(rest) == batch.size or not waiting.issuperset(rest) or any(entry.is_local for entry in rest):
-                continue
-            try:
-                records = [self._record(entry.request, next_life(entry.fp)) for entry in rest]
-            except NotSerializableError:
-                continue  # The batch is not acknowledged, and the next run repeats it.
-            for entry, record in zip(rest, records, strict=True):
-                self._writers[batch.slot].add(record)
-                self._unsent.add(batch.slot)
-                self._count("frontier/released")
-                self._tracker.drop(entry)
+    # ── requests that are done ──
 
-    # ── committing ──
+    def _complete(self, entry: Entry) -> None:
+        if entry.error is not None and entry.stored is not None:
+            if entry.attempt < self._max_attempts:
+                return self._try_again(entry, entry.stored)
+            self._set_aside(entry.stored, f"{entry.error} (attempt {entry.attempt} of {self._max_attempts})")
+        self._committer.add(Lot(entry, entry.take_items()))
+        if not self._tracker.unfinished and not self._feeder.has_work:
+            self._committer.hurry()
+        return None
 
-    def _stages(self) -> list[list[Durable]]:
-        items = self._session.written("items")
-        return [[*self._writers.values(), self._dead_letters], [items] if items is not None else []]
+    def _try_again(self, entry: Entry, stored: Stored) -> None:
+        """What it led to is made again by the next attempt: its children have the same fingerprints."""
+        self._committer.discard(entry)
+        self._local.difference_update(entry.local_fps)
+        entry.local_fps.clear()
+        self._count("frontier/callback_retries")
+        self._tracker.again(entry, request_from_json(stored.form, self._spider))
+        self._push(entry)
+        self.wake()
 
-    def _batch_finished(self, batch: OpenBatch) -> None:
-        self._committer.add(batch)
+    def _set_aside(self, stored: Stored, error: str) -> None:
+        logger.error("Request %s is set aside in slot %s of frontier %s: %s", stored.fp, DEAD_LETTERS, self.name, error)
+        self._count("frontier/dead_letters")
+        self._dead_letters.add(dead_letter(stored.fp, stored.form, error))
 
-    async def _acknowledge(self, slot: int, ids: list[str]) -> None:
-        started = self._loop.time()
-        for attempt in itertools.count(1):
-            try:
-                await self._session.client.frontier.delete_batches(self._project, self.name, str(slot), ids, attempts=1)
-            except PlatformError as error:
-                if not self._may_try_again(error, started):
-                    raise
-                if attempt == 1:
-                    logger.warning("Batches cannot be acknowledged, trying again: %s", error)
-                await asyncio.sleep(self._backoff.wait(attempt, error.retry_after))
-            else:
-                return
-
-    def _committed(self, batch: OpenBatch) -> None:
-        self._count("frontier/acknowledged/batches")
-        self._count("frontier/acknowledged/requests", batch.size)
-        self._readers[batch.slot].deleted(batch.id)
-        self._may_have_more(batch.slot)
+    def _committed(self, committed: Committed) -> None:
+        if self._seen is not None:
+            self._seen.note_stored(self._pages(committed))
+        self._count("frontier/committed", sum(lot.entry is not None for lot in committed.lots))
+        for batch in committed.batches:
+            self._count("frontier/acknowledged/batches")
+            self._count("frontier/acknowledged/requests", batch.size)
+            self._feeder.acknowledged(batch.slot, batch.id)
         self._loop.call_soon(self._tell_if_drained)
+
+    def _pages(self, committed: Committed) -> Iterator[tuple[bytes, str]]:
+        """Fingerprint and URL of requests that have led to items."""
+        fingerprint = self._crawler.request_fingerprinter.fingerprint
+        for lot in committed.lots:
+            if lot.entry is not None and (lot.items or lot.entry.spills):
+                yield fingerprint(lot.entry.request), lot.entry.request.url
+
+    # ── the end ──
+
+    def _has_work(self) -> bool:
+        return bool(self._tracker.unfinished) or not self._committer.is_idle or self._feeder.has_work
+
+    def _tell_if_drained(self) -> None:
+        # The engine asks has_pending_requests, and asks again only when something happened.
+        if self.is_drained:
+            self.wake()
+
+    async def _look_at_others(self) -> None:
+        """With other workers at work: say that this one has nothing to do, and see whether that holds for all."""
+        await self._be(idle=True)
+        state = await look(self._ownership, self._session.client, self._project, self.name, self._slots)
+        if state.is_over and not self._has_work():
+            self._over = True
+            return
+        if time.monotonic() - self._told > _TELL_EVERY:
+            self._told = time.monotonic()
+            logger.info("Nothing to do here; waiting for %s", _told(state.busy, state.waiting))
+
+    async def _poll(self) -> None:
+        """Others send requests to the slots of this worker, and nothing tells it so."""
+        while True:
+            await asyncio.sleep(self._poll_interval)
+            if not self._over:
+                self._feeder.poll()
+
+    async def _be(self, *, idle: bool) -> None:
+        checkpoint = self._log.checkpoint
+        if checkpoint.idle != idle:
+            checkpoint.idle = idle
+            checkpoint.turns += 1
+            await self._log.write()
 
     # ── small things ──
 
-    def _may_try_again(self, error: Exception, failing_since: float) -> bool:
-        in_time = not self._retry_time or self._loop.time() - failing_since < self._retry_time
-        return isinstance(error, PlatformError) and error.retryable and in_time
-
-    def _give_up(self, error: Exception) -> None:
-        self._session.fail(error, "frontier_unavailable")
+    def _wake_engine(self) -> None:
+        self.wake()
 
     @property
     def _spider(self) -> Any:
@@ -416,6 +539,34 @@ class Frontier:
 
     def _stat(self, name: str) -> int:
         return int(self._crawler.stats.get_value(name, 0))
+
+
+def _told(busy: Sequence[str], waiting: int | None) -> str:
+    if busy:
+        return f"workers {', '.join(busy)}"
+    return f"somebody who works on slot {waiting}: it has requests"
+
+
+def _nothing_of(batch: OpenBatch, position: int = 0) -> Entry:
+    """What stands for a request of a batch that is not run."""
+    return Entry("", Request("data:,"), "", Stored("", {}, batch, position), None)
+
+
+def _may_be_skipped(fp: str, form: Any) -> bool:
+    """Whether a request is one that Scrapy filters: no start request, nor one with ``dont_filter``. Then its
+    fingerprint in the slot is Scrapy's."""
+    if not isinstance(form, dict) or form.get("dont_filter"):
+        return False
+    meta = form.get("meta")
+    return not (isinstance(meta, dict) and meta.get("is_start_request")) and bool(_FINGERPRINT.fullmatch(fp))
+
+
+def _place(priority: int) -> int:
+    return min(max(-priority, _LOWEST), _HIGHEST)
+
+
+def _slot_of(entry: Entry) -> int:
+    return entry.stored.batch.slot if entry.stored is not None else -1
 
 
 def _capacity(crawler: Crawler) -> Callable[[str], int]:

@@ -1,21 +1,25 @@
 """Whose turn it is: requests in memory, by priority and in turn among hosts.
 
-A host that has as many requests out as it may have is out of the heap until one comes back, so that a pop
-never looks at hosts which cannot be served: O(log n) in the number of hosts.
+A host that has as many requests out as it may have is out of the heap until one comes back, and a host or a request
+that must wait for a time is in a heap of its own until then: a pop never looks at what cannot be served. O(log n) in
+the number of hosts.
 """
 
 from __future__ import annotations
 
 import heapq
+import time
 from collections.abc import Callable
 from itertools import count
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 T = TypeVar("T")
 
+_NEVER: Final = 0.0
+
 
 class _Host(Generic[T]):
-    __slots__ = ("name", "out", "queue", "turn")
+    __slots__ = ("name", "not_before", "out", "queue", "turn")
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -25,38 +29,56 @@ class _Host(Generic[T]):
         self.out = 0
         #: The one entry of the heap of hosts that is valid for this host; 0: it is not in the heap.
         self.turn = 0
+        #: On the clock; nothing of it is served earlier.
+        self.not_before = _NEVER
 
 
 class HostQueue(Generic[T]):
     """A priority queue that takes turns among hosts.
 
-    ``capacity`` gives how many requests of a host may be out at once; 0 is no limit.
+    ``capacity`` gives how many requests of a host may be out at once; 0 is no limit. Times are those of ``clock``,
+    in seconds.
     """
 
-    def __init__(self, capacity: Callable[[str], int]) -> None:
+    def __init__(self, capacity: Callable[[str], int], clock: Callable[[], float] = time.monotonic) -> None:
         self._capacity = capacity
+        self._clock = clock
         self._hosts: dict[str, _Host[T]] = {}
         #: Heap of (negative priority of its next request, turn, host).
         self._ready: list[tuple[int, int, _Host[T]]] = []
+        #: Heap of (when, order, host, the request to push then or None for the host itself).
+        self._parked: list[tuple[float, int, str, tuple[int, T] | None]] = []
         self._order = count(1)
         self._length = 0
 
     def __len__(self) -> int:
         return self._length
 
-    def push(self, priority: int, host_name: str, value: T) -> None:
+    @property
+    def next_due(self) -> float | None:
+        """When the first of what must wait may be served; None when nothing must wait."""
+        return self._parked[0][0] if self._parked else None
+
+    def push(self, priority: int, host_name: str, value: T, not_before: float = _NEVER) -> None:
         """Add a request; among equal priorities a host's requests keep their order."""
-        host = self._hosts.get(host_name)
-        if host is None:
-            host = self._hosts[host_name] = _Host(host_name)
-        overtakes = not host.queue or -priority < host.queue[0][0]
-        heapq.heappush(host.queue, (-priority, next(self._order), value))
         self._length += 1
-        if (overtakes or not host.turn) and self._has_room(host):
-            self._line_up(host)
+        if not_before > _NEVER and not_before > self._clock():
+            heapq.heappush(self._parked, (not_before, next(self._order), host_name, (priority, value)))
+        else:
+            self._push(priority, host_name, value)
+
+    def park(self, host_name: str, not_before: float) -> None:
+        """Serve nothing of a host before a time; an earlier time than it has already changes nothing."""
+        host = self._host(host_name)
+        if not_before > max(host.not_before, self._clock()):
+            host.not_before = not_before
+            host.turn = 0
+            heapq.heappush(self._parked, (not_before, next(self._order), host_name, None))
 
     def pop(self) -> tuple[str, T] | None:
-        """The next host and request, or None when every host with requests has as many out as it may."""
+        """The next host and request, or None when every host with requests must wait."""
+        if self._parked:
+            self._serve_due()
         while self._ready:
             _, turn, host = heapq.heappop(self._ready)
             if turn != host.turn:
@@ -77,20 +99,63 @@ class HostQueue(Generic[T]):
         if host.queue:
             if not host.turn and self._has_room(host):
                 self._line_up(host)
-        elif not host.out:
+        elif not host.out and not host.not_before:
             del self._hosts[host_name]
 
-    def drain(self) -> list[T]:
-        """Take everything out that was not popped."""
-        values = [value for host in self._hosts.values() for _, _, value in sorted(host.queue)]
-        for host in self._hosts.values():
-            host.queue.clear()
-            host.turn = 0
-        self._ready.clear()
-        self._length = 0
-        return values
+    def remove(self, unwanted: Callable[[T], bool]) -> list[T]:
+        """Take out those of what was not popped that are unwanted."""
+        taken: list[T] = []
+        for host in list(self._hosts.values()):
+            gone = [value for _, _, value in host.queue if unwanted(value)]
+            if gone:
+                taken += gone
+                host.queue = [entry for entry in host.queue if not unwanted(entry[2])]
+                heapq.heapify(host.queue)
+                host.turn = 0
+                if host.queue and self._has_room(host):
+                    self._line_up(host)
+                elif not (host.queue or host.out or host.not_before):
+                    del self._hosts[host.name]
+        waiting = [entry[3][1] for entry in self._parked if entry[3] is not None and unwanted(entry[3][1])]
+        if waiting:
+            self._parked = [entry for entry in self._parked if entry[3] is None or not unwanted(entry[3][1])]
+            heapq.heapify(self._parked)
+        self._length -= len(taken) + len(waiting)
+        return taken + waiting
+
+    def _push(self, priority: int, host_name: str, value: T) -> None:
+        host = self._host(host_name)
+        overtakes = not host.queue or -priority < host.queue[0][0]
+        heapq.heappush(host.queue, (-priority, next(self._order), value))
+        if (overtakes or not host.turn) and self._has_room(host):
+            self._line_up(host)
+
+    def _serve_due(self) -> None:
+        now = self._clock()
+        while self._parked and self._parked[0][0] <= now:
+            when, _, host_name, request = heapq.heappop(self._parked)
+            if request is not None:
+                self._push(request[0], host_name, request[1])
+                continue
+            host = self._hosts[host_name]
+            if host.not_before > when:
+                continue  # It was parked for longer since.
+            host.not_before = _NEVER
+            if host.queue:
+                if not host.turn and self._has_room(host):
+                    self._line_up(host)
+            elif not host.out:
+                del self._hosts[host_name]
+
+    def _host(self, name: str) -> _Host[T]:
+        host = self._hosts.get(name)
+        if host is None:
+            host = self._hosts[name] = _Host(name)
+        return host
 
     def _has_room(self, host: _Host[T]) -> bool:
+        if host.not_before:
+            return False
         capacity = self._capacity(host.name)
         return capacity <= 0 or host.out < capacity
 

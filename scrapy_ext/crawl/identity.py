@@ -14,7 +14,7 @@ from typing import Final
 from scrapy import Request
 from scrapy.utils.request import RequestFingerprinterProtocol
 
-from scrapy_ext.crawl.parents import is_start_request, parent_of
+from scrapy_ext.crawl.parents import is_start_request
 from scrapy_ext.crawl.tracking import Entry
 
 #: Separates a fingerprint from the number of times that its request was put back.
@@ -30,25 +30,22 @@ class SlotFingerprints:
         self._starts: dict[bytes, int] = {}
 
     def of(self, request: Request, origin: Entry | None) -> str:
-        """The fingerprint of a request; ``origin`` is the entry whose mark its meta has.
+        """The fingerprint of a request; ``origin`` is the entry that it is made for.
 
         A start request's is plain, though its ``dont_filter`` is set, so that a resumed crawl does not start
         again; where several start requests are the same, the others have a number. A child's with
-        ``dont_filter`` is made of its parent's and its place among the parent's children. What an errback
-        yields without the meta of its request, or a component makes, has no known parent and a random one.
+        ``dont_filter`` is made of its parent's, its own, and how many equal ones there were before, whatever their
+        order. What a component makes at no request's time has a random one.
         """
         plain = self._fingerprinter.fingerprint(request)
         fp = plain.hex()
         if not request.dont_filter:
             return fp
-        parent = parent_of(request)
-        if origin is not None and (parent is None or parent.fp != origin.fp):
-            origin.orphans += 1
-            return _derived(fp, origin.fp, f"orphan {origin.orphans}")
-        if parent is not None:
-            return _derived(fp, parent.fp, str(parent.ordinal))
+        if origin is not None:
+            number = origin.children[fp] = origin.children.get(fp, 0) + 1
+            return hashlib.sha1(f"{fp} {origin.fp} {number}".encode(), usedforsecurity=False).hexdigest()
         if not is_start_request(request):
-            return _derived(fp, "", uuid.uuid4().hex)
+            return uuid.uuid4().hex
         number = self._starts[plain[:8]] = self._starts.get(plain[:8], 0) + 1
         return fp if number == 1 else f"{fp}#{number}"
 
@@ -59,7 +56,3 @@ def next_life(fp: str) -> str:
     if separator and times.isascii() and times.isdigit():
         return f"{original}{_PUT_BACK}{int(times) + 1}"
     return f"{fp}{_PUT_BACK}1"
-
-
-def _derived(fp: str, parent: str, place: str) -> str:
-    return hashlib.sha1(f"{fp} {parent} {place}".encode(), usedforsecurity=False).hexdigest()

@@ -1,7 +1,7 @@
-"""Which request a request was made by, carried in its meta.
+"""Which request a request was made by, carried in its meta, so that its record can say so after a resume too.
 
-Scrapy passes no parent to the scheduler. A spider middleware marks each request that a callback yields
-(:class:`scrapy_ext.spidermiddlewares.ParentMiddleware`); this module is the form of the mark.
+A spider middleware marks each request that a callback yields (:class:`scrapy_ext.spidermiddlewares.ParentMiddleware`);
+this module is the form of the mark.
 """
 
 from __future__ import annotations
@@ -11,29 +11,27 @@ from typing import Any, Final
 import msgspec
 from scrapy import Request
 
+from scrapy_ext.crawl.tracking import Entry, current
+
 _PARENT_KEY: Final = "_parent"
 #: Meta key under which a request carries the index of its own request record.
 RECORD_KEY: Final = "_request_record"
 
 
 class Parent(msgspec.Struct, frozen=True, array_like=True):
-    """The fingerprint of the parent in its frontier slot, the child's place among the parent's children, and,
-    if request records are kept, the index of the parent's and the job that it is in: a frontier can be shared by
-    several jobs."""
+    """The index of the parent's request record, and the job that it is in: a frontier can be shared by several."""
 
-    fp: str
-    ordinal: int
-    record: int | None = None
-    job: str | None = None
+    record: int
+    job: str
 
 
 def mark(request: Request, parent: Parent) -> None:
     """Say who made a request."""
-    request.meta[_PARENT_KEY] = msgspec.to_builtins(parent)
+    request.meta[_PARENT_KEY] = [parent.record, parent.job]
 
 
 def parent_of(request: Request) -> Parent | None:
-    """Who made a request; None for a start request, and for what no callback yielded."""
+    """Who made a request; None for a start request, for what no callback yielded, and where no records are kept."""
     stored: Any = request.meta.get(_PARENT_KEY)
     try:
         return None if stored is None else msgspec.convert(stored, Parent)
@@ -43,4 +41,5 @@ def parent_of(request: Request) -> Parent | None:
 
 def is_start_request(request: Request) -> bool:
     """Whether a request is one of ``start()``, and not a child that copied the meta of one."""
-    return bool(request.meta.get("is_start_request")) and parent_of(request) is None
+    is_child = isinstance(current.get(), Entry) or parent_of(request) is not None
+    return bool(request.meta.get("is_start_request")) and not is_child

@@ -15,7 +15,8 @@ What the API gives (platform-api.md, Frontier) and what follows:
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections import ChainMap
+from collections.abc import Awaitable, Callable, Container
 from typing import Final
 
 from scrapy_ext.api.platform.frontier import Batch
@@ -25,14 +26,15 @@ _REMEMBERED: Final = 1000
 
 
 class SlotReader:
-    """The batches of one slot that this worker holds. ``read(mincount)`` is the API's queue read."""
+    """The batches of one slot that this worker holds. ``read(mincount, known)`` is the API's queue read,
+    without the batches that are known."""
 
-    def __init__(self, slot: int, read: Callable[[int], Awaitable[list[Batch]]]) -> None:
+    def __init__(self, slot: int, read: Callable[[int, Container[str]], Awaitable[list[Batch]]]) -> None:
         self.slot = slot
         self._read = read
         #: Requests in each batch that is held.
         self._held: dict[str, int] = {}
-        self._deleted: dict[str, None] = {}
+        self._deleted: dict[str, int] = {}
         self._writes = 1
         self._writes_seen = 0
         self._read_in_vain = False
@@ -49,18 +51,21 @@ class SlotReader:
     def deleted(self, batch_id: str) -> None:
         """A batch was acknowledged."""
         self._held.pop(batch_id, None)
-        self._deleted[batch_id] = None
+        self._deleted[batch_id] = 0
         if self._read_in_vain:
             self._read_in_vain = False
             self._writes += 1
         if len(self._deleted) > _REMEMBERED:
             del self._deleted[next(iter(self._deleted))]
 
+    def poll(self) -> None:
+        """Others write to the slot too: a read may bring something."""
+        self._writes += 1
+
     async def more(self, want: int) -> list[Batch]:
         """Batches that were not held yet, with about ``want`` requests or more; now they are held."""
         writes = self._writes
-        batches = await self._read(sum(self._held.values()) + want)
-        fresh = [batch for batch in batches if batch.id not in self._held and batch.id not in self._deleted]
+        fresh = await self._read(sum(self._held.values()) + want, ChainMap(self._held, self._deleted))
         if not fresh:
             self._writes_seen = writes
             self._read_in_vain = bool(self._held)

@@ -22,12 +22,12 @@ from scrapy import Request, Spider
 from scrapy.http import FormRequest, JsonRequest, XmlRpcRequest
 
 from scrapy_ext.crawl.parents import RECORD_KEY
-from scrapy_ext.crawl.tracking import ENTRY_KEY, RETURNED_KEY
+from scrapy_ext.crawl.tracking import RETURNED_KEY
 
 VERSION: Final = 1
 
 #: Meta keys that belong to one process: they are written by this package or by Scrapy's downloader.
-LOCAL_META: Final = frozenset({ENTRY_KEY, RECORD_KEY, RETURNED_KEY, "download_latency"})
+LOCAL_META: Final = frozenset({RECORD_KEY, RETURNED_KEY, "download_latency"})
 
 #: Classes that a stored request can name. A name from storage never imports anything.
 _CLASSES: Final[dict[str, type[Request]]] = {

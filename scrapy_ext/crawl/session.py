@@ -15,7 +15,7 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from typing import Final
+from typing import Final, Protocol
 
 from scrapy import signals
 from scrapy.crawler import Crawler
@@ -45,6 +45,20 @@ _REASONS: Final[tuple[tuple[type[Exception], str], ...]] = (
 _ATTRIBUTE: Final = "_scrapy_ext_session"
 
 
+class ItemSink(Protocol):
+    """Who stores items exactly once."""
+
+    def add_item(self, record: bytes) -> None:
+        """Take an item, as JSON."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether more items wait than should."""
+
+    async def wait_for_room(self) -> None:
+        """Wait until fewer do."""
+
+
 class Session:
     """What the components of one crawl share; get it with :meth:`of`."""
 
@@ -56,6 +70,10 @@ class Session:
         self._resources = AsyncExitStack()
         self._writers: dict[str, BatchWriter] = {}
         self._vital: set[str] = set()
+        #: Writers that hold more than they should.
+        self._full: set[BatchWriter] = set()
+        #: Takes items where they are stored exactly once; None: they are written as they come.
+        self.items: ItemSink | None = None
         self._closed = False
         self._reason = "finished"
         #: Called before the writers are closed, in order.
@@ -138,6 +156,7 @@ class Session:
             high_water_bytes=names.PLATFORM_BUFFER_BYTES.read(read),
             retry_time=names.PLATFORM_RETRY_TIME.read(read),
             on_failed=on_failed,
+            full=self._full,
         )
         self._writers[name] = writer
         if vital:
@@ -159,12 +178,21 @@ class Session:
         """The writer of that name, if a component made it."""
         return self._writers.get(name)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether more is unsent than should be: who makes more must :meth:`wait_for_room`."""
+        return bool(self._full) or (self.items is not None and self.items.is_full)
+
     async def wait_for_room(self) -> None:
         """Wait until no writer holds more than it should: the place for back-pressure."""
-        for writer in list(self._writers.values()):
-            if writer.failed is None:
-                with contextlib.suppress(PlatformError):  # It gave up meanwhile, and that was told.
-                    await writer.wait_below_high_water()
+        for writer in list(self._full):
+            if writer.failed is not None:
+                self._full.discard(writer)
+                continue
+            with contextlib.suppress(PlatformError):  # It gave up meanwhile, and that was told.
+                await writer.wait_below_high_water()
+        if self.items is not None:
+            await self.items.wait_for_room()
 
     def fail(self, error: Exception, reason: str) -> None:
         """Close the spider for an error that the crawl cannot go on after; the command will say that it failed."""

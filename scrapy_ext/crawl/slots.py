@@ -16,9 +16,6 @@ import msgspec
 from scrapy import Request
 from scrapy.utils.httpobj import urlparse_cached
 
-#: Requests that cannot be run are kept here, with their error, and are not read by a crawl.
-DEAD_LETTERS: Final = "dead-letters"
-
 _WORKER: Final = re.compile(r"(\d{1,4})/(\d{1,4})", re.ASCII)
 
 

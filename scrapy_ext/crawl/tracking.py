@@ -1,26 +1,28 @@
-"""When a request of a batch is really done, and a batch with it.
+"""When a request of the frontier is really done, and what it has led to.
 
 The rules that hold here:
 
-- A batch is finished when each of its requests is. It is finished once, and never before.
-- A request is finished when the engine has let go of it (see :mod:`scrapy_ext.crawl.engine`), unless a
-  downloader middleware put another request in its place: then that one carries on for it.
-- A request which cannot be stored and so lives in this process only (a *local* request) holds back every
-  batch that was open when it was made: any of them may be its parent.
+- A request is finished when the engine has let go of it (see :mod:`scrapy_ext.crawl.engine`), unless a downloader
+  middleware put another request in its place: then that one carries on for it.
+- A request that cannot be stored lives in this process only. Such a *local* request belongs to the stored one that
+  led to it, its *holder*: the holder is finished only when its local requests are too, for a successor that runs the
+  holder again makes them again.
+- What a request leads to hangs on its entry. The entry of what is being done is :data:`current`: the engine's tasks
+  for a request inherit it from the moment the request is handed out, and with them callback, errback, pipelines and
+  ``enqueue_request``.
 
 No I/O, no Scrapy engine: requests are told of by calls.
 """
 
 from __future__ import annotations
 
+from asyncio import Future
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from contextvars import ContextVar
+from typing import Any, Final, NamedTuple
 
 from scrapy import Request
 
-#: Meta key of the entry that a request belongs to, as a token and the fingerprint. A child that copies its
-#: parent's meta has it too, so it alone does not tell that a request carries on for the entry.
-ENTRY_KEY: Final = "_frontier_entry"
 #: Meta key of a request that was not sent because the crawl is closing, and goes back to its queue.
 RETURNED_KEY: Final = "_returned"
 
@@ -28,112 +30,192 @@ RETURNED_KEY: Final = "_returned"
 class OpenBatch:
     """A batch that was read and not acknowledged."""
 
-    __slots__ = ("id", "size", "slot", "unfinished")
+    __slots__ = ("done", "id", "size", "slot")
 
-    def __init__(self, slot: int, id: str, size: int) -> None:
+    def __init__(self, slot: int, id: str, size: int, done: int = 0) -> None:
         self.slot = slot
         self.id = id
         self.size = size
-        self.unfinished: set[Entry] = set()
+        #: Bit mask of the positions that are committed.
+        self.done = done
+
+    @property
+    def is_done(self) -> bool:
+        """Whether each of its requests is committed."""
+        return self.done == (1 << self.size) - 1
+
+
+class Stored(NamedTuple):
+    """A request as the frontier has it: its fingerprint in the slot, its JSON form, its place in a batch."""
+
+    fp: str
+    form: dict[str, Any]
+    batch: OpenBatch
+    position: int
+
+
+class Spill:
+    """Items that are laid down, out of memory, before they are committed: under which number, how many, and a future
+    that is done when they are."""
+
+    __slots__ = ("count", "number", "written")
+
+    def __init__(self, number: int, count: int, written: Future[None]) -> None:
+        self.number = number
+        self.count = count
+        self.written = written
 
 
 class Entry:
-    """One request of the frontier, through all that is done for it in this process."""
+    """One request, through all that is done for it in this process."""
 
-    __slots__ = ("batches", "fp", "host", "is_local", "orphans", "request", "token")
+    __slots__ = (
+        "attempt",
+        "bytes",
+        "children",
+        "error",
+        "fp",
+        "holder",
+        "host",
+        "is_finished",
+        "items",
+        "local_fps",
+        "locals",
+        "request",
+        "spills",
+        "stored",
+    )
 
-    def __init__(
-        self, token: int, fp: str, request: Request, host: str, batches: tuple[OpenBatch, ...], *, is_local: bool
-    ) -> None:
-        self.token = token
-        #: In the slot. No two entries have the same.
+    def __init__(self, fp: str, request: Request, host: str, stored: Stored | None, holder: Entry | None) -> None:
         self.fp = fp
-        self.is_local = is_local
-        #: How many children without a parent's mark it has made (its errback yields such).
-        self.orphans = 0
         #: The request that stands for the entry now: the one that was read, or what replaced it.
         self.request = request
         self.host = host
-        self.batches = batches
+        #: None: it is local.
+        self.stored = stored
+        self.holder = holder
+        #: Local requests that it holds: how many are unfinished, and the fingerprints of all.
+        self.locals = 0
+        self.local_fps: list[str] = []
+        #: How often each of its children that have no fingerprint of their own was met, by Scrapy's fingerprint.
+        self.children: dict[str, int] = {}
+        #: Its items, as JSON, and their size; and those that are laid down already.
+        self.items: list[bytes] = []
+        self.bytes = 0
+        self.spills: list[Spill] = []
+        #: Which attempt at it this is, and what its callback failed with.
+        self.attempt = 1
+        self.error: str | None = None
+        #: The engine let go of it.
+        self.is_finished = False
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it is finished, with the local requests that it holds."""
+        return self.is_finished and not self.locals
+
+    def add_item(self, record: bytes) -> None:
+        """It has led to an item."""
+        self.items.append(record)
+        self.bytes += len(record)
+
+    def take_items(self) -> list[bytes]:
+        """Its items, no longer its."""
+        items, self.items, self.bytes = self.items, [], 0
+        return items
+
+    def inherit(self, local: Entry) -> None:
+        """What a local request has led to is this one's."""
+        for record in local.take_items():
+            self.add_item(record)
+        self.spills += local.spills
+        local.spills = []
+
+
+class Start:
+    """Stands for ``start()`` where requests have an entry."""
+
+
+START: Final = Start()
+
+#: What the running code works for: a request, ``start()``, or nothing of these.
+current: ContextVar[Entry | Start | None] = ContextVar("current", default=None)
 
 
 class Tracker:
-    """Entries and open batches; calls ``on_batch_finished`` for each batch when it is finished."""
+    """The entries of a crawl; calls ``on_complete`` for each stored one, and each local one without a holder."""
 
-    def __init__(self, on_batch_finished: Callable[[OpenBatch], None]) -> None:
-        self._on_batch_finished = on_batch_finished
-        self._by_token: dict[int, Entry] = {}
+    def __init__(self, on_complete: Callable[[Entry], None]) -> None:
+        self._on_complete = on_complete
+        self._unfinished: set[Entry] = set()
         self._by_request: dict[Request, Entry] = {}
-        self._open: dict[tuple[int, str], OpenBatch] = {}
-        self._tokens = 0
-
-    @property
-    def open_batches(self) -> Iterable[OpenBatch]:
-        """Batches with unfinished requests."""
-        return self._open.values()
 
     @property
     def unfinished(self) -> int:
         """How many requests are not finished, waiting or out."""
-        return len(self._by_token)
+        return len(self._unfinished)
 
-    def open_batch(self, slot: int, id: str, requests: Iterable[tuple[str, Request, str]]) -> list[Entry]:
-        """A batch was read: ``(fp, request, host)`` for each of its requests that can be run."""
-        listed = list(requests)
-        batch = OpenBatch(slot, id, len(listed))
-        self._open[slot, id] = batch
-        entries = [self._enter(fp, request, host, (batch,), False) for fp, request, host in listed]
-        if not entries:
-            self._finish(batch)
-        return entries
+    def entries_of(self, slots: set[int]) -> Iterable[Entry]:
+        """The unfinished entries that were read from these slots."""
+        return [entry for entry in self._unfinished if entry.stored is not None and entry.stored.batch.slot in slots]
 
-    def local(self, fp: str, request: Request, host: str) -> Entry:
-        """A request that cannot be stored; it holds back every open batch."""
-        return self._enter(fp, request, host, tuple(self._open.values()), True)
+    def read(self, stored: Stored, request: Request, host: str) -> Entry:
+        """A request was read from the frontier."""
+        return self._enter(Entry(stored.fp, request, host, stored, None))
+
+    def local(self, fp: str, request: Request, host: str, parent: Entry | None) -> Entry:
+        """A request that cannot be stored."""
+        holder = None if parent is None else parent.holder or (parent if parent.stored is not None else None)
+        if holder is not None:
+            holder.locals += 1
+            holder.local_fps.append(fp)
+        return self._enter(Entry(fp, request, host, None, holder))
 
     def handed_out(self, entry: Entry) -> Request:
         """The entry's request goes to the engine."""
-        request = entry.request
-        request.meta[ENTRY_KEY] = (entry.token, entry.fp)
-        self._by_request[request] = entry
-        return request
+        self._by_request[entry.request] = entry
+        return entry.request
 
-    def entry_of(self, request: Request) -> Entry | None:
-        """The unfinished entry whose mark a request has: its own, or its parent's where meta was copied."""
-        mark: Any = request.meta.get(ENTRY_KEY)
-        return self._by_token.get(mark[0]) if isinstance(mark, tuple) else None
+    def is_open(self, entry: Entry) -> bool:
+        """Whether the entry is not complete: it may still lead to something."""
+        return entry in self._unfinished or (entry.locals > 0)
 
-    def carry_on(self, entry: Entry, request: Request) -> None:
-        """From now on this request stands for the entry (a downloader middleware put it in its place)."""
-        entry.request = request
-
-    def finished(self, request: Request) -> Entry | None:
-        """The engine let go of a request; returns the entry if it is finished by that."""
+    def finished(self, request: Request) -> None:
+        """The engine let go of a request."""
         entry = self._by_request.pop(request, None)
         if entry is None or entry.request is not request:
-            return None
-        self._leave(entry)
-        return entry
+            return
+        self._unfinished.remove(entry)
+        entry.is_finished = True
+        self._settle(entry)
+
+    def again(self, entry: Entry, request: Request) -> None:
+        """A complete entry is tried once more."""
+        entry.request = request
+        entry.attempt += 1
+        entry.error = None
+        entry.is_finished = False
+        entry.children.clear()
+        self._enter(entry)
 
     def drop(self, entry: Entry) -> None:
-        """Give an entry up that is not out: it was put back."""
-        self._leave(entry)
+        """Give an entry up that is not out."""
+        self._unfinished.discard(entry)
 
-    def _enter(self, fp: str, request: Request, host: str, batches: tuple[OpenBatch, ...], is_local: bool) -> Entry:
-        self._tokens += 1
-        entry = Entry(self._tokens, fp, request, host, batches, is_local=is_local)
-        self._by_token[entry.token] = entry
-        for batch in batches:
-            batch.unfinished.add(entry)
+    def _enter(self, entry: Entry) -> Entry:
+        self._unfinished.add(entry)
         return entry
 
-    def _leave(self, entry: Entry) -> None:
-        del self._by_token[entry.token]
-        for batch in entry.batches:
-            batch.unfinished.discard(entry)
-            if not batch.unfinished:
-                self._finish(batch)
-
-    def _finish(self, batch: OpenBatch) -> None:
-        del self._open[batch.slot, batch.id]
-        self._on_batch_finished(batch)
+    def _settle(self, entry: Entry) -> None:
+        if entry.stored is not None:
+            if entry.is_complete:
+                self._on_complete(entry)
+            return
+        holder = entry.holder
+        if holder is None:
+            self._on_complete(entry)
+            return
+        holder.inherit(entry)
+        holder.locals -= 1
+        if holder.is_complete:
+            self._on_complete(holder)

@@ -17,7 +17,8 @@ FORM: Final = "application/x-www-form-urlencoded"
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
     """A call. ``repeatable`` says that sending it twice does no more than sending it once; ``attempts``
-    overrides how often it is tried then."""
+    overrides how often it is tried then. ``encoding`` is the content encoding that ``body`` has already; with
+    ``identity`` it is sent as it is, else it is compressed if that is worth it."""
 
     method: str
     host: Host
@@ -25,6 +26,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     parameters: tuple[tuple[str, Value], ...] = ()
     body: bytes | None = None
     content_type: str = JSON_LINES
+    encoding: str | None = None
     headers: tuple[tuple[str, str], ...] = ()
     accept: str = JSON_LINES
     repeatable: bool = True

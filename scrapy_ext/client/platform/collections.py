@@ -117,10 +117,20 @@ class Collections:
             if left == 0:
                 return
 
-    async def write(self, project: int, type: str, name: str, body: bytes, *, attempts: int | None = None) -> None:
+    async def write(
+        self,
+        project: int,
+        type: str,
+        name: str,
+        body: bytes,
+        *,
+        attempts: int | None = None,
+        encoding: str | None = None,
+    ) -> None:
         """Create or replace records, given as JSON lines with a ``_key`` each. Repeated after a failure, since
-        writing the same records twice changes nothing."""
-        await self._post(_path(project, type, name), body, attempts=attempts)
+        writing the same records twice changes nothing. ``encoding`` is the content encoding of ``body``, if it has
+        one; ``identity`` leaves it uncompressed."""
+        await self._post(_path(project, type, name), body, attempts=attempts, encoding=encoding)
 
     async def delete_keys(self, project: int, type: str, name: str, keys: Iterable[str]) -> None:
         """Delete the records with these keys; those that are absent do not matter."""
@@ -200,6 +210,7 @@ class Collections:
         *parameters: tuple[str, Value],
         repeatable: bool = True,
         attempts: int | None = None,
+        encoding: str | None = None,
     ) -> Answer:
         return await self._transport.send(
             Call(
@@ -208,6 +219,7 @@ class Collections:
                 path=where,
                 parameters=parameters,
                 body=body,
+                encoding=encoding,
                 repeatable=repeatable,
                 attempts=attempts,
             )

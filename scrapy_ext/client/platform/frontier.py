@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable
-from typing import Final
+from collections.abc import AsyncGenerator, Container, Iterable
+from typing import Any, Final
 
 import msgspec
 
 from scrapy_ext.api.platform.frontier import Batch, Fingerprint, NewCount, check_name
 from scrapy_ext.api.violations import ContractError, Violation
+from scrapy_ext.client.platform.answers import Answer
 from scrapy_ext.client.platform.calls import JSON, Call, delete, get
 from scrapy_ext.client.platform.lines import LineError, encode
 from scrapy_ext.client.platform.paging import Pages
@@ -17,7 +18,13 @@ from scrapy_ext.client.platform.urls import Host, path
 
 #: Batch IDs that are deleted in one call.
 _DELETED_AT_ONCE: Final = 5000
+_PAIRS: Final = msgspec.json.Decoder(list[tuple[str, Any]])
 _FINGERPRINT: Final = msgspec.json.Decoder(Fingerprint)
+
+
+class _RawBatch(msgspec.Struct):
+    id: str
+    requests: msgspec.Raw
 
 
 class Frontier:
@@ -42,13 +49,21 @@ class Frontier:
         )
         return await self._transport.read(call, lambda answer: answer.json(NewCount).newcount)
 
-    async def read(self, project: int, frontier: str, slot: str, mincount: int | None = None) -> list[Batch]:
+    async def read(
+        self, project: int, frontier: str, slot: str, mincount: int | None = None, *, known: Container[str] = ()
+    ) -> list[Batch]:
         """The batches at the head of a slot's queue, with at least ``mincount`` requests if it has so many.
 
-        A batch is read again and again until it is deleted.
+        A batch is read again and again until it is deleted; those whose IDs are ``known`` are left out.
         """
+
+        def fresh(answer: Answer) -> list[Batch]:
+            # Known ones come with each read, and decoding their requests would be most of its cost.
+            lines = answer.lines(_RawBatch)
+            return [Batch(line.id, _PAIRS.decode(line.requests)) for line in lines if line.id not in known]
+
         call = get(Host.STORAGE, _slot(project, frontier, slot) + "/q", ("mincount", mincount))
-        return await self._transport.read(call, lambda answer: answer.lines(Batch))
+        return await self._transport.read(call, fresh)
 
     async def delete_batches(
         self, project: int, frontier: str, slot: str, ids: Iterable[str], *, attempts: int | None = None

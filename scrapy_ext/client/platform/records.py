@@ -32,11 +32,13 @@ class JobRecords:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    async def write(self, key: JobKey, body: bytes, start: int, *, attempts: int | None = None) -> None:
+    async def write(
+        self, key: JobKey, body: bytes, start: int, *, attempts: int | None = None, encoding: str | None = None
+    ) -> None:
         """Store records, given as JSON lines, at the indices from ``start`` on.
 
         Writing the same records at the same place twice stores them once, so that a failed write is repeated:
-        ``attempts`` times, or as the client was told.
+        ``attempts`` times, or as the client was told. ``encoding`` is the content encoding of ``body``, if it has one.
         """
         call = Call(
             method="POST",
@@ -46,6 +48,7 @@ class JobRecords:
             parameters=(("start", start),),
             headers=(("Content-Range", content_range(start)),) if self.content_range else (),
             body=body,
+            encoding=encoding,
             attempts=attempts,
         )
         await self._transport.send(call)

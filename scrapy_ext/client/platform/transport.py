@@ -128,9 +128,12 @@ class Transport:
         if body is None:
             return headers, None
         headers["Content-Type"] = call.content_type
-        if self._compress and len(body) > COMPRESS_ABOVE:
+        if call.encoding is not None:
+            if call.encoding != "identity":
+                headers["Content-Encoding"] = call.encoding
+        elif self._compress and len(body) > COMPRESS_ABOVE:
             headers["Content-Encoding"] = "gzip"
-            body = await asyncio.to_thread(_gzip, body) if len(body) > THREAD_ABOVE else _gzip(body)
+            body = await gzipped(body)
         return headers, body
 
 
@@ -157,6 +160,11 @@ def _reason(error: Exception) -> str:
     if isinstance(error, aiohttp.ClientConnectorError):
         return f"cannot connect ({error.os_error.strerror or error.os_error})"
     return str(error) or type(error).__name__
+
+
+async def gzipped(body: bytes) -> bytes:
+    """A body compressed as this transport compresses, off the event loop if it is large."""
+    return await asyncio.to_thread(_gzip, body) if len(body) > THREAD_ABOVE else _gzip(body)
 
 
 def _gzip(body: bytes) -> bytes:

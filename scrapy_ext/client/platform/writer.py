@@ -46,8 +46,8 @@ class BatchWriter:
 
     ``body`` is JSON lines, ``index`` the number of its first record; ``start`` is the number of the first of
     all. ``name`` is what the records are called in log messages and errors ("items"). A send should make one
-    attempt (``attempts=1``), since repeating is done here. ``on_failed`` is told when the writer gives up. Used in
-    one running event loop.
+    attempt (``attempts=1``), since repeating is done here. ``on_failed`` is told when the writer gives up. While it
+    holds more than ``high_water_bytes`` it is in ``full``. Used in one running event loop.
     """
 
     def __init__(
@@ -63,6 +63,7 @@ class BatchWriter:
         name: str = "records",
         backoff: Backoff | None = None,
         on_failed: Callable[[Exception], None] | None = None,
+        full: set[BatchWriter] | None = None,
     ) -> None:
         self._send = send
         self._max_records = max_records
@@ -73,6 +74,7 @@ class BatchWriter:
         self._name = name
         self._backoff = backoff or Backoff(0.5, 10.0)
         self._on_failed = on_failed
+        self._full = full
         self._records: deque[bytes] = deque()
         self._bytes = 0
         self._durable = start
@@ -116,6 +118,8 @@ class BatchWriter:
         index = self.next_index
         self._records.append(record)
         self._bytes += len(record) + 1
+        if self._full is not None and self._bytes > self._high_water:
+            self._full.add(self)
         if self._sender is None and self._is_full():
             self._start()
         elif self._timer is None and self.failed is None:
@@ -216,6 +220,8 @@ class BatchWriter:
             self._records.popleft()
         self._bytes -= size
         self._durable += count
+        if self._full is not None and self._bytes <= self._high_water:
+            self._full.discard(self)
         self._wake()
 
     def _batch(self) -> tuple[int, int]:
