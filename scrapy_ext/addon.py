@@ -26,6 +26,10 @@ _ITEMS_ORDER: Final = 1000
 #: Nearest to the engine, so that it sees what the other spider middlewares leave.
 _PARENT_ORDER: Final = 0
 
+#: Scrapy starts so many tasks for each response, and its default of 100 takes most of the engine's time. Fewer than
+#: this are no faster, and slow a callback with many items down whose pipelines wait for something.
+_CONCURRENT_ITEMS: Final = 16
+
 _EXTENSIONS: Final = (PlatformJob, RequestLog, LogUploader)
 
 
@@ -70,6 +74,8 @@ class Addon:
             settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", ParentMiddleware, _PARENT_ORDER)
         elif names.DUPEFILTER_COLLECTION.read(settings):
             _default(settings, "DUPEFILTER_CLASS", CollectionDupeFilter)
+        if names.PLATFORM_ENABLED.read(settings) or names.FRONTIER_ENABLED.read(settings):
+            _default(settings, "CONCURRENT_ITEMS", _CONCURRENT_ITEMS)
 
 
 def _default(settings: BaseSettings, name: str, value: object) -> None:

@@ -109,6 +109,7 @@ class Feeder:
         writer.add(record)
         self._unsent.add(slot)
         if not self._consumer.waiting:
+            self._starved = True
             self._hungry.set()
 
     def hunger(self, *, starved: bool) -> None:
@@ -193,7 +194,8 @@ class Feeder:
     async def _refill(self) -> bool:
         """Send what waits if the downloader does too, and read the slots; tells whether requests came."""
         starved, self._starved = self._starved, False
-        if self._unsent and (starved or not self._consumer.waiting):
+        # Early, when there is nothing else to read: the requests come back a round trip later.
+        if self._unsent and (starved or (not self._unread and self._consumer.waiting <= self._prefetch // 2)):
             await self._consumer.before_work()
             await self.flush()
         room = self._prefetch - self._consumer.waiting

@@ -40,6 +40,7 @@ from scrapy_ext.crawl.identity import SlotFingerprints
 from scrapy_ext.crawl.journal import Fenced
 from scrapy_ext.crawl.ownership import Ownership
 from scrapy_ext.crawl.reader import SlotReader
+from scrapy_ext.crawl.recent import Recent
 from scrapy_ext.crawl.redo import Finisher
 from scrapy_ext.crawl.serialize import (
     NotSerializableError,
@@ -137,6 +138,8 @@ class Frontier:
         self._known: set[str] = set()
         #: Slots with a write of which it is not known whether it arrived.
         self._doubtful: set[int] = set()
+        #: Fingerprints of requests that were sent.
+        self._recent = Recent()
         #: Fingerprints of requests that stay in this process.
         self._local: set[str] = set()
         #: Requests that take one of their host's places, and that host.
@@ -164,12 +167,20 @@ class Frontier:
             self._count("scheduler/enqueued")
             self._count("scheduler/enqueued/memory")
             return True
-        fp = self._fingerprints.of(request, origin)
+        plain = self._fingerprints.plain(request)
+        # What this process has sent, its slot knows, or will before the parent of this request is committed.
+        may_be_known = not request.dont_filter and "frontier_slot" not in request.meta
+        if may_be_known and plain in self._recent:
+            self._count("dupefilter/filtered")
+            return False
+        fp = self._fingerprints.of(request, plain, origin)
         try:
             record = self._record(request, fp)
         except Exception as error:  # Whatever a spider put into a request must not end the engine's worker.
             return self._keep_local(fp, request, origin, error)
         self._feeder.send(slot_of(request, self._slots), record)
+        if may_be_known:
+            self._recent.add(plain)
         return True
 
     def next(self) -> Request | None:

@@ -29,15 +29,18 @@ class SlotFingerprints:
         #: How often each start request was met; its keys are cut, for there may be millions.
         self._starts: dict[bytes, int] = {}
 
-    def of(self, request: Request, origin: Entry | None) -> str:
-        """The fingerprint of a request; ``origin`` is the entry that it is made for.
+    def plain(self, request: Request) -> bytes:
+        """Scrapy's fingerprint."""
+        return self._fingerprinter.fingerprint(request)
+
+    def of(self, request: Request, plain: bytes, origin: Entry | None) -> str:
+        """The fingerprint of a request in its slot; ``plain`` is Scrapy's, ``origin`` the entry that it is made for.
 
         A start request's is plain, though its ``dont_filter`` is set, so that a resumed crawl does not start
         again; where several start requests are the same, the others have a number. A child's with
         ``dont_filter`` is made of its parent's, its own, and how many equal ones there were before, whatever their
         order. What a component makes at no request's time has a random one.
         """
-        plain = self._fingerprinter.fingerprint(request)
         fp = plain.hex()
         if not request.dont_filter:
             return fp
