@@ -17,7 +17,7 @@ from faults import FaultProxy, KillPoint
 from servers import RunningServer
 
 from scrapy_ext.client.platform import PlatformClient
-from tests.crash.maze import SETTINGS, SPIDER, Maze, Outcome, outcome
+from tests.crash.maze import SETTINGS, SPIDER, Maze, Outcome, is_held_back, outcome
 
 #: Seconds that anything a test waits for may take on a machine that does much else.
 PATIENCE = 120.0
@@ -261,6 +261,12 @@ class Crawls:
         left = self.left()
         same(Counter(left.pop("dead-letters", [])), expected.dead_letters, "requests that were set aside")
         assert not any(left.values()), f"left in the frontier: {left}"
+
+    def check_hits(self) -> None:
+        """Nothing was fetched twice, but for what a request that cannot be stored holds back."""
+        hits, expected = self.maze.hits, self.expected().hits
+        settled = [path for path in hits | expected if not is_held_back(path)]
+        same(*(Counter({path: counter[path] for path in settled}) for counter in (hits, expected)), "hits of the site")
 
 
 _LENGTH = re.compile(r"\+(\d+)$")

@@ -226,6 +226,13 @@ def _is_flaky(path: str) -> bool:
     return kind == "page" and int(rest) % 12 == 2
 
 
+def is_held_back(path: str) -> bool:
+    """Whether a page leads to a request that cannot be stored, or is fetched by such a page: a process that stops
+    before it is done with all of that leaves the whole page to the next one."""
+    kind, _, rest = path.strip("/").partition("/")
+    return kind in ("inline", "local") or (kind == "page" and int(rest) % 12 == 11)
+
+
 # ── the site ──
 
 
