@@ -218,6 +218,8 @@ class FrontierScheduler(BaseScheduler):
         if self._leases is not None:
             await self._leases.close()
         await self._frontier.close()
-        if complete and self._name is None:
-            # Only when the job is finished: a job that is not can be resumed, and must find its fingerprints.
-            self._session.after_finish.append(self._frontier.delete)
+        if complete:
+            # Only when the job is finished: a job that is not can be resumed, and must find what it had.
+            self._session.after_finish.append(self._frontier.forget_payloads)
+            if self._name is None:
+                self._session.after_finish.append(self._frontier.delete)

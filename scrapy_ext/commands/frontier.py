@@ -18,6 +18,7 @@ from scrapy_ext.commands.subcommand import (
     look,
 )
 from scrapy_ext.commands.text import shown
+from scrapy_ext.crawl.deadletters import put_back
 
 _REQUEST_COLUMNS: Final = (
     Column.field("batch"),
@@ -32,6 +33,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("frontier", nargs="?", metavar="FRONTIER", help="show the slots of this frontier")
     parser.add_argument("slot", nargs="?", metavar="SLOT", help="show the requests that this slot would give out next")
     parser.add_argument("--fingerprints", action="store_true", help="show a slot's fingerprints instead")
+    parser.add_argument("--put-back", action="store_true", help="enqueue the requests again that were set aside")
+    parser.add_argument("--delete", action="store_true", help="delete the frontier: no crawl may be using it")
     add_paging_options(parser, "records", start=False)
     add_output_options(parser)
 
@@ -40,6 +43,9 @@ async def _show(view: View) -> None:
     options = view.options
     if options.fingerprints and options.slot is None:
         raise CommandError("--fingerprints needs a frontier and a slot")
+    if options.put_back or options.delete:
+        await _change(view)
+        return
     if options.frontier is None:
         await _frontiers(view)
     elif options.slot is None:
@@ -48,6 +54,27 @@ async def _show(view: View) -> None:
         await _fingerprints(view)
     else:
         await _requests(view)
+
+
+async def _change(view: View) -> None:
+    name, client = view.options.frontier, view.client.frontier
+    if name is None or view.options.slot is not None:
+        raise CommandError("--put-back and --delete need a frontier, and no slot")
+    slots = await client.slots(view.project, name)
+    if not slots:
+        raise CommandError(f"there is no frontier {name!r}; `scrapy platform frontier` lists them")
+    if view.options.put_back:
+        try:
+            count = await put_back(client, view.project, name)
+        except ValueError as error:
+            raise CommandError(str(error)) from None
+        await view.output.note(
+            f"{count} requests are back in frontier {name}; a crawl with FRONTIER_NAME={name} runs them"
+        )
+        return
+    for slot in slots:
+        await client.delete_slot(view.project, name, slot)
+    await view.output.note(f"frontier {name} is deleted")
 
 
 async def _frontiers(view: View) -> None:
@@ -125,6 +152,8 @@ SUBCOMMAND: Final = Subcommand(
         ("scrapy platform frontier books", "the slots of a frontier"),
         ("scrapy platform frontier books 3 --count 10", "the next ten requests of a slot"),
         ("scrapy platform frontier books 3 --fingerprints", "what the slot has seen"),
+        ("scrapy platform frontier books dead-letters", "requests that were set aside, with their error"),
+        ("scrapy platform frontier books --put-back", "have them run again"),
     ),
     add_options=_add_options,
     run=look(_show),

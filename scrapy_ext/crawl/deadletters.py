@@ -3,7 +3,7 @@
 A request whose callback or errback raises is run again by the process that has it (``FRONTIER_MAX_ATTEMPTS`` times in
 all; a crash begins to count anew). What it led to before is made again: children have the same fingerprints, items were
 not stored yet. After the last attempt it is kept in the frontier's slot of dead letters, which no crawl reads, until
-somebody puts it back.
+somebody puts it back (``scrapy platform frontier NAME --put-back``).
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import Any, Final
 
 import msgspec
 
-from scrapy_ext.api.platform.frontier import FrontierRequest
+from scrapy_ext.api.platform.frontier import MAX_BATCH, FrontierRequest
+from scrapy_ext.client.platform.frontier import Frontier
 from scrapy_ext.crawl.identity import next_life
 
 #: The slot of requests that were set aside.
@@ -23,15 +24,33 @@ _MAX_ERROR: Final = 2000
 _encode = msgspec.json.Encoder().encode
 
 
-def dead_letter(fp: str, form: Any, error: str) -> bytes:
-    """The request to keep in the slot of dead letters."""
-    return _encode(FrontierRequest(fp, {"request": form, "error": error[:_MAX_ERROR]}))
+def dead_letter(slot: int, fp: str, form: Any, error: str) -> bytes:
+    """The request to keep in the slot of dead letters: one of ``slot``, with its error."""
+    return _encode(FrontierRequest(fp, {"slot": slot, "request": form, "error": error[:_MAX_ERROR]}))
 
 
-def put_back(fp: str, letter: Any) -> FrontierRequest:
-    """The request to enqueue for a dead letter; raises ``ValueError`` for what is none."""
-    form = letter.get("request") if isinstance(letter, dict) else None
+async def put_back(frontier: Frontier, project: int, name: str) -> int:
+    """Enqueue every request that was set aside again, in its slot; returns how many.
+
+    Raises ``ValueError`` when the slot of dead letters holds something else.
+    """
+    count = 0
+    while batches := await frontier.read(project, name, DEAD_LETTERS, MAX_BATCH):
+        by_slot: dict[str, list[FrontierRequest]] = {}
+        for fp, letter in (pair for batch in batches for pair in batch.requests):
+            if not isinstance(letter, dict) or not isinstance(letter.get("slot"), int):
+                raise ValueError(f"{fp} in slot {DEAD_LETTERS} is no request that was set aside")
+            by_slot.setdefault(str(letter["slot"]), []).append(_alive(fp, letter.get("request")))
+        for slot, requests in by_slot.items():
+            await frontier.add(project, name, slot, b"".join(_encode(request) + b"\n" for request in requests))
+        await frontier.delete_batches(project, name, DEAD_LETTERS, [batch.id for batch in batches])
+        count += sum(len(batch.requests) for batch in batches)
+    return count
+
+
+def _alive(fp: str, form: Any) -> FrontierRequest:
+    """Under a new fingerprint, since its slot knows the one it had."""
     if not isinstance(form, dict):
-        raise ValueError("it is not a request that was set aside")
+        return FrontierRequest(next_life(fp), form)
     priority = form.get("priority", 0)
     return FrontierRequest(next_life(fp), form, p=-priority if isinstance(priority, int) else 0)

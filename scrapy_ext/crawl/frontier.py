@@ -102,6 +102,7 @@ class Frontier:
         self._session = session
         self._ownership = ownership
         self._log = ownership.log
+        self._finisher = finisher
         self._project = session.job.key.project
         self._slots = slots
         self._alone = alone
@@ -291,11 +292,23 @@ class Frontier:
                 logger.warning("The end of this worker could not be written down: %s", error)
 
     async def delete(self) -> None:
-        """Remove the frontier from the platform, but for requests that were set aside."""
+        """Remove the frontier from the platform, unless requests were set aside: it takes the frontier to run them."""
         frontier = self._session.client.frontier
-        for slot in await frontier.slots(self._project, self.name):
-            if slot != DEAD_LETTERS:
-                await frontier.delete_slot(self._project, self.name, slot)
+        if await frontier.read(self._project, self.name, DEAD_LETTERS, 1):
+            logger.warning(
+                "Requests were set aside, so frontier %s is kept. To see them: scrapy platform frontier %s "
+                "dead-letters. To have them run: scrapy platform frontier %s --put-back, and a crawl with "
+                "FRONTIER_NAME=%s",
+                *(self.name,) * 4,
+            )
+            return
+        slots = await frontier.slots(self._project, self.name)
+        for slot in slots:
+            await frontier.delete_slot(self._project, self.name, slot)
+
+    async def forget_payloads(self) -> None:
+        """Remove what was laid down by the processes of this job."""
+        await self._finisher.payloads.delete_all(f"{self.name}/{self._log.name}/")
 
     # ── for the feeder ──
 
@@ -347,9 +360,10 @@ class Frontier:
                 ),
                 "frontier_lease_lost",
             )
+        elif isinstance(error, PlatformError) and not error.path.startswith("/hcf"):
+            self._session.fail(error, "platform_unavailable")
         else:
-            path = error.path if isinstance(error, PlatformError) else "/hcf"
-            self._session.fail(error, "frontier_unavailable" if path.startswith("/hcf") else "platform_unavailable")
+            self._session.fail(error, "frontier_unavailable")
 
     # ── requests that come in ──
 
@@ -481,7 +495,7 @@ class Frontier:
     def _set_aside(self, stored: Stored, error: str) -> None:
         logger.error("Request %s is set aside in slot %s of frontier %s: %s", stored.fp, DEAD_LETTERS, self.name, error)
         self._count("frontier/dead_letters")
-        self._dead_letters.add(dead_letter(stored.fp, stored.form, error))
+        self._dead_letters.add(dead_letter(stored.batch.slot, stored.fp, stored.form, error))
 
     def _committed(self, committed: Committed) -> None:
         if self._seen is not None:

@@ -9,8 +9,6 @@ from scrapy.http import Response
 
 from scrapy_ext.client.waits import parse_retry_after
 
-#: Meta key of a request that must not be sent before a time: seconds since the epoch.
-NOT_BEFORE_KEY: Final = "frontier_not_before"
 #: Answers that ask for patience when they have a ``Retry-After``.
 PATIENCE_STATUSES: Final = (429, 503)
 #: No host is left alone for longer, whatever it asks for.
@@ -18,8 +16,8 @@ _LONGEST: Final = 3600.0
 
 
 def not_before(request: Request) -> float:
-    """When a request may be sent, in seconds since the epoch; 0: at any time."""
-    when: Any = request.meta.get(NOT_BEFORE_KEY)
+    """When a request may be sent (meta ``frontier_not_before``), in seconds since the epoch; 0: at any time."""
+    when: Any = request.meta.get("frontier_not_before")
     return float(when) if isinstance(when, int | float) else 0.0
 
 
