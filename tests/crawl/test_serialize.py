@@ -6,9 +6,18 @@ from decimal import Decimal
 import msgspec
 import pytest
 from scrapy import FormRequest, Request, Spider
-from scrapy.http import JsonRequest
+from scrapy.http import JsonRequest, XmlRpcRequest
+from scrapy.utils.request import fingerprint
 
-from scrapy_ext.crawl.serialize import NotSerializableError, UnreadableRequestError, request_from_json, request_to_json
+from scrapy_ext.api.platform.frontier import FrontierRequest
+from scrapy_ext.crawl.parents import RECORD_KEY, Parent, mark, parent_of
+from scrapy_ext.crawl.serialize import (
+    LOCAL_META,
+    NotSerializableError,
+    UnreadableRequestError,
+    request_from_json,
+    request_to_json,
+)
 
 
 class Books(Spider):
@@ -71,8 +80,39 @@ def test_every_attribute_comes_back(request_):
 
 
 def test_a_typical_request_is_small():
-    request = Request("https://www.example.com/products/category/12345?page=2", spider.parse, meta={"depth": 3})
-    assert len(msgspec.json.encode(request_to_json(request, spider))) <= 250
+    """The line that goes to the frontier: fingerprint, priority, parent and all."""
+    url = "https://www.example.com/products/category/12345?page=2"
+    request = Request(url, spider.parse, priority=10, meta={"depth": 3})
+    mark(request, Parent(123_456, "12345/12/345"))
+    record = FrontierRequest(fingerprint(request).hex(), request_to_json(request, spider), p=-request.priority)
+    assert len(msgspec.json.encode(record)) <= 250
+
+
+def test_what_belongs_to_one_process_stays_there_and_the_parent_goes_along():
+    request = Request(URL, meta=dict.fromkeys(LOCAL_META, 1) | {"depth": 1})
+    mark(request, Parent(5, "7/1/2"))
+    back = through_json(request)
+    assert RECORD_KEY in LOCAL_META
+    assert not LOCAL_META & back.meta.keys()
+    assert (back.meta["depth"], parent_of(back)) == (1, Parent(5, "7/1/2"))
+
+
+@pytest.mark.parametrize("cls", [Request, FormRequest, JsonRequest, XmlRpcRequest], ids=lambda cls: cls.__name__)
+def test_scrapys_own_classes_come_back_as_they_were(cls):
+    request = cls(URL)
+    assert same(request, through_json(request))
+
+
+@pytest.mark.parametrize("cls", ["Response", "scrapy.Request", "builtins.eval", "", None, ["Request"]], ids=repr)
+def test_a_class_that_is_not_among_them_is_never_looked_up(cls):
+    with pytest.raises(UnreadableRequestError):
+        request_from_json({"v": 1, "url": URL, "class": cls}, spider)
+
+
+def test_a_class_of_the_same_name_is_not_taken_for_scrapys():
+    imitation = type("FormRequest", (Request,), {})
+    with pytest.raises(NotSerializableError, match="FormRequest is not one of Scrapy's own"):
+        request_to_json(imitation(URL), spider)
 
 
 def test_a_derived_request_class_is_not_guessed():

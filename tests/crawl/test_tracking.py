@@ -1,80 +1,193 @@
-"""When a batch is finished."""
+"""When a request is really done, and what it has led to."""
 
+from __future__ import annotations
+
+import asyncio
+from contextvars import copy_context
+
+import pytest
 from scrapy import Request
 
-from scrapy_ext.crawl.tracking import Tracker
+from scrapy_ext.crawl.tracking import START, Entry, OpenBatch, Spill, Stored, Tracker, current
 
 
-class Finished(list):
-    def __call__(self, batch):
-        self.append(batch.id)
+class Completed(list):
+    def __call__(self, entry):
+        self.append(entry)
+
+    @property
+    def fps(self):
+        return [entry.fp for entry in self]
 
 
-def opened(tracker, id, *urls):
-    return tracker.open_batch(0, id, [(url, Request(f"http://a.example/{url}"), "a.example") for url in urls])
+@pytest.fixture
+def completed():
+    return Completed()
 
 
-def test_a_batch_is_finished_once_when_its_last_request_is():
-    finished = Finished()
-    tracker = Tracker(finished)
-    one, two = opened(tracker, "b", "1", "2")
+@pytest.fixture
+def tracker(completed):
+    return Tracker(completed)
+
+
+def url(name):
+    return f"http://a.example/{name}"
+
+
+def read(tracker, *names, slot=0):
+    batch = OpenBatch(slot, "batch", len(names))
+    return [
+        tracker.read(Stored(name, {}, batch, position), Request(url(name)), "a.example")
+        for position, name in enumerate(names)
+    ]
+
+
+def local(tracker, name, parent):
+    return tracker.local(name, Request(url(name)), "a.example", parent)
+
+
+def test_a_request_is_complete_once_when_the_engine_lets_go_of_it(tracker, completed):
+    one, two = read(tracker, "1", "2")
     first, second = tracker.handed_out(one), tracker.handed_out(two)
+    assert (tracker.unfinished, tracker.is_open(one)) == (2, True)
     tracker.finished(first)
-    assert finished == []
+    tracker.finished(first)
+    assert completed.fps == ["1"]
+    assert (tracker.unfinished, tracker.is_open(one), tracker.is_open(two)) == (1, False, True)
     tracker.finished(second)
-    tracker.finished(second)
-    assert finished == ["b"]
+    assert completed.fps == ["1", "2"]
     assert tracker.unfinished == 0
 
 
-def test_a_request_that_was_never_of_a_batch_changes_nothing():
-    finished = Finished()
-    tracker = Tracker(finished)
-    opened(tracker, "b", "1")
-    tracker.finished(Request("http://a.example/robots.txt"))
-    assert finished == []
+def test_a_request_that_was_never_read_changes_nothing(tracker, completed):
+    read(tracker, "1")
+    tracker.finished(Request(url("robots.txt")))
+    assert (completed, tracker.unfinished) == ([], 1)
 
 
-def test_a_retry_carries_on_for_its_origin():
-    finished = Finished()
-    tracker = Tracker(finished)
-    (entry,) = opened(tracker, "b", "1")
+def test_a_retry_carries_on_for_its_origin(tracker, completed):
+    (entry,) = read(tracker, "1")
     request = tracker.handed_out(entry)
-    retry = request.replace(dont_filter=True)
-    assert tracker.entry_of(retry) is entry
-    tracker.carry_on(entry, retry)
+    entry.request = request.replace(dont_filter=True)
     tracker.finished(request)
-    assert finished == []
+    assert completed == []
     tracker.finished(tracker.handed_out(entry))
-    assert finished == ["b"]
+    assert completed == [entry]
 
 
-def test_a_child_that_copies_meta_is_known_by_its_parents_entry_and_holds_nothing_back():
-    finished = Finished()
-    tracker = Tracker(finished)
-    (entry,) = opened(tracker, "b", "1")
-    request = tracker.handed_out(entry)
-    child = Request("http://a.example/child", meta=request.meta)
-    assert tracker.entry_of(child) is entry
+def test_a_batch_knows_when_each_of_its_requests_is_committed():
+    batch = OpenBatch(0, "b", 3, done=0b101)
+    assert not batch.is_done
+    batch.done |= 0b010
+    assert batch.is_done
+    assert OpenBatch(0, "empty", 0).is_done
+
+
+def test_the_holder_of_a_local_request_is_complete_only_when_that_is(tracker, completed):
+    holder, other = read(tracker, "holder", "other")
+    request = tracker.handed_out(holder)
+    child = local(tracker, "local", holder)
     tracker.finished(request)
-    assert finished == ["b"]
-    assert tracker.entry_of(child) is None
+    tracker.finished(tracker.handed_out(other))
+    assert completed == [other]
+    assert tracker.is_open(holder)
+    tracker.finished(tracker.handed_out(child))
+    assert completed == [other, holder]
+    assert not tracker.is_open(holder)
 
 
-def test_a_request_that_cannot_be_stored_holds_back_every_open_batch():
-    finished = Finished()
-    tracker = Tracker(finished)
-    (one,), (two,) = opened(tracker, "b1", "1"), opened(tracker, "b2", "2")
-    first, second = tracker.handed_out(one), tracker.handed_out(two)
-    local = tracker.local("x", Request("http://a.example/local"), "a.example")
-    tracker.finished(first)
-    tracker.finished(second)
-    assert finished == []
-    tracker.finished(tracker.handed_out(local))
-    assert sorted(finished) == ["b1", "b2"]
+def test_a_local_request_that_finishes_first_does_not_complete_its_holder(tracker, completed):
+    (holder,) = read(tracker, "holder")
+    request = tracker.handed_out(holder)
+    tracker.finished(tracker.handed_out(local(tracker, "local", holder)))
+    assert completed == []
+    tracker.finished(request)
+    assert completed == [holder]
 
 
-def test_a_batch_without_a_request_that_can_be_run_is_finished_at_once():
-    finished = Finished()
-    Tracker(finished).open_batch(0, "b", [])
-    assert finished == ["b"]
+def test_local_requests_of_local_requests_have_the_same_holder(tracker, completed):
+    (holder,) = read(tracker, "holder")
+    request = tracker.handed_out(holder)
+    child = local(tracker, "child", holder)
+    tracker.finished(request)
+    grandchild = local(tracker, "grandchild", child)
+    tracker.finished(tracker.handed_out(child))
+    assert completed == []
+    assert grandchild.holder is holder
+    assert holder.local_fps == ["child", "grandchild"]
+    tracker.finished(tracker.handed_out(grandchild))
+    assert completed == [holder]
+
+
+def test_what_local_requests_lead_to_is_their_holders(tracker, completed):
+    (holder,) = read(tracker, "holder")
+    child = local(tracker, "local", holder)
+    holder.add_item(b"of the holder")
+    child.add_item(b"of the child")
+    child.spills.append(Spill(1, 5, None))
+    tracker.finished(tracker.handed_out(child))
+    assert (holder.items, holder.bytes) == ([b"of the holder", b"of the child"], 25)
+    assert [spill.number for spill in holder.spills] == [1]
+    assert (child.items, child.spills) == ([], [])
+    assert holder.take_items() == [b"of the holder", b"of the child"]
+    assert (holder.items, holder.bytes) == ([], 0)
+
+
+def test_a_local_request_without_a_holder_is_complete_by_itself(tracker, completed):
+    one = local(tracker, "of start", None)
+    child = local(tracker, "its child", one)
+    assert child.holder is None
+    tracker.finished(tracker.handed_out(one))
+    tracker.finished(tracker.handed_out(child))
+    assert completed == [one, child]
+
+
+def test_a_request_that_is_tried_again_is_complete_again(tracker, completed):
+    (entry,) = read(tracker, "1")
+    entry.children["child"] = 2
+    entry.error = "ValueError: no"
+    tracker.finished(tracker.handed_out(entry))
+    again = Request(url("1"))
+    tracker.again(entry, again)
+    assert (entry.attempt, entry.error, entry.children, entry.is_complete) == (2, None, {}, False)
+    assert (tracker.unfinished, tracker.is_open(entry)) == (1, True)
+    assert tracker.handed_out(entry) is again
+    tracker.finished(again)
+    assert completed == [entry, entry]
+
+
+def test_entries_of_slots_that_are_given_up_can_be_dropped(tracker, completed):
+    (one,), (two,) = read(tracker, "1", slot=1), read(tracker, "2", slot=2)
+    local(tracker, "local", one)
+    assert tracker.entries_of({1}) == [one]
+    tracker.drop(one)
+    tracker.drop(one)
+    assert tracker.entries_of({1, 2}) == [two]
+    assert completed == []
+
+
+async def test_the_tasks_of_a_request_and_no_others_work_for_it(tracker):
+    """As the engine does: it starts a task when it has been handed a request, and tasks start tasks."""
+    one, two = read(tracker, "1", "2")
+    seen = {}
+
+    async def callback(name):
+        await asyncio.sleep(0)
+        seen[name] = current.get()
+        if name != "pipeline":
+            await asyncio.ensure_future(callback("pipeline"))
+            seen[f"{name} after"] = current.get()
+
+    tasks = []
+    for entry in (one, two):
+        current.set(entry)
+        tasks.append(asyncio.ensure_future(callback(entry.fp)))
+    current.set(None)
+    await asyncio.gather(*tasks)
+    assert (seen["1"], seen["1 after"], seen["2"], seen["2 after"]) == (one, one, two, two)
+    assert current.get() is None
+
+
+def test_what_runs_for_start_is_no_entry():
+    assert not isinstance(START, Entry)
+    assert copy_context().run(current.get) is None

@@ -1,0 +1,93 @@
+"""What several processes of a crawl do with the platform, all in this one."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+import msgspec
+
+from scrapy_ext.client.platform import PlatformClient
+from scrapy_ext.client.platform.transport import gzipped
+from scrapy_ext.crawl.checkpoint import Chunk, Redo
+from scrapy_ext.crawl.journal import Fenced, Journal, Place
+from scrapy_ext.crawl.ownership import Ownership
+from scrapy_ext.crawl.persistence import Persistence
+from scrapy_ext.crawl.redo import Finisher
+
+PROJECT = 7
+_WRITERS = count(1)
+
+
+class Process:
+    """A process of the job that writes ``journal``, with a name of its own."""
+
+    def __init__(
+        self, client: PlatformClient, frontier: str, persistence: Persistence, journal: str, worker: str
+    ) -> None:
+        self.client, self.frontier = client, frontier
+        self.writer = f"writer{next(_WRITERS)}"
+        self.finisher = Finisher(client, PROJECT, frontier, persistence)
+        self.ownership = Ownership(
+            client,
+            self.finisher,
+            persistence,
+            project=PROJECT,
+            frontier=frontier,
+            journal=journal,
+            writer=self.writer,
+            worker=worker,
+        )
+
+    @property
+    def log(self):
+        return self.ownership.log
+
+    @property
+    def journal(self) -> Journal:
+        """Its commit journal."""
+        return self.ownership.journal(self.ownership.name)
+
+    async def open(self, *slots: int) -> Process:
+        """Open as the scheduler does with a fixed worker."""
+        await self.ownership.open(set(slots))
+        await self.ownership.claim_all(set(slots))
+        return self
+
+    async def begin_commit(self, job: object, start: int, *items: Any, acknowledge: Any = None) -> Redo:
+        """A commit that gets as far as its record, and then the process dies."""
+        number = start + 1
+        await self.finisher.lay_down(self.writer, number, await packed(*items))
+        redo = Redo(str(job), self.writer, [Chunk(number, start, len(items))], acknowledge or {})
+        self.log.checkpoint.redo = redo
+        await self.log.write()
+        return redo
+
+    async def can_commit(self) -> bool:
+        """Whether a commit of it would count."""
+        try:
+            await self.log.write()
+        except Fenced:
+            return False
+        return True
+
+
+async def packed(*items: Any) -> bytes:
+    """Items as a payload has them."""
+    return await gzipped(b"".join(msgspec.json.encode(item) + b"\n" for item in items))
+
+
+def journal(client: Any, frontier: str, writer: str, persistence: Persistence, slot: str = "journal") -> Journal:
+    """A journal as one writer sees it."""
+    return Journal(client.frontier, Place(PROJECT, frontier, slot), writer, persistence)
+
+
+async def add(client: PlatformClient, frontier: str, slot: str, *fps: str) -> int:
+    """Put requests into a slot; returns how many were new."""
+    body = b"".join(msgspec.json.encode({"fp": fp, "qdata": {"url": fp}}) + b"\n" for fp in fps)
+    return await client.frontier.add(PROJECT, frontier, slot, body)
+
+
+async def stored(client: PlatformClient, job: Any) -> list[Any]:
+    """The items of a job."""
+    return [{key: value for key, value in item.items() if key != "_key"} async for item in client.items.iter(job)]

@@ -1,0 +1,144 @@
+"""What waits is sent and what is wanted is read, and who is fed hears of each error."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from scrapy_ext.api.platform.frontier import Batch
+from scrapy_ext.client.platform.errors import Forbidden, Unreachable
+from scrapy_ext.client.platform.writer import BatchWriter
+from scrapy_ext.client.waits import Backoff
+from scrapy_ext.crawl.feeder import Feeder
+from scrapy_ext.crawl.journal import Fenced
+from scrapy_ext.crawl.reader import SlotReader
+
+
+class Consumer:
+    """Takes what comes, and says how it went. ``fails`` are raised in turn, by reads and by the named call."""
+
+    def __init__(self):
+        self.waiting = 0
+        self.taken = []
+        self.told = []
+        self.fails = {}
+        self.changed = asyncio.Event()
+
+    def tell(self, what):
+        self.told.append(what)
+        self.changed.set()
+        if self.fails.get(what):
+            raise self.fails[what].pop(0)
+
+    async def before_work(self):
+        self.tell("work")
+
+    async def look_at(self, batches):
+        self.tell("look")
+
+    def take(self, slot, batch):
+        self.taken += [fp for fp, _ in batch.requests]
+        self.waiting += len(batch.requests)
+
+    async def when_empty(self):
+        self.tell("empty")
+
+    def give_up(self, error):
+        self.told.append(error)
+        self.changed.set()
+
+    async def until(self, condition):
+        async with asyncio.timeout(30):
+            while not condition():
+                self.changed.clear()
+                await self.changed.wait()
+
+
+class Slots:
+    """The queues of a frontier."""
+
+    def __init__(self, consumer):
+        self.consumer = consumer
+        self.batches = {}
+
+    def reader(self, slot):
+        async def read(mincount, known):
+            self.consumer.tell("read")
+            return [batch for batch in self.batches.get(slot, []) if batch.id not in known]
+
+        return SlotReader(slot, read)
+
+    def writer(self, slot):
+        async def send(body, index):
+            self.consumer.tell("send")
+            for line in body.split():
+                self.batches.setdefault(slot, []).append(Batch(f"{slot}-{line}", [(line.decode(), None)]))
+            self.feeder.added(slot)
+
+        return BatchWriter(send, name="slot", flush_interval=60.0)
+
+
+@pytest.fixture
+async def consumer():
+    return Consumer()
+
+
+@pytest.fixture
+async def feeder(consumer):
+    slots = Slots(consumer)
+    made = Feeder(consumer, slots.writer, slots.reader, prefetch=10, retry_time=0.0, wake=lambda: None)
+    made._backoff = Backoff(0.001, 0.01)
+    slots.feeder = made
+    yield made
+    await made.close()
+
+
+async def test_what_is_sent_to_an_own_slot_comes_back(feeder, consumer):
+    feeder.own({0, 1})
+    feeder.start()
+    await consumer.until(lambda: "empty" in consumer.told)
+    assert not feeder.has_work
+    for number in range(3):
+        feeder.send(number % 2, b"r%d" % number)
+    assert feeder.has_work
+    await consumer.until(lambda: len(consumer.taken) == 3)
+    assert sorted(consumer.taken) == ["r0", "r1", "r2"]
+
+
+async def test_what_is_sent_to_a_slot_of_another_is_not_read(feeder, consumer):
+    feeder.own({0})
+    feeder.start()
+    feeder.send(5, b"theirs")
+    await consumer.until(lambda: "send" in consumer.told)
+    await consumer.until(lambda: consumer.told[-1] == "empty")
+    assert consumer.taken == []
+
+
+async def test_all_is_durable_when_it_was_flushed(feeder, consumer):
+    for slot in range(20):
+        feeder.send(slot, b"x")
+    await feeder.flush()
+    assert consumer.told.count("send") == 20
+    assert not feeder.has_work
+
+
+async def test_a_failure_that_passes_is_tried_again(feeder, consumer):
+    consumer.fails = {"read": [Unreachable("away")] * 3}
+    feeder.own({0})
+    feeder.start()
+    await consumer.until(lambda: "empty" in consumer.told)
+    assert not any(isinstance(told, Exception) for told in consumer.told)
+
+
+@pytest.mark.parametrize(
+    "error", [Forbidden("no"), Fenced("replaced"), ValueError("odd")], ids=lambda e: type(e).__name__
+)
+@pytest.mark.parametrize("call", ["read", "work", "look"])
+async def test_a_failure_that_does_not_pass_is_told(feeder, consumer, call, error):
+    consumer.fails = {call: [error]}
+    feeder.own({0})
+    feeder.send(0, b"x")
+    await feeder.flush()
+    feeder.start()
+    await consumer.until(lambda: error in consumer.told)

@@ -1,0 +1,61 @@
+"""Requests and hosts that must wait for a time."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+from scrapy import Request
+from scrapy.http import Response
+
+from scrapy_ext.crawl.waiting import not_before, retry_after
+
+URL = "http://a.example/"
+
+
+@pytest.mark.parametrize(
+    ("meta", "when"),
+    [
+        ({}, 0.0),
+        ({"frontier_not_before": 1_700_000_000}, 1_700_000_000.0),
+        ({"frontier_not_before": 1.5}, 1.5),
+        ({"frontier_not_before": None}, 0.0),
+        ({"frontier_not_before": "tomorrow"}, 0.0),
+        ({"frontier_not_before": [1]}, 0.0),
+    ],
+    ids=["not set", "whole", "fraction", "none", "text", "list"],
+)
+def test_a_request_may_say_when_it_may_be_sent(meta, when):
+    assert not_before(Request(URL, meta=meta)) == when
+
+
+def answer(status, value):
+    return Response(URL, status=status, headers={} if value is None else {"Retry-After": value})
+
+
+@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [("120", 120.0), (" 7 ", 7.0), ("999999", 3600.0), ("0", None), ("-5", None), ("1.5", None), ("soon", None)],
+)
+def test_a_site_may_ask_for_so_many_seconds_and_gets_an_hour_at_most(status, value, seconds):
+    assert retry_after(answer(status, value)) == seconds
+
+
+def test_a_site_may_ask_for_a_time_of_day():
+    later, earlier = (datetime.now(UTC) + timedelta(minutes=minutes) for minutes in (10, -10))
+    assert 500 < retry_after(answer(503, format_datetime(later, usegmt=True))) <= 600
+    assert retry_after(answer(503, format_datetime(earlier, usegmt=True))) is None
+    assert retry_after(answer(503, "Fri, 31 Dec 9999 23:59:59 GMT")) == 3600.0
+
+
+@pytest.mark.parametrize("status", [200, 301, 404, 500])
+def test_other_answers_ask_for_nothing(status):
+    assert retry_after(answer(status, "120")) is None
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_an_answer_that_does_not_say_so_asks_for_nothing(status):
+    assert retry_after(answer(status, None)) is None
+    assert retry_after(answer(status, b"\xff\xfe")) is None
