@@ -73,6 +73,7 @@ class When(Enum):
     LOST_REPLY = "when the platform has done it, before the answer"
     AFTER = "when it has the answer"
     HELD = "as BEFORE, but the call is not lost: it arrives later"
+    WAITS = "it does not die: this call, and others of the same step, wait for a sign"
     STOPPED = "it does not die: it sleeps, and makes the call again when it wakes up"
 
 
@@ -119,6 +120,9 @@ class FaultProxy:
         self._kill_at = kill_at
         self.victim: int | None = None
         self._cut = False
+        self._sign = asyncio.Event()
+        #: Calls that wait for a sign.
+        self.waiting = 0
         self._held: list[_Call] = []
         self._dark_until = 0.0
         self.url = ""
@@ -142,6 +146,10 @@ class FaultProxy:
     def black_out(self, seconds: float) -> None:
         """From now on nothing comes through either way, and everybody waits, for so long."""
         self._dark_until = time.monotonic() + seconds
+
+    def let_go(self) -> None:
+        """Give those who wait their sign."""
+        self._loop.call_soon_threadsafe(self._sign.set)
 
     @property
     def struck(self) -> bool:
@@ -190,7 +198,10 @@ class FaultProxy:
         await asyncio.sleep(self.latency / 2)
         if await self._is_dark():
             return self._broken(request)
-        if when in (When.BEFORE, When.HELD, When.STOPPED):
+        if when is When.WAITS:
+            self.waiting += 1
+            await self._sign.wait()
+        elif when in (When.BEFORE, When.HELD, When.STOPPED):
             self._kill(signal.SIGSTOP if when is When.STOPPED else signal.SIGKILL)
         if self._cut:
             # What a process sent just before it died may still arrive.
@@ -222,10 +233,17 @@ class FaultProxy:
         if fault is not None:
             self.shown.append((*place, fault))
         step = step_of(*place)
-        due = self._kill_at is not None and self._kill_at.step in (step, Step.ANY)
-        due = due and self._kill_at.number == self.steps[self._kill_at.step]
+        when = self._due(step)
         self.steps.update((step, Step.ANY))
-        return fault, self._kill_at.when if due else None
+        return fault, when
+
+    def _due(self, step: Step) -> When | None:
+        """What is to become of the process by this call, if anything."""
+        point = self._kill_at
+        if point is None or point.step not in (step, Step.ANY):
+            return None
+        calls = self.steps[point.step]
+        return point.when if calls == point.number or (point.when is When.WAITS and calls > point.number) else None
 
     def _kill(self, how: signal.Signals = signal.SIGKILL) -> None:
         assert self.victim is not None, "nobody to kill"

@@ -91,6 +91,11 @@ class Worker:
         """The job; None as long as no life has told of one."""
         return next(filter(None, (life.job for life in self.lives)), None)
 
+    @property
+    def is_done(self) -> bool:
+        """Whether its job is finished. A process may be killed after that."""
+        return self.job is not None and self._crawls.state_of(self.job) == ("finished", "finished")
+
     def start(
         self,
         kill_at: KillPoint | None = None,
@@ -123,21 +128,24 @@ def finished(life: Life) -> Crawl:
     return crawl
 
 
-def survive(plans: Mapping[Worker, Sequence[KillPoint]]) -> None:
+def survive(plans: Mapping[Worker, Sequence[KillPoint]], latency: float = 0.0) -> None:
     """Run workers side by side until all are done. Each is killed at these points, one a life, and started again
     each time; one that is done before a point was not killed there."""
     points = {worker: iter(plan) for worker, plan in plans.items()}
-    lives = {worker: worker.start(next(points[worker], None)) for worker in plans}
+    lives = {worker: worker.start(next(points[worker], None), latency=latency) for worker in plans}
     deadline = time.monotonic() + PATIENCE
     while lives:
         assert time.monotonic() < deadline, "\n".join(life.log[-2000:] for life in lives.values())
         for worker, life in list(lives.items()):
             if not life.is_over:
                 continue
-            if life.end().returncode == -signal.SIGKILL:
-                lives[worker] = worker.start(next(points[worker], None))
-            else:
-                finished(lives.pop(worker))
+            was_killed = life.end().returncode == -signal.SIGKILL
+            if was_killed and not worker.is_done:
+                lives[worker] = worker.start(next(points[worker], None), latency=latency)
+                continue
+            del lives[worker]
+            if not was_killed:
+                finished(life)
         time.sleep(0.02)
 
 
@@ -225,13 +233,12 @@ class Crawls:
 
         return self.ask(read)
 
-    def states(self) -> list[tuple[str, str | None]]:
-        """State and close reason of each job that was not given up."""
-        jobs = [worker.job for worker in self._workers if not worker.is_given_up]
+    def state_of(self, job: str) -> tuple[str, str | None]:
+        """State and close reason of a job."""
 
-        async def read(client: PlatformClient) -> list[tuple[str, str | None]]:
-            all_metadata = [await client.jobs.metadata(key(job)) for job in jobs if job is not None]
-            return [(metadata["state"], metadata.get("close_reason")) for metadata in all_metadata]
+        async def read(client: PlatformClient) -> tuple[str, str | None]:
+            metadata = await client.jobs.metadata(key(job))
+            return metadata["state"], metadata.get("close_reason")
 
         return self.ask(read)
 
@@ -257,7 +264,8 @@ class Crawls:
         """Every item is stored once, every job is finished, nothing is left but what is set aside, once."""
         expected = self.expected(start_items)
         same(self.stored(), expected.items, "items")
-        assert set(self.states()) == {("finished", "finished")}
+        unfinished = [worker.job for worker in self._workers if not (worker.is_given_up or worker.is_done)]
+        assert not unfinished, f"not finished: {[(job, job and self.state_of(job)) for job in unfinished]}"
         left = self.left()
         same(Counter(left.pop("dead-letters", [])), expected.dead_letters, "requests that were set aside")
         assert not any(left.values()), f"left in the frontier: {left}"

@@ -58,10 +58,5 @@ def test_a_crawl_that_is_killed_anywhere_again_and_again_ends_with_exactly_its_i
 @pytest.mark.parametrize("seed", range(100, 106), ids="seed-{}".format)
 def test_so_does_a_larger_crawl_with_slow_answers_of_the_platform(make_crawls, seed):
     crawls = make_crawls(pages=200)
-    worker = crawls.worker(start_items=2)
-    for point in random_points(seed, lives=3):
-        if worker.start(point, latency=0.02).end().returncode == 0:
-            break
-    else:
-        worker.finish()
+    survive({crawls.worker(start_items=2): random_points(seed, lives=3)}, latency=0.02)
     crawls.check(start_items=2)
