@@ -19,6 +19,7 @@ from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.crawl.engine import watch
 from scrapy_ext.crawl.frontier import Frontier
+from scrapy_ext.crawl.journal import Fenced
 from scrapy_ext.crawl.leases import Leases
 from scrapy_ext.crawl.ownership import COMMITS, Ownership
 from scrapy_ext.crawl.persistence import Persistence
@@ -124,7 +125,7 @@ class FrontierScheduler(BaseScheduler):
             await self._dupefilter.connect()
         try:
             frontier = await self._open_frontier()
-        except (PlatformError, SettingError) as error:
+        except (PlatformError, SettingError, Fenced) as error:
             self._session.refuse(error)
             return
         frontier.wake = watch(self._crawler, frontier.finished)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from scrapy_ext.client.platform.errors import UnexpectedAnswer
+from scrapy_ext.crawl.journal import UnreadableJournal
 
 T = TypeVar("T")
 
@@ -83,7 +83,7 @@ class Checkpoint(msgspec.Struct, omit_defaults=True):
 
     @classmethod
     def read(cls, data: dict[str, Any]) -> Checkpoint:
-        """From a journal's record; raises :class:`UnexpectedAnswer`."""
+        """From a journal's record; raises :class:`UnreadableJournal`."""
         return _read(cls, data)
 
     def write(self) -> dict[str, Any]:
@@ -103,7 +103,7 @@ class Assignment(msgspec.Struct, omit_defaults=True):
 
     @classmethod
     def read(cls, data: dict[str, Any]) -> Assignment:
-        """From a journal's record; raises :class:`UnexpectedAnswer`."""
+        """From a journal's record; raises :class:`UnreadableJournal`."""
         return _read(cls, data)
 
     def write(self) -> dict[str, Any]:
@@ -120,5 +120,4 @@ def _read(kind: type[T], data: dict[str, Any]) -> T:
     try:
         return msgspec.convert(data, kind, str_keys=True)
     except msgspec.ValidationError as error:
-        # Repeating does not mend it, but whoever reads the message can.
-        raise UnexpectedAnswer(f"the frontier's journal has a record that this version cannot read ({error})") from None
+        raise UnreadableJournal(f"a journal has a record that this version cannot read ({error})") from None

@@ -31,21 +31,24 @@ class CommitLog:
         """Write the checkpoint down; raises :class:`Fenced` when another process has taken over."""
         async with self._lock:
             if self.is_fenced:
-                raise Fenced(f"journal {self.name} has another writer")
+                raise Fenced(self.name)
             began = time.monotonic()
             await self._append()
             self.written = began
 
     async def _append(self) -> None:
+        number = self._number + 1
         while True:
-            self._number += 1
             try:
-                return await self._journal.append(self._number, self.checkpoint.write())
+                await self._journal.append(number, self.checkpoint.write())
             except Fenced as fenced:
                 if fenced.newest is None:
                     self.is_fenced = True
                     raise
-                self._number = fenced.newest
+                number = fenced.newest + 1
+            else:
+                self._number = number
+                return
 
 
 async def take_over(journal: Journal, finisher: Finisher, heir: Checkpoint) -> tuple[int, Checkpoint]:

@@ -26,7 +26,9 @@ _encode = msgspec.json.Encoder().encode
 
 def dead_letter(slot: int, fp: str, form: Any, error: str) -> bytes:
     """The request to keep in the slot of dead letters: one of ``slot``, with its error."""
-    return _encode(FrontierRequest(fp, {"slot": slot, "request": form, "error": error[:_MAX_ERROR]}))
+    letter = {"slot": slot, "fp": fp, "request": form, "error": error[:_MAX_ERROR]}
+    # Two slots can have the same fingerprint.
+    return _encode(FrontierRequest(f"{slot}/{fp}", letter))
 
 
 async def put_back(frontier: Frontier, project: int, name: str) -> int:
@@ -37,15 +39,21 @@ async def put_back(frontier: Frontier, project: int, name: str) -> int:
     count = 0
     while batches := await frontier.read(project, name, DEAD_LETTERS, MAX_BATCH):
         by_slot: dict[str, list[FrontierRequest]] = {}
-        for fp, letter in (pair for batch in batches for pair in batch.requests):
-            if not isinstance(letter, dict) or not isinstance(letter.get("slot"), int):
-                raise ValueError(f"{fp} in slot {DEAD_LETTERS} is no request that was set aside")
-            by_slot.setdefault(str(letter["slot"]), []).append(_alive(fp, letter.get("request")))
+        for key, letter in (pair for batch in batches for pair in batch.requests):
+            where, fp, form = _parts(key, letter)
+            by_slot.setdefault(where, []).append(_alive(fp, form))
         for slot, requests in by_slot.items():
             await frontier.add(project, name, slot, b"".join(_encode(request) + b"\n" for request in requests))
         await frontier.delete_batches(project, name, DEAD_LETTERS, [batch.id for batch in batches])
         count += sum(len(batch.requests) for batch in batches)
     return count
+
+
+def _parts(key: str, letter: Any) -> tuple[str, str, Any]:
+    try:
+        return str(int(letter["slot"])), str(letter["fp"]), letter["request"]
+    except (TypeError, KeyError, ValueError):
+        raise ValueError(f"{key} in slot {DEAD_LETTERS} is no request that was set aside") from None
 
 
 def _alive(fp: str, form: Any) -> FrontierRequest:

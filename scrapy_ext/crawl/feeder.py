@@ -165,10 +165,8 @@ class Feeder:
         while True:
             await self._hungry.wait()
             self._hungry.clear()
-            self._busy = True
-            found = False
             try:
-                found = await self._refill()
+                await self._feed()
                 failures = 0
             except Exception as error:
                 failures += 1
@@ -180,12 +178,17 @@ class Feeder:
                     logger.warning("The frontier cannot be reached, trying again: %s", error)
                 await asyncio.sleep(self._backoff.seconds(failures))
                 self._hungry.set()
-            finally:
-                self._busy = False
-            if found:
-                self._wake()
-            elif not failures and not self.has_work:
-                await self._consumer.when_empty()
+
+    async def _feed(self) -> None:
+        self._busy = True
+        try:
+            found = await self._refill()
+        finally:
+            self._busy = False
+        if found:
+            self._wake()
+        elif not self.has_work:
+            await self._consumer.when_empty()
 
     def _may_try_again(self, error: Exception, failing_since: float) -> bool:
         in_time = not self._retry_time or self._loop.time() - failing_since < self._retry_time

@@ -16,6 +16,7 @@ Invariants:
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import re
 import time
@@ -353,13 +354,7 @@ class Frontier:
     def give_up(self, error: Exception) -> None:
         """The frontier cannot be used any more."""
         if isinstance(error, Fenced):
-            self._session.fail(
-                RuntimeError(
-                    f"Another process has taken over from this one ({error}); it goes on with what was not finished "
-                    f"here. Give each worker a job of its own, and run each job once"
-                ),
-                "frontier_lease_lost",
-            )
+            self._session.fail(error, "frontier_lease_lost")
         elif isinstance(error, PlatformError) and not error.path.startswith("/hcf"):
             self._session.fail(error, "platform_unavailable")
         else:
@@ -420,6 +415,7 @@ class Frontier:
     def _slot_writer(self, slot: int) -> BatchWriter:
         async def send(body: bytes, _index: int) -> None:
             sent = body.count(b"\n")
+            await self._records_stored()
             try:
                 new = await self._session.client.frontier.add(self._project, self.name, str(slot), body, attempts=1)
             except PlatformError:
@@ -429,6 +425,14 @@ class Frontier:
             self._sent(slot, sent, new)
 
         return self._session.writer(f"frontier {slot}", send, vital=True)
+
+    async def _records_stored(self) -> None:
+        """A request that is in the frontier names its parent's record, which must not be lost, nor its index be given
+        to another."""
+        records = self._session.written("requests")
+        if records is not None and records.failed is None:
+            with contextlib.suppress(PlatformError):  # They are only missed, and that was told.
+                await records.flush()
 
     def _sent(self, slot: int, sent: int, new: int) -> None:
         self._count("frontier/children/sent", sent)

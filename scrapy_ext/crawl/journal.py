@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from scrapy_ext.api.platform.frontier import Batch, FrontierRequest
-from scrapy_ext.client.platform.errors import PlatformError, UnexpectedAnswer
+from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.platform.frontier import Frontier
 from scrapy_ext.crawl.persistence import Persistence
 
@@ -33,9 +33,16 @@ class Fenced(Exception):  # noqa: N818 - a state, as the module says
     """The number is taken: another process writes this journal now. Or, if ``newest`` is given, this one did, by an
     append that was broken off before its answer came."""
 
-    def __init__(self, message: str, newest: int | None = None) -> None:
-        super().__init__(message)
+    def __init__(self, journal: str, newest: int | None = None) -> None:
+        super().__init__(
+            f"Another process writes journal {journal} now: it has taken over from this one, and goes on with what was "
+            f"not finished here. Give each worker a job of its own, and run each job once"
+        )
         self.newest = newest
+
+
+class UnreadableJournal(PlatformError):  # noqa: N818 - as its siblings are named
+    """A journal holds something that no version of this package has written, or that only a newer one can read."""
 
 
 class Place(NamedTuple):
@@ -83,7 +90,7 @@ class Journal:
             head = await self._persistence.until_done(self.head, f"read journal {self.place.slot}")
             if head is None or (head.number, head.writer) != (number, writer):
                 ours = head is not None and head.writer.partition("#")[0] == self._writer
-                raise Fenced(f"journal {self.place.slot} has another writer", head.number if head and ours else None)
+                raise Fenced(self.place.slot, head.number if head and ours else None)
         self._since_pruned += 1
         if self._since_pruned >= _PRUNE_AFTER:
             await self._prune(number)
@@ -94,7 +101,7 @@ class Journal:
             batches = await self._batches(2 * _PRUNE_AFTER)
             old = [batch.id for batch in batches if all(int(fp) < newest for fp, _ in batch.requests)]
             await self._client.delete_batches(*self.place, old, attempts=1)
-        except PlatformError:
+        except (PlatformError, ValueError):
             return  # Only room; the next time will do.
         self._since_pruned = 0
 
@@ -103,7 +110,7 @@ class Journal:
         try:
             return [Record(int(fp), str(data.pop("writer")), data) for batch in batches for fp, data in batch.requests]
         except (ValueError, KeyError, AttributeError):
-            raise UnexpectedAnswer(
+            raise UnreadableJournal(
                 f"slot {self.place.slot} of frontier {self.place.frontier} is no journal: something else wrote to it"
             ) from None
 

@@ -109,7 +109,10 @@ class Leases:
         share, rest = divmod(self._slots, len(live) + 1)
         most = share + (1 if rest else 0)
         too_few = any(len(assignment.owners[name]) < share for name in live)
-        if len(mine) > most or (len(mine) > share and too_few and not free):
+        if self._ownership.name not in assignment.owners:
+            # It had no slots and was not heard of for a while, so that it was struck out.
+            await self._ownership.assign(number, assignment, mine)
+        elif len(mine) > most or (len(mine) > share and too_few and not free):
             await self._give_up(number, assignment, mine, most if len(mine) > most else share)
         elif len(mine) < most and free:
             await self._take(number, assignment, mine, free[: most - len(mine)])

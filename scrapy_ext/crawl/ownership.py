@@ -102,9 +102,17 @@ class Ownership:
 
     async def claim_all(self, slots: set[int]) -> None:
         """Take these slots from whoever has them, and give up all others."""
+        # First of all what others may be waiting for.
+        while not await self._give_up_all_but(slots):
+            pass
         deadline = time.monotonic() + _PATIENCE
         while not await self._claim_all(slots, patient=time.monotonic() < deadline):
             pass
+
+    async def _give_up_all_but(self, slots: set[int]) -> bool:
+        number, assignment = await self.assignment()
+        had = set(assignment.owners.get(self._name, ()))
+        return had <= slots or await self.assign(number, assignment, had & slots)
 
     async def _claim_all(self, slots: set[int], *, patient: bool) -> bool:
         number, assignment = await self.assignment()

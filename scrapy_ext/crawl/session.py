@@ -28,6 +28,7 @@ from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import PlatformError, Unauthorized
 from scrapy_ext.client.platform.writer import BatchWriter
 from scrapy_ext.crawl.job import CrawlJob, finish_job, open_job, write_stats
+from scrapy_ext.crawl.journal import Fenced
 from scrapy_ext.embedded import EmbeddedServerError, Services
 from scrapy_ext.settings import SettingError
 
@@ -39,6 +40,7 @@ _REASONS: Final[tuple[tuple[type[Exception], str], ...]] = (
     (EmbeddedServerError, "embedded_server_failed"),
     (Unauthorized, "platform_bad_key"),
     (PlatformError, "platform_unavailable"),
+    (Fenced, "frontier_lease_lost"),
 )
 
 #: Attribute of a crawler that holds its session, so that both go together.

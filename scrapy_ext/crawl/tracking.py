@@ -6,7 +6,7 @@ The rules that hold here:
   middleware put another request in its place: then that one carries on for it.
 - A request that cannot be stored lives in this process only. Such a *local* request belongs to the stored one that
   led to it, its *holder*: the holder is finished only when its local requests are too, for a successor that runs the
-  holder again makes them again.
+  holder again makes them again. What they lead to is the holder's, failure included.
 - What a request leads to hangs on its entry. The entry of what is being done is :data:`current`: the engine's tasks
   for a request inherit it from the moment the request is handed out, and with them callback, errback, pipelines and
   ``enqueue_request``.
@@ -216,6 +216,7 @@ class Tracker:
             self._on_complete(entry)
             return
         holder.inherit(entry)
+        holder.error = holder.error or entry.error
         holder.locals -= 1
         if holder.is_complete:
             self._on_complete(holder)

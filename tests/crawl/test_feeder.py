@@ -142,3 +142,20 @@ async def test_a_failure_that_does_not_pass_is_told(feeder, consumer, call, erro
     await feeder.flush()
     feeder.start()
     await consumer.until(lambda: error in consumer.told)
+
+
+async def test_an_idle_worker_that_was_replaced_is_told(feeder, consumer):
+    error = Fenced("replaced")
+    consumer.fails = {"empty": [error]}
+    feeder.own({0})
+    feeder.start()
+    await consumer.until(lambda: error in consumer.told)
+
+
+async def test_a_worker_that_waits_for_others_outlasts_an_outage(feeder, consumer):
+    consumer.fails = {"empty": [Unreachable("away")]}
+    feeder.own({0})
+    feeder.start()
+    await consumer.until(lambda: consumer.told.count("empty") >= 1)
+    feeder.poll()
+    await consumer.until(lambda: consumer.told.count("empty") >= 2)

@@ -6,11 +6,10 @@ import asyncio
 
 import pytest
 
-from scrapy_ext.client.platform.errors import UnexpectedAnswer
 from scrapy_ext.client.waits import Backoff
 from scrapy_ext.crawl.checkpoint import Checkpoint
 from scrapy_ext.crawl.commitlog import CommitLog
-from scrapy_ext.crawl.journal import Fenced
+from scrapy_ext.crawl.journal import Fenced, UnreadableJournal
 from scrapy_ext.crawl.persistence import Persistence
 from tests.crawl.processes import PROJECT, add, journal
 from tests.crawl.watched import WatchedClient, fails, nothing
@@ -185,5 +184,12 @@ async def test_a_platform_that_stays_away_is_told_after_the_retry_time(client, f
 @pytest.mark.parametrize("fp", ["1", "a page"])
 async def test_a_slot_that_holds_something_else_is_named(client, frontier, persistence, fp):
     await add(client, frontier, "journal", fp)
-    with pytest.raises(UnexpectedAnswer, match=f"slot journal of frontier {frontier} is no journal"):
+    with pytest.raises(UnreadableJournal, match=f"slot journal of frontier {frontier} is no journal"):
         await journal(client, frontier, "a", persistence).head()
+
+
+async def test_an_append_to_a_slot_that_holds_something_else_is_told(client, frontier, persistence):
+    await add(client, frontier, "journal", "1")
+    async with asyncio.timeout(3):
+        with pytest.raises(UnreadableJournal):
+            await journal(client, frontier, "a", persistence).append(1, {})

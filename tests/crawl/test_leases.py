@@ -308,3 +308,11 @@ async def test_they_do_it_by_themselves(process):
     await others[0].process.ownership.close()
     await until(lambda: others[1].slots == set(range(SLOTS)))
     await others[1].leases.close()
+
+
+async def test_a_worker_without_slots_that_slept_and_was_struck_out_gets_a_share_when_it_wakes_up(clock, joins):
+    """first holds all 8; the second joins (0 slots), sleeps over its lease and is struck out; then it wakes up."""
+    first, second = await joins("a"), await joins("b")
+    await beats(clock, first, times=8)
+    await beats(clock, first, second, times=SETTLED)
+    assert second.lost is not None or len(second.slots) == 4

@@ -7,9 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from scrapy_ext.client.platform.errors import UnexpectedAnswer
 from scrapy_ext.crawl.checkpoint import Progress
-from scrapy_ext.crawl.journal import Fenced
+from scrapy_ext.crawl.journal import Fenced, UnreadableJournal
 from scrapy_ext.crawl.ownership import ASSIGNMENT
 from scrapy_ext.crawl.slots import Worker
 from tests.crawl.processes import add, journal
@@ -154,16 +153,29 @@ async def test_who_has_ended_says_so_and_is_not_waited_for(process):
 
 async def test_an_assignment_of_an_unreadable_form_is_told_as_that(process, client, frontier, persistence):
     await journal(client, frontier, "other version", persistence, ASSIGNMENT).append(1, {"owners": 5})
-    with pytest.raises(UnexpectedAnswer, match="record that this version cannot read"):
+    with pytest.raises(UnreadableJournal, match="record that this version cannot read"):
         await process().open(0)
 
 
 async def test_an_assignment_slot_that_holds_requests_is_told_as_that(process, client, frontier):
     await add(client, frontier, ASSIGNMENT, "a page")
-    with pytest.raises(UnexpectedAnswer, match="is no journal"):
+    with pytest.raises(UnreadableJournal, match="is no journal"):
         await process().open(0)
 
 
 def test_what_is_not_open_says_so(process):
     with pytest.raises(RuntimeError, match="not open"):
         _ = process().log
+
+
+async def test_another_number_of_workers_that_start_together_come_to_an_agreement(process):
+    """Though each wants slots that the others' former processes had; nobody is fenced for it."""
+    for index in range(2):
+        worker = await start(process, index, 2)
+        worker.log.checkpoint.progress.add(Progress({slot: {"b": "1"} for slot in slots_of(index, 2)}))
+        await worker.log.write()
+    workers = await asyncio.gather(*(start(process, index, 3) for index in range(3)))
+    assert await owners(workers[0]) == {f"commits-{index}": sorted(slots_of(index, 3)) for index in range(3)}
+    assert all([await worker.can_commit() for worker in workers])
+    for index, worker in enumerate(workers):
+        assert worker.log.checkpoint.progress.of(slots_of(index, 3)).done.keys() == slots_of(index, 3)

@@ -6,14 +6,14 @@ import asyncio
 
 import pytest
 
-from scrapy_ext.client.platform.errors import NotFound, UnexpectedAnswer, Unreachable
+from scrapy_ext.client.platform.errors import NotFound, Unreachable
 from scrapy_ext.client.waits import Backoff
 from scrapy_ext.crawl.checkpoint import Assignment, Checkpoint, Chunk, Progress, Redo
 from scrapy_ext.crawl.commitlog import CommitLog, take_over
-from scrapy_ext.crawl.journal import Fenced
+from scrapy_ext.crawl.journal import Fenced, UnreadableJournal
 from scrapy_ext.crawl.persistence import Persistence
 from tests.crawl.processes import PROJECT, add, journal, packed, stored
-from tests.crawl.watched import WatchedClient, fails
+from tests.crawl.watched import WatchedClient, fails, nothing
 
 ITEMS = [{"n": n} for n in range(5)]
 
@@ -124,7 +124,7 @@ async def test_two_that_take_over_at_once_do_it_one_after_the_other(process, cli
 @pytest.mark.parametrize("key", ["progress", "redo", "slots"])
 async def test_a_checkpoint_of_an_unreadable_form_is_told_as_that(process, client, frontier, persistence, key):
     await journal(client, frontier, "other version", persistence, "commits-a").append(1, {key: "?"})
-    with pytest.raises(UnexpectedAnswer, match=rf"record that this version cannot read .*\$\.{key}"):
+    with pytest.raises(UnreadableJournal, match=rf"record that this version cannot read .*\$\.{key}"):
         await process().ownership.open({0})
 
 
@@ -181,3 +181,32 @@ def test_records_come_back_as_they_were_written():
     assignment = Assignment({"commits-a": [0, 2], "commits-b": []}, Progress({2: {"b": "1"}}))
     assert Assignment.read(assignment.write()) == assignment
     assert (assignment.owner_of(2), assignment.owner_of(1)) == ("commits-a", None)
+
+
+async def test_a_writer_that_skipped_a_number_cannot_commit_after_it_was_taken_over(
+    process, client, frontier, persistence
+):
+    """It was cut off while it wrote, and writes again at the very moment at which another takes over."""
+    watched = WatchedClient(client)
+    own = journal(watched, frontier, "writer", Persistence(0.001, Backoff(0.001, 0.001)), "commits-a")
+    log = CommitLog(own, 0, Checkpoint())
+    await log.write()
+    watched.before = fails("frontier.add", times=10**6)
+    with pytest.raises(Unreachable):
+        await log.write()
+    watched.before = nothing
+
+    seeing = WatchedClient(client)
+    heir = journal(seeing, frontier, "heir", persistence, "commits-a")
+    written = []
+
+    async def let_it_write(name, arguments):
+        if name == "frontier.add" and not written:
+            log.checkpoint.start_items = 77
+            written.append(await log.write())
+
+    seeing.before = let_it_write
+    _, checkpoint = await take_over(heir, process().finisher, Checkpoint())
+    assert checkpoint.start_items == 77
+    with pytest.raises(Fenced):
+        await log.write()
