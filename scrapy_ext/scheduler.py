@@ -19,6 +19,7 @@ from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.crawl.engine import watch
 from scrapy_ext.crawl.frontier import Frontier
+from scrapy_ext.crawl.job import is_over
 from scrapy_ext.crawl.journal import Fenced
 from scrapy_ext.crawl.leases import Leases
 from scrapy_ext.crawl.ownership import COMMITS, Ownership
@@ -70,6 +71,7 @@ class FrontierScheduler(BaseScheduler):
                 check_name(self._name, "FRONTIER_NAME")
             except ContractError as error:
                 raise SettingError("FRONTIER_NAME", "cannot be used", str(error)) from None
+        self._persistence = Persistence(names.PLATFORM_RETRY_TIME.read(settings))
         self._slots: int = names.FRONTIER_SLOTS.read(settings)
         text: str = names.FRONTIER_WORKER.read(settings).strip()
         self._worker = Worker.parse(text)
@@ -148,12 +150,11 @@ class FrontierScheduler(BaseScheduler):
                 f"is {self._slots}, but frontier {name} has slot {max(foreign)}",
                 "Use the number that the frontier was made with: its requests are spread over so many slots.",
             )
-        persistence = Persistence(names.PLATFORM_RETRY_TIME.read(self._crawler.settings))
-        finisher = Finisher(session.client, job.key.project, name, persistence)
+        finisher = Finisher(session.client, job.key.project, name, self._persistence)
         ownership = Ownership(
             session.client,
             finisher,
-            persistence,
+            self._persistence,
             project=job.key.project,
             frontier=name,
             journal=f"{COMMITS}{job.key.spider}-{job.key.job}",
@@ -164,7 +165,7 @@ class FrontierScheduler(BaseScheduler):
 
     async def _open_owned(self, ownership: Ownership, finisher: Finisher, name: str) -> Frontier:
         mine = {slot for slot in range(self._slots) if self._worker is not None and self._worker.owns(slot)}
-        await ownership.open(mine)
+        await ownership.open(mine, self._job_is_over if self._name is None else None)
         if self._worker is not None:
             await ownership.claim_all(mine)
         # Behind what a former process had begun to store, which was done by now.
@@ -186,6 +187,10 @@ class FrontierScheduler(BaseScheduler):
             await self._leases.join()
             self._leases.start()
         return frontier
+
+    async def _job_is_over(self) -> bool:
+        session = self._session
+        return await self._persistence.until_done(lambda: is_over(session.client, session.job), "look at the job")
 
     def _new_leases(self, ownership: Ownership, frontier: Frontier) -> Leases:
         lease_time: float = names.FRONTIER_LEASE_TIME.read(self._crawler.settings)
@@ -219,6 +224,9 @@ class FrontierScheduler(BaseScheduler):
         if self._leases is not None:
             await self._leases.close()
         await self._frontier.close()
+        if self._session.is_replaced and self._name is None and await self._job_is_over():
+            # What this process has sent since has made a new one of the same name.
+            await self._frontier.delete()
         if complete:
             # Only when the job is finished: a job that is not can be resumed, and must find what it had.
             self._session.after_finish.append(self._frontier.forget_payloads)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 import os
 import re
 import signal
@@ -262,7 +263,7 @@ class FaultProxy:
 
     async def _pass_on(self, call: _Call) -> web.Response:
         url = self._target + call.path
-        async with self._session.request(call.method, url, data=call.body, headers=call.headers) as answer:
+        async with self._session.request(call.method, url, data=io.BytesIO(call.body), headers=call.headers) as answer:
             kept = ("content-type", "content-encoding", "retry-after")
             passed = {name: value for name, value in answer.headers.items() if name.lower() in kept}
             return web.Response(status=answer.status, body=await answer.read(), headers=passed)

@@ -68,8 +68,9 @@ class Progress(msgspec.Struct, omit_defaults=True):
 class Checkpoint(msgspec.Struct, omit_defaults=True):
     """A record of a commit journal.
 
-    ``worker`` and ``slots`` say who wrote it and what it owns; ``idle`` that it has nothing to do, ``turns`` how often
-    that has changed, ``closed`` that it has ended. ``start_items`` counts the stored items of ``start()``.
+    ``worker`` and ``slots`` say who wrote it and what it owns; no worker: the slots were taken over for another job.
+    ``idle`` says that it has nothing to do, ``turns`` how often that has changed, ``closed`` that it has ended.
+    ``start_items`` counts the stored items of ``start()``.
     """
 
     worker: str = ""

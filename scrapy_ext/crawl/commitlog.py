@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 
 from scrapy_ext.crawl.checkpoint import Checkpoint
 from scrapy_ext.crawl.journal import Fenced, Journal
@@ -15,13 +16,24 @@ class CommitLog:
 
     Change :attr:`checkpoint` and then :meth:`write`: what is changed together must be changed without waiting in
     between, since another task may write meanwhile.
+
+    Where a journal is deleted when its job is over, ``is_over`` asks whether the job is: a process that slept past that
+    would find an empty journal, which anybody can write to. The job is over before its journal is deleted, so it is
+    enough to ask after each record.
     """
 
-    def __init__(self, journal: Journal, number: int, checkpoint: Checkpoint) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        number: int,
+        checkpoint: Checkpoint,
+        is_over: Callable[[], Awaitable[bool]] | None = None,
+    ) -> None:
         self.name = journal.place.slot
         self.checkpoint = checkpoint
         self._journal = journal
         self._number = number
+        self._is_over = is_over
         self._lock = asyncio.Lock()
         #: When it was last written, on the monotonic clock.
         self.written = time.monotonic()
@@ -34,6 +46,9 @@ class CommitLog:
                 raise Fenced(self.name)
             began = time.monotonic()
             await self._append()
+            if self._is_over is not None and await self._is_over():
+                self.is_fenced = True
+                raise Fenced(self.name)
             self.written = began
 
     async def _append(self) -> None:

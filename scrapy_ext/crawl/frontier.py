@@ -286,11 +286,13 @@ class Frontier:
             self._poller.cancel()
         await self._feeder.close()
         await self._committer.close()
-        if self._committer.failure is None:
-            try:
+        try:
+            if self._committer.failure is None and not self._log.is_fenced:
                 await self._ownership.close()
-            except (PlatformError, Fenced) as error:
-                logger.warning("The end of this worker could not be written down: %s", error)
+            if self._log.is_fenced:
+                self._session.is_replaced = await self._ownership.has_successor()
+        except (PlatformError, Fenced) as error:
+            logger.warning("The end of this worker could not be written down: %s", error)
 
     async def delete(self) -> None:
         """Remove the frontier from the platform, unless requests were set aside: it takes the frontier to run them."""
@@ -438,11 +440,12 @@ class Frontier:
         self._count("frontier/children/sent", sent)
         self._count("scheduler/enqueued", new)
         self._count("scheduler/enqueued/frontier", new)
-        if new < sent and slot not in self._doubtful:
-            self._count("dupefilter/filtered", sent - new)
-        if new or slot in self._doubtful:
+        if slot in self._doubtful:
             self._doubtful.discard(slot)
-            self._feeder.added(slot)
+        elif new < sent:
+            self._count("dupefilter/filtered", sent - new)
+        # Also when nothing was new: a former process may have sent the same just before, after our last read.
+        self._feeder.added(slot)
 
     async def _flush(self) -> None:
         """Make durable what the next commit rests on."""

@@ -68,6 +68,15 @@ async def finish_job(client: PlatformClient, job: CrawlJob, reason: str) -> None
     await client.jobq.update(job.key.project, job.key, state=JobState.FINISHED.value, close_reason=reason)
 
 
+async def is_over(client: PlatformClient, job: CrawlJob) -> bool:
+    """Whether the job is finished or gone, whoever did that."""
+    try:
+        metadata = await client.jobs.metadata(job.key)
+    except NotFound:
+        return True
+    return metadata.get("state") != JobState.RUNNING.value
+
+
 def plain_stats(stats: dict[str, Any]) -> dict[str, Any]:
     """Stats as JSON has them: times in milliseconds since the epoch, what JSON lacks as text."""
     return {str(name): _plain(value) for name, value in stats.items()}

@@ -20,7 +20,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
 from typing import Final
 
 from scrapy_ext.client.platform import PlatformClient
@@ -88,12 +88,13 @@ class Ownership:
         place = Place(self._project, self._frontier, slot)
         return Journal(self._client.frontier, place, self._writer, self._persistence)
 
-    async def open(self, slots: set[int]) -> None:
-        """Take over the journal from the former process of the same job; ``slots`` are what is wanted."""
+    async def open(self, slots: set[int], is_over: Callable[[], Awaitable[bool]] | None = None) -> None:
+        """Take over the journal from the former process of the same job; ``slots`` are what is wanted. ``is_over`` is
+        that of :class:`CommitLog`."""
         journal = self.journal(self._name)
         heir = Checkpoint(worker=self._worker, slots=sorted(slots))
         number, checkpoint = await take_over(journal, self._finisher, heir)
-        self._log = CommitLog(journal, number, checkpoint)
+        self._log = CommitLog(journal, number, checkpoint, is_over)
 
     async def assignment(self) -> tuple[int, Assignment]:
         """Who owns what, and the number of that record."""
@@ -174,3 +175,9 @@ class Ownership:
         """Say that this process has ended. What it owns stays assigned to it: whoever wants it can have it."""
         self.log.checkpoint.closed = True
         await self.log.write()
+
+    async def has_successor(self) -> bool:
+        """Whether the process that took this one's journal over runs the same job, rather than only its slots."""
+        head = await self.journal(self._name).head()
+        # Who takes only the slots signs for nobody.
+        return head is not None and bool(Checkpoint.read(head.data).worker)

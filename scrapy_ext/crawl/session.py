@@ -78,6 +78,8 @@ class Session:
         self.items: ItemSink | None = None
         self._closed = False
         self._reason = "finished"
+        #: Whether another process runs this job now: then it is that one's to write to.
+        self.is_replaced = False
         #: Called before the writers are closed, in order.
         self.before_close: list[Callable[[], Awaitable[None]]] = []
         #: Called when the job is finished and everything is stored, and not otherwise.
@@ -270,6 +272,9 @@ class Session:
             await self._resources.aclose()
 
     async def _finish(self, client: PlatformClient, job: CrawlJob) -> None:
+        if self.is_replaced:
+            await self._abandon()
+            return
         lost = await self._close_writers()
         if lost and self._reason == "finished":
             self._reason = "platform_unavailable"
@@ -289,6 +294,14 @@ class Session:
                 await callback()
             except PlatformError as error:
                 logger.warning("Not tidied up: %s", error)
+
+    async def _abandon(self) -> None:
+        """Send nothing more: the places of what is unsent are the successor's."""
+        for callback in self.before_close:
+            with contextlib.suppress(PlatformError):
+                await callback()
+        for writer in self._writers.values():
+            await writer.abandon()
 
     async def _close_writers(self) -> bool:
         """Close every writer, whatever becomes of the others; tells whether something vital was not stored."""

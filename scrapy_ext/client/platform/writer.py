@@ -163,6 +163,11 @@ class BatchWriter:
             self._wake()
             raise self.failed
 
+    async def abandon(self) -> None:
+        """End the writer without sending what is left: somebody else writes at its places now."""
+        self._closed = True
+        await self._stop()
+
     # ── when to send ──
 
     def _is_full(self) -> bool:
