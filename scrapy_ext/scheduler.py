@@ -27,7 +27,7 @@ from scrapy_ext.crawl.persistence import Persistence
 from scrapy_ext.crawl.redo import Finisher
 from scrapy_ext.crawl.session import Session
 from scrapy_ext.crawl.slots import Worker
-from scrapy_ext.crawl.waiting import PATIENCE_STATUSES, retry_after
+from scrapy_ext.crawl.waiting import retry_after
 from scrapy_ext.dupefilters import CollectionDupeFilter
 from scrapy_ext.settings import SettingError
 
@@ -136,6 +136,9 @@ class FrontierScheduler(BaseScheduler):
         connect(self._left_downloader, signal=signals.response_received)
         connect(self._downloaded, signal=signals.response_downloaded)
         connect(self._callback_failed, signal=signals.spider_error)
+        exact = names.PLATFORM_ITEMS_MODE.read(self._crawler.settings) == "exact"
+        if self._dupefilter is not None and not (exact and names.PLATFORM_ENABLED.read(self._crawler.settings)):
+            connect(self._item_scraped, signal=signals.item_scraped)
         self._session.items = frontier
         self._frontier = frontier
         logger.info("Frontier %s, %d slots", frontier.name, self._slots)
@@ -204,10 +207,13 @@ class FrontierScheduler(BaseScheduler):
         return [int(slot) for slot in slots if slot.isdigit() and int(slot) >= self._slots]
 
     def _downloaded(self, response: Response, request: Request) -> None:
-        if self._frontier is not None and response.status in PATIENCE_STATUSES:
-            seconds = retry_after(response)
-            if seconds is not None:
-                self._frontier.park(request, seconds)
+        seconds = retry_after(response)
+        if self._frontier is not None and seconds is not None:
+            self._frontier.park(request, seconds)
+
+    def _item_scraped(self) -> None:
+        if self._frontier is not None:
+            self._frontier.note_item()
 
     def _callback_failed(self, failure: Failure) -> None:
         if self._frontier is not None:

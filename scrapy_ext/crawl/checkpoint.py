@@ -112,10 +112,6 @@ class Assignment(msgspec.Struct, omit_defaults=True):
         written: dict[str, Any] = msgspec.to_builtins(self, str_keys=True)
         return written
 
-    def owner_of(self, slot: int) -> str | None:
-        """The commit journal of a slot's owner."""
-        return next((name for name, slots in self.owners.items() if slot in slots), None)
-
 
 def _read(kind: type[T], data: dict[str, Any]) -> T:
     try:

@@ -86,6 +86,9 @@ class Committer:
         self._on_committed = on_committed
         self._on_failure = on_failure
         self._lots: deque[Lot] = deque()
+        #: How many lots were added, and committed.
+        self._added = 0
+        self._committed = 0
         self._items = 0
         #: Bytes of items that wait, those of the commit that is under way included.
         self.pending_bytes = 0
@@ -112,6 +115,7 @@ class Committer:
     def add(self, lot: Lot) -> None:
         """Take something to commit."""
         self._lots.append(lot)
+        self._added += 1
         self._idle = False
         self._items += len(lot.items)
         self.pending_bytes += sum(map(len, lot.items))
@@ -150,6 +154,13 @@ class Committer:
         """Wait until something is stored; returns at once when nothing waits or the task has ended."""
         if self.failure is None and (self.pending_bytes or not self._idle):
             self.hurry()
+            await self._settled.wait()
+
+    async def flush(self) -> None:
+        """Wait until everything is committed that was added so far; returns early when the task has ended."""
+        mark = self._added
+        while self._committed < mark and self.failure is None:
+            self._due.set()
             await self._settled.wait()
 
     async def close(self) -> None:
@@ -215,6 +226,7 @@ class Committer:
                 await self._finisher.store_chunk(self._job, self._owner, chunk)
         await self._finisher.acknowledge(redo.acknowledge)
         self.pending_bytes -= sum(map(len, records))
+        self._committed += len(lots)
         self._on_committed(Committed(lots, batches))
         self._settle()
         if before is not None and before.owner == self._owner:

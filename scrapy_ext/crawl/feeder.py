@@ -22,6 +22,8 @@ logger = logging.getLogger(__name__)
 #: Requests of hosts that have no room may fill the memory up to so many times the prefetch, so that a slow host
 #: does not keep the requests of others out.
 _CROWD: Final = 10
+#: Requests that must wait for a time may be so many times the prefetch.
+_PARKED: Final = 50
 #: Calls at once to as many slots: a crawl of many slots must not open a connection for each.
 _AT_ONCE: Final = 16
 
@@ -31,7 +33,11 @@ class Consumer(Protocol):
 
     @property
     def waiting(self) -> int:
-        """How many requests are in memory and not out."""
+        """How many requests are in memory and could go out, now or when their host has room."""
+
+    @property
+    def parked(self) -> int:
+        """How many requests are in memory and must wait for a time."""
 
     async def before_work(self) -> None:
         """Something will be sent, or was read."""
@@ -204,6 +210,8 @@ class Feeder:
         room = self._prefetch - self._consumer.waiting
         if starved and self._consumer.waiting < _CROWD * self._prefetch:
             room = max(room, MAX_BATCH)
+        if self._consumer.parked > _PARKED * self._prefetch:
+            room = 0
         if room <= 0 or not self._unread:
             return False
         found = await self._read(list(self._unread), room)
@@ -218,8 +226,13 @@ class Feeder:
         failed = next((batches for batches in read if isinstance(batches, BaseException)), None)
         found = [batch for batches in read if not isinstance(batches, BaseException) for batch in batches]
         if found:
-            await self._consumer.before_work()
-            await self._consumer.look_at(found)
+            try:
+                await self._consumer.before_work()
+                await self._consumer.look_at(found)
+            except BaseException:
+                for reader, batches in zip(readers, read, strict=True):
+                    reader.forget([] if isinstance(batches, BaseException) else batches)
+                raise
         for reader, batches in zip(readers, read, strict=True):
             if isinstance(batches, BaseException) or self._readers.get(reader.slot) is not reader:
                 continue

@@ -60,6 +60,8 @@ logger = logging.getLogger(__name__)
 _SPILL: Final = 1024 * 1024
 #: The priorities that the contract takes. A request beyond keeps its own; only its place in the queue is cut.
 _LOWEST, _HIGHEST = -(2**31), 2**31 - 1
+#: Seconds that children wait for the request records of their parents.
+_RECORDS_WAIT: Final = 10.0
 #: Seconds between two messages that a worker waits for others.
 _TELL_EVERY: Final = 60.0
 
@@ -112,7 +114,7 @@ class Frontier:
         self._fingerprints = SlotFingerprints(crawler.request_fingerprinter)
         self._loop = asyncio.get_running_loop()
         self._ready: HostQueue[Entry] = HostQueue(_capacity(crawler), time.time)
-        self._tracker = Tracker(self._complete)
+        self._tracker = Tracker(self._complete, self._spill_if_large)
         self._feeder = Feeder(
             self,
             self._slot_writer,
@@ -140,6 +142,8 @@ class Frontier:
         self._known: set[str] = set()
         #: Slots with a write of which it is not known whether it arrived.
         self._doubtful: set[int] = set()
+        #: Whether request records do not get through.
+        self._records_are_late = False
         #: Fingerprints of requests that were sent.
         self._recent = Recent()
         #: Fingerprints of requests that stay in this process.
@@ -159,7 +163,15 @@ class Frontier:
     # ── from the engine ──
 
     def add(self, request: Request) -> bool:
-        """Enqueue a request; False for a duplicate that is known here already."""
+        """Enqueue a request; False for a duplicate that is known here already, and for what cannot be a request."""
+        try:
+            return self._add(request)
+        except Exception as error:  # Whatever a spider put into it must not end the engine's worker.
+            logger.error("Request %s is refused: %s: %s", request, type(error).__name__, error)
+            self._count("frontier/refused")
+            return False
+
+    def _add(self, request: Request) -> bool:
         self._over = False
         origin = self._origin()
         if origin is not None and request.dont_filter and self._carries_on(origin, request):
@@ -178,7 +190,7 @@ class Frontier:
         fp = self._fingerprints.of(request, plain, origin)
         try:
             record = self._record(request, fp)
-        except Exception as error:  # Whatever a spider put into a request must not end the engine's worker.
+        except Exception as error:  # Of any kind: it may come from an object that a spider put into meta.
             return self._keep_local(fp, request, origin, error)
         self._feeder.send(slot_of(request, self._slots), record)
         if may_be_known:
@@ -237,8 +249,13 @@ class Frontier:
             self._committer.add(Lot(None, [record]))
             return
         entry.add_item(record)
-        if entry.bytes >= _SPILL:
-            self._committer.spill(entry)
+        self._spill_if_large(entry)
+
+    def note_item(self) -> None:
+        """What is being done has led to an item that somebody else stores."""
+        entry = current.get()
+        if isinstance(entry, Entry):
+            entry.has_items = True
 
     @property
     def is_full(self) -> bool:
@@ -274,8 +291,7 @@ class Frontier:
         while given_up and self._tracker.entries_of(given_up):
             self._let_go = asyncio.Event()
             await self._let_go.wait()
-        while given_up and not self._committer.is_idle and self._committer.failure is None:
-            await self._committer.wait_for_progress()
+        await self._committer.flush()
         self._over = False
 
     async def close(self) -> None:
@@ -317,8 +333,13 @@ class Frontier:
 
     @property
     def waiting(self) -> int:
-        """How many requests are in memory and not out."""
-        return len(self._ready)
+        """How many requests are in memory and could go out, now or when their host has room."""
+        return len(self._ready) - self._ready.parked
+
+    @property
+    def parked(self) -> int:
+        """How many requests are in memory and must wait for a time."""
+        return self._ready.parked
 
     async def before_work(self) -> None:
         """Something will be sent, or was read: this worker is no longer idle."""
@@ -367,7 +388,8 @@ class Frontier:
     def _take(self, stored: Stored) -> None:
         try:
             request = request_from_json(stored.form, self._spider)
-        except UnreadableRequestError as error:
+            host = host_of(request)
+        except (UnreadableRequestError, ValueError) as error:
             self._set_aside(stored, str(error))
             self._committer.add(Lot(_nothing_of(stored.batch, stored.position), []))
         else:
@@ -375,7 +397,7 @@ class Frontier:
                 self._seen.log(request, self._spider)
                 self._committer.add(Lot(_nothing_of(stored.batch, stored.position), []))
             else:
-                self._push(self._tracker.read(stored, request, host_of(request)))
+                self._push(self._tracker.read(stored, request, host))
 
     def _push(self, entry: Entry) -> None:
         when = not_before(entry.request)
@@ -432,9 +454,14 @@ class Frontier:
         """A request that is in the frontier names its parent's record, which must not be lost, nor its index be given
         to another."""
         records = self._session.written("requests")
-        if records is not None and records.failed is None:
-            with contextlib.suppress(PlatformError):  # They are only missed, and that was told.
+        if records is None or records.failed is not None or (self._records_are_late and records.pending):
+            return
+        # Should they alone fail, they are only missed; the crawl does not wait for them.
+        with contextlib.suppress(PlatformError, TimeoutError):
+            self._records_are_late = True
+            async with asyncio.timeout(_RECORDS_WAIT):
                 await records.flush()
+            self._records_are_late = False
 
     def _sent(self, slot: int, sent: int, new: int) -> None:
         self._count("frontier/children/sent", sent)
@@ -499,6 +526,10 @@ class Frontier:
         self._push(entry)
         self.wake()
 
+    def _spill_if_large(self, entry: Entry) -> None:
+        if entry.bytes >= _SPILL:
+            self._committer.spill(entry)
+
     def _set_aside(self, stored: Stored, error: str) -> None:
         logger.error("Request %s is set aside in slot %s of frontier %s: %s", stored.fp, DEAD_LETTERS, self.name, error)
         self._count("frontier/dead_letters")
@@ -518,7 +549,7 @@ class Frontier:
         """Fingerprint and URL of requests that have led to items."""
         fingerprint = self._crawler.request_fingerprinter.fingerprint
         for lot in committed.lots:
-            if lot.entry is not None and (lot.items or lot.entry.spills):
+            if lot.entry is not None and lot.entry.has_items:
                 yield fingerprint(lot.entry.request), lot.entry.request.url
 
     # ── the end ──

@@ -16,6 +16,8 @@ from typing import Final, Generic, TypeVar
 T = TypeVar("T")
 
 _NEVER: Final = 0.0
+#: Entries of the heap that are no longer valid, beyond one for each host, before they are cleared away.
+_STALE: Final = 1000
 
 
 class _Host(Generic[T]):
@@ -50,9 +52,16 @@ class HostQueue(Generic[T]):
         self._parked: list[tuple[float, int, str, tuple[int, T] | None]] = []
         self._order = count(1)
         self._length = 0
+        #: Requests in :attr:`_parked`, and those of hosts in it.
+        self._waiting = 0
 
     def __len__(self) -> int:
         return self._length
+
+    @property
+    def parked(self) -> int:
+        """How many of the requests must wait for a time."""
+        return self._waiting
 
     @property
     def next_due(self) -> float | None:
@@ -64,6 +73,7 @@ class HostQueue(Generic[T]):
         self._length += 1
         if not_before > _NEVER and not_before > self._clock():
             heapq.heappush(self._parked, (not_before, next(self._order), host_name, (priority, value)))
+            self._waiting += 1
         else:
             self._push(priority, host_name, value)
 
@@ -71,6 +81,8 @@ class HostQueue(Generic[T]):
         """Serve nothing of a host before a time; an earlier time than it has already changes nothing."""
         host = self._host(host_name)
         if not_before > max(host.not_before, self._clock()):
+            if not host.not_before:
+                self._waiting += len(host.queue)
             host.not_before = not_before
             host.turn = 0
             heapq.heappush(self._parked, (not_before, next(self._order), host_name, None))
@@ -109,6 +121,7 @@ class HostQueue(Generic[T]):
             gone = [value for _, _, value in host.queue if unwanted(value)]
             if gone:
                 taken += gone
+                self._waiting -= len(gone) if host.not_before else 0
                 host.queue = [entry for entry in host.queue if not unwanted(entry[2])]
                 heapq.heapify(host.queue)
                 host.turn = 0
@@ -120,6 +133,7 @@ class HostQueue(Generic[T]):
         if waiting:
             self._parked = [entry for entry in self._parked if entry[3] is None or not unwanted(entry[3][1])]
             heapq.heapify(self._parked)
+            self._waiting -= len(waiting)
         self._length -= len(taken) + len(waiting)
         return taken + waiting
 
@@ -127,6 +141,8 @@ class HostQueue(Generic[T]):
         host = self._host(host_name)
         overtakes = not host.queue or -priority < host.queue[0][0]
         heapq.heappush(host.queue, (-priority, next(self._order), value))
+        if host.not_before:
+            self._waiting += 1
         if (overtakes or not host.turn) and self._has_room(host):
             self._line_up(host)
 
@@ -135,12 +151,14 @@ class HostQueue(Generic[T]):
         while self._parked and self._parked[0][0] <= now:
             when, _, host_name, request = heapq.heappop(self._parked)
             if request is not None:
+                self._waiting -= 1
                 self._push(request[0], host_name, request[1])
                 continue
             host = self._hosts[host_name]
             if host.not_before > when:
                 continue  # It was parked for longer since.
             host.not_before = _NEVER
+            self._waiting -= len(host.queue)
             if host.queue:
                 if not host.turn and self._has_room(host):
                     self._line_up(host)
@@ -160,5 +178,8 @@ class HostQueue(Generic[T]):
         return capacity <= 0 or host.out < capacity
 
     def _line_up(self, host: _Host[T]) -> None:
+        if len(self._ready) > 2 * len(self._hosts) + _STALE:
+            self._ready = [entry for entry in self._ready if entry[1] == entry[2].turn]
+            heapq.heapify(self._ready)
         host.turn = next(self._order)
         heapq.heappush(self._ready, (host.queue[0][0], host.turn, host))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -88,8 +88,14 @@ def _plain_object(value: Any, place: str) -> Any:
             if isinstance(value, plain):
                 return _plain(plain(value), place)
     if hasattr(value, "__iter__"):
-        return [_plain(member, place) for member in value]
+        return [_plain(member, place) for member in _repeatable(value, place)]
     raise UnstorableItemError(f"{place} is of type {type(value).__qualname__}, which has no JSON form; convert it")
+
+
+def _repeatable(value: Any, place: str) -> Any:
+    if isinstance(value, Iterator):
+        raise UnstorableItemError(f"{place} is an iterator, which can be read only once; make a list of it")
+    return value
 
 
 def _in_order(values: set[Any] | frozenset[Any]) -> list[Any]:

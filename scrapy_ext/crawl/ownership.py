@@ -18,6 +18,7 @@ that index, and the newest is meant. With leases (:mod:`~scrapy_ext.crawl.leases
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Collection
@@ -136,7 +137,12 @@ class Ownership:
         checkpoint = Checkpoint.read(head.data)
         if not checkpoint.closed and patient and slots.isdisjoint(checkpoint.slots):
             return None
-        _, checkpoint = await take_over(journal, self._finisher, Checkpoint(closed=True))
+        number, checkpoint = await take_over(journal, self._finisher, Checkpoint(closed=True))
+        if checkpoint.redo is not None:
+            checkpoint.redo = None
+            with contextlib.suppress(Fenced):  # Somebody else takes over too, and tidies up.
+                await journal.append(number + 1, checkpoint.write())
+                await self._finisher.payloads.delete_all(f"{self._frontier}/{name}/")
         return checkpoint.progress
 
     async def assign(self, number: int, assignment: Assignment, slots: set[int], gone: Collection[str] = ()) -> bool:

@@ -16,7 +16,7 @@ What the API gives (platform-api.md, Frontier) and what follows:
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Awaitable, Callable, Container
+from collections.abc import Awaitable, Callable, Container, Iterable
 from typing import Final
 
 from scrapy_ext.api.platform.frontier import Batch
@@ -72,3 +72,9 @@ class SlotReader:
         for batch in fresh:
             self._held[batch.id] = len(batch.requests)
         return fresh
+
+    def forget(self, batches: Iterable[Batch]) -> None:
+        """What :meth:`more` has just returned could not be taken: it is to come again."""
+        for batch in batches:
+            self._held.pop(batch.id, None)
+        self._writes += 1

@@ -19,6 +19,7 @@ from __future__ import annotations
 from asyncio import Future
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from scrapy import Request
@@ -75,6 +76,7 @@ class Entry:
         "children",
         "error",
         "fp",
+        "has_items",
         "holder",
         "host",
         "is_finished",
@@ -103,6 +105,8 @@ class Entry:
         self.items: list[bytes] = []
         self.bytes = 0
         self.spills: list[Spill] = []
+        #: Whether it has led to an item that was stored, or is going to be.
+        self.has_items = False
         #: Which attempt at it this is, and what its callback failed with.
         self.attempt = 1
         self.error: str | None = None
@@ -116,6 +120,7 @@ class Entry:
 
     def add_item(self, record: bytes) -> None:
         """It has led to an item."""
+        self.has_items = True
         self.items.append(record)
         self.bytes += len(record)
 
@@ -143,11 +148,15 @@ current: ContextVar[Entry | Start | None] = ContextVar("current", default=None)
 
 
 class Tracker:
-    """The entries of a crawl; calls ``on_complete`` for each stored one, and each local one without a holder."""
+    """The entries of a crawl; calls ``on_complete`` for each stored one, and each local one without a holder, and
+    ``on_inherited`` for a holder that has got what a local one led to."""
 
-    def __init__(self, on_complete: Callable[[Entry], None]) -> None:
+    def __init__(self, on_complete: Callable[[Entry], None], on_inherited: Callable[[Entry], None]) -> None:
         self._on_complete = on_complete
+        self._on_inherited = on_inherited
         self._unfinished: set[Entry] = set()
+        #: Finished entries that hold local ones which are not.
+        self._holding: set[Entry] = set()
         self._by_request: dict[Request, Entry] = {}
 
     @property
@@ -156,8 +165,9 @@ class Tracker:
         return len(self._unfinished)
 
     def entries_of(self, slots: set[int]) -> Iterable[Entry]:
-        """The unfinished entries that were read from these slots."""
-        return [entry for entry in self._unfinished if entry.stored is not None and entry.stored.batch.slot in slots]
+        """The entries that were read from these slots and are not complete."""
+        everything = chain(self._unfinished, self._holding)
+        return [entry for entry in everything if entry.stored is not None and entry.stored.batch.slot in slots]
 
     def read(self, stored: Stored, request: Request, host: str) -> Entry:
         """A request was read from the frontier."""
@@ -178,7 +188,7 @@ class Tracker:
 
     def is_open(self, entry: Entry) -> bool:
         """Whether the entry is not complete: it may still lead to something."""
-        return entry in self._unfinished or (entry.locals > 0)
+        return entry in self._unfinished or entry in self._holding
 
     def finished(self, request: Request) -> None:
         """The engine let go of a request."""
@@ -210,6 +220,8 @@ class Tracker:
         if entry.stored is not None:
             if entry.is_complete:
                 self._on_complete(entry)
+            else:
+                self._holding.add(entry)
             return
         holder = entry.holder
         if holder is None:
@@ -219,4 +231,7 @@ class Tracker:
         holder.error = holder.error or entry.error
         holder.locals -= 1
         if holder.is_complete:
+            self._holding.discard(holder)
             self._on_complete(holder)
+        else:
+            self._on_inherited(holder)

@@ -10,7 +10,7 @@ from scrapy.http import Response
 from scrapy_ext.client.waits import parse_retry_after
 
 #: Answers that ask for patience when they have a ``Retry-After``.
-PATIENCE_STATUSES: Final = (429, 503)
+_STATUSES: Final = (429, 503)
 #: No host is left alone for longer, whatever it asks for.
 _LONGEST: Final = 3600.0
 
@@ -23,7 +23,7 @@ def not_before(request: Request) -> float:
 
 def retry_after(response: Response) -> float | None:
     """For how many seconds a site wants no more requests; None if it does not say so."""
-    if response.status not in PATIENCE_STATUSES:
+    if response.status not in _STATUSES:
         return None
     value = response.headers.get("Retry-After")
     seconds = parse_retry_after(value.decode("latin-1")) if value else None

@@ -44,6 +44,16 @@ class Odd(Pages):
             yield response.follow(link, priority=-number * 10**12, dont_filter=False or response.css("nothing"))
 
 
+class Broken(Pages):
+    name = "broken"
+
+    def parse(self, response):
+        if response.url.endswith("/"):
+            for number in range(30):
+                yield scrapy.Request("http://[foo/", meta={"verbatim_url": True})
+        yield from super().parse(response)
+
+
 class Inline(Pages):
     name = "inline"
 
@@ -185,3 +195,25 @@ def test_a_frontier_is_not_resumed_with_another_number_of_slots(server, site, tm
     again = project.crawl("pages", *port, "-s", "FRONTIER_SLOTS=1")
     assert (again.returncode, again.reason) == (1, "bad_setting")
     assert "FRONTIER_SLOTS is 1, but frontier slots has slot" in again.errors[0]
+
+
+def test_a_collection_of_seen_pages_that_is_away_for_a_while_loses_nothing(attempt):
+    def rule(method: str, path: str, number: int) -> Fault | None:
+        return Fault.UNAVAILABLE if method == "GET" and path.endswith("/s/seen") and number < 7 else None
+
+    tried = attempt(rule, settings="DUPEFILTER_COLLECTION = 'seen'\n")
+    assert tried.shown
+    everything_once(tried)
+
+
+def test_pages_are_noted_as_stored_however_items_are_stored(attempt):
+    tried = attempt(settings="DUPEFILTER_COLLECTION = 'streamed'\nPLATFORM_ITEMS_MODE = 'streaming'\n")
+    everything_once(tried)
+    assert tried.crawl.stat("dupefilter/collection/written") == 2 * (tried.site.pages + 1)
+
+
+def test_what_cannot_be_a_request_is_refused_and_told_and_the_crawl_goes_on(attempt):
+    tried = attempt(spider="broken")
+    everything_once(tried)
+    assert tried.crawl.stat("frontier/refused") == 60
+    assert any("http://[foo/> is refused" in error for error in tried.crawl.errors)

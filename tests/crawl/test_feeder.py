@@ -20,6 +20,7 @@ class Consumer:
 
     def __init__(self):
         self.waiting = 0
+        self.parked = 0
         self.taken = []
         self.told = []
         self.fails = {}

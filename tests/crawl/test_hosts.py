@@ -274,3 +274,31 @@ def test_a_pop_costs_the_same_however_many_must_wait(monkeypatch, clock, count):
         assert hosts.pop() is None
         hosts.release(f"free{number % 10}")
     assert operations <= 600
+
+
+def test_what_must_wait_is_counted_apart(clock):
+    queue = HostQueue(lambda host: 1, clock)
+    queue.push(0, "a", 1)
+    queue.push(0, "b", 2, clock.now + 5)
+    assert (len(queue), queue.parked) == (2, 1)
+    queue.park("a", clock.now + 10)
+    queue.push(0, "a", 3)
+    assert (len(queue), queue.parked) == (3, 3)
+    clock.now += 6
+    assert queue.pop() == ("b", 2)
+    assert (len(queue), queue.parked) == (2, 2)
+    assert queue.remove(lambda value: value == 3) == [3]
+    assert (len(queue), queue.parked) == (1, 1)
+    clock.now += 6
+    assert queue.pop() == ("a", 1)
+    assert (len(queue), queue.parked) == (0, 0)
+
+
+def test_requests_that_overtake_leave_nothing_behind():
+    queue = HostQueue(lambda host: 0)
+    queue.push(-1, "a", "never reached")
+    for number in range(20_000):
+        queue.push(number, "a", number)
+        assert queue.pop() == ("a", number)
+    assert len(queue) == 1
+    assert len(queue._ready) < 2000

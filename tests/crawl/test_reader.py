@@ -118,3 +118,11 @@ async def test_of_many_deleted_batches_the_last_are_remembered():
     assert len(reader._deleted) == 1000
     queue.batches = queue.batches[200:]
     assert ids(await reader.more(1)) == []
+
+
+async def test_what_could_not_be_taken_comes_again():
+    reader = SlotReader(0, Queue(2, 2).read)
+    batches = await reader.more(10)
+    reader.forget(batches)
+    assert reader.may_have_more
+    assert ids(await reader.more(10)) == ids(batches) == ["b0", "b1"]

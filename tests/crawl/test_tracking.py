@@ -26,8 +26,13 @@ def completed():
 
 
 @pytest.fixture
-def tracker(completed):
-    return Tracker(completed)
+def inherited():
+    return []
+
+
+@pytest.fixture
+def tracker(completed, inherited):
+    return Tracker(completed, inherited.append)
 
 
 def url(name):
@@ -191,3 +196,18 @@ async def test_the_tasks_of_a_request_and_no_others_work_for_it(tracker):
 def test_what_runs_for_start_is_no_entry():
     assert not isinstance(START, Entry)
     assert copy_context().run(current.get) is None
+
+
+def test_a_finished_request_counts_as_open_while_what_it_holds_is_not_finished(tracker, completed, inherited):
+    (holder,) = read(tracker, "holder", slot=3)
+    tracker.handed_out(holder)
+    first, second = (tracker.local(name, Request(url(name)), "a.example", holder) for name in ("first", "second"))
+    tracker.finished(holder.request)
+    assert list(tracker.entries_of({3})) == [holder]
+    for local in (first, second):
+        tracker.handed_out(local)
+        local.add_item(b"{}")
+        tracker.finished(local.request)
+    assert not tracker.entries_of({3})
+    assert inherited == [holder], "its items can be laid down before it is complete"
+    assert (completed, holder.items) == ([holder], [b"{}", b"{}"])
