@@ -9,13 +9,19 @@ and there was nothing to do.
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 from typing import Final, NamedTuple
 
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.crawl.checkpoint import Checkpoint
 from scrapy_ext.crawl.ownership import Ownership
 
+logger = logging.getLogger(__name__)
+
 _AT_ONCE: Final = 16
+#: Seconds between two messages that a worker waits for others.
+_TELL_EVERY: Final = 60.0
 
 
 class State(NamedTuple):
@@ -29,18 +35,51 @@ class State(NamedTuple):
         """Whether nothing is."""
         return not self.busy and self.waiting is None
 
+    def __str__(self) -> str:
+        if self.busy:
+            return f"workers {', '.join(self.busy)}"
+        return f"somebody who works on slot {self.waiting}: it has requests"
 
-async def look(ownership: Ownership, client: PlatformClient, project: int, frontier: str, slots: int) -> State:
-    """What is left of a crawl for others than this worker."""
-    before = await _others(ownership)
-    busy = [f"{checkpoint.worker} ({name})" for name, checkpoint in before.by_name.items() if _works(checkpoint)]
-    if busy:
-        return State(busy)
-    waiting = await _first_with_requests(client, project, frontier, slots)
-    if waiting is not None:
-        return State([], waiting)
-    after = await _others(ownership)
-    return State([] if _turns(after) == _turns(before) else ["that have just had something to do"])
+
+class Ending:
+    """Finds out whether a crawl is over for this worker."""
+
+    def __init__(self, ownership: Ownership, client: PlatformClient, project: int, frontier: str, slots: int) -> None:
+        self._ownership = ownership
+        self._client = client
+        self._project = project
+        self._frontier = frontier
+        self._slots = slots
+        self._told = -_TELL_EVERY
+
+    async def be(self, *, idle: bool) -> None:
+        """Say whether this worker has nothing to do."""
+        checkpoint = self._ownership.log.checkpoint
+        if checkpoint.idle != idle:
+            checkpoint.idle = idle
+            checkpoint.turns += 1
+            await self._ownership.log.write()
+
+    async def is_over(self) -> bool:
+        """Whether, with nothing to do here, nobody else has anything to do. If not, the log says so each minute."""
+        await self.be(idle=True)
+        state = await self.look()
+        if not state.is_over and time.monotonic() - self._told > _TELL_EVERY:
+            self._told = time.monotonic()
+            logger.info("Nothing to do here; waiting for %s", state)
+        return state.is_over
+
+    async def look(self) -> State:
+        """What is left of the crawl for others than this worker."""
+        before = await _others(self._ownership)
+        busy = [f"{checkpoint.worker} ({name})" for name, checkpoint in before.by_name.items() if _works(checkpoint)]
+        if busy:
+            return State(busy)
+        waiting = await _first_with_requests(self._client, self._project, self._frontier, self._slots)
+        if waiting is not None:
+            return State([], waiting)
+        after = await _others(self._ownership)
+        return State([] if _turns(after) == _turns(before) else ["that have just had something to do"])
 
 
 class _Others(NamedTuple):

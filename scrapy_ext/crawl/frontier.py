@@ -16,33 +16,32 @@ Invariants:
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
-import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 import msgspec
-from scrapy import Request, Spider
+from scrapy import Request
 from scrapy.crawler import Crawler
 
 from scrapy_ext import settings as names
 from scrapy_ext.api.platform.frontier import MAX_REQUEST_BYTES, Batch, FrontierRequest
 from scrapy_ext.client.platform.errors import PlatformError
-from scrapy_ext.client.platform.writer import BatchWriter
 from scrapy_ext.crawl.commit import Committed, Committer, Lot
-from scrapy_ext.crawl.deadletters import DEAD_LETTERS, dead_letter
-from scrapy_ext.crawl.ending import look
+from scrapy_ext.crawl.deadletters import DEAD_LETTERS
+from scrapy_ext.crawl.ending import Ending
 from scrapy_ext.crawl.engine import is_between_stages, start_is_exhausted
 from scrapy_ext.crawl.feeder import Feeder
 from scrapy_ext.crawl.hosts import HostQueue
 from scrapy_ext.crawl.identity import SlotFingerprints
 from scrapy_ext.crawl.journal import Fenced
+from scrapy_ext.crawl.outgoing import Outgoing
 from scrapy_ext.crawl.ownership import Ownership
 from scrapy_ext.crawl.reader import SlotReader
 from scrapy_ext.crawl.recent import Recent
 from scrapy_ext.crawl.redo import Finisher
+from scrapy_ext.crawl.seen import SeenPages, Skipping
 from scrapy_ext.crawl.serialize import (
     NotSerializableError,
     UnreadableRequestError,
@@ -60,26 +59,8 @@ logger = logging.getLogger(__name__)
 _SPILL: Final = 1024 * 1024
 #: The priorities that the contract takes. A request beyond keeps its own; only its place in the queue is cut.
 _LOWEST, _HIGHEST = -(2**31), 2**31 - 1
-#: Seconds that children wait for the request records of their parents.
-_RECORDS_WAIT: Final = 10.0
-#: Seconds between two messages that a worker waits for others.
-_TELL_EVERY: Final = 60.0
 
-_FINGERPRINT: Final = re.compile(r"(?:[0-9a-f]{2})+")
 _encode = msgspec.json.Encoder().encode
-
-
-class SeenPages(Protocol):
-    """Which pages some crawl has stored."""
-
-    async def stored_among(self, fingerprints: Sequence[bytes]) -> set[bytes]:
-        """Those of these that were."""
-
-    def note_stored(self, url_by_fingerprint: Iterable[tuple[bytes, str]]) -> None:
-        """These are stored now."""
-
-    def log(self, request: Request, spider: Spider | None) -> None:
-        """A request was skipped."""
 
 
 class Frontier:
@@ -115,15 +96,15 @@ class Frontier:
         self._loop = asyncio.get_running_loop()
         self._ready: HostQueue[Entry] = HostQueue(_capacity(crawler), time.time)
         self._tracker = Tracker(self._complete, self._spill_if_large)
+        self._outgoing = Outgoing(crawler, session, name, self._sent_to)
         self._feeder = Feeder(
             self,
-            self._slot_writer,
+            self._outgoing.writer_of,
             lambda slot: SlotReader(slot, self._slot_read(str(slot))),
             prefetch=names.FRONTIER_PREFETCH.read(settings),
             retry_time=names.PLATFORM_RETRY_TIME.read(settings),
             wake=self._wake_engine,
         )
-        self._dead_letters = session.writer(f"frontier {DEAD_LETTERS}", self._send_dead_letters, vital=True)
         self._committer = Committer(
             self._log,
             finisher,
@@ -137,13 +118,8 @@ class Frontier:
         )
         self._high_water: int = names.PLATFORM_BUFFER_BYTES.read(settings)
         self._start_items_stored = self._log.checkpoint.start_items
-        self._seen = seen
-        #: Of what was read last: fingerprints of pages that some crawl has stored.
-        self._known: set[str] = set()
-        #: Slots with a write of which it is not known whether it arrived.
-        self._doubtful: set[int] = set()
-        #: Whether request records do not get through.
-        self._records_are_late = False
+        self._skipping = Skipping(crawler, seen)
+        self._ending = Ending(ownership, session.client, self._project, name, slots)
         #: Fingerprints of requests that were sent.
         self._recent = Recent()
         #: Fingerprints of requests that stay in this process.
@@ -155,7 +131,6 @@ class Frontier:
         self._poller: asyncio.Task[None] | None = None
         self._alarm: asyncio.TimerHandle | None = None
         self._over = False
-        self._told = 0.0
         #: Whether this worker may hand out requests.
         self.may_work: Callable[[], bool] = lambda: True
         self.wake: Callable[[], None] = lambda: None
@@ -344,13 +319,11 @@ class Frontier:
     async def before_work(self) -> None:
         """Something will be sent, or was read: this worker is no longer idle."""
         self._over = False
-        await self._be(idle=False)
+        await self._ending.be(idle=False)
 
     async def look_at(self, batches: Sequence[Batch]) -> None:
         """Find out which pages of these batches some crawl has stored."""
-        if self._seen is not None:
-            asked = [bytes.fromhex(fp) for batch in batches for fp, form in batch.requests if _may_be_skipped(fp, form)]
-            self._known = {fp.hex() for fp in await self._seen.stored_among(asked)}
+        await self._skipping.look_up(batches)
 
     def take(self, slot: int, batch: Batch) -> None:
         """A batch was read; what of it a former process has done is not done again."""
@@ -371,7 +344,7 @@ class Frontier:
             return
         self._committer.hurry()
         if not self._alone and self._committer.is_idle and start_is_exhausted(self._crawler):
-            await self._look_at_others()
+            self._over = await self._ending.is_over() and not self._has_work()
         self._tell_if_drained()
 
     def give_up(self, error: Exception) -> None:
@@ -390,14 +363,12 @@ class Frontier:
             request = request_from_json(stored.form, self._spider)
             host = host_of(request)
         except (UnreadableRequestError, ValueError) as error:
-            self._set_aside(stored, str(error))
-            self._committer.add(Lot(_nothing_of(stored.batch, stored.position), []))
+            self._outgoing.set_aside(stored, str(error))
         else:
-            if self._seen is not None and stored.fp in self._known and _may_be_skipped(stored.fp, stored.form):
-                self._seen.log(request, self._spider)
-                self._committer.add(Lot(_nothing_of(stored.batch, stored.position), []))
-            else:
+            if not self._skipping.skips(stored, request):
                 self._push(self._tracker.read(stored, request, host))
+                return
+        self._committer.add(Lot(_nothing_of(stored.batch, stored.position), []))
 
     def _push(self, entry: Entry) -> None:
         when = not_before(entry.request)
@@ -436,52 +407,12 @@ class Frontier:
             raise NotSerializableError(f"it is {len(record)} bytes of JSON, over {MAX_REQUEST_BYTES}")
         return record
 
-    def _slot_writer(self, slot: int) -> BatchWriter:
-        async def send(body: bytes, _index: int) -> None:
-            sent = body.count(b"\n")
-            await self._records_stored()
-            try:
-                new = await self._session.client.frontier.add(self._project, self.name, str(slot), body, attempts=1)
-            except PlatformError:
-                # It may have arrived all the same; the next attempt would count its requests as known ones.
-                self._doubtful.add(slot)
-                raise
-            self._sent(slot, sent, new)
-
-        return self._session.writer(f"frontier {slot}", send, vital=True)
-
-    async def _records_stored(self) -> None:
-        """A request that is in the frontier names its parent's record, which must not be lost, nor its index be given
-        to another."""
-        records = self._session.written("requests")
-        if records is None or records.failed is not None or (self._records_are_late and records.pending):
-            return
-        # Should they alone fail, they are only missed; the crawl does not wait for them.
-        with contextlib.suppress(PlatformError, TimeoutError):
-            self._records_are_late = True
-            async with asyncio.timeout(_RECORDS_WAIT):
-                await records.flush()
-            self._records_are_late = False
-
-    def _sent(self, slot: int, sent: int, new: int) -> None:
-        self._count("frontier/children/sent", sent)
-        self._count("scheduler/enqueued", new)
-        self._count("scheduler/enqueued/frontier", new)
-        if slot in self._doubtful:
-            self._doubtful.discard(slot)
-        elif new < sent:
-            self._count("dupefilter/filtered", sent - new)
-        # Also when nothing was new: a former process may have sent the same just before, after our last read.
+    def _sent_to(self, slot: int) -> None:
         self._feeder.added(slot)
 
     async def _flush(self) -> None:
         """Make durable what the next commit rests on."""
-        items = self._session.written("items")  # where they are written as they come
-        writing = [self._feeder.flush(), self._dead_letters.flush(), *([items.flush()] if items is not None else [])]
-        await asyncio.gather(*writing)
-
-    async def _send_dead_letters(self, body: bytes, _index: int) -> None:
-        await self._session.client.frontier.add(self._project, self.name, DEAD_LETTERS, body, attempts=1)
+        await asyncio.gather(self._feeder.flush(), self._outgoing.flush_others())
 
     def _keep_local(self, fp: str, request: Request, parent: Entry | None, error: Exception) -> bool:
         if not request.dont_filter:
@@ -510,7 +441,7 @@ class Frontier:
         if entry.error is not None and entry.stored is not None:
             if entry.attempt < self._max_attempts:
                 return self._try_again(entry, entry.stored)
-            self._set_aside(entry.stored, f"{entry.error} (attempt {entry.attempt} of {self._max_attempts})")
+            self._outgoing.set_aside(entry.stored, f"{entry.error} (attempt {entry.attempt} of {self._max_attempts})")
         self._committer.add(Lot(entry, entry.take_items()))
         if not self._tracker.unfinished and not self._feeder.has_work:
             self._committer.hurry()
@@ -530,27 +461,15 @@ class Frontier:
         if entry.bytes >= _SPILL:
             self._committer.spill(entry)
 
-    def _set_aside(self, stored: Stored, error: str) -> None:
-        logger.error("Request %s is set aside in slot %s of frontier %s: %s", stored.fp, DEAD_LETTERS, self.name, error)
-        self._count("frontier/dead_letters")
-        self._dead_letters.add(dead_letter(stored.batch.slot, stored.fp, stored.form, error))
-
     def _committed(self, committed: Committed) -> None:
-        if self._seen is not None:
-            self._seen.note_stored(self._pages(committed))
-        self._count("frontier/committed", sum(lot.entry is not None for lot in committed.lots))
+        entries = [lot.entry for lot in committed.lots if lot.entry is not None]
+        self._skipping.committed(entries)
+        self._count("frontier/committed", len(entries))
         for batch in committed.batches:
             self._count("frontier/acknowledged/batches")
             self._count("frontier/acknowledged/requests", batch.size)
             self._feeder.acknowledged(batch.slot, batch.id)
         self._loop.call_soon(self._tell_if_drained)
-
-    def _pages(self, committed: Committed) -> Iterator[tuple[bytes, str]]:
-        """Fingerprint and URL of requests that have led to items."""
-        fingerprint = self._crawler.request_fingerprinter.fingerprint
-        for lot in committed.lots:
-            if lot.entry is not None and lot.entry.has_items:
-                yield fingerprint(lot.entry.request), lot.entry.request.url
 
     # ── the end ──
 
@@ -562,30 +481,12 @@ class Frontier:
         if self.is_drained:
             self.wake()
 
-    async def _look_at_others(self) -> None:
-        """With other workers at work: say that this one has nothing to do, and see whether that holds for all."""
-        await self._be(idle=True)
-        state = await look(self._ownership, self._session.client, self._project, self.name, self._slots)
-        if state.is_over and not self._has_work():
-            self._over = True
-            return
-        if time.monotonic() - self._told > _TELL_EVERY:
-            self._told = time.monotonic()
-            logger.info("Nothing to do here; waiting for %s", _told(state.busy, state.waiting))
-
     async def _poll(self) -> None:
         """Others send requests to the slots of this worker, and nothing tells it so."""
         while True:
             await asyncio.sleep(self._poll_interval)
             if not self._over:
                 self._feeder.poll()
-
-    async def _be(self, *, idle: bool) -> None:
-        checkpoint = self._log.checkpoint
-        if checkpoint.idle != idle:
-            checkpoint.idle = idle
-            checkpoint.turns += 1
-            await self._log.write()
 
     # ── small things ──
 
@@ -604,24 +505,9 @@ class Frontier:
         return int(self._crawler.stats.get_value(name, 0))
 
 
-def _told(busy: Sequence[str], waiting: int | None) -> str:
-    if busy:
-        return f"workers {', '.join(busy)}"
-    return f"somebody who works on slot {waiting}: it has requests"
-
-
 def _nothing_of(batch: OpenBatch, position: int = 0) -> Entry:
     """What stands for a request of a batch that is not run."""
     return Entry("", Request("data:,"), "", Stored("", {}, batch, position), None)
-
-
-def _may_be_skipped(fp: str, form: Any) -> bool:
-    """Whether a request is one that Scrapy filters: no start request, nor one with ``dont_filter``. Then its
-    fingerprint in the slot is Scrapy's."""
-    if not isinstance(form, dict) or form.get("dont_filter"):
-        return False
-    meta = form.get("meta")
-    return not (isinstance(meta, dict) and meta.get("is_start_request")) and bool(_FINGERPRINT.fullmatch(fp))
 
 
 def _place(priority: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_ext.crawl.ending import look
+from scrapy_ext.crawl.ending import Ending
 from tests.crawl.processes import PROJECT, add
 from tests.crawl.watched import WatchedClient
 
@@ -27,7 +27,7 @@ async def be(worker, *, idle):
 
 
 async def state(worker, client=None):
-    return await look(worker.ownership, client or worker.client, PROJECT, worker.frontier, SLOTS)
+    return await Ending(worker.ownership, client or worker.client, PROJECT, worker.frontier, SLOTS).look()
 
 
 async def test_it_is_over_when_all_are_idle_and_all_slots_empty(workers):
