@@ -15,7 +15,7 @@ help:
 	@echo "make test   run the tests (under 10 minutes on 2 cores)"
 	@echo "make check  lint and types"
 	@echo "make crash  kill crawls and servers in many more places (takes longer)"
-	@echo "make bench  measure; needs a quiet machine (takes longer)"
+	@echo "make bench  measure beside Scrapy and its peers; needs a quiet machine (takes hours; BENCH=--quick: minutes)"
 	@echo "make wheel  build the wheel, install it in an empty environment, and crawl with it (takes longer)"
 	@echo "make docs   build the documentation into docs/_build/html"
 	@echo "make dev    set up .venv with everything a contributor needs"
@@ -53,8 +53,11 @@ check: $(VENV)/installed
 crash: $(VENV)/installed $(VENV)/browser
 	$(PYTEST) tests/crash --full
 
+# BENCH=--quick: only to see that they work.
 bench: $(VENV)/installed $(VENV)/browser
-	@for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done
+	@command -v redis-server >/dev/null || { echo "What is compared with needs redis-server: on Debian and Ubuntu, apt-get install redis-server" >&2; exit 1; }
+	@$(BIN)/pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
+	@for script in $(filter-out benchmarks/extraction_quality.py,$(wildcard benchmarks/*.py)); do $(BIN)/python $$script $(BENCH) || exit 1; done
 
 wheel: $(VENV)/installed $(VENV)/browser
 	$(BIN)/python tools/try_wheel.py
