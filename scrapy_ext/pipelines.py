@@ -50,6 +50,8 @@ class ItemStoragePipeline:
 
     async def open_spider(self) -> None:
         """Open the session."""
+        # Bound once: looking it up takes as long as counting.
+        self._count = self._crawler.stats.inc_value
         if await self._session.open():
             if self._mode == "exact" and self._session.items is not None:
                 self._sink = self._session.items
@@ -61,12 +63,11 @@ class ItemStoragePipeline:
 
     async def process_item(self, item: Any) -> Any:
         """Hand the item to the writer; the item goes on unchanged."""
-        stats = self._crawler.stats
         if self._sink is None and self._writer is None:
             raise RuntimeError("the platform could not be opened, so no item can be stored")
         if self._writer is not None and self._writer.failed is not None:
             # The spider is closing for it; what led to this item is not acknowledged.
-            stats.inc_value("platform/items/not_stored")
+            self._count("platform/items/not_stored")
             return item
         try:
             record = item_to_json(item)
@@ -76,14 +77,14 @@ class ItemStoragePipeline:
                 )
         except UnstorableItemError as error:
             logger.error("An item of type %s is not stored: %s", type(item).__qualname__, error)
-            stats.inc_value("platform/items/refused")
+            self._count("platform/items/refused")
             return item
         if self._sink is not None:
             self._sink.add_item(record)
         elif self._writer is not None:
             self._writer.add(record)
-        stats.inc_value("platform/items/count")
-        stats.inc_value("platform/items/bytes", len(record))
+        self._count("platform/items/count")
+        self._count("platform/items/bytes", len(record))
         return item
 
     async def close_spider(self) -> None:

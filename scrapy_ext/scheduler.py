@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import secrets
 from typing import Any, Final, Self
@@ -56,6 +57,7 @@ class FrontierScheduler(BaseScheduler):
         self._session = Session.of(crawler).require(platform=True)
         self._dupefilter: CollectionDupeFilter | None = None
         self._frontier: Frontier | None = None
+        self._ownership: Ownership | None = None
         self._leases: Leases | None = None
         try:
             self._configure(crawler)
@@ -112,13 +114,7 @@ class FrontierScheduler(BaseScheduler):
 
     def next_request(self) -> Request | None:
         """The next request to download, or None for now: the engine is woken when there is one."""
-        if self._frontier is None:
-            return None
-        request = self._frontier.next()
-        if request is not None:
-            self._crawler.stats.inc_value("scheduler/dequeued")
-            self._crawler.stats.inc_value("scheduler/dequeued/frontier")
-        return request
+        return self._frontier.next() if self._frontier is not None else None
 
     async def _open(self) -> None:
         if not await self._session.open():
@@ -127,7 +123,10 @@ class FrontierScheduler(BaseScheduler):
             await self._dupefilter.connect()
         try:
             frontier = await self._open_frontier()
-        except (PlatformError, SettingError, Fenced) as error:
+        except Fenced as error:
+            await self._replaced_while_opening(error)
+            return
+        except (PlatformError, SettingError) as error:
             self._session.refuse(error)
             return
         frontier.wake = watch(self._crawler, frontier.finished)
@@ -154,7 +153,7 @@ class FrontierScheduler(BaseScheduler):
                 "Use the number that the frontier was made with: its requests are spread over so many slots.",
             )
         finisher = Finisher(session.client, job.key.project, name, self._persistence)
-        ownership = Ownership(
+        self._ownership = ownership = Ownership(
             session.client,
             finisher,
             self._persistence,
@@ -190,6 +189,12 @@ class FrontierScheduler(BaseScheduler):
             await self._leases.join()
             self._leases.start()
         return frontier
+
+    async def _replaced_while_opening(self, error: Fenced) -> None:
+        self._session.refuse(error)
+        if self._ownership is not None:
+            with contextlib.suppress(PlatformError):  # Then its record may say that the job ended so.
+                self._session.is_replaced = await self._ownership.has_successor()
 
     async def _job_is_over(self) -> bool:
         session = self._session

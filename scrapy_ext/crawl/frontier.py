@@ -87,6 +87,8 @@ class Frontier:
         self._ownership = ownership
         self._log = ownership.log
         self._finisher = finisher
+        #: Bound once: looking it up takes as long as counting.
+        self._increment = crawler.stats.inc_value
         self._project = session.job.key.project
         self._slots = slots
         self._alone = alone
@@ -180,6 +182,8 @@ class Frontier:
             current.set(None)
             self._set_alarm()
             return None
+        self._count("scheduler/dequeued")
+        self._count("scheduler/dequeued/frontier")
         host, entry = popped
         request = self._tracker.handed_out(entry)
         self._out[request] = host
@@ -499,7 +503,7 @@ class Frontier:
 
     def _count(self, name: str, by: int = 1) -> None:
         if by:
-            self._crawler.stats.inc_value(name, by)
+            self._increment(name, by)
 
     def _stat(self, name: str) -> int:
         return int(self._crawler.stats.get_value(name, 0))
