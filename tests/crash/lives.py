@@ -271,8 +271,8 @@ class Crawls:
         assert not any(left.values()), f"left in the frontier: {left}"
 
     def check_hits(self) -> None:
-        """Nothing was fetched twice, but for what a request that cannot be stored holds back, and for pages whose callback
-        always fails: each process begins to count their attempts anew."""
+        """Nothing was fetched twice, but for what a request that cannot be stored holds back, and for pages whose
+        callback always fails: each process begins to count their attempts anew."""
         outcome = self.expected()
         hits, expected = self.maze.hits, outcome.hits
         failing = {"/" + address.partition("/")[2] for address in outcome.dead_letters}
