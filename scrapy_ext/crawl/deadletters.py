@@ -2,8 +2,8 @@
 
 A request whose callback or errback raises is run again by the process that has it (``FRONTIER_MAX_ATTEMPTS`` times in
 all; each process of a job begins to count anew). What it led to before is made again: children have the same
-fingerprints, items were not stored yet. After the last attempt it is kept in the frontier's slot of dead letters, which no crawl reads, until
-somebody puts it back (``scrapy platform frontier NAME --put-back``).
+fingerprints, items were not stored yet. After the last attempt it is kept in the frontier's slot of dead letters, which
+no crawl reads, until somebody puts it back (``scrapy platform frontier NAME --put-back``).
 """
 
 from __future__ import annotations
