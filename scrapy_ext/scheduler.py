@@ -79,7 +79,9 @@ class FrontierScheduler(BaseScheduler):
         self._worker = Worker.parse(text)
         if self._worker is None and text != AUTO:
             raise SettingError(
-                "FRONTIER_WORKER", f"must be 'index/count' or 'auto', got {text!r}", "Write 0/1 for one worker."
+                "FRONTIER_WORKER",
+                f"must be 'index/count', with an index from 0 to below the count, or 'auto', got {text!r}",
+                "Write 0/1 for one worker, and 0/3, 1/3 and 2/3 for three.",
             )
         self._alone = self._worker is not None and self._worker.count == 1
         if not self._alone and self._name is None:

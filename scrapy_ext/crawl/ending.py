@@ -15,13 +15,15 @@ from typing import Final, NamedTuple
 
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.crawl.checkpoint import Checkpoint
-from scrapy_ext.crawl.ownership import Ownership
+from scrapy_ext.crawl.ownership import COMMITS, Ownership
 
 logger = logging.getLogger(__name__)
 
 _AT_ONCE: Final = 16
 #: Seconds between two messages that a worker waits for others.
 _TELL_EVERY: Final = 60.0
+#: Seconds after which a worker that has work may be dead.
+_SILENT: Final = 30.0
 
 
 class State(NamedTuple):
@@ -37,7 +39,7 @@ class State(NamedTuple):
 
     def __str__(self) -> str:
         if self.busy:
-            return f"workers {', '.join(self.busy)}"
+            return ", ".join(self.busy)
         return f"somebody who works on slot {self.waiting}: it has requests"
 
 
@@ -51,6 +53,8 @@ class Ending:
         self._frontier = frontier
         self._slots = slots
         self._told = -_TELL_EVERY
+        #: Other workers' newest records, and since when they are that.
+        self._heard: dict[str, tuple[int, float]] = {}
 
     async def be(self, *, idle: bool) -> None:
         """Say whether this worker has nothing to do."""
@@ -72,29 +76,44 @@ class Ending:
     async def look(self) -> State:
         """What is left of the crawl for others than this worker."""
         before = await _others(self._ownership)
-        busy = [f"{checkpoint.worker} ({name})" for name, checkpoint in before.by_name.items() if _works(checkpoint)]
+        busy = [name for name, checkpoint in before.by_name.items() if _works(checkpoint)]
         if busy:
-            return State(busy)
+            return State([self._described(name, before) for name in busy])
         waiting = await _first_with_requests(self._client, self._project, self._frontier, self._slots)
         if waiting is not None:
             return State([], waiting)
         after = await _others(self._ownership)
-        return State([] if _turns(after) == _turns(before) else ["that have just had something to do"])
+        return State([] if _turns(after) == _turns(before) else ["workers that have just had something to do"])
+
+    def _described(self, name: str, others: _Others) -> str:
+        """A worker, for the person who may have to start it again."""
+        now = time.monotonic()
+        number, since = self._heard.get(name, (0, now))
+        if number != others.numbers[name]:
+            since = now
+        self._heard[name] = (others.numbers[name], since)
+        job = f"{self._project}/{name.removeprefix(COMMITS).replace('-', '/')}"
+        silent = (
+            f", not heard of for {now - since:.0f} s: if it is dead, start it again" if now - since > _SILENT else ""
+        )
+        return f"worker {others.by_name[name].worker} (PLATFORM_JOB={job}{silent})"
 
 
 class _Others(NamedTuple):
     assignment: int
     by_name: dict[str, Checkpoint]
+    numbers: dict[str, int]
 
 
 async def _others(ownership: Ownership) -> _Others:
     number, assignment = await ownership.assignment()
-    others = _Others(number, {})
+    others = _Others(number, {}, {})
     for name in assignment.owners:
         if name != ownership.name:
             head = await ownership.journal(name).head()
             if head is not None:
                 others.by_name[name] = Checkpoint.read(head.data)
+                others.numbers[name] = head.number
     return others
 
 

@@ -50,9 +50,7 @@ async def open_job(client: PlatformClient, project: int, spider_name: str, resum
     if metadata.get("state") == JobState.FINISHED.value and metadata.get("close_reason") == "finished":
         raise SettingError("PLATFORM_JOB", f"names {key}, which is finished", "Leave it out to start a new job.")
     if metadata.get("state") == JobState.RUNNING.value:
-        logger.warning(
-            "Job %s is listed as running. Go on only if the process that ran it is gone: two at once lose data", key
-        )
+        logger.info("Job %s is listed as running, as it is after a crash; should its process live, it is replaced", key)
     else:
         await client.jobq.update(key.project, key, state=JobState.RUNNING.value)
     return CrawlJob(key, resumed=True)

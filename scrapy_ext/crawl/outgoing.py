@@ -54,8 +54,10 @@ class Outgoing:
 
     def set_aside(self, stored: Stored, error: str) -> None:
         """Keep a request, with its error, where no crawl reads it."""
+        url = stored.form.get("url") if isinstance(stored.form, dict) else None
         logger.error(
-            "Request %s is set aside in slot %s of frontier %s: %s", stored.fp, DEAD_LETTERS, self._frontier, error
+            "Request %s (%s) is set aside in slot %s of frontier %s: %s",
+            *(url or "without a URL", stored.fp, DEAD_LETTERS, self._frontier, error),
         )
         self._count("frontier/dead_letters", 1)
         self._dead_letters.add(dead_letter(stored.batch.slot, stored.fp, stored.form, error))

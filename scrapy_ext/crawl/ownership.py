@@ -180,6 +180,8 @@ class Ownership:
     async def close(self) -> None:
         """Say that this process has ended. What it owns stays assigned to it: whoever wants it can have it."""
         self.log.checkpoint.closed = True
+        # Every commit was carried out to its end.
+        self.log.checkpoint.redo = None
         await self.log.write()
 
     async def has_successor(self) -> bool:

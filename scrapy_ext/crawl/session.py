@@ -42,6 +42,8 @@ _REASONS: Final[tuple[tuple[type[Exception], str], ...]] = (
     (PlatformError, "platform_unavailable"),
     (Fenced, "frontier_lease_lost"),
 )
+#: The one of them after which there is nothing to resume.
+_REPLACED: Final = "frontier_lease_lost"
 
 #: Attribute of a crawler that holds its session, so that both go together.
 _ATTRIBUTE: Final = "_scrapy_ext_session"
@@ -284,6 +286,9 @@ class Session:
         except PlatformError as error:
             self._failed = True
             logger.error("Job %s could not be finished: %s. Resume it with PLATFORM_JOB=%s", job.key, error, job.key)
+            return
+        if self._reason == _REPLACED:
+            logger.info("Job %s stopped (%s): another process goes on with what it had", job.key, self._reason)
             return
         if self._reason != "finished":
             logger.info("Job %s stopped (%s); to resume it: PLATFORM_JOB=%s", job.key, self._reason, job.key)
