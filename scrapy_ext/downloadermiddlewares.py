@@ -152,7 +152,7 @@ class ExtractMiddleware:
                 params=self._params, default_headers=self._default_headers, job_id=str(job) if job else None
             )
             self._client = ExtractClient(
-                ExtractTransport(services.extract_url, services.extract_key, names.EXTRACT_API_TIMEOUT.read(settings)),
+                ExtractTransport(services.extract_url, services.extract_key, settings.getfloat("DOWNLOAD_TIMEOUT")),
                 _limiter(settings),
                 self._policy,
                 observe=self._observe,

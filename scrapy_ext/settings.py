@@ -115,8 +115,11 @@ EXTRACT_API_TRANSPARENT_MODE = _setting(
 EXTRACT_API_PARAMS = _setting(
     "EXTRACT_API_PARAMS", _DICT, {}, "Fields merged into every extraction request; None removes one."
 )
-EXTRACT_API_TIMEOUT = _setting(
-    "EXTRACT_API_TIMEOUT", _FLOAT, 180.0, "Seconds to wait for an answer of the extraction service.", least=1
+EXTRACT_API_EXTRA_FIELDS = _setting(
+    "EXTRACT_API_EXTRA_FIELDS",
+    _LIST,
+    [],
+    "Fields that the service knows and this version does not: sent as they are, unchecked.",
 )
 EXTRACT_API_RETRY_POLICY = _setting(
     "EXTRACT_API_RETRY_POLICY",
@@ -125,7 +128,30 @@ EXTRACT_API_RETRY_POLICY = _setting(
     "Attempts by problem type, merged over the defaults: {'/download/temporary-error': 5}.",
 )
 EXTRACT_API_MAX_REQUESTS = _setting(
-    "EXTRACT_API_MAX_REQUESTS", _INT, 0, "Close the spider after this many extraction requests; 0: no limit.", least=0
+    "EXTRACT_API_MAX_REQUESTS",
+    _INT,
+    0,
+    "Close the spider after this many requests to the extraction service, retries included; 0: no limit.",
+    least=0,
+)
+EXTRACT_API_MAX_COST = _setting(
+    "EXTRACT_API_MAX_COST",
+    _FLOAT,
+    0.0,
+    "Close the spider before extraction costs more than this, by EXTRACT_API_PRICES; 0: no limit.",
+    least=0,
+)
+EXTRACT_API_PRICES = _setting(
+    "EXTRACT_API_PRICES",
+    _DICT,
+    {},
+    "Price of an extraction by its request kind, http and browser, and of each output on top of it.",
+)
+EXTRACT_API_LEDGER = _setting(
+    "EXTRACT_API_LEDGER",
+    _BOOL,
+    True,
+    "Whether answers are kept on disk until their request is finished, so that a resumed crawl does not pay twice.",
 )
 EXTRACT_API_LOG_REQUESTS = _setting(
     "EXTRACT_API_LOG_REQUESTS", _BOOL, False, "Log each extraction request at level DEBUG, without secrets."
