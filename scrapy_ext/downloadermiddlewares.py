@@ -28,14 +28,9 @@ from scrapy_ext.client.extraction.errors import (
     UnreachableServiceError,
 )
 from scrapy_ext.client.extraction.redact import redacted
+from scrapy_ext.client.extraction.results import to_response
 from scrapy_ext.client.extraction.retry import NO_CONNECTION
-from scrapy_ext.client.extraction.translate import (
-    BodyOptions,
-    is_routed,
-    scrapy_default_headers,
-    to_body,
-    to_response,
-)
+from scrapy_ext.client.extraction.translate import BodyOptions, is_routed, scrapy_default_headers, to_body
 from scrapy_ext.crawl.session import Session
 from scrapy_ext.crawl.slots import host_of
 from scrapy_ext.crawl.tracking import RETURNED_KEY

@@ -10,7 +10,7 @@ from scrapy.http import HtmlResponse, Response, TextResponse, XmlResponse
 from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
-from scrapy_ext.client.extraction.translate import to_response
+from scrapy_ext.client.extraction.results import to_response
 
 URL = "https://books.example/"
 RESULTS = [

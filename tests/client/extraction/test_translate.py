@@ -6,18 +6,15 @@ import logging
 import msgspec
 import pytest
 from scrapy import FormRequest, Request
-from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlResponse
 from scrapy.settings import Settings
 
-from scrapy_ext.api.extraction import EXTRACT_TYPES, ExtractResult, Header, check
+from scrapy_ext.api.extraction import EXTRACT_TYPES, check
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
 from scrapy_ext.client.extraction.translate import (
     BodyOptions,
     is_routed,
     scrapy_default_headers,
     to_body,
-    to_response,
 )
 
 URL = "https://books.example/page?a=1"
@@ -301,155 +298,3 @@ def test_what_is_made_of_a_request_keeps_the_rules():
     )
     assert check(body) == []
     assert msgspec.json.decode(msgspec.json.encode(body)) == body
-
-
-# ── results ──
-
-
-def response_of(result: dict, **request) -> Response:
-    return to_response(Request(URL, **request), result)
-
-
-def page(body: bytes, *headers: tuple[str, str], **more) -> dict:
-    listed = [{"name": name, "value": value} for name, value in headers]
-    return {"httpResponseBody": base64_of(body), "httpResponseHeaders": listed, **more}
-
-
-@pytest.mark.parametrize(
-    ("content_type", "body", "kind"),
-    [
-        ("text/html; charset=utf-8", b"<p>", HtmlResponse),
-        ("application/xhtml+xml", b"<p/>", HtmlResponse),
-        ("application/xml", b"<a/>", XmlResponse),
-        ("application/rss+xml", b"<a/>", XmlResponse),
-        ("application/json", b"{}", JsonResponse),
-        ("text/plain", b"a", TextResponse),
-        ("image/png", b"\x89PNG\r\n\x1a\n", Response),
-        ("text/html", b"", HtmlResponse),
-    ],
-)
-def test_the_class_follows_the_content_type(content_type, body, kind):
-    response = response_of(page(body, ("content-type", content_type)))
-    assert isinstance(response, kind)
-    assert isinstance(response, TextResponse) is (kind is not Response)
-    assert response.body == body
-
-
-@pytest.mark.parametrize(
-    ("body", "kind"),
-    [
-        (b'<!DOCTYPE HTML PUBLIC "x"><title>', HtmlResponse),
-        (b'<html lang="en"><body>', HtmlResponse),
-        (b"\n  <body class=x>", HtmlResponse),
-        (b"<?xml version='1.0'?><a/>", XmlResponse),
-        (b"plain words", TextResponse),
-        (b"", HtmlResponse),
-        (b"\x89PNG\x00\x01", Response),
-    ],
-)
-def test_without_headers_the_class_follows_the_content(body, kind):
-    response = response_of({"httpResponseBody": base64_of(body), "url": "https://books.example/x"})
-    assert isinstance(response, kind)
-    assert isinstance(response, TextResponse) is (kind is not Response)
-
-
-def test_text_is_decoded_by_the_charset_of_its_headers():
-    response = response_of(page("ä€".encode("cp1252"), ("Content-Type", "text/html; charset=cp1252")))
-    assert response.text == "ä€"
-
-
-def test_an_empty_page_has_empty_text():
-    assert response_of(page(b"", ("Content-Type", "text/html"))).text == ""
-
-
-def test_status_and_final_url_are_those_of_the_result():
-    response = response_of({"browserHtml": "", "statusCode": 404, "url": "https://books.example/end"})
-    assert (response.status, response.url) == (404, "https://books.example/end")
-
-
-@pytest.mark.parametrize("result", [{}, {"statusCode": None, "url": None}, {"statusCode": "x", "url": 3}])
-def test_a_result_without_status_and_url_has_those_of_the_request(result):
-    response = response_of({"browserHtml": "", **result})
-    assert (response.status, response.url) == (200, URL)
-
-
-def test_duplicate_headers_are_kept_and_encodings_that_no_longer_hold_are_not():
-    response = response_of(
-        page(
-            b"",
-            ("Set-Cookie", "a=1"),
-            ("set-cookie", "b=2"),
-            ("Content-Encoding", "gzip"),
-            ("transfer-encoding", "chunked"),
-            ("X-Ünicode", "ä"),
-        )
-    )
-    assert response.headers.getlist("Set-Cookie") == [b"a=1", b"b=2"]
-    assert b"Content-Encoding" not in response.headers
-    assert b"Transfer-Encoding" not in response.headers
-    assert {"name": "Content-Encoding", "value": "gzip"} in response.extract_result["httpResponseHeaders"]
-
-
-def test_rendered_html_is_utf_8_whatever_it_declares():
-    html = '<meta charset="latin-1"><p>ä€</p>'
-    response = response_of({"browserHtml": html, "httpResponseHeaders": [{"name": "Content-Type", "value": "x/y"}]})
-    assert isinstance(response, HtmlResponse)
-    assert (response.encoding, response.text) == ("utf-8", html)
-    assert response.css("p::text").get() == "ä€"
-
-
-def test_rendered_html_comes_before_other_content():
-    image = base64_of(b"\x89PNG")
-    response = response_of({"browserHtml": "<p>", "screenshot": image})
-    assert response.body == b"<p>"
-    assert response.screenshot == b"\x89PNG"
-
-
-def test_a_screenshot_alone_is_the_body():
-    response = response_of({"screenshot": base64_of(b"\x89PNG\x00")})
-    assert response.body == response.screenshot == b"\x89PNG\x00"
-    assert not isinstance(response, TextResponse)
-
-
-def test_automatic_extraction_alone_has_an_empty_body():
-    response = response_of({"product": {"name": "x"}, "screenshot": base64_of(b"\x89")})
-    assert isinstance(response, HtmlResponse)
-    assert (response.body, response.text, response.css("p")) == (b"", "", [])
-    assert response.extract_result["product"] == {"name": "x"}
-    assert response_of({"product": {}}).screenshot is None
-
-
-def test_headers_alone_have_an_empty_body():
-    response = response_of({"httpResponseHeaders": [{"name": "X-A", "value": "1"}]})
-    assert (response.body, response.headers["X-A"]) == (b"", b"1")
-
-
-def test_the_whole_result_is_at_the_response_with_a_flag_and_the_request():
-    result = page(b"x", ("Content-Type", "text/html"), echoData={"a": [1]}, jobId="1/2/3", unknown=True)
-    response = response_of(result, cb_kwargs={"a": 1})
-    assert response.extract_result == result
-    assert response.flags == ["extract-api"]
-    assert response.cb_kwargs == {"a": 1}
-
-
-def test_a_typed_result_is_taken_too():
-    result = ExtractResult(http_response_body=base64_of(b"<p>"), http_response_headers=[Header("Content-Type", "a/b")])
-    response = to_response(Request(URL), result)
-    assert response.body == b"<p>"
-    assert response.extract_result["httpResponseHeaders"] == [{"name": "Content-Type", "value": "a/b"}]
-
-
-@pytest.mark.parametrize("field", ["httpResponseBody", "screenshot"])
-@pytest.mark.parametrize("value", ["not base64!", "YQ", 7, ["YQ=="], "ä"])
-def test_a_result_that_does_not_hold_what_it_says_is_an_error(field, value):
-    with pytest.raises(UnexpectedAnswerError, match=f"{field} of the answer is not Base64"):
-        response_of({field: value})
-
-
-@pytest.mark.parametrize("headers", [None, {}, "x", [1, {"name": "a"}, {"name": 1, "value": "b"}, {"value": "c"}]])
-def test_headers_of_another_shape_are_passed_over(headers):
-    assert response_of({"browserHtml": "", "httpResponseHeaders": headers}).headers == {}
-
-
-def test_a_response_takes_no_more_memory_than_the_attribute():
-    assert not hasattr(response_of({"browserHtml": ""}), "__dict__")
