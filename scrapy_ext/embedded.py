@@ -49,11 +49,14 @@ class EmbeddedServerError(RuntimeError):
 
 
 class Services(msgspec.Struct, frozen=True):
-    """Where a crawl's services are, and the keys for them. ``repr`` leaves the keys out."""
+    """Where a crawl's services are, and the keys for them. ``repr`` leaves the keys out.
+
+    ``platform_urls`` is None when no platform was asked for and the settings name none.
+    """
 
     extract_url: str
     extract_key: str
-    platform_urls: PlatformUrls
+    platform_urls: PlatformUrls | None
     platform_key: str
     project: int
 
@@ -323,7 +326,7 @@ def _resolve(configured: Configured, server: EmbeddedServer | None) -> Services:
     return Services(
         configured.extract_url or f"{url}/v1",
         configured.extract_key or (server.extract_key if server is not None else ""),
-        configured.platform_urls or PlatformUrls.single(url),
+        configured.platform_urls or (PlatformUrls.single(url) if url else None),
         configured.platform_key or (server.platform_key if server is not None else ""),
         configured.project,
     )
@@ -341,6 +344,8 @@ async def platform_client(settings: BaseSettings) -> AsyncIterator[tuple[Platfor
 
 def new_platform_client(settings: BaseSettings, found: Services) -> PlatformClient:
     """A client with the settings' timeouts."""
+    if found.platform_urls is None:
+        raise RuntimeError("services() was not asked for a platform")
     return PlatformClient(
         found.platform_urls,
         found.platform_key,
