@@ -24,13 +24,15 @@ class Crawled:
     """What came of a crawl.
 
     ``seconds`` is from its start until its process could end; ``cpu_seconds``, the processor time of its process from
-    the opening of the spider. ``ended`` is False when it was cut off at its limit.
+    the opening of the spider; ``peak_bytes``, the most resident memory that the process ever had. ``ended`` is False
+    when it was cut off at its limit.
     """
 
     def __init__(self, result: Mapping[str, Any]) -> None:
         self.stats: dict[str, Any] = result["stats"]
         self.seconds: float = result["seconds"]
         self.cpu_seconds: float = result["cpu_seconds"]
+        self.peak_bytes: int = result["peak_bytes"]
         self.ended: bool = result["ended"]
         self.concurrent_items: int = result["concurrent_items"]
         self.observed: dict[str, Any] = result["observed"]
@@ -45,11 +47,17 @@ class Crawled:
 
 
 def crawl(
-    spider: str, settings: Mapping[str, Any], *, limit: float = 900, items: int | None = None, **arguments: Any
+    spider: str,
+    settings: Mapping[str, Any],
+    *,
+    limit: float = 900,
+    items: int | None = None,
+    extra: Mapping[str, str] | None = None,
+    **arguments: Any,
 ) -> Crawled:
     """Crawl with a spider of :mod:`rig.spiders`; after ``limit`` seconds it is cut off. ``items`` are those that it
-    must have when it ends."""
-    with Crawling(spider, settings, limit=limit, **arguments) as crawling:
+    must have when it ends; ``extra``, environment variables of its process."""
+    with Crawling(spider, settings, limit=limit, extra=extra, **arguments) as crawling:
         crawled = crawling.wait()
     if items is not None and crawled.ended and crawled.items != items:
         raise SystemExit(f"{items} items were expected, and there are {crawled.items}:\n{crawling.log}")
@@ -59,7 +67,15 @@ def crawl(
 class Crawling:
     """A crawl that is running, so that something else can happen meanwhile; :meth:`wait` for it."""
 
-    def __init__(self, spider: str, settings: Mapping[str, Any], *, limit: float = 900, **arguments: Any) -> None:
+    def __init__(
+        self,
+        spider: str,
+        settings: Mapping[str, Any],
+        *,
+        limit: float = 900,
+        extra: Mapping[str, str] | None = None,
+        **arguments: Any,
+    ) -> None:
         job = {"settings": {**COMMON, **settings}, "arguments": arguments, "limit": limit}
         self._limit = limit
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed at the end of the block
@@ -69,7 +85,7 @@ class Crawling:
             stdout=subprocess.PIPE,
             stderr=self._log,
             text=True,
-            env=environment(),
+            env=environment(extra),
         )
         self.log = ""
 
@@ -118,6 +134,7 @@ def main(spider: str, settings: dict[str, Any], arguments: Mapping[str, Any], li
             "stats": crawler.stats.get_stats() if crawler.stats else {},
             "seconds": time.monotonic() - started,
             "cpu_seconds": time.process_time() - opened["cpu"],
+            "peak_bytes": observers.peak_bytes(),
             "ended": ended,
             "concurrent_items": crawler.settings.getint("CONCURRENT_ITEMS"),
             "observed": observers.OBSERVED,

@@ -73,3 +73,11 @@ class MemorySampler:
 def resident_bytes() -> int:
     """The resident memory of this process; needs Linux."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+def peak_bytes() -> int:
+    """The most resident memory that this process ever had; 0 where there is no ``/proc``."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return 0
+    return next(int(line.split()[1]) * 1024 for line in status.read_text().splitlines() if line.startswith("VmHWM:"))

@@ -16,13 +16,13 @@ T = TypeVar("T")
 def options(description: str | None, *, full: Mapping[str, Any], quick: Mapping[str, Any]) -> argparse.Namespace:
     """The options of a script: ``--quick``, and one for each number of ``full``, whose default ``--quick`` changes.
 
-    What is a list there is given as numbers with commas.
+    What is a list there is given with commas.
     """
     end_with_signal()
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="less of everything, within a minute")
     for name, value in full.items():
-        read = _numbers if isinstance(value, list) else type(value)
+        read = _listed(type(value[0])) if isinstance(value, list) else type(value)
         parser.add_argument(f"--{name.replace('_', '-')}", type=read, help=f"default: {value}; quick: {quick[name]}")
     given = parser.parse_args()
     defaults = quick if given.quick else full
@@ -32,8 +32,11 @@ def options(description: str | None, *, full: Mapping[str, Any], quick: Mapping[
     return given
 
 
-def _numbers(text: str) -> list[float]:
-    return [float(part) for part in text.split(",")]
+def _listed(kind: Callable[[str], T]) -> Callable[[str], list[T]]:
+    def read(text: str) -> list[T]:
+        return [kind(part) for part in text.split(",")]
+
+    return read
 
 
 def alternate(rounds: int, runs: Mapping[str, Callable[[], T]]) -> dict[str, list[T]]:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import scrapy
-from scrapy.http import Response
+from scrapy.http import HtmlResponse, Response
 
 from rig.observers import OBSERVED
 
@@ -114,6 +114,42 @@ class Hosts(scrapy.Spider):
 
     def parse_page(self, response: Response) -> None:
         pass
+
+
+class SameSite(scrapy.Spider):
+    """``chains`` chains of pages of one site, an item and one request a page: ``before`` responses to warm up, then
+    ``pages`` that are measured, then as many as there are chains, so that at both ends of what is measured the same
+    number of requests is on its way.
+
+    Of a page only its length is looked at, which must be ``size``, and its class: what a spider does with it costs
+    the same whoever downloaded it, and would hide what is compared. In :data:`rig.observers.OBSERVED`: ``from`` and
+    ``to``, each the monotonic ``time`` and the process's ``cpu`` seconds, and ``measured_pages``."""
+
+    name = "same_site"
+    site: str
+    size: int
+    pages: int
+    before: int
+    chains: int
+
+    async def start(self) -> AsyncIterator[Any]:
+        self._responses = 0
+        self._marks = {self.before: "from", self.before + self.pages: "to"}
+        self._asked = self.chains
+        OBSERVED["measured_pages"] = self.pages
+        for chain in range(self.chains):
+            yield scrapy.Request(f"{self.site}/page/{chain}")
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        self._responses += 1
+        if mark := self._marks.get(self._responses):
+            OBSERVED[mark] = {"time": time.monotonic(), "cpu": time.process_time()}
+        if not isinstance(response, HtmlResponse) or len(response.body) != self.size:
+            raise scrapy.exceptions.CloseSpider(f"not the page: {response!r} of {len(response.body)} bytes")
+        yield {"url": response.url, "size": len(response.body)}
+        if self._asked < self.before + self.pages + self.chains:
+            self._asked += 1
+            yield scrapy.Request(f"{self.site}/page/{self._asked}")
 
 
 class Chains(scrapy.Spider):
