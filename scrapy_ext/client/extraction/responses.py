@@ -1,19 +1,30 @@
 """Responses that carry an extraction's result: Scrapy's classes with one attribute more.
 
-``response.extract_result`` is the whole decoded body of the 200 answer, as the service sent it; Base64 stays
-Base64 there, so that a body is held twice for as long as its response is. It survives ``copy()``, ``replace()``
-and Scrapy's HTTP cache.
+``response.extract_result`` is the whole decoded body of the 200 answer, with bytes for what the service sends as
+Base64. What of it is the body of the response is the very same object there, and is held and stored once. It
+survives ``copy()``, ``replace()`` and Scrapy's HTTP cache: replacing the body changes no result, for that is what
+the service answered.
 """
 
 from __future__ import annotations
 
-from binascii import a2b_base64
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlResponse
 
+from scrapy_ext.api.extraction import EXTRACT_TYPES
+from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
+
+if TYPE_CHECKING:
+    from zyte_common_items import Item
+
 #: On every response that came through the extraction service.
 FLAG: Final = "extract-api"
+
+#: Members of a result that may be the body of its response.
+_BODIES: Final = ("httpResponseBody", "screenshot")
+#: Stands in a stored result for the body, which is stored beside it.
+_IS_BODY: Final = True
 
 
 class _WithResult:
@@ -22,17 +33,32 @@ class _WithResult:
     __slots__ = ()
 
     attributes: tuple[str, ...]
+    body: bytes
+    url: str
     extract_result: dict[str, Any] | None
+    _extract_item: Item | None
 
     def __init__(self, *args: Any, extract_result: dict[str, Any] | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.extract_result = extract_result  # type: ignore[misc]  # the slot is in each class
+        self.extract_result = extract_result  # type: ignore[misc]  # the slots are in each class
+        self._extract_item = None  # type: ignore[misc]
 
     @property
     def screenshot(self) -> bytes | None:
-        """The screenshot's bytes, decoded each time; None if none was taken."""
-        encoded = self.extract_result.get("screenshot") if self.extract_result else None
-        return a2b_base64(encoded) if isinstance(encoded, str) else None
+        """The bytes of the screenshot; None if none was taken."""
+        return self.extract_result.get("screenshot") if self.extract_result else None
+
+    @property
+    def extract_item(self) -> Item | None:
+        """The automatic extraction as an item of zyte-common-items, such as a ``Product``; None if there is none.
+
+        Needs the extra ``poet``. Raises :class:`UnexpectedAnswerError` for an answer that is no such item.
+        """
+        if self._extract_item is None and self.extract_result:
+            kind = next((name for name in EXTRACT_TYPES if self.extract_result.get(name) is not None), None)
+            if kind is not None:
+                self._extract_item = _item(kind, self.extract_result[kind], self.url)  # type: ignore[misc]
+        return self._extract_item
 
     def replace(self, *args: Any, cls: type[Response] | None = None, **kwargs: Any) -> Response:
         """A response with some attributes replaced; with ``cls``, of that class, which may know fewer."""
@@ -43,39 +69,97 @@ class _WithResult:
         response: Response = made(*args, **kwargs)  # type: ignore[assignment]
         return response
 
+    def to_dict(self) -> dict[str, Any]:
+        """What the HTTP cache stores: with the body once."""
+        stored: dict[str, Any] = super().to_dict()  # type: ignore[misc]
+        result = self.extract_result
+        if result:
+            same = {name: _IS_BODY for name in _BODIES if name in result and result[name] is self.body}
+            stored["extract_result"] = {**result, **same}
+        return stored
+
+    @classmethod
+    def from_dict(cls, d: dict[str, Any]) -> Self:
+        """The response of a :meth:`to_dict`."""
+        result = d.get("extract_result")
+        if result:
+            same = {name: d["body"] for name in _BODIES if result.get(name) is _IS_BODY}
+            d = {**d, "extract_result": {**result, **same}}
+        restored: Self = super().from_dict(d)  # type: ignore[misc]
+        return restored
+
 
 class ExtractResponse(_WithResult, Response):  # type: ignore[misc]
     """Binary content, such as an image or a screenshot."""
 
-    __slots__ = ("extract_result",)
+    __slots__ = ("_extract_item", "extract_result")
     attributes = (*Response.attributes, "extract_result")
 
 
 class ExtractTextResponse(_WithResult, TextResponse):  # type: ignore[misc]
     """Text."""
 
-    __slots__ = ("extract_result",)
+    __slots__ = ("_extract_item", "extract_result")
     attributes = (*TextResponse.attributes, "extract_result")
 
 
-class ExtractHtmlResponse(_WithResult, HtmlResponse):  # type: ignore[misc]
-    """HTML, and what has no content of its own: automatic extraction alone."""
+class ExtractHtmlResponse(_WithResult, HtmlResponse):
+    """HTML, and what has no content of its own: automatic extraction alone.
 
-    __slots__ = ("extract_result",)
+    ``body_text`` is the text of the body where it is known, as that of a rendered page is, so that it need not be
+    decoded.
+    """
+
+    __slots__ = ("_body_text", "_extract_item", "extract_result")
     attributes = (*HtmlResponse.attributes, "extract_result")
+
+    def __init__(self, *args: Any, body_text: str | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._body_text = body_text
+
+    @property
+    def text(self) -> str:
+        """The body as text."""
+        return super().text if self._body_text is None else self._body_text
+
+    def replace(  # type: ignore[override]  # Scrapy's has overloads
+        self, *args: Any, cls: type[Response] | None = None, **kwargs: Any
+    ) -> Response:
+        """As Scrapy's. The text is known as long as the body is the same."""
+        is_text_kept = not {"body", "encoding"} & kwargs.keys()
+        if is_text_kept and issubclass(cls or type(self), ExtractHtmlResponse):
+            kwargs.setdefault("body_text", self._body_text)
+        return super().replace(*args, cls=cls, **kwargs)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the HTTP cache stores: with the text as the body alone."""
+        stored = super().to_dict()
+        text = self._body_text
+        if text is not None and self.extract_result and self.extract_result.get("browserHtml") is text:
+            stored["extract_result"]["browserHtml"] = _IS_BODY
+        return stored
+
+    @classmethod
+    def from_dict(cls, d: dict[str, Any]) -> Self:
+        """The response of a :meth:`to_dict`."""
+        result = d.get("extract_result")
+        if result and result.get("browserHtml") is _IS_BODY:
+            text = d["body"].decode()
+            d = {**d, "body_text": text, "extract_result": {**result, "browserHtml": text}}
+        return super().from_dict(d)
 
 
 class ExtractXmlResponse(_WithResult, XmlResponse):  # type: ignore[misc]
     """XML."""
 
-    __slots__ = ("extract_result",)
+    __slots__ = ("_extract_item", "extract_result")
     attributes = (*XmlResponse.attributes, "extract_result")
 
 
 class ExtractJsonResponse(_WithResult, JsonResponse):  # type: ignore[misc]
     """JSON."""
 
-    __slots__ = ("extract_result",)
+    __slots__ = ("_extract_item", "extract_result")
     attributes = (*JsonResponse.attributes, "extract_result")
 
 
@@ -87,3 +171,20 @@ CLASSES: Final[dict[type[Response], type[Response]]] = {
     XmlResponse: ExtractXmlResponse,
     JsonResponse: ExtractJsonResponse,
 }
+
+
+def _item(kind: str, fields: Any, url: str) -> Item:
+    """The item of a kind. Every one has a URL, by which its page is meant if the service does not tell it."""
+    try:
+        import zyte_common_items  # an extra
+    except ImportError:
+        raise ImportError(
+            'response.extract_item needs zyte-common-items: pip install "scrapy-ext[poet]". '
+            "The same fields are in response.extract_result."
+        ) from None
+    item_class: type[Item] = getattr(zyte_common_items, kind[0].upper() + kind[1:])
+    try:
+        return item_class.from_dict({**fields, "url": fields.get("url") or url})  # type: ignore[no-any-return]
+    except (TypeError, ValueError, AttributeError) as error:
+        told = f"{kind} of the answer is no {item_class.__name__}: {error}"
+        raise UnexpectedAnswerError(told, status=200, sent={"url": url}) from None

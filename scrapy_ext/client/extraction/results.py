@@ -1,26 +1,36 @@
-"""From the extraction service to Scrapy: the result of an extraction becomes a Response."""
+"""From the extraction service to Scrapy: the result of an extraction becomes a Response.
+
+Base64 is decoded once, and the text of it is not kept: what is large in a result is held once, as the body of its
+response where it is that. A result is never changed, for several requests may share it.
+"""
 
 from __future__ import annotations
 
 import re
 from binascii import Error as Base64Error
-from binascii import a2b_base64
 from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
+import pybase64
 from scrapy import Request
-from scrapy.http import Headers, HtmlResponse, Response, TextResponse
+from scrapy.http import Headers, HtmlResponse, Response, TextResponse, XmlResponse
 from scrapy.responsetypes import responsetypes
 
 from scrapy_ext.api.extraction import EXTRACT_TYPES, ExtractResult
 from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
 from scrapy_ext.client.extraction.responses import CLASSES, FLAG, ExtractHtmlResponse, ExtractResponse
 
+#: Outputs that are sent as Base64.
+_BASE64: Final = ("httpResponseBody", "screenshot")
 #: Headers of a result that no longer hold for its decoded body.
 _NOT_MAPPED: Final = frozenset({"content-encoding", "transfer-encoding"})
-_HTML: Final = re.compile(rb"<(?:!doctype\s+html|html|head|body)[\s>]", re.IGNORECASE)
+#: How many bytes of a body tell what it is, and the control characters that no text has, both as in Scrapy.
 _SNIFFED: Final = 5000
+_NOT_IN_TEXT: Final = bytes(set(range(32)) - set(b"\0\t\n\r"))
+_HTML: Final = re.compile(rb"<(?:!doctype\s+)?html[\s>]", re.IGNORECASE)
+_HTML_PART: Final = re.compile(rb"<(?:head|body)[\s>]", re.IGNORECASE)
+_BYTE_ORDER_MARK: Final = "\ufeff"
 
 
 def to_response(request: Request, result: Mapping[str, Any] | ExtractResult) -> Response:
@@ -29,44 +39,62 @@ def to_response(request: Request, result: Mapping[str, Any] | ExtractResult) -> 
     ``browserHtml`` is its body before ``httpResponseBody``, and that before a screenshot; automatic extraction
     alone has an empty one. Raises :class:`UnexpectedAnswerError` for a result that does not hold what it says.
     """
-    decoded = msgspec.to_builtins(result) if isinstance(result, ExtractResult) else dict(result)
-    headers = _result_headers(decoded)
-    url = decoded.get("url")
-    response_url = url if isinstance(url, str) and url else request.url
+    decoded = _decoded(result, request)
+    url, headers = _url(decoded, request), _headers(decoded)
     common: dict[str, Any] = {
-        "url": response_url,
+        "url": url,
         "status": _status(decoded),
-        "headers": headers,
         "flags": [FLAG],
         "request": request,
         "extract_result": decoded,
     }
+    html, body = decoded.get("browserHtml"), decoded.get("httpResponseBody")
+    response: Response
+    if html is not None:
+        response = _rendered(html, common)
+    elif body is not None:
+        response = CLASSES[_class_of(headers, url, body)](**common, body=body)
+    elif any(decoded.get(name) is not None for name in EXTRACT_TYPES):
+        response = ExtractHtmlResponse(**common, encoding="utf-8")
+    elif decoded.get("screenshot") is not None:
+        response = ExtractResponse(**common, body=decoded["screenshot"])
+    else:
+        response = CLASSES[_class_of(headers, url, b"")](**common)
+    # Set here because the constructor would build them a second time.
+    response.headers = headers
+    return response
+
+
+def _decoded(result: Mapping[str, Any] | ExtractResult, request: Request) -> dict[str, Any]:
+    """A result of its own, with bytes for what was Base64."""
+    decoded = msgspec.to_builtins(result) if isinstance(result, ExtractResult) else dict(result)
+    for name in _BASE64:
+        value = decoded.get(name)
+        if value is not None:
+            decoded[name] = _bytes(name, value, request)
     html = decoded.get("browserHtml")
-    if isinstance(html, str):
-        return ExtractHtmlResponse(**common, body=html.encode("utf-8", "replace"), encoding="utf-8")
-    if decoded.get("httpResponseBody") is not None:
-        body = _bytes(decoded, "httpResponseBody", request)
-        return CLASSES[_class_of(headers, response_url, body)](**common, body=body)
-    if any(decoded.get(name) is not None for name in EXTRACT_TYPES):
-        return ExtractHtmlResponse(**common, body=b"", encoding="utf-8")
-    if decoded.get("screenshot") is not None:
-        return ExtractResponse(**common, body=_bytes(decoded, "screenshot", request))
-    return CLASSES[_class_of(headers, response_url, b"")](**common, body=b"")
+    if html is not None and not isinstance(html, str):
+        raise _unexpected("browserHtml of the answer is not text", request)
+    return decoded
 
 
-def _result_headers(decoded: Mapping[str, Any]) -> Headers:
-    """Every value of every header, in order."""
-    listed = decoded.get("httpResponseHeaders")
-    headers = Headers()
-    if not isinstance(listed, list):
-        return headers
-    pairs = (
-        (header["name"], header["value"])
-        for header in listed
-        if isinstance(header, dict) and isinstance(header.get("name"), str) and isinstance(header.get("value"), str)
-    )
-    headers.update((name, value) for name, value in pairs if name.lower() not in _NOT_MAPPED)
-    return headers
+def _bytes(name: str, value: Any, request: Request) -> bytes:
+    if isinstance(value, str):
+        try:
+            return pybase64.b64decode(value, validate=True)
+        except (Base64Error, ValueError):
+            pass
+    raise _unexpected(f"{name} of the answer is not Base64", request)
+
+
+def _unexpected(told: str, request: Request) -> UnexpectedAnswerError:
+    return UnexpectedAnswerError(told, status=200, sent={"url": request.url})
+
+
+def _url(decoded: Mapping[str, Any], request: Request) -> str:
+    """The final URL, which a result may leave out."""
+    url = decoded.get("url")
+    return url if isinstance(url, str) and url else request.url
 
 
 def _status(decoded: Mapping[str, Any]) -> int:
@@ -74,20 +102,52 @@ def _status(decoded: Mapping[str, Any]) -> int:
     return status if isinstance(status, int) and 100 <= status <= 599 else 200
 
 
-def _bytes(decoded: Mapping[str, Any], name: str, request: Request) -> bytes:
-    value = decoded[name]
+def _headers(decoded: Mapping[str, Any]) -> Headers:
+    """Every value of every header, in order. What is no header is passed over."""
+    listed = decoded.get("httpResponseHeaders")
+    if not isinstance(listed, list):
+        return Headers()
+    pairs = (
+        (header["name"], header["value"])
+        for header in listed
+        if isinstance(header, dict) and isinstance(header.get("name"), str) and isinstance(header.get("value"), str)
+    )
+    return Headers(
+        (name.encode("utf-8", "replace"), value.encode("utf-8", "replace"))
+        for name, value in pairs
+        if name.lower() not in _NOT_MAPPED
+    )
+
+
+def _rendered(html: str, common: dict[str, Any]) -> ExtractHtmlResponse:
+    """A rendered page. Its text is kept beside its body, which it would be decoded from otherwise."""
     try:
-        return a2b_base64(value, strict_mode=True)
-    except (Base64Error, TypeError, ValueError):
-        told = f"{name} of the answer is not Base64"
-        raise UnexpectedAnswerError(told, status=200, sent={"url": request.url}) from None
+        body = html.encode()
+    except UnicodeEncodeError:  # half a surrogate pair, which JSON can hold and no encoding can
+        body = html.encode("utf-8", "replace")
+        html = common["extract_result"]["browserHtml"] = body.decode()
+    # Scrapy takes a byte order mark for no part of the text.
+    text = None if html.startswith(_BYTE_ORDER_MARK) else html
+    return ExtractHtmlResponse(**common, body=body, body_text=text, encoding="utf-8")
 
 
 def _class_of(headers: Headers, url: str, body: bytes) -> type[Response]:
-    """Scrapy's choice by headers, name and content; its look at the content is taken further for HTML, since a
-    result may have no headers at all."""
-    chosen: type[Response] = responsetypes.from_args(headers=headers, url=url, body=body)
-    is_guess = chosen is TextResponse and b"Content-Type" not in headers
-    if is_guess and (not body or _HTML.search(body[:_SNIFFED])):
-        return HtmlResponse
+    """Scrapy's choice: by headers, then by the name of the file, then by the content."""
+    chosen: type[Response] = responsetypes.from_headers(headers)
+    if chosen is Response:
+        chosen = responsetypes.from_filename(url)
+    if chosen is Response:
+        chosen = _class_of_content(body[:_SNIFFED], declared=b"Content-Type" in headers)
     return chosen
+
+
+def _class_of_content(start: bytes, *, declared: bool) -> type[Response]:
+    """As in Scrapy, but much faster, and with a closer look for HTML, since a result may have no headers at all:
+    a page that begins otherwise, and nothing at all, are HTML unless something else was ``declared``."""
+    if len(start.translate(None, _NOT_IN_TEXT)) != len(start):
+        return Response
+    if _HTML.search(start) or not (start or declared):
+        return HtmlResponse
+    if b"<?xml" in start.lower():
+        return XmlResponse
+    return HtmlResponse if _HTML_PART.search(start) else TextResponse

@@ -2,22 +2,34 @@ from __future__ import annotations
 
 import base64
 import copy
+import json
+import sys
+from pathlib import Path
 
 import pytest
 from scrapy import Request, Spider
 from scrapy.extensions.httpcache import DbmCacheStorage, FilesystemCacheStorage
 from scrapy.http import HtmlResponse, Response, TextResponse, XmlResponse
 from scrapy.settings import Settings
+from scrapy.utils.response import response_from_dict
 from scrapy.utils.test import get_crawler
+from zyte_common_items import Article, Product, Serp
 
+from scrapy_ext.api.extraction import EXTRACT_TYPES
+from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
 from scrapy_ext.client.extraction.results import to_response
 
 URL = "https://books.example/"
 RESULTS = [
     {"browserHtml": "<p>ä</p>", "statusCode": 404},
+    {"browserHtml": "<p>ä</p>", "screenshot": "iQ=="},
+    {"browserHtml": "\ufeff<p>ä</p>"},
+    {"browserHtml": ""},
     {"httpResponseBody": base64.b64encode(b'{"a":1}').decode(), "url": URL + "data.json"},
-    {"httpResponseBody": base64.b64encode(b"\x89\x00").decode()},
-    {"product": {"name": "x", "price": 3.5}, "screenshot": "iQ=="},
+    {"httpResponseBody": base64.b64encode(b"\x89\x01").decode()},
+    {"httpResponseBody": ""},
+    {"screenshot": "iQ=="},
+    {"product": {"name": "x", "price": "3.5"}, "screenshot": "iQ=="},
 ]
 
 
@@ -25,19 +37,43 @@ def made(result: dict) -> Response:
     return to_response(Request(URL), result)
 
 
+def text_of(response: Response) -> str | None:
+    return response.text if isinstance(response, TextResponse) else None
+
+
+# ── copies ──
+
+
 @pytest.mark.parametrize("result", RESULTS)
 def test_copies_keep_the_result(result):
     response = made(result)
     for again in (response.copy(), response.replace(status=500), copy.copy(response)):
         assert type(again) is type(response)
-        assert again.extract_result == result
-        assert again.body == response.body
+        assert again.extract_result == response.extract_result
+        assert again.body is response.body
+        assert text_of(again) == text_of(response)
         assert again.flags == ["extract-api"]
     assert response.replace(status=500).status == 500
 
 
 def test_the_result_can_be_replaced():
     assert made(RESULTS[0]).replace(extract_result={"a": 1}).extract_result == {"a": 1}
+
+
+@pytest.mark.parametrize("result", RESULTS)
+def test_another_body_has_its_own_text_and_leaves_the_result_as_it_was_answered(result):
+    response = made(result)
+    again = response.replace(body=b"<p>other</p>")
+    assert again.body == b"<p>other</p>"
+    assert text_of(again) in ("<p>other</p>", None)
+    assert again.extract_result == response.extract_result
+    assert response_from_dict(again.to_dict()).extract_result == response.extract_result
+    assert response_from_dict(again.to_dict()).body == b"<p>other</p>"
+
+
+def test_another_encoding_is_another_text():
+    response = made({"browserHtml": "ä"}).replace(encoding="latin-1")
+    assert response.text == "Ã¤"
 
 
 @pytest.mark.parametrize("kind", [HtmlResponse, XmlResponse, TextResponse, Response])
@@ -47,18 +83,116 @@ def test_a_response_can_be_made_into_one_of_scrapys_own_classes(kind):
     assert (response.body, response.status) == ("<p>ä</p>".encode(), 404)
 
 
+# ── Scrapy's HTTP cache ──
+
+
+def cached(storage, response: Response, folder: Path) -> Response:
+    """What a cache gives back of what was stored."""
+    cache = storage(Settings({"HTTPCACHE_DIR": str(folder), "HTTPCACHE_EXPIRATION_SECS": 0}))
+    crawler = get_crawler(Spider)
+    spider = crawler.spider = Spider.from_crawler(crawler, "books")
+    request = Request(URL)
+    cache.open_spider(spider)
+    cache.store_response(spider, request, response)
+    again = cache.retrieve_response(spider, request)
+    cache.close_spider(spider)
+    assert again is not None
+    return again
+
+
 @pytest.mark.parametrize("storage", [FilesystemCacheStorage, DbmCacheStorage])
 @pytest.mark.parametrize("result", RESULTS)
 async def test_the_http_cache_of_scrapy_keeps_class_body_and_result(storage, result, tmp_path):
-    cache = storage(Settings({"HTTPCACHE_DIR": str(tmp_path), "HTTPCACHE_EXPIRATION_SECS": 0}))
-    crawler = get_crawler(Spider)
-    spider = crawler.spider = Spider.from_crawler(crawler, "books")
-    request, response = Request(URL), made(result)
-    cache.open_spider(spider)
-    cache.store_response(spider, request, response)
-    cached = cache.retrieve_response(spider, request)
-    cache.close_spider(spider)
-    assert type(cached) is type(response)
-    assert (cached.body, cached.status, cached.url) == (response.body, response.status, response.url)
-    assert cached.extract_result == result
-    assert cached.flags == ["extract-api"]
+    response = made(result)
+    before = copy.deepcopy(response.extract_result)
+    again = cached(storage, response, tmp_path)
+    assert type(again) is type(response)
+    assert (again.body, again.status, again.url) == (response.body, response.status, response.url)
+    assert text_of(again) == text_of(response)
+    assert again.extract_result == response.extract_result == before
+    assert list(again.extract_result) == list(before)
+    assert again.flags == ["extract-api"]
+
+
+@pytest.mark.parametrize("storage", [FilesystemCacheStorage, DbmCacheStorage])
+async def test_what_comes_out_of_the_cache_holds_the_body_once(storage, tmp_path):
+    page = cached(storage, made(RESULTS[5]), tmp_path / "1")
+    assert page.extract_result["httpResponseBody"] is page.body
+    shot = cached(storage, made(RESULTS[7]), tmp_path / "2")
+    assert shot.screenshot is shot.body
+    rendered = cached(storage, made(RESULTS[0]), tmp_path / "3")
+    assert rendered.text is rendered.extract_result["browserHtml"]
+
+
+@pytest.mark.parametrize("storage", [FilesystemCacheStorage, DbmCacheStorage])
+@pytest.mark.parametrize("output", ["httpResponseBody", "browserHtml", "screenshot"])
+async def test_the_cache_stores_the_body_once(storage, output, tmp_path):
+    size = 500_000
+    contents = "x" * size if output == "browserHtml" else base64.b64encode(bytes(size)).decode()
+    cached(storage, made({output: contents}), tmp_path)
+    stored = sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
+    assert stored < 1.2 * size
+
+
+# ── automatic extraction as an item ──
+
+
+def test_automatic_extraction_is_there_as_an_item():
+    fields = {"url": URL, "name": "x", "brand": {"name": "y"}, "unknown": 1}
+    item = made({"product": fields}).extract_item
+    assert isinstance(item, Product)
+    assert (item.name, item.brand.name, item.url) == ("x", "y", URL)
+    assert made({"serp": {"url": URL, "organicResults": []}, "product": None}).extract_item == Serp(
+        url=URL, organicResults=[]
+    )
+
+
+@pytest.mark.parametrize("kind", EXTRACT_TYPES)
+def test_every_kind_has_its_item(kind):
+    item = made({kind: {"url": URL}}).extract_item
+    assert type(item).__name__.lower() == kind.lower()
+
+
+def test_the_item_is_made_once():
+    response = made({"article": {"headline": "x"}})
+    assert response.extract_item is response.extract_item
+
+
+@pytest.mark.parametrize("url", [{}, {"url": None}])
+def test_an_item_without_a_url_has_that_of_its_page(url):
+    item = made({"article": {"headline": "x", **url}, "url": URL + "end"}).extract_item
+    assert isinstance(item, Article)
+    assert (item.headline, item.url) == ("x", URL + "end")
+
+
+@pytest.mark.parametrize("result", [{}, {"browserHtml": "<p>"}, {"httpResponseBody": ""}, {"product": None}])
+def test_an_answer_without_automatic_extraction_has_no_item(result):
+    assert made(result).extract_item is None
+
+
+@pytest.mark.parametrize("fields", ["x", 7, [], ["x"], True, {"brand": "x"}, {"images": [None, 5]}])
+def test_fields_that_make_no_item_are_an_error(fields):
+    response = made({"product": fields})
+    with pytest.raises(UnexpectedAnswerError, match="product of the answer is no Product"):
+        _ = response.extract_item
+    assert response.extract_result == {"product": fields}
+
+
+@pytest.mark.parametrize("storage", [FilesystemCacheStorage, DbmCacheStorage])
+async def test_the_item_is_there_after_the_cache_and_in_copies(storage, tmp_path):
+    response = made({"product": {"url": URL, "name": "x"}, "screenshot": "iQ=="})
+    item = response.extract_item
+    assert cached(storage, response, tmp_path).extract_item == response.copy().extract_item == item
+
+
+def test_without_the_package_the_error_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "zyte_common_items", None)
+    response = made({"product": {"url": URL}})
+    with pytest.raises(ImportError, match=r'pip install "scrapy-ext\[poet\]"'):
+        _ = response.extract_item
+    assert made({"browserHtml": ""}).extract_item is None
+
+
+def test_what_is_no_base64_in_a_result_can_be_written_as_json():
+    response = made({"product": {"name": "x"}, "browserHtml": "<p>", "echoData": [1]})
+    assert json.loads(json.dumps(response.extract_result)) == response.extract_result

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import base64
+import copy
+import json
+import tracemalloc
 
 import pytest
 from scrapy import Request
@@ -53,6 +56,8 @@ def test_the_class_follows_the_content_type(content_type, body, kind):
         (b'<html lang="en"><body>', HtmlResponse),
         (b"\n  <body class=x>", HtmlResponse),
         (b"<?xml version='1.0'?><a/>", XmlResponse),
+        (b"<?xml version='1.0'?><feed><body text='x'/></feed>", XmlResponse),
+        (b"<?xml version='1.0'?><html xmlns='http://www.w3.org/1999/xhtml'>", HtmlResponse),
         (b"plain words", TextResponse),
         (b"", HtmlResponse),
         (b"\x89PNG\x00\x01", Response),
@@ -62,6 +67,11 @@ def test_without_headers_the_class_follows_the_content(body, kind):
     response = response_of({"httpResponseBody": base64_of(body), "url": "https://books.example/x"})
     assert isinstance(response, kind)
     assert isinstance(response, TextResponse) is (kind is not Response)
+
+
+def test_text_is_found_under_a_content_type_that_says_nothing():
+    response = response_of(page(b"plain words", ("Content-Type", "application/octet-stream")))
+    assert response.text == "plain words"
 
 
 def test_text_is_decoded_by_the_charset_of_its_headers():
@@ -78,7 +88,18 @@ def test_status_and_final_url_are_those_of_the_result():
     assert (response.status, response.url) == (404, "https://books.example/end")
 
 
-@pytest.mark.parametrize("result", [{}, {"statusCode": None, "url": None}, {"statusCode": "x", "url": 3}])
+@pytest.mark.parametrize(
+    "result",
+    [
+        {},
+        {"statusCode": None, "url": None},
+        {"statusCode": "x", "url": 3},
+        {"statusCode": True, "url": ""},
+        {"statusCode": [404], "url": {}},
+        {"statusCode": 10**30, "url": True},
+        {"statusCode": 404.5},
+    ],
+)
 def test_a_result_without_status_and_url_has_those_of_the_request(result):
     response = response_of({"browserHtml": "", **result})
     assert (response.status, response.url) == (200, URL)
@@ -110,10 +131,26 @@ def test_rendered_html_is_utf_8_whatever_it_declares():
 
 
 def test_rendered_html_comes_before_other_content():
-    image = base64_of(b"\x89PNG")
-    response = response_of({"browserHtml": "<p>", "screenshot": image})
+    response = response_of({"browserHtml": "<p>", "screenshot": base64_of(b"\x89PNG")})
     assert response.body == b"<p>"
     assert response.screenshot == b"\x89PNG"
+
+
+def test_the_text_of_rendered_html_is_what_came_and_not_decoded_again():
+    html = "".join(["<p>", "ä€"])
+    response = response_of({"browserHtml": html})
+    assert response.text is response.extract_result["browserHtml"] is html
+
+
+def test_what_no_encoding_can_hold_is_replaced_in_rendered_html():
+    response = response_of({"browserHtml": "<p>\ud800</p>"})
+    assert (response.body, response.text) == (b"<p>?</p>", "<p>?</p>")
+    assert response.css("p::text").get() == "?"
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text():
+    response = response_of({"browserHtml": "\ufeff<p>a</p>"})
+    assert response.text == "<p>a</p>"
 
 
 def test_a_screenshot_alone_is_the_body():
@@ -138,9 +175,55 @@ def test_headers_alone_have_an_empty_body():
 def test_the_whole_result_is_at_the_response_with_a_flag_and_the_request():
     result = page(b"x", ("Content-Type", "text/html"), echoData={"a": [1]}, jobId="1/2/3", unknown=True)
     response = response_of(result, cb_kwargs={"a": 1})
-    assert response.extract_result == result
+    assert response.extract_result == {**result, "httpResponseBody": b"x"}
     assert response.flags == ["extract-api"]
     assert response.cb_kwargs == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        page(b"\x89", screenshot="iQ=="),
+        {"browserHtml": "<p>\ud800</p>", "screenshot": "iQ=="},
+        {"product": {"name": "x"}, "screenshot": None},
+    ],
+)
+def test_a_result_that_requests_share_is_not_changed(result):
+    before = copy.deepcopy(result)
+    first, second = response_of(result), response_of(result)
+    assert result == before
+    assert first.extract_result == second.extract_result
+    assert first.extract_result is not second.extract_result
+
+
+def test_the_body_is_held_once_and_its_base64_not_at_all():
+    response = response_of(page(b"\x89PNG", screenshot=base64_of(b"shot")))
+    assert response.extract_result["httpResponseBody"] is response.body
+    assert response.extract_result["screenshot"] == response.screenshot == b"shot"
+    alone = response_of({"screenshot": base64_of(b"shot")})
+    assert alone.extract_result["screenshot"] is alone.body
+
+
+@pytest.mark.parametrize("kind", ["httpResponseBody", "screenshot", "browserHtml with screenshot"])
+def test_a_response_takes_no_more_memory_than_its_contents(kind):
+    size = 3_000_000
+    contents = {
+        "httpResponseBody": ({"httpResponseBody": size}, size),
+        "screenshot": ({"screenshot": size}, size),
+        # The text and its encoding.
+        "browserHtml with screenshot": ({"browserHtml": "x" * size, "screenshot": size}, 3 * size),
+    }
+    fields, held = contents[kind]
+    tracemalloc.start()
+    try:
+        answer = {name: base64_of(bytes(value)) if value == size else value * 1 for name, value in fields.items()}
+        response = response_of(json.loads(json.dumps(answer)))
+        del answer, fields, contents
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert response.status == 200
+    assert taken < held + size / 10
 
 
 def test_a_typed_result_is_taken_too():
@@ -151,10 +234,18 @@ def test_a_typed_result_is_taken_too():
 
 
 @pytest.mark.parametrize("field", ["httpResponseBody", "screenshot"])
-@pytest.mark.parametrize("value", ["not base64!", "YQ", 7, ["YQ=="], "ä"])
-def test_a_result_that_does_not_hold_what_it_says_is_an_error(field, value):
-    with pytest.raises(UnexpectedAnswerError, match=f"{field} of the answer is not Base64"):
-        response_of({field: value})
+@pytest.mark.parametrize("value", ["not base64!", "YQ", "YQ==YQ==", "YQ==\n", 7, True, ["YQ=="], "ä", b"YQ=="])
+@pytest.mark.parametrize("more", [{}, {"browserHtml": "<p>"}])
+def test_a_result_that_does_not_hold_what_it_says_is_an_error(field, value, more):
+    with pytest.raises(UnexpectedAnswerError, match=f"{field} of the answer is not Base64") as caught:
+        response_of({field: value, **more})
+    assert caught.value.sent == {"url": URL}
+
+
+@pytest.mark.parametrize("html", [7, True, ["<p>"], {}])
+def test_rendered_html_that_is_no_text_is_an_error(html):
+    with pytest.raises(UnexpectedAnswerError, match="browserHtml of the answer is not text"):
+        response_of({"browserHtml": html})
 
 
 @pytest.mark.parametrize("headers", [None, {}, "x", [1, {"name": "a"}, {"name": 1, "value": "b"}, {"value": "c"}]])
@@ -162,5 +253,10 @@ def test_headers_of_another_shape_are_passed_over(headers):
     assert response_of({"browserHtml": "", "httpResponseHeaders": headers}).headers == {}
 
 
-def test_a_response_takes_no_more_memory_than_the_attribute():
+def test_headers_that_no_encoding_can_hold_do_not_fail():
+    headers = [{"name": "X-\ud800", "value": "\udfff"}]
+    assert response_of({"browserHtml": "", "httpResponseHeaders": headers}).headers == {b"X-?": [b"?"]}
+
+
+def test_a_response_has_no_dict_of_its_own():
     assert not hasattr(response_of({"browserHtml": ""}), "__dict__")
