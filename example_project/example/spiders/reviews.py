@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -39,7 +38,7 @@ class ReviewsSpider(SiteSpider):
         yield from response.follow_all(css=".card h3 a", callback=self.parse_product, meta=BROWSER)
 
     def parse_product(self, response: Response) -> Iterator[ProductReviews]:
-        picture = base64.b64decode(response.extract_result["screenshot"])
+        picture = response.screenshot
         yield ProductReviews(
             url=response.url,
             name=response.css("h1::text").get(default=""),
