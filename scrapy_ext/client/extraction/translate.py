@@ -15,14 +15,15 @@ cookies           ``requestCookies``                          ``requestCookies``
 neither their form nor the names of ``requestHeaders``: these are choices made here.
 
 What the user gave in ``meta["extract_api"]`` and EXTRACT_API_PARAMS wins over that mapping, and None there leaves a
-field out. Nothing is checked here: :func:`scrapy_ext.api.extraction.check` does that, for every sender.
+field out. Only what is no JSON is refused here: :func:`scrapy_ext.api.extraction.check` does the rest, for every
+sender.
 """
 
 from __future__ import annotations
 
 import base64
 import logging
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
@@ -49,6 +50,14 @@ BROWSER_HEADERS: Final[Mapping[bytes, str]] = {
     b"User-Agent": "userAgent",
     b"Accept-Language": "acceptLanguage",
 }
+#: Fields that are made of the request, so that None for one of them always leaves something out.
+AUTOMATIC: Final = frozenset(
+    {"httpResponseBody", "httpResponseHeaders", "httpRequestMethod", "httpRequestBody"}
+    | {"customHttpRequestHeaders", "requestHeaders", "requestCookies", "jobId"}
+)
+#: How deep fields are looked into.
+_DEEPEST: Final = 50
+
 #: Header names and values that Scrapy adds by itself.
 DefaultHeaders = Collection[tuple[bytes, bytes]]
 
@@ -57,12 +66,14 @@ class BodyOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What holds for every request of a crawl.
 
     ``params`` are the fields of EXTRACT_API_PARAMS; ``default_headers``, the headers that are left out when a
-    request has them with just these values (:func:`scrapy_default_headers`); ``job_id``, the running job.
+    request has them with just these values (:func:`scrapy_default_headers`); ``job_id``, the running job;
+    ``cookies``, whether cookies of requests are sent at all (COOKIES_ENABLED).
     """
 
     params: Mapping[str, Any] = {}
     default_headers: DefaultHeaders = frozenset()
     job_id: str | None = None
+    cookies: bool = True
 
 
 def scrapy_default_headers(settings: BaseSettings) -> DefaultHeaders:
@@ -96,12 +107,16 @@ def to_body(
     fields = content_fields(request, options.params)
     if request.meta.get("extract_api_automap") is False or fields.get("serp"):
         return fields
+    asked = _asked(request)
+    for name, value in asked.items():
+        if value is None and name not in options.params and name not in AUTOMATIC:
+            _warn_nothing_removed(name)
     headers = _headers(request, options.default_headers, own_headers)
     automatic = _custom_headers(headers) if fields.get("httpResponseBody") else _browser_headers(headers)
-    automatic.update(_cookies(request))
+    automatic.update(_cookies(request, options))
     if options.job_id is not None:
         automatic["jobId"] = options.job_id
-    given = {**options.params, **_asked(request)}
+    given = {**options.params, **asked}
     fields.update((name, value) for name, value in automatic.items() if name not in given)
     if request.body and given.get("httpRequestBody") not in (None, _base64(request.body)):
         logger.warning("%s has a body of its own; the httpRequestBody of its meta is sent instead", request)
@@ -125,22 +140,51 @@ def _asked(request: Request) -> Mapping[str, Any]:
     asked = request.meta.get("extract_api")
     if asked is None or isinstance(asked, bool):
         return {}
-    if isinstance(asked, Mapping):
-        return asked
-    raise ContractError(
-        [
-            Violation(
-                'meta["extract_api"]',
-                f"must be True, False or a dict of fields, got {type(asked).__name__}",
-                'Write {"browserHtml": True}, for example.',
-            )
-        ]
-    )
+    if not isinstance(asked, Mapping):
+        raise _unreadable(f"must be True, False or a dict of fields, got {type(asked).__name__}")
+    for name in asked:
+        if not isinstance(name, str):
+            raise _unreadable(f"must have text as names of fields, got {type(name).__name__}")
+    return asked
+
+
+def _unreadable(rule: str) -> ContractError:
+    return ContractError([Violation('meta["extract_api"]', rule, 'Write {"browserHtml": True}, for example.')])
 
 
 def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that are to be sent as they are. The URL is always the request's."""
-    return {name: value for name, value in fields.items() if value is not None and name != "url"}
+    given = {name: value for name, value in fields.items() if value is not None and name != "url"}
+    faults = [
+        Violation(place, "must not be bytes, which JSON cannot hold", "Decode them.")
+        for name, value in given.items()
+        for place in _bytes_in(value, name)
+    ]
+    if faults:
+        raise ContractError(faults)
+    return given
+
+
+def _bytes_in(value: Any, place: str, depth: int = 0) -> Iterator[str]:
+    """Where bytes are inside a value: they would be sent as Base64 of which nobody knows. The rules refuse those
+    that are a field's whole value."""
+    if depth > _DEEPEST:  # refused when it is written
+        return
+    if isinstance(value, bytes | bytearray | memoryview):
+        if depth or place == "echoData":
+            yield place
+    elif isinstance(value, Mapping):
+        for name, member in value.items():
+            yield from _bytes_in(member, f"{place}.{name}", depth + 1)
+    elif isinstance(value, list | tuple):
+        for index, member in enumerate(value):
+            yield from _bytes_in(member, f"{place}[{index}]", depth + 1)
+
+
+@lru_cache(maxsize=256)
+def _warn_nothing_removed(name: str) -> None:
+    """Cached so that each field is told once."""
+    logger.warning('%s is None in meta["extract_api"], but EXTRACT_API_PARAMS has no such field to leave out', name)
 
 
 def _serp_fields(request: Request, params: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -214,31 +258,37 @@ def _warn_left_out(name: str) -> None:
     )
 
 
-def _cookies(request: Request) -> dict[str, Any]:
-    """The Cookie header that CookiesMiddleware made, or the request's own cookies where it did not run."""
-    cookies = [
-        {"name": name.strip(), "value": value.strip(), "domain": urlparse_cached(request).hostname}
-        for header in request.headers.getlist("Cookie")
-        for name, separator, value in (pair.partition("=") for pair in _text(header).split(";"))
-        if separator and name.strip()
-    ]
-    if not cookies and request.cookies and not request.meta.get("dont_merge_cookies"):
-        cookies = [*_own_cookies(request)]
+def _cookies(request: Request, options: BodyOptions) -> dict[str, Any]:
+    """The Cookie header that CookiesMiddleware made, or the request's own cookies where it did not run. A header
+    does not tell domains: those that the request's own cookies name are kept."""
+    own = []
+    if request.cookies and options.cookies and not request.meta.get("dont_merge_cookies"):
+        own = [*_own_cookies(request)]
+    cookies = [*_header_cookies(request, own)] or own
     return {"requestCookies": cookies} if cookies else {}
 
 
-def _own_cookies(request: Request) -> Iterable[dict[str, Any]]:
+def _header_cookies(request: Request, own: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    domains = {(cookie["name"], cookie["value"]): cookie["domain"] for cookie in own}
     host = urlparse_cached(request).hostname
-    if isinstance(request.cookies, dict):
-        for name, value in request.cookies.items():
-            yield {"name": _text(name), "value": _text(value), "domain": host}
-        return
-    for cookie in request.cookies:
-        yield {
-            "name": _text(cookie.get("name", "")),
-            "value": _text(cookie.get("value", "")),
-            "domain": _text(cookie.get("domain") or host),
-        }
+    for pair in _text(b";".join(request.headers.getlist("Cookie"))).split(";"):
+        name, separator, value = (part.strip() for part in pair.partition("="))
+        if separator and name:
+            yield {"name": name, "value": value, "domain": domains.get((name, value), host)}
+
+
+def _own_cookies(request: Request) -> Iterator[dict[str, Any]]:
+    """Those that have a name and a value, as in Scrapy."""
+    host = urlparse_cached(request).hostname
+    cookies: Iterable[Mapping[str, Any]] = (
+        ({"name": name, "value": value} for name, value in request.cookies.items())
+        if isinstance(request.cookies, dict)
+        else request.cookies
+    )
+    for cookie in cookies:
+        name, value = cookie.get("name"), cookie.get("value")
+        if name is not None and value is not None:
+            yield {"name": _text(name), "value": _text(value), "domain": _text(cookie.get("domain") or host)}
 
 
 def _text(value: Any) -> str:

@@ -5,8 +5,11 @@ import logging
 
 import msgspec
 import pytest
-from scrapy import FormRequest, Request
+from scrapy import FormRequest, Request, Spider
+from scrapy.downloadermiddlewares.cookies import CookiesMiddleware
+from scrapy.http import Response
 from scrapy.settings import Settings
+from scrapy.utils.test import get_crawler
 
 from scrapy_ext.api.extraction import EXTRACT_TYPES, check
 from scrapy_ext.api.violations import ContractError
@@ -82,6 +85,45 @@ def test_outputs_can_be_chosen():
     }
 
 
+@pytest.mark.parametrize(
+    ("fields", "broken"),
+    [
+        ({"product": True, "productList": True}, "productList: cannot be combined with product"),
+        ({"httpResponseBody": True, "browserHtml": True}, "browserHtml: cannot be combined with httpResponseBody"),
+        ({"httpResponseBody": True, "screenshot": True}, "screenshot: cannot be combined with httpResponseBody"),
+        ({"httpResponseBody": True, "actions": [{}]}, "actions: cannot be combined with httpResponseBody"),
+        (
+            {"httpResponseBody": True, "includeIframes": True},
+            "includeIframes: cannot be combined with httpResponseBody",
+        ),
+        ({"browserHtlm": True}, "browserHtlm: is not a field of an extraction request. Did you mean browserHtml?"),
+        ({"ipType": "mobile"}, "ipType: must be one of datacenter, residential"),
+        ({"tags": {"a": 1}}, "tags.a: must be a string or null"),
+        ({"httpRequestText": ""}, "httpRequestText: must be 1 to 400000 characters"),
+        ({"httpRequestText": "x" * 400_001}, "httpRequestText: must be 1 to 400000 characters"),
+    ],
+)
+def test_fields_that_break_a_rule_are_left_to_the_rules(fields, broken):
+    assert broken in rules_broken(body_of(fields))
+
+
+def test_a_null_in_a_tag_is_kept():
+    assert body_of({"tags": {"a": None}})["tags"] == {"a": None}
+
+
+def test_none_for_a_field_that_is_not_there_is_told_once(caplog):
+    options = BodyOptions(params={"ipType": "datacenter"})
+    for _ in range(3):
+        fields = {"screenshotOptions": None, "ipType": None, "customHttpRequestHeaders": None, "jobId": None}
+        assert body_of(fields, options=options) == PAGE
+    assert [record.getMessage().split()[0] for record in caplog.records] == ["screenshotOptions"]
+
+
+@pytest.mark.parametrize("url", ["https://books.example/" + "a" * 8192, "http://127.0.0.1/", "data:,x"])
+def test_a_url_that_the_service_does_not_take_is_left_to_the_rules(url):
+    assert "url: must" in rules_broken(body_of(url=url))
+
+
 def test_asking_for_nothing_is_left_to_the_rules():
     assert "at least one output" in rules_broken(body_of({"httpResponseBody": False}))
 
@@ -103,6 +145,40 @@ def test_without_automap_exactly_the_fields_are_sent():
 def test_meta_that_is_no_dict_is_told(fields):
     with pytest.raises(ContractError, match='meta\\["extract_api"\\]: must be True, False or a dict'):
         body_of(fields)
+
+
+@pytest.mark.parametrize("name", [b"browserHtml", 1, None])
+def test_names_of_fields_that_are_no_text_are_told(name):
+    with pytest.raises(ContractError, match="must have text as names of fields"):
+        body_of({name: True})
+
+
+@pytest.mark.parametrize(
+    ("fields", "place"),
+    [
+        ({"echoData": b"x"}, "echoData"),
+        ({"echoData": {"a": [{"b": b"x"}]}}, "echoData.a[0].b"),
+        ({"browserHtml": True, "requestHeaders": {"referer": b"x"}}, "requestHeaders.referer"),
+        ({"requestCookies": [{"name": b"x", "value": "y"}]}, "requestCookies[0].name"),
+        ({"customHttpRequestHeaders": [{"name": "X-A", "value": b"y"}]}, "customHttpRequestHeaders[0].value"),
+    ],
+)
+@pytest.mark.parametrize("by", ["meta", "settings"])
+def test_bytes_in_fields_are_told_and_not_sent_as_something_else(fields, place, by):
+    with pytest.raises(ContractError, match="must not be bytes") as caught:
+        body_of(**{"fields": fields} if by == "meta" else {"options": BodyOptions(params=fields)})
+    assert [fault.field for fault in caught.value.violations] == [place]
+
+
+@pytest.mark.parametrize("field", ["httpRequestText", "geolocation", "browserHtml", "jobId"])
+def test_bytes_for_a_field_are_left_to_the_rules(field):
+    assert f"{field}: must be" in rules_broken(body_of({field: b"x"}))
+
+
+def test_a_field_that_contains_itself_does_no_harm():
+    endless: list = []
+    endless.append(endless)
+    assert body_of({"echoData": endless})["echoData"] is endless
 
 
 @pytest.mark.parametrize(
@@ -140,6 +216,13 @@ def test_what_is_asked_for_beside_serp_is_left_to_the_rules():
     assert "cannot be combined with serp" in rules_broken(body_of({"serp": True}, method="POST"))
 
 
+def test_what_is_sent_with_every_request_is_withheld_from_serp():
+    params = {"geolocation": "US", "tags": {"a": "b"}, "echoData": 1, "httpResponseBody": True, "ipType": "datacenter"}
+    body = body_of({"serp": True}, options=BodyOptions(params=params, job_id="1/2/3"))
+    assert body == {"url": URL, "serp": True}
+    assert check(body) == []
+
+
 # ── method and body ──
 
 
@@ -155,6 +238,20 @@ def test_a_form_goes_with_its_content_type():
     body = to_body(FormRequest(URL, formdata={"q": "a b"}))
     assert body["httpRequestBody"] == base64_of(b"q=a+b")
     assert {"name": "Content-Type", "value": "application/x-www-form-urlencoded"} in body["customHttpRequestHeaders"]
+
+
+def test_a_get_without_a_body_says_nothing_of_either():
+    assert body_of(method="GET", body=b"") == PAGE
+    assert "httpRequestMethod" not in body_of(body=b"x")
+
+
+def test_a_method_given_as_a_field_wins_over_that_of_the_request():
+    assert body_of({"httpRequestMethod": "PUT"}, method="POST")["httpRequestMethod"] == "PUT"
+
+
+def test_a_body_that_is_too_long_is_left_to_the_rules():
+    assert check(body_of(method="POST", body=b"x" * 300_000)) == []
+    assert "httpRequestBody: must be at most 400000" in rules_broken(body_of(method="POST", body=b"x" * 300_001))
 
 
 @pytest.mark.parametrize("output", ["browserHtml", "product"])
@@ -205,6 +302,12 @@ def test_headers_that_are_not_utf_8_do_not_fail():
 )
 def test_headers_that_belong_to_a_connection_are_not_sent(name):
     assert "customHttpRequestHeaders" not in body_of(headers={name: "x"})
+
+
+def test_more_headers_than_the_service_takes_are_left_to_the_rules():
+    assert check(body_of(headers={f"X-{number}": "1" for number in range(200)})) == []
+    broken = rules_broken(body_of(headers={f"X-{number}": "1" for number in range(201)}))
+    assert "customHttpRequestHeaders: must have at most 200 items" in broken
 
 
 def test_headers_given_as_fields_win():
@@ -268,24 +371,93 @@ def test_a_header_that_the_user_set_on_the_request_is_sent_with_its_default_valu
 # ── cookies ──
 
 
-@pytest.mark.parametrize("fields", [None, {"browserHtml": True}])
+def cookie(name: str, value: str, domain: str = "books.example") -> dict[str, str]:
+    return {"name": name, "value": value, "domain": domain}
+
+
+@pytest.mark.parametrize("fields", [None, {"browserHtml": True}, {"product": True}])
 def test_cookies_are_sent_as_cookies_whatever_is_asked_for(fields):
-    expected = [
-        {"name": "a", "value": "1", "domain": "books.example"},
-        {"name": "b", "value": "x=y", "domain": "books.example"},
-    ]
+    expected = [cookie("a", "1"), cookie("b", "x=y")]
     assert body_of(fields, headers={"Cookie": "a=1; b=x=y; ; nonsense"})["requestCookies"] == expected
+    assert body_of(fields, headers={"Cookie": ["a=1", "b=x=y"]})["requestCookies"] == expected
     assert body_of(fields, cookies={"a": "1", "b": "x=y"})["requestCookies"] == expected
 
 
+def test_cookies_given_as_a_field_win():
+    given = [{"name": "c", "value": "3"}]
+    assert body_of({"requestCookies": given}, cookies={"a": "1"})["requestCookies"] == given
+
+
 def test_cookies_keep_their_domain():
-    cookies = [{"name": "a", "value": "1", "domain": "example.com", "path": "/"}]
-    assert body_of(cookies=cookies)["requestCookies"] == [{"name": "a", "value": "1", "domain": "example.com"}]
+    cookies = [{"name": "a", "value": "1", "domain": "example.com", "path": "/"}, {"name": "b", "value": b"2"}]
+    assert body_of(cookies=cookies)["requestCookies"] == [cookie("a", "1", "example.com"), cookie("b", "2")]
+
+
+def test_cookies_are_text_whatever_they_were():
+    cookies = {b"a": b"caf\xe9", "b": 1, "c": True, "d": ""}
+    assert body_of(cookies=cookies)["requestCookies"] == [
+        cookie("a", "café"),
+        cookie("b", "1"),
+        cookie("c", "True"),
+        cookie("d", ""),
+    ]
+
+
+@pytest.mark.parametrize("cookies", [{"a": None}, [{"name": "a"}], [{"value": "1"}], [{"name": None, "value": "1"}]])
+def test_cookies_without_a_name_or_a_value_are_not_sent(cookies):
+    assert "requestCookies" not in body_of(cookies=cookies)
 
 
 def test_cookies_that_scrapy_would_not_send_are_not_sent():
     assert "requestCookies" not in body_of(cookies={"a": "1"}, meta={"dont_merge_cookies": True})
+    assert "requestCookies" not in body_of(cookies={"a": "1"}, options=BodyOptions(cookies=False))
     assert "requestCookies" not in body_of({"requestCookies": None}, cookies={"a": "1"})
+
+
+def test_a_cookie_header_of_the_user_is_sent_where_scrapy_sends_it():
+    header = {"Cookie": "a=1"}
+    assert body_of(headers=header, meta={"dont_merge_cookies": True})["requestCookies"] == [cookie("a", "1")]
+    assert body_of(headers=header, options=BodyOptions(cookies=False))["requestCookies"] == [cookie("a", "1")]
+
+
+def through_middleware(middleware: CookiesMiddleware, **request) -> list[dict[str, str]]:
+    """The cookies that are sent for a request that went through Scrapy's middleware."""
+    made = Request(request.pop("url", URL), **request)
+    middleware.process_request(made)
+    return to_body(made).get("requestCookies", [])
+
+
+def cookies_middleware() -> CookiesMiddleware:
+    return CookiesMiddleware.from_crawler(get_crawler(Spider))
+
+
+def test_cookies_of_the_jar_are_sent_each_to_its_session():
+    middleware = cookies_middleware()
+    for jar, value in (("a", "1"), ("b", "2")):
+        request = Request(URL, meta={"cookiejar": jar})
+        middleware.process_response(request, Response(URL, headers={"Set-Cookie": f"session={value}"}))
+    for jar, value in (("a", "1"), ("b", "2")):
+        assert through_middleware(middleware, meta={"cookiejar": jar}) == [cookie("session", value)]
+    assert through_middleware(middleware) == []
+    assert through_middleware(middleware, url="https://other.example/", meta={"cookiejar": "a"}) == []
+
+
+def test_cookies_of_the_request_join_those_of_the_jar_and_keep_their_domains():
+    middleware = cookies_middleware()
+    url = "https://shop.books.com/"
+    middleware.process_response(Request(url), Response(url, headers={"Set-Cookie": "session=1"}))
+    own = [
+        {"name": "a", "value": "2", "domain": "books.com"},
+        {"name": "b", "value": "3", "domain": ".books.com"},
+        {"name": "c", "value": "4"},
+    ]
+    sent = through_middleware(middleware, url=url, cookies=own)
+    assert sorted(sent, key=lambda each: each["value"]) == [
+        cookie("session", "1", "shop.books.com"),
+        cookie("a", "2", "books.com"),
+        cookie("b", "3", ".books.com"),
+        cookie("c", "4", "shop.books.com"),
+    ]
 
 
 def test_what_is_made_of_a_request_keeps_the_rules():
