@@ -1,0 +1,278 @@
+"""What extraction did: counts, costs and latencies by domain and kind of request.
+
+One call updates two rows in memory, that of the domain and that of the kind, which takes a microsecond or two; stats
+and the table for the log are made of the rows when they are asked for. Everything is bounded: there are rows for
+:data:`DOMAINS` domains, what is sent to further ones is counted together, and latencies are not kept but counted in a
+histogram.
+
+The histogram's bounds grow by 4 % from 1 ms to one hour, so that a percentile is off by 2 % at most. Latency is that of
+the requests that brought a result: a refusal takes no time and a timeout takes all of it, and both would say nothing
+about how fast pages come.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from math import ceil, exp, log
+from typing import Final
+
+import msgspec
+
+#: Every stat that :meth:`Tally.stats` gives. ``docs/reference/stats.rst`` describes them.
+STATS: Final = (
+    "extract_api/attempts",
+    "extract_api/success",
+    "extract_api/retries",
+    "extract_api/retries/<reason>",
+    "extract_api/errors/<type>",
+    "extract_api/ambiguous",
+    "extract_api/escalations",
+    "extract_api/escalations/<reason>",
+    "extract_api/cost",
+    "extract_api/failed_seconds",
+    "extract_api/throttled_seconds",
+    "extract_api/latency/<percentile>",
+    "extract_api/kinds/<kind>/<count>",
+    "extract_api/domains/<domain>/<count>",
+)
+
+#: Domains with rows of their own, and how many of them are in the stats and in the table.
+DOMAINS: Final = 10_000
+SHOWN: Final = 20
+#: The row of all the others.
+OTHERS: Final = "others"
+#: The row of what is known of a domain, whatever the kind.
+_ANY: Final = ""
+
+#: Shortest and longest latency that are told apart, in seconds, and the growth of the histogram's bounds.
+SHORTEST: Final = 0.001
+LONGEST: Final = 3600.0
+GROWTH: Final = 1.04
+
+_PER_BUCKET: Final = log(GROWTH)
+_SCALE: Final = 1 / _PER_BUCKET
+_OFFSET: Final = -log(SHORTEST) * _SCALE
+_PERCENTILES: Final = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
+_HEADER: Final = ("domain", "kind", "requests", "retries", "errors", "throttled", "p50", "p95", "cost")
+#: A name is cut to what the numbers leave, but not further.
+_LEAST_NAME: Final = 12
+
+
+class _Row(msgspec.Struct):
+    """What one kind of request did, to one domain or in all. ``latencies`` counts by bucket of the histogram."""
+
+    attempts: int = 0
+    errors: int = 0
+    retries: int = 0
+    cost: float = 0.0
+    failed_seconds: float = 0.0
+    throttled_seconds: float = 0.0
+    latencies: dict[int, int] = {}
+
+    def percentile(self, share: float) -> float | None:
+        """The latency that this share of requests did not exceed, in seconds; None without any."""
+        left = ceil(share * sum(self.latencies.values()))
+        for bucket in sorted(self.latencies):
+            left -= self.latencies[bucket]
+            if left <= 0:
+                # The geometric middle: above and below it the error is the same.
+                return SHORTEST * exp((bucket + 0.5) * _PER_BUCKET)
+        return None
+
+
+class Tally:
+    """The counts of one crawl. A kind is a short word, ``"http"`` or ``"browser"``; there are few of them."""
+
+    def __init__(self) -> None:
+        self._domains: dict[str, dict[str, _Row]] = {}
+        self._kinds: dict[str, _Row] = {}
+        self._errors: Counter[str] = Counter()
+        self._retries: Counter[str] = Counter()
+        self._escalations: Counter[str] = Counter()
+        self._ambiguous = 0
+
+    def answered(self, domain: str, kind: str, seconds: float, cost: float) -> None:
+        """A request brought a result after so many seconds."""
+        bucket = int(log(seconds) * _SCALE + _OFFSET) if SHORTEST < seconds < LONGEST else _outside(seconds)
+        for row in self._rows(domain, kind):
+            row.attempts += 1
+            row.cost += cost
+            latencies = row.latencies
+            latencies[bucket] = latencies.get(bucket, 0) + 1
+
+    def failed(
+        self, domain: str, kind: str, seconds: float, reason: str, *, retried: bool, ambiguous: bool, cost: float
+    ) -> None:
+        """A request failed. ``reason`` is the problem type or the name of the exception; ``retried`` says that another
+        attempt follows, ``ambiguous`` that it may have been done and billed; ``cost`` is what it is taken to cost."""
+        for row in self._rows(domain, kind):
+            row.attempts += 1
+            row.errors += 1
+            row.retries += retried
+            row.cost += cost
+            row.failed_seconds += seconds
+        reason = reason.strip("/")
+        self._errors[reason] += 1
+        self._ambiguous += ambiguous
+        if retried:
+            self._retries[reason] += 1
+
+    def throttled(self, domain: str, seconds: float) -> None:
+        """A request to a domain waited for its turn because of a limit."""
+        for row in self._rows(domain, _ANY):
+            row.throttled_seconds += seconds
+
+    def escalated(self, reason: str) -> None:
+        """A page was asked for again by browser."""
+        self._escalations[reason] += 1
+
+    def stats(self, *, domains: bool = True) -> dict[str, int | float]:
+        """All stats by name, :data:`STATS`, without those that are 0. ``domains`` tells whether those by domain are
+        among them: which domains these are may change while the crawl runs."""
+        total = _sum(self._kinds.values())
+        stats: dict[str, int | float | None] = {
+            "attempts": total.attempts,
+            "success": total.attempts - total.errors,
+            "retries": total.retries,
+            "ambiguous": self._ambiguous,
+            "escalations": self._escalations.total(),
+            "cost": round(total.cost, 6),
+            "failed_seconds": round(total.failed_seconds, 3),
+            "throttled_seconds": round(total.throttled_seconds, 3),
+        }
+        for group, counts in (("retries", self._retries), ("errors", self._errors), ("escalations", self._escalations)):
+            stats.update({f"{group}/{reason}": count for reason, count in counts.items()})
+        for name, share in _PERCENTILES:
+            latency = total.percentile(share)
+            stats[f"latency/{name}"] = None if latency is None else float(f"{latency:.3g}")
+        stats.update(self._stats_by_kind())
+        if domains:
+            stats.update(self._stats_by_domain())
+        return {f"extract_api/{name}": value for name, value in stats.items() if value}
+
+    def table(self, width: int = 100) -> str:
+        """Domains and kinds with their counts, as text for the log; empty when nothing was sent."""
+        total = _sum(self._kinds.values())
+        if not total.attempts:
+            return ""
+        lines: list[list[str]] = [[*_HEADER]]
+        for domain, rows in self._largest():
+            lines += _lines(domain, rows)
+        if len(lines) > 2:
+            lines += _lines("total", {"": total})
+        if not total.cost:
+            lines = [line[:-1] for line in lines]
+        return _drawn(lines, width)
+
+    def _rows(self, domain: str, kind: str) -> tuple[_Row, _Row]:
+        try:
+            return self._domains[domain][kind], self._kinds[kind]
+        except KeyError:
+            if domain not in self._domains and len(self._domains) >= DOMAINS:
+                domain = OTHERS
+            row = self._domains.setdefault(domain, {}).setdefault(kind, _Row())
+            return row, self._kinds.setdefault(kind, _Row())
+
+    def _largest(self) -> list[tuple[str, dict[str, _Row]]]:
+        """The domains with the most requests, by their number, and all others in one."""
+
+        def size(domain: str) -> tuple[int, str]:
+            return -sum(row.attempts for row in self._domains[domain].values()), domain
+
+        names = sorted(self._domains.keys() - {OTHERS}, key=size)
+        shown = [(name, self._domains[name]) for name in names[:SHOWN]]
+        if len(names) > SHOWN or OTHERS in self._domains:
+            shown.append((OTHERS, self._rest(row for _, rows in shown for row in rows.items())))
+        return shown
+
+    def _rest(self, shown: Iterable[tuple[str, _Row]]) -> dict[str, _Row]:
+        """What all domains did but for these rows, by kind."""
+        by_kind: dict[str, list[_Row]] = {}
+        for kind, row in shown:
+            by_kind.setdefault(kind, []).append(row)
+        return {kind: _difference(row, _sum(by_kind.get(kind, ()))) for kind, row in self._kinds.items()}
+
+    def _stats_by_kind(self) -> Iterator[tuple[str, int | float]]:
+        for kind in sorted(self._kinds.keys() - {_ANY}):
+            yield f"kinds/{kind}/attempts", self._kinds[kind].attempts
+            yield f"kinds/{kind}/cost", round(self._kinds[kind].cost, 6)
+
+    def _stats_by_domain(self) -> Iterator[tuple[str, int | float]]:
+        for domain, rows in self._largest():
+            row = _sum(rows.values())
+            yield f"domains/{domain}/attempts", row.attempts
+            yield f"domains/{domain}/errors", row.errors
+            yield f"domains/{domain}/throttled_seconds", round(row.throttled_seconds, 3)
+            yield f"domains/{domain}/cost", round(row.cost, 6)
+
+
+def _outside(seconds: float) -> int:
+    return 0 if seconds <= SHORTEST else int(log(LONGEST) * _SCALE + _OFFSET)
+
+
+def _sum(rows: Iterable[_Row]) -> _Row:
+    total = _Row()
+    for row in rows:
+        total = _combined(total, row, 1)
+    return total
+
+
+def _difference(row: _Row, other: _Row) -> _Row:
+    return _combined(row, other, -1)
+
+
+def _combined(row: _Row, other: _Row, sign: int) -> _Row:
+    latencies = dict(row.latencies)
+    for bucket, count in other.latencies.items():
+        latencies[bucket] = latencies.get(bucket, 0) + sign * count
+    return _Row(
+        attempts=row.attempts + sign * other.attempts,
+        errors=row.errors + sign * other.errors,
+        retries=row.retries + sign * other.retries,
+        # What is left of a sum of floats may be less than nothing by a hair.
+        cost=max(0.0, row.cost + sign * other.cost),
+        failed_seconds=max(0.0, row.failed_seconds + sign * other.failed_seconds),
+        throttled_seconds=max(0.0, row.throttled_seconds + sign * other.throttled_seconds),
+        latencies=latencies,
+    )
+
+
+# ── the table ──
+
+
+def _lines(domain: str, rows: dict[str, _Row]) -> Iterator[list[str]]:
+    """A line for each kind; what is known of the domain only stands in the first."""
+    throttled = sum(row.throttled_seconds for row in rows.values())
+    sent = sorted((kind, row) for kind, row in rows.items() if row.attempts) or [("", _Row())]
+    for number, (kind, row) in enumerate(sent):
+        yield [
+            "" if number else domain,
+            kind,
+            str(row.attempts),
+            str(row.retries),
+            str(row.errors),
+            "" if number else _seconds(throttled),
+            _seconds(row.percentile(0.5)),
+            _seconds(row.percentile(0.95)),
+            f"{row.cost:.4f}",
+        ]
+
+
+def _seconds(seconds: float | None) -> str:
+    if not seconds:
+        return "-"
+    return f"{seconds:.{0 if seconds >= 100 else 1 if seconds >= 10 else 2}f} s"
+
+
+def _drawn(lines: list[list[str]], width: int) -> str:
+    """Names to the left, numbers to the right; names are cut so that a line is no wider than ``width``."""
+    widths = [max(len(cell) for cell in column) for column in zip(*lines, strict=True)]
+    widths[0] = min(widths[0], max(_LEAST_NAME, width - sum(widths[1:]) - 2 * len(widths[1:])))
+    drawn = []
+    for name, kind, *numbers in lines:
+        cut = name if len(name) <= widths[0] else f"{name[: widths[0] - 3]}..."
+        cells = [cut.ljust(widths[0]), kind.ljust(widths[1])]
+        cells += [number.rjust(wide) for number, wide in zip(numbers, widths[2:], strict=True)]
+        drawn.append("  ".join(cells).rstrip())
+    return "\n".join(drawn)
