@@ -12,7 +12,7 @@ from crawls import Crawl, Running
 
 from tests.crash.lives import until
 from tests.extraction.faulty_service import PAGE, FaultyService, held, problem
-from tests.extraction.planned import ALONE, WITH_FRONTIER, Plan, pages, setting
+from tests.extraction.planned import ALONE, KEY, WITH_FRONTIER, Plan, pages, setting
 
 #: Seconds, for each answer that says when to come back.
 LONG = 600
@@ -55,7 +55,11 @@ def test_a_crawl_with_a_jobdir_closes_at_its_timeout_and_the_next_run_delivers_t
     crawls, wave = plan(JOBDIR="job"), throttle(service)
     crawl = crawls.crawl(wave, options=setting("CLOSESPIDER_TIMEOUT", 1), timeout=PATIENCE)
     assert (crawl.returncode, crawl.reason) == (0, "closespider_timeout")
-    assert not set(crawls.delivered()) - set(pages("healthy.example", 6)), "what waits is not an error either"
+    assert not set(crawls.delivered()) - set(pages("healthy.example", 6))
+    assert all(outcome.error is None for outcome in crawls.outcomes), "what waits is no error"
+    written = [path.read_bytes() for path in (crawls.folder / "job").rglob("*") if path.is_file()]
+    assert written
+    assert not any(KEY.encode() in content for content in written)
     relent(service)
     crawl = crawls.crawl(timeout=PATIENCE)
     assert crawl.reason == "finished"

@@ -29,7 +29,7 @@ PER_DOMAIN = 8
 
 
 class TestOneThrottledDomain:
-    """40 requests of a domain that is throttled until all 50 pages of another, which come behind them, were delivered."""
+    """40 requests of a domain that is throttled until all 50 pages of another, which come later, were delivered."""
 
     @pytest.fixture(scope="class", params=[ALONE, WITH_FRONTIER], ids=["scrapy's scheduler", "the frontier"])
     @staticmethod

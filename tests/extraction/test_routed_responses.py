@@ -62,12 +62,13 @@ PLAN = [
     routed(f"{SITE}/tags", tags={"a": "b", "c": None}, echoData={"n": [1]}),
     routed(f"{SITE}/new", device="mobile"),
     asked("form", method="POST", body="q=1", headers={"Content-Type": "text/plain"}),
-    asked("headers", headers={"X-A": ["1", "2"], "User-Agent": "mine"}, cookies={"id": "7"}),
+    asked("headers", headers={"X-A": ["1", "2"], "User-Agent": "mine"}, cookies={"id": "hush-hush"}),
 ]
 SETTINGS = {
     "EXTRACT_API_EXTRA_FIELDS": ["device"],
     "EXTRACT_API_PARAMS": {"geolocation": "DE", "jobId": "nightly"},
     "EXTRACT_API_RETRY_POLICY": {"unexpected-answer": 1},
+    "EXTRACT_API_LOG_REQUESTS": True,
 }
 
 
@@ -106,7 +107,15 @@ def test_a_crawl_of_all_kinds_of_answers_ends_well(ended):
     assert (crawl.returncode, crawl.reason) == (0, "finished")
     assert len(plan.outcomes) == len(PLAN) + 1
     assert crawl.errors == []
-    assert KEY not in crawl.log
+
+
+def test_requests_can_be_logged_without_what_is_secret(ended):
+    log = ended[1].log
+    assert f"{SITE}/headers" in log
+    assert '"pageContent":true' in log
+    assert KEY not in log
+    assert "hush-hush" not in log
+    assert base64.b64encode(f"{KEY}:".encode()).decode() not in log
 
 
 def test_every_header_that_came_twice_is_there_twice(outcome):
@@ -249,7 +258,7 @@ def test_headers_of_a_request_are_sent_joined_and_scrapy_adds_none(sent):
 
 
 def test_cookies_are_sent_as_cookies_and_never_as_a_header(sent):
-    assert sent("headers")["requestCookies"] == [{"name": "id", "value": "7", "domain": "site.example"}]
+    assert sent("headers")["requestCookies"] == [{"name": "id", "value": "hush-hush", "domain": "site.example"}]
 
 
 def test_the_service_is_called_with_its_key_and_json(ended, service):
