@@ -4,6 +4,6 @@ from scrapy_ext.client.extraction.client import Attempt, ExtractClient
 from scrapy_ext.client.extraction.errors import ExtractError
 from scrapy_ext.client.extraction.limiter import Limiter
 from scrapy_ext.client.extraction.retry import RetryPolicy
-from scrapy_ext.client.extraction.transport import ExtractTransport
+from scrapy_ext.client.extraction.transport import Bounds, ExtractTransport
 
-__all__ = ["Attempt", "ExtractClient", "ExtractError", "ExtractTransport", "Limiter", "RetryPolicy"]
+__all__ = ["Attempt", "Bounds", "ExtractClient", "ExtractError", "ExtractTransport", "Limiter", "RetryPolicy"]

@@ -8,10 +8,10 @@ alone. Between two attempts it holds no place of the limiter.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Hashable, Mapping
+from copy import deepcopy
+from typing import Any, Final
 
 import msgspec
 
@@ -19,22 +19,65 @@ from scrapy_ext.api.extraction import check, limits
 from scrapy_ext.api.extraction.problems import Scope
 from scrapy_ext.api.extraction.rules import body_too_large
 from scrapy_ext.api.violations import ContractError, Violation
+from scrapy_ext.client.extraction.budget import Budget, Prices, kind_of
 from scrapy_ext.client.extraction.errors import ExtractError, UnexpectedAnswerError, error_of
-from scrapy_ext.client.extraction.limiter import Limiter
+from scrapy_ext.client.extraction.flights import Flights
+from scrapy_ext.client.extraction.ledger import Ledger, key_of
+from scrapy_ext.client.extraction.limiter import Closing, Limiter
 from scrapy_ext.client.extraction.redact import redacted
-from scrapy_ext.client.extraction.retry import LONGEST_WAIT, RetryPolicy, row_of
-from scrapy_ext.client.extraction.transport import ExtractTransport, RawAnswer
+from scrapy_ext.client.extraction.retry import LONGEST_WAIT, NO_CONNECTION, RetryPolicy, row_of
+from scrapy_ext.client.extraction.transport import Bounds, ExtractTransport, RawAnswer
+
+_ANY: Final = Bounds()
 
 
 class Attempt(msgspec.Struct, frozen=True):
     """One POST and what came of it: ``error`` is None for a success; ``wait`` is the number of seconds until the
-    next attempt, None when there is none. ``number`` counts from 1."""
+    next attempt, None when there is none; ``paused``, by how many seconds a limit made a pause longer. ``kind`` is
+    ``"http"`` or ``"browser"``; ``cost`` is what was billed, for all that is known."""
 
     domain: str
-    number: int
+    kind: str
     seconds: float
+    cost: float = 0.0
     error: ExtractError | None = None
     wait: float | None = None
+    paused: float = 0.0
+
+
+class _Call(msgspec.Struct, frozen=True):
+    """How one extraction is made. Only those that are made alike are shared."""
+
+    domain: str
+    policy: RetryPolicy
+    bounds: Bounds
+
+
+class _Attempt(msgspec.Struct, frozen=True):
+    result: dict[str, Any] | ExtractError
+    kind: str
+    sent: float
+    seconds: float
+    cost: float
+
+
+class _Outage:
+    """How often in a row the service took no connection, by rounds: of what was sent together one counts."""
+
+    def __init__(self) -> None:
+        self._rounds = 0
+        self._counted_at = float("-inf")
+
+    def round(self, sent: float) -> int:
+        """The number of the round that a request sent at this time belongs to, from 1."""
+        if sent >= self._counted_at:
+            self._rounds += 1
+            self._counted_at = asyncio.get_running_loop().time()
+        return self._rounds
+
+    def end(self) -> None:
+        """The service answered."""
+        self._rounds = 0
 
 
 class ExtractClient:
@@ -51,13 +94,21 @@ class ExtractClient:
         policy: RetryPolicy | None = None,
         *,
         extra_fields: Collection[str] = (),
+        budget: Budget | None = None,
+        prices: Prices | None = None,
+        ledger: Ledger | None = None,
         observe: Callable[[Attempt], None] | None = None,
     ) -> None:
         self._transport = transport
         self._limiter = limiter
         self._policy = policy or RetryPolicy()
         self._extra_fields = extra_fields
+        self._budget = budget or Budget()
+        self._prices = prices or Prices()
+        self._ledger = ledger
         self._observe = observe
+        self._flights: Flights[Hashable, dict[str, Any]] = Flights(limiter.aside)
+        self._outage = _Outage()
 
     def __repr__(self) -> str:
         return f"<ExtractClient of {self._transport.url}>"
@@ -67,54 +118,127 @@ class ExtractClient:
         await self._transport.close()
 
     async def extract(
-        self, fields: Mapping[str, Any], *, domain: str, policy: RetryPolicy | None = None
+        self,
+        fields: Mapping[str, Any],
+        *,
+        domain: str,
+        policy: RetryPolicy | None = None,
+        bounds: Bounds = _ANY,
     ) -> dict[str, Any]:
-        """The decoded body of the 200 answer to these fields.
+        """The decoded body of the 200 answer to these fields. Identical requests under way share one POST.
 
-        ``domain`` is what the limits of a site hold for; ``policy`` replaces the client's own for this request.
-        Raises :class:`ContractError` with every broken rule, before anything is sent, and
-        :class:`~scrapy_ext.client.extraction.errors.ExtractError`.
+        ``domain`` is what the limits of a site hold for; ``policy`` replaces the client's own. Raises
+        :class:`ContractError` with every broken rule, before anything is sent,
+        :class:`~scrapy_ext.client.extraction.errors.ExtractError`,
+        :class:`~scrapy_ext.client.extraction.budget.OverBudgetError`, and
+        :class:`~scrapy_ext.client.extraction.limiter.Closing`.
         """
-        body = self._encoded(fields)
-        policy = policy or self._policy
+        body = self.encoded(fields)
+        call = _Call(domain, policy or self._policy, bounds)
+        self._limiter.take_up(domain)
+        try:
+            if not _is_repeatable(fields):
+                return await self._extract(fields, body, call)
+            result, was_shared = await self._flights.share((body, call), lambda: self._extract(fields, body, call))
+        finally:
+            self._limiter.put_down(domain)
+        return deepcopy(result) if was_shared else result
+
+    async def _extract(self, fields: Mapping[str, Any], body: bytes, call: _Call) -> dict[str, Any]:
+        ledger_key = b""
+        if self._ledger is not None:
+            ledger_key = key_of(fields)
+            paid = await self._ledger.stored(ledger_key)
+            result = None if paid is None else _result(RawAnswer(200, {}, paid), fields)
+            if isinstance(result, dict):
+                return result
         failures: Counter[str] = Counter()
         while True:
-            async with self._limiter.turn(domain):
-                started = time.monotonic()
-                result = await self._attempt(fields, body)
-                seconds = time.monotonic() - started
-                if isinstance(result, dict):
-                    self._tell(Attempt(domain, failures.total() + 1, seconds))
-                    return result
-                failures[row_of(result)] += 1
-                wait = policy.wait(result, failures[row_of(result)])
-                self._tell(Attempt(domain, failures.total(), seconds, result, wait))
-                # Also when this request gives up: the others must not run into the same limit. It is told before
-                # the turn ends, so that none of them takes the place.
-                self._pause(result, domain, wait)
+            async with self._limiter.turn(call.domain):
+                attempt = await self._attempt(fields, body, call, ledger_key)
+                if isinstance(attempt.result, dict):
+                    self._succeeded(attempt, call.domain)
+                    return attempt.result
+                # Told while it has its turn, also when it gives up: when the turn ends another request may take it,
+                # and must not run into the same limit.
+                wait = self._failed(attempt, attempt.result, call, failures)
             if wait is None:
-                raise result
-            if result.scope is Scope.NONE:
-                await asyncio.sleep(wait)
+                raise attempt.result
+            if attempt.result.scope is Scope.NONE:
+                await self._limiter.sleep(wait)
+
+    async def _attempt(self, fields: Mapping[str, Any], body: bytes, call: _Call, ledger_key: bytes) -> _Attempt:
+        """One POST, with what it costs."""
+        price = self._prices.of(fields)
+        await self._reserve(price)
+        ledger = self._ledger
+        if ledger is not None:
+            ledger.sent(ledger_key, price)
+        sent = asyncio.get_running_loop().time()
+        # What is cancelled on its way was sent.
+        refund = 0.0
+        answer: RawAnswer | None = None
+        try:
+            posted = await self._post(fields, body, call)
+            result = posted if isinstance(posted, ExtractError) else _result(posted, fields)
+            if not isinstance(result, ExtractError):
+                answer = posted if isinstance(posted, RawAnswer) else None
+            elif not result.ambiguous:
+                refund = price
+        finally:
+            self._budget.settle(price, billed=not refund)
+            if ledger is not None:
+                if answer is not None:
+                    ledger.answered(ledger_key, answer.body)
+                else:
+                    ledger.failed(ledger_key, refund)
+        seconds = asyncio.get_running_loop().time() - sent
+        return _Attempt(result, kind_of(fields), sent, seconds, price - refund)
+
+    async def _reserve(self, price: float) -> None:
+        await self._budget.reserve(price)
+        try:
+            self._limiter.check_open()  # It may have waited for others.
+        except Closing:
+            self._budget.give_back(price)
+            raise
+
+    def _succeeded(self, attempt: _Attempt, domain: str) -> None:
+        self._limiter.succeeded(domain)
+        self._outage.end()
+        self._tell(Attempt(domain, attempt.kind, attempt.seconds, attempt.cost))
+
+    def _failed(self, attempt: _Attempt, error: ExtractError, call: _Call, failures: Counter[str]) -> float | None:
+        """Seconds until the next attempt; None: there is none."""
+        domain, policy = call.domain, call.policy
+        row = row_of(error)
+        failures[row] += 1
+        if row == NO_CONNECTION:
+            # All requests meet the same wall, so that its rounds are counted, not their attempts.
+            wait = policy.wait(error, self._outage.round(attempt.sent))
+        else:
+            self._outage.end()
+            wait = policy.wait(error, failures[row])
+        paused = 0.0
+        if error.scope is not Scope.NONE:
+            seconds = (error.retry_after if wait is None else wait) or 0.0
+            paused = self._limiter.refused(error.scope, domain, min(seconds, LONGEST_WAIT), attempt.sent)
+        self._tell(Attempt(domain, attempt.kind, attempt.seconds, attempt.cost, error, wait, paused))
+        return wait
+
+    async def _post(self, fields: Mapping[str, Any], body: bytes, call: _Call) -> RawAnswer | ExtractError:
+        try:
+            return await self._transport.post(body, call.bounds)
+        except ExtractError as error:
+            error.sent = redacted(fields)
+            return error
 
     def _tell(self, attempt: Attempt) -> None:
         if self._observe is not None:
             self._observe(attempt)
 
-    def _pause(self, error: ExtractError, domain: str, wait: float | None) -> None:
-        seconds = error.retry_after if wait is None else wait
-        if error.scope is not Scope.NONE and seconds is not None:
-            self._limiter.pause(error.scope, domain, min(seconds, LONGEST_WAIT))
-
-    async def _attempt(self, fields: Mapping[str, Any], body: bytes) -> dict[str, Any] | ExtractError:
-        try:
-            answer = await self._transport.post(body)
-        except ExtractError as error:
-            error.sent = redacted(fields)
-            return error
-        return _result(answer, fields)
-
-    def _encoded(self, fields: Mapping[str, Any]) -> bytes:
+    def encoded(self, fields: Mapping[str, Any]) -> bytes:
+        """The body that is sent for these fields. Raises :class:`ContractError`."""
         violations = check(fields, extra_fields=self._extra_fields)
         if violations:
             raise ContractError(violations)
@@ -127,6 +251,11 @@ class ExtractClient:
         if len(body) > limits.MAX_BODY_BYTES:
             raise ContractError([body_too_large(len(body))])
         return body
+
+
+def _is_repeatable(fields: Mapping[str, Any]) -> bool:
+    """Whether doing it once or twice is the same to the site: then one POST can serve two requests."""
+    return not fields.get("actions") and fields.get("httpRequestMethod", "GET") in ("GET", "HEAD", "OPTIONS", "TRACE")
 
 
 def _result(answer: RawAnswer, fields: Mapping[str, Any]) -> dict[str, Any] | ExtractError:

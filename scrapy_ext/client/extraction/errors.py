@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
+from scrapy.exceptions import DownloadCancelledError
+
 from scrapy_ext.api.extraction.problems import PROBLEM_TYPES, Problem, Scope
 from scrapy_ext.client.waits import parse_retry_after
 
@@ -117,6 +119,18 @@ class UnreachableServiceError(ExtractError):
     def __init__(self, detail: str, *, ambiguous: bool, sent: Mapping[str, Any] | None = None) -> None:
         super().__init__(detail, sent=sent)
         self.ambiguous = ambiguous
+
+    @property
+    def scope(self) -> Scope:
+        """A service that takes no connection takes none from anybody."""
+        return Scope.NONE if self.ambiguous else Scope.GLOBAL
+
+
+class TooLargeError(ExtractError, DownloadCancelledError):
+    """The content has more bytes than DOWNLOAD_MAXSIZE, or than meta ``download_maxsize``, lets it have."""
+
+    remedy = "Raise DOWNLOAD_MAXSIZE, or set download_maxsize in the meta of the request."
+    ambiguous = True
 
 
 class UnexpectedAnswerError(ExtractError):

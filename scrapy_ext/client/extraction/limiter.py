@@ -1,151 +1,27 @@
-"""Who may send a request now.
+"""The waiting around :mod:`~scrapy_ext.client.extraction.admission`: futures, and one timer.
 
-:class:`Admission` is the state machine, without time or waiting of its own:
-
-- a request waits in the queue of its domain, and in no other place;
-- at most ``total`` requests are active, at most ``per_domain`` of one domain;
-- a pause of a domain holds that domain back; a pause of everything holds all back. Pauses only grow, and end by
-  time alone;
-- domains with a request that could go take turns, so that a full or paused domain costs the others nothing.
-
-:class:`Limiter` puts futures and one timer around it. A request that waits there holds nothing else, and can be
-cancelled.
+A request that waits here holds nothing else. It can be cancelled, and ends with :class:`Closing` when the crawl
+closes, so that it can go back to where it came from.
 """
 
 from __future__ import annotations
 
 import asyncio
-import heapq
-from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Hashable, Mapping
-from contextlib import asynccontextmanager
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import TracebackType
 
 from scrapy_ext.api.extraction.problems import Scope
+from scrapy_ext.client.extraction.admission import Admission
 
-T = TypeVar("T", bound=Hashable)
 
-
-class Admission(Generic[T]):
-    """The state machine. Requests are told apart by a ticket; a cap of 0 is none."""
-
-    def __init__(
-        self,
-        total: int,
-        per_domain: int,
-        caps: Mapping[str, int] | None = None,
-        delay_of: Callable[[str], float] | None = None,
-    ) -> None:
-        self._total = total
-        self._delay_of = delay_of
-        self._per_domain = per_domain
-        self._caps = caps or {}
-        self._active = 0
-        self._active_by_domain: dict[str, int] = {}
-        self._waiting: dict[str, OrderedDict[T, None]] = {}
-        #: Domains of which a request may go, as far as the domain is concerned, in the order of their turns.
-        self._ready: OrderedDict[str, None] = OrderedDict()
-        self._paused: dict[str, float] = {}
-        self._pause_ends: list[tuple[float, str]] = []
-        self._all_paused_until = float("-inf")
-
-    @property
-    def active(self) -> int:
-        """How many requests were admitted and have not finished."""
-        return self._active
-
-    @property
-    def waiting(self) -> int:
-        """How many requests wait."""
-        return sum(map(len, self._waiting.values()))
-
-    def enter(self, domain: str, ticket: T) -> None:
-        """A request begins to wait."""
-        self._waiting.setdefault(domain, OrderedDict())[ticket] = None
-        self._offer(domain)
-
-    def leave(self, domain: str, ticket: T) -> None:
-        """A request gives up waiting."""
-        queue = self._waiting.get(domain)
-        if queue is not None and ticket in queue:
-            del queue[ticket]
-            if not queue:
-                del self._waiting[domain]
-
-    def finish(self, domain: str) -> None:
-        """An admitted request is done."""
-        self._active -= 1
-        left = self._active_by_domain[domain] - 1
-        if left:
-            self._active_by_domain[domain] = left
-        else:
-            del self._active_by_domain[domain]
-        self._offer(domain)
-
-    def pause(self, scope: Scope, domain: str, until: float) -> None:
-        """Hold back what a limit is about, until a point of time."""
-        if scope in (Scope.USER, Scope.GLOBAL):
-            self._all_paused_until = max(self._all_paused_until, until)
-        elif scope is not Scope.NONE and until > self._paused.get(domain, float("-inf")):
-            self._paused[domain] = until
-            heapq.heappush(self._pause_ends, (until, domain))
-            self._ready.pop(domain, None)
-
-    def admit(self, now: float) -> list[tuple[str, T]]:
-        """Domain and ticket of the requests that may go now. They are active from here on."""
-        self._end_pauses(now)
-        admitted: list[tuple[str, T]] = []
-        if now < self._all_paused_until:
-            return admitted
-        while self._ready and (not self._total or self._active < self._total):
-            domain, _ = self._ready.popitem(last=False)
-            if not self._may_go(domain):
-                continue
-            admitted.append((domain, self._take(domain)))
-            delay = self._delay_of(domain) if self._delay_of is not None else 0
-            if delay > 0:
-                self.pause(Scope.DOMAIN, domain, now + delay)
-            self._offer(domain)
-        return admitted
-
-    def next_change(self, now: float) -> float | None:
-        """When a pause that holds something back ends; None when none does."""
-        if not self._waiting:
-            return None
-        if now < self._all_paused_until:
-            return self._all_paused_until
-        return self._pause_ends[0][0] if self._pause_ends else None
-
-    def _may_go(self, domain: str) -> bool:
-        cap = self._caps.get(domain, self._per_domain)
-        has_room = not cap or self._active_by_domain.get(domain, 0) < cap
-        return has_room and domain in self._waiting and domain not in self._paused
-
-    def _offer(self, domain: str) -> None:
-        if self._may_go(domain):
-            self._ready.setdefault(domain)
-
-    def _take(self, domain: str) -> T:
-        queue = self._waiting[domain]
-        ticket, _ = queue.popitem(last=False)
-        if not queue:
-            del self._waiting[domain]
-        self._active += 1
-        self._active_by_domain[domain] = self._active_by_domain.get(domain, 0) + 1
-        return ticket
-
-    def _end_pauses(self, now: float) -> None:
-        while self._pause_ends and self._pause_ends[0][0] <= now:
-            until, domain = heapq.heappop(self._pause_ends)
-            # A pause that grew has a later entry.
-            if self._paused.get(domain) == until:
-                del self._paused[domain]
-                self._offer(domain)
+class Closing(Exception):  # noqa: N818  # it is no error
+    """The crawl closes: nothing more is sent."""
 
 
 class Limiter:
-    """Caps and pauses for requests of one event loop. ``caps`` overrides ``per_domain`` for single domains;
-    ``delay_of(domain)`` is how many seconds pass between the starts of two requests to a domain."""
+    """Caps and pauses for requests of one event loop. See :class:`~scrapy_ext.client.extraction.admission.Admission`
+    for the arguments."""
 
     def __init__(
         self,
@@ -156,7 +32,18 @@ class Limiter:
         delay_of: Callable[[str], float] | None = None,
     ) -> None:
         self._admission: Admission[asyncio.Future[None]] = Admission(total, per_domain, caps, delay_of)
+        self._has_delays = delay_of is not None
         self._timer: asyncio.TimerHandle | None = None
+        self._sleepers: set[asyncio.Future[None]] = set()
+        #: How many wait for another's request.
+        self._aside = 0
+        self._is_closed = False
+        #: Told that there may be room for a domain.
+        self.on_room: list[Callable[[str], None]] = []
+        #: Told that the service wants nothing for a domain for so many seconds.
+        self.on_pause: list[Callable[[str, float], None]] = []
+        #: Told that :attr:`held` may have changed.
+        self.on_held: Callable[[], None] = lambda: None
 
     @property
     def active(self) -> int:
@@ -168,37 +55,129 @@ class Limiter:
         """How many requests wait for their turn."""
         return self._admission.waiting
 
-    @asynccontextmanager
-    async def turn(self, domain: str) -> AsyncIterator[None]:
-        """Wait for a request's turn; it lasts as long as the context."""
-        await self._wait(domain)
+    @property
+    def held(self) -> int:
+        """How many requests wait for anything but a place among all: a limit, the places of their domain, the time
+        before another attempt, an identical request."""
+        return self._admission.held(asyncio.get_running_loop().time()) + len(self._sleepers) + self._aside
+
+    def has_room(self, domain: str, others: int = 0) -> bool:
+        """Whether a request for the domain would be sent without waiting for its domain, with so many others of the
+        domain on their way here. A pause of everything does not count: it holds all back here."""
+        return self._admission.has_room(domain, others, asyncio.get_running_loop().time())
+
+    def take_up(self, domain: str) -> None:
+        """An extraction begins."""
+        self._admission.take_up(domain)
+
+    def put_down(self, domain: str) -> None:
+        """An extraction ends."""
+        self._admission.put_down(domain)
+        self._tell_room(domain)
+
+    def check_open(self) -> None:
+        """Raises :class:`Closing` when nothing may be sent any more."""
+        if self._is_closed:
+            raise Closing("the crawl is closing")
+
+    def turn(self, domain: str) -> Turn:
+        """A request's turn, waited for; it lasts as long as the context. Raises :class:`Closing`."""
+        return Turn(self, domain)
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """What runs inside waits for another's request."""
+        self._aside += 1
+        self.on_held()
         try:
             yield
         finally:
-            self._admission.finish(domain)
-            self._advance()
+            self._aside -= 1
+            self.on_held()
 
-    def pause(self, scope: Scope, domain: str, seconds: float) -> None:
-        """Hold back what a limit is about for so long."""
-        self._admission.pause(scope, domain, asyncio.get_running_loop().time() + seconds)
+    async def sleep(self, seconds: float) -> None:
+        """Wait before another attempt. Raises :class:`Closing`."""
+        self.check_open()
+        loop = asyncio.get_running_loop()
+        waking: asyncio.Future[None] = loop.create_future()
+        timer = loop.call_later(seconds, _wake, waking)
+        self._sleepers.add(waking)
+        self.on_held()
+        try:
+            await waking
+        finally:
+            timer.cancel()
+            self._sleepers.discard(waking)
+            self.on_held()
 
-    async def _wait(self, domain: str) -> None:
-        ticket: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    def succeeded(self, domain: str) -> None:
+        """A request that has its turn succeeded."""
+        self._admission.succeeded(domain)
+
+    def refused(self, scope: Scope, domain: str, seconds: float, sent: float) -> float:
+        """A request that has its turn, sent at this time of the loop, met a limit that holds for so long. Returns by
+        how many seconds that makes the pause longer."""
+        now = asyncio.get_running_loop().time()
+        self._admission.refused(scope, domain, sent, now)
+        before = self._admission.pause(scope, domain, now + seconds)
+        if scope in (Scope.DOMAIN, Scope.ORGANISATION_DOMAIN):
+            for tell in self.on_pause:
+                tell(domain, seconds)
+        self._advance()
+        return max(0.0, now + seconds - max(before, now))
+
+    def close(self) -> None:
+        """End every wait, and let none begin."""
+        self._is_closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        for domain, ticket in self._admission.tickets():
+            self._admission.leave(domain, ticket)
+            _end(ticket)
+        for waking in list(self._sleepers):
+            _end(waking)
+
+    # ── inside ──
+
+    async def _enter(self, domain: str) -> None:
+        self.check_open()
+        loop = asyncio.get_running_loop()
+        if self._admission.enter_now(domain, loop.time()):
+            if self._has_delays:
+                self._advance()  # The schedulers are told when the next one may go.
+            return
+        ticket: asyncio.Future[None] = loop.create_future()
         self._admission.enter(domain, ticket)
         self._advance()
+        self.on_held()
         try:
             await ticket
         except asyncio.CancelledError:
-            if ticket.done() and not ticket.cancelled():
+            if ticket.done() and not ticket.cancelled() and ticket.exception() is None:
                 self._admission.finish(domain)
             else:
                 self._admission.leave(domain, ticket)
             self._advance()
             raise
+        finally:
+            self.on_held()
+        if self._is_closed:  # It was given its turn and had not run yet.
+            self._admission.finish(domain)
+            self.check_open()
+
+    def _leave(self, domain: str) -> None:
+        self._admission.finish(domain)
+        if self._admission.waiting:
+            self._advance()
 
     def _advance(self) -> None:
+        if self._is_closed:
+            return
         loop = asyncio.get_running_loop()
         now = loop.time()
+        for domain in self._admission.end_pauses(now):
+            self._tell_room(domain)
         while admitted := self._admission.admit(now):
             for domain, ticket in admitted:
                 if ticket.cancelled():
@@ -220,3 +199,35 @@ class Limiter:
     def _on_timer(self) -> None:
         self._timer = None
         self._advance()
+
+    def _tell_room(self, domain: str) -> None:
+        for tell in self.on_room:
+            tell(domain)
+
+
+class Turn:
+    """See :meth:`Limiter.turn`."""
+
+    __slots__ = ("_domain", "_limiter")
+
+    def __init__(self, limiter: Limiter, domain: str) -> None:
+        self._limiter = limiter
+        self._domain = domain
+
+    async def __aenter__(self) -> None:
+        await self._limiter._enter(self._domain)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._limiter._leave(self._domain)
+
+
+def _wake(waking: asyncio.Future[None]) -> None:
+    if not waking.done():
+        waking.set_result(None)
+
+
+def _end(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_exception(Closing("the crawl is closing"))

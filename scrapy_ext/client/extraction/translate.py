@@ -26,6 +26,7 @@ import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 import msgspec
 from scrapy import Request
@@ -61,6 +62,10 @@ _DEEPEST: Final = 50
 #: Header names and values that Scrapy adds by itself.
 DefaultHeaders = Collection[tuple[bytes, bytes]]
 
+#: What page objects need of a request beside what its meta asks for (scrapy_ext.poet). It is not written into the
+#: meta, which requests hand on to others.
+_needed: WeakKeyDictionary[Request, Mapping[str, Any]] = WeakKeyDictionary()
+
 
 class BodyOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What holds for every request of a crawl.
@@ -90,9 +95,20 @@ def scrapy_default_headers(settings: BaseSettings) -> DefaultHeaders:
 
 
 def is_routed(request: Request, *, transparent: bool) -> bool:
-    """Whether a request goes through the extraction service: as its meta says, else when every request does."""
+    """Whether a request goes through the extraction service: as its meta says, else when every request does, or
+    page objects need it."""
     asked = request.meta.get("extract_api")
-    return transparent if asked is None else asked is not False
+    return transparent or request in _needed if asked is None else asked is not False
+
+
+def need(request: Request, fields: Mapping[str, Any]) -> None:
+    """Send these fields too with this request, over those of its meta. Its fingerprint stays as it is."""
+    _needed[request] = fields
+
+
+def needed_of(request: Request) -> Mapping[str, Any]:
+    """The fields of :func:`need`."""
+    return _needed.get(request, {})
 
 
 def to_body(
@@ -104,10 +120,10 @@ def to_body(
     the default ones.
     """
     options = options or BodyOptions()
-    fields = content_fields(request, options.params)
+    asked = {**_asked(request), **needed_of(request)}
+    fields = _content_fields(request, options.params, asked)
     if request.meta.get("extract_api_automap") is False or fields.get("serp"):
         return fields
-    asked = _asked(request)
     for name, value in asked.items():
         if value is None and name not in options.params and name not in AUTOMATIC:
             _warn_nothing_removed(name)
@@ -124,8 +140,11 @@ def to_body(
 
 
 def content_fields(request: Request, params: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that a request asks for, without its headers and cookies: what it is about."""
-    asked = _asked(request)
+    """The fields that a request's meta asks for, without its headers and cookies: what it is about."""
+    return _content_fields(request, params, _asked(request))
+
+
+def _content_fields(request: Request, params: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
     if request.meta.get("extract_api_automap") is False:
         return {"url": request.url, **_given(asked)}
     given = {**params, **asked}

@@ -6,16 +6,31 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 import aiohttp
+import msgspec
+from yarl import URL
 
 from scrapy_ext.client.addresses import base_url, proxy_of
 from scrapy_ext.client.credentials import authorization
-from scrapy_ext.client.extraction.errors import UnreachableServiceError
+from scrapy_ext.client.extraction.errors import TooLargeError, UnreachableServiceError
 
-#: An answer larger than this is not read to its end. Base64 makes a page a third larger.
-MAX_ANSWER_BYTES: Final = 512 * 2**20
+#: How much longer than the content an answer can be: Base64 makes it a third longer, escapes in JSON up to twice as
+#: long, and headers and extracted data come on top.
+_ANSWER_PER_BYTE: Final = 2
+_ANSWER_ON_TOP: Final = 2**20
 
 #: Errors after which nothing can have been sent.
 _NOT_CONNECTED: Final = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
+
+
+class Bounds(msgspec.Struct, frozen=True):
+    """What one request may take: ``timeout`` in seconds, None: the transport's own; ``max_size`` in bytes of the page
+    that the answer holds, 0: any."""
+
+    timeout: float | None = None
+    max_size: int = 0
+
+
+_UNBOUNDED: Final = Bounds()
 
 
 class RawAnswer(NamedTuple):
@@ -42,23 +57,28 @@ class ExtractTransport:
             "Accept": "application/json, application/problem+json",
         }
         self._proxy = proxy_of(self.url)
-        self._timeout = aiohttp.ClientTimeout(total=timeout, sock_connect=min(timeout, 30.0))
+        self._timeout = _timeout(timeout)
         self._connections = connections
         self._session: aiohttp.ClientSession | None = None
 
     def __repr__(self) -> str:
         return f"<ExtractTransport to {self.url}>"
 
-    async def post(self, body: bytes) -> RawAnswer:
-        """Send a request body; raises :class:`~scrapy_ext.client.extraction.errors.UnreachableServiceError`
-        when no whole answer comes."""
+    async def post(self, body: bytes, bounds: Bounds = _UNBOUNDED) -> RawAnswer:
+        """Send a request body.
+
+        Raises :class:`~scrapy_ext.client.extraction.errors.UnreachableServiceError` when no whole answer comes, and
+        :class:`~scrapy_ext.client.extraction.errors.TooLargeError`.
+        """
+        timeout = self._timeout if bounds.timeout is None else _timeout(bounds.timeout)
+        session = self._opened()
         try:
-            async with self._opened().post(f"{self.url}/extract", data=body, allow_redirects=False) as response:
-                return RawAnswer(response.status, response.headers, await _read(response))
+            async with session.post(self._endpoint, data=body, allow_redirects=False, timeout=timeout) as response:
+                return RawAnswer(response.status, response.headers, await _read(response, bounds.max_size))
         except _NOT_CONNECTED as error:
             raise UnreachableServiceError(f"cannot connect to {self.url} ({error})", ambiguous=False) from error
         except TimeoutError as error:
-            told = f"no answer from {self.url} within {self._timeout.total:g} seconds"
+            told = f"no answer from {self.url} within {timeout.total:g} seconds (DOWNLOAD_TIMEOUT)"
             raise UnreachableServiceError(told, ambiguous=True) from error
         except (aiohttp.ClientError, OSError) as error:
             reason = str(error) or type(error).__name__
@@ -72,6 +92,7 @@ class ExtractTransport:
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
+            self._endpoint = URL(f"{self.url}/extract")
             self._session = aiohttp.ClientSession(
                 headers=self._headers,
                 connector=aiohttp.TCPConnector(limit=self._connections),
@@ -82,12 +103,27 @@ class ExtractTransport:
         return self._session
 
 
-async def _read(response: aiohttp.ClientResponse) -> bytes:
+def _timeout(seconds: float) -> aiohttp.ClientTimeout:
+    return aiohttp.ClientTimeout(total=seconds, sock_connect=min(seconds, 30.0))
+
+
+async def _read(response: aiohttp.ClientResponse, max_size: int) -> bytes:
+    if not max_size:
+        return await response.read()
+    most = max_size * _ANSWER_PER_BYTE + _ANSWER_ON_TOP
+    expected = response.content_length or 0
+    if expected > most:
+        raise too_large(expected, max_size)
     chunks: list[bytes] = []
     size = 0
     async for chunk in response.content.iter_any():
         size += len(chunk)
-        if size > MAX_ANSWER_BYTES:
-            raise aiohttp.ClientPayloadError(f"the answer has more than {MAX_ANSWER_BYTES} bytes")
+        if size > most:
+            raise too_large(size, max_size)
         chunks.append(chunk)
     return b"".join(chunks)
+
+
+def too_large(size: int, max_size: int) -> TooLargeError:
+    """The error for an answer or a page of so many bytes."""
+    return TooLargeError(f"{size} bytes are more than the {max_size} that DOWNLOAD_MAXSIZE allows")

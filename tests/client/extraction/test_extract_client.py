@@ -64,7 +64,7 @@ async def test_the_fields_are_posted_and_the_result_comes_back(client, server, a
     assert (sent.method, sent.path, sent.json()) == ("POST", "/v1/extract", fields())
     assert sent.headers["content-type"] == "application/json"
     assert base64.b64decode(sent.headers["authorization"].split()[1]).decode() == f"{KEY}:"
-    assert [(attempt.domain, attempt.number, attempt.error) for attempt in attempts] == [(A, 1, None)]
+    assert [(attempt.domain, attempt.kind, attempt.error) for attempt in attempts] == [(A, "browser", None)]
 
 
 @pytest.mark.parametrize("slash", ["", "/"])
@@ -171,7 +171,7 @@ async def test_a_wrong_key_names_the_setting(client, server):
 async def test_what_may_pass_is_tried_again(client, server, attempts, fault):
     server.script = [fault, fault, json_reply(RESULT)]
     assert await client.extract(fields(), domain=A) == RESULT
-    assert [attempt.number for attempt in attempts] == [1, 2, 3]
+    assert [attempt.error is None for attempt in attempts] == [False, False, True]
     assert [attempt.wait is None for attempt in attempts] == [False, False, True]
 
 
@@ -249,7 +249,7 @@ async def test_a_limited_domain_is_left_alone_as_long_as_it_says_and_others_go_o
     first = asyncio.ensure_future(client.extract(fields(A), domain=A))
     while client._limiter.waiting == 0:
         await asyncio.sleep(0.001)
-    more = [asyncio.ensure_future(client.extract(fields(A), domain=A)) for _ in range(3)]
+    more = [asyncio.ensure_future(client.extract(fields(A, echoData=n), domain=A)) for n in range(3)]
     for _ in range(5):
         await client.extract(fields(B), domain=B)
     await asyncio.gather(first, *more)
@@ -272,7 +272,10 @@ async def test_no_more_requests_are_sent_than_the_caps_allow(server):
     server.script = [Reply(body=msgspec.json.encode(RESULT), until=release)]
     transport = ExtractTransport(f"{server.url}/v1", KEY, 30.0)
     client = ExtractClient(transport, Limiter(3, 2))
-    tasks = [asyncio.ensure_future(client.extract(fields(domain), domain=domain)) for domain in [A] * 5 + [B] * 5]
+    tasks = [
+        asyncio.ensure_future(client.extract(fields(domain, echoData=n), domain=domain))
+        for n, domain in enumerate([A] * 5 + [B] * 5)
+    ]
     while len(server.requests) < 3:
         await asyncio.sleep(0.001)
     sent = [request.json()["url"] for request in server.requests]

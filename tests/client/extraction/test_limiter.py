@@ -7,7 +7,8 @@ import pytest
 
 from scrapy_ext.api.extraction.problems import Scope
 from scrapy_ext.client.extraction import Limiter
-from scrapy_ext.client.extraction.limiter import Admission
+from scrapy_ext.client.extraction.admission import Admission
+from scrapy_ext.client.extraction.limiter import Closing
 
 A, B, C = "a.example", "b.example", "c.example"
 
@@ -208,7 +209,7 @@ async def test_a_pause_ends_by_itself():
     limiter = Limiter(0, 0)
     loop = asyncio.get_running_loop()
     started = loop.time()
-    limiter.pause(Scope.DOMAIN, A, 0.1)
+    limiter.refused(Scope.DOMAIN, A, 0.1, started)
     async with limiter.turn(B):
         pass
     async with limiter.turn(A):
@@ -248,12 +249,105 @@ async def test_a_request_cancelled_at_the_moment_of_its_turn_leaves_no_place_tak
         assert (limiter.active, limiter.waiting) == (0, 0)
 
 
-async def test_a_paused_limiter_without_requests_has_no_timer():
+async def test_the_end_of_a_pause_is_told_even_when_nothing_waits():
     limiter = Limiter(0, 0)
-    limiter.pause(Scope.DOMAIN, A, 3600)
-    task = asyncio.ensure_future(hold(limiter, A, asyncio.Event()))
-    await settled()
-    assert limiter._timer is not None
-    task.cancel()
-    await asyncio.wait([task])
+    told: list[str] = []
+    limiter.on_room.append(told.append)
+    limiter.refused(Scope.DOMAIN, A, 0.01, 0.0)
+    assert (limiter.has_room(A), limiter.has_room(B)) == (False, True)
+    while not told:
+        await asyncio.sleep(0.01)
+    assert (told, limiter.has_room(A)) == ([A], True)
+    limiter.close()
     assert limiter._timer is None
+
+
+async def test_a_limit_halves_the_window_once_and_success_opens_it_again():
+    admission: Admission[int] = Admission(0, 8)
+    entered(admission, *[A] * 20)
+    assert len(tickets(admission, 0.0)) == 8
+    for _ in range(8):
+        admission.refused(Scope.DOMAIN, A, 0.0, 1.0)
+        admission.finish(A)
+    assert len(tickets(admission, 1.0)) == 4
+    assert admission.held(1.0) == 8
+    sizes = []
+    for _ in range(3):
+        admission.succeeded(A)
+        admission.finish(A)
+        sizes.append(len(tickets(admission, 2.0)))
+    assert sizes == [1, 1, 1]
+    for _ in range(40):
+        admission.succeeded(A)
+    admission.finish(A)
+    assert (len(tickets(admission, 3.0)), admission.held(3.0)) == (5, 0)
+
+
+async def test_a_limit_of_the_user_makes_the_window_of_all_smaller():
+    admission = entered(Admission(8, 0), *"abcdefghijkl")
+    assert len(tickets(admission, 0.0)) == 8
+    for domain in "abcdefgh":
+        admission.refused(Scope.USER, domain, 0.0, 1.0)
+        admission.finish(domain)
+    assert len(tickets(admission, 1.0)) == 4
+
+
+async def test_closing_ends_every_wait_and_lets_none_begin():
+    limiter, release = Limiter(1, 1), asyncio.Event()
+    first, waiting = (asyncio.ensure_future(hold(limiter, A, release)) for _ in range(2))
+    sleeping = asyncio.ensure_future(limiter.sleep(3600))
+    await settled()
+    assert (limiter.waiting, limiter.held) == (1, 2)
+    limiter.close()
+    for task in (waiting, sleeping, asyncio.ensure_future(hold(limiter, B, release))):
+        with pytest.raises(Closing):
+            await task
+    assert (limiter.active, limiter.waiting, limiter.held) == (1, 0, 0)
+    release.set()
+    await first
+    assert limiter.active == 0
+
+
+def test_room_is_counted_in_extractions_not_in_attempts():
+    admission: Admission[int] = Admission(0, 2)
+    assert admission.has_room(A, 0, 0.0)
+    admission.take_up(A)
+    admission.take_up(A)
+    assert (admission.has_room(A, 0, 0.0), admission.has_room(B, 0, 0.0)) == (False, True)
+    admission.put_down(A)
+    assert admission.has_room(A, 0, 0.0)
+    # Those that have left the queue and are not here yet count too.
+    assert (admission.has_room(A, 2, 0.0), admission.has_room(B, 2, 0.0)) == (False, False)
+
+
+def test_a_request_that_waits_for_its_domain_alone_lends_its_place_and_one_that_waits_for_any_place_does_not():
+    admission = entered(Admission(2, 1), A, A, B, C)
+    assert sorted(tickets(admission, 0.0)) == [0, 2]
+    assert (admission.waiting, admission.held(0.0)) == (2, 1)
+    admission.pause(Scope.USER, A, 5.0)
+    assert (admission.held(0.0), admission.held(5.0)) == (2, 1)
+
+
+def test_a_throttled_domain_is_remembered_for_a_while_and_not_for_ever():
+    admission = entered(Admission(0, 8), *[A] * 8)
+    tickets(admission, 0.0)
+    for _ in range(8):
+        admission.refused(Scope.DOMAIN, A, 0.0, 1.0)
+        admission.finish(A)
+    assert (admission.has_room(A, 3, 1.0), admission.has_room(A, 4, 1.0)) == (True, False)
+    admission.end_pauses(1000.0)
+    assert admission.has_room(A, 7, 1000.0)
+    assert admission._domains == {}
+
+
+def test_domains_that_are_done_are_forgotten():
+    admission: Admission[int] = Admission(2, 1)
+    for number in range(100):
+        domain = f"d{number}"
+        admission.take_up(domain)
+        assert admission.enter_now(domain, 0.0)
+        admission.finish(domain)
+        admission.put_down(domain)
+        admission.pause(Scope.DOMAIN, domain, 1.0)
+    admission.admit(2.0)
+    assert admission._domains == {}

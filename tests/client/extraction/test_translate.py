@@ -15,7 +15,10 @@ from scrapy_ext.api.extraction import EXTRACT_TYPES, check
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.extraction.translate import (
     BodyOptions,
+    content_fields,
     is_routed,
+    need,
+    needed_of,
     scrapy_default_headers,
     to_body,
 )
@@ -194,6 +197,24 @@ def test_a_field_that_contains_itself_does_no_harm():
 )
 def test_meta_decides_whether_a_request_is_routed_before_the_setting(meta, transparent, routed):
     assert is_routed(Request(URL, meta=meta), transparent=transparent) is routed
+
+
+def test_what_page_objects_need_is_sent_over_what_was_asked_for():
+    request = Request(URL, meta={"extract_api": {"browserHtml": False, "geolocation": "DE"}})
+    options = BodyOptions(params={"httpResponseBody": True})
+    need(request, {"browserHtml": True, "httpResponseBody": None})
+    assert to_body(request, options) == {"url": URL, "browserHtml": True, "geolocation": "DE"}
+    assert request.meta == {"extract_api": {"browserHtml": False, "geolocation": "DE"}}
+    assert content_fields(request, {}) == {**PAGE, "browserHtml": False, "geolocation": "DE"}
+    assert needed_of(request.copy()) == {}
+
+
+def test_a_request_that_page_objects_need_is_routed_unless_it_is_to_go_direct():
+    request, direct = Request(URL), Request(URL, meta={"extract_api": False})
+    for each in (request, direct):
+        need(each, {"product": True})
+    assert is_routed(request, transparent=False)
+    assert not is_routed(direct, transparent=True)
 
 
 def test_the_job_is_named_in_every_request_but_one_that_names_its_own():

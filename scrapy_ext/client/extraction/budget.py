@@ -1,0 +1,181 @@
+"""What extraction may cost: a number of requests, a sum of money, or both.
+
+A request is taken from the budget before it is sent, and given back when the service says that it failed, so that
+what is in flight is never more than what is left. A request whose answer never came may have been billed: it is not
+given back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from scrapy_ext.api.extraction import EXTRACT_TYPES, OUTPUTS
+from scrapy_ext.api.extraction.fields import RequestKind
+from scrapy_ext.api.violations import ContractError, Violation
+
+logger = logging.getLogger(__name__)
+
+#: Share of a budget at whose use the log warns.
+_WARNING: Final = 0.8
+#: Sums of floats are compared with this tolerance: 0.1 + 0.2 costs 0.3.
+_TOLERANCE: Final = 1e-9
+
+
+def kind_of(fields: Mapping[str, Any]) -> str:
+    """The kind of request that the service makes for these fields, ``"http"`` or ``"browser"`` (rules 2 and 3)."""
+    if fields.get("browserHtml") or fields.get("screenshot"):
+        return RequestKind.BROWSER.value
+    if fields.get("httpResponseBody"):
+        return RequestKind.HTTP.value
+    if fields.get("serp"):
+        options = fields.get("serpOptions")
+        chosen = options.get("extractFrom") if isinstance(options, Mapping) else None
+        return RequestKind.BROWSER.value if chosen == "browserHtml" else RequestKind.HTTP.value
+    if any(fields.get(name) for name in EXTRACT_TYPES) and fields.get("extractFrom") != "httpResponseBody":
+        return RequestKind.BROWSER.value
+    return RequestKind.HTTP.value
+
+
+class Prices:
+    """A price table: ``{"http": 0.0002, "browser": 0.001, "screenshot": 0.0005, "product": {"http": 0.001,
+    "browser": 0.002}}``. A request costs what its kind costs, and on top what each of its outputs does."""
+
+    def __init__(self, table: Mapping[str, Any] | None = None) -> None:
+        self._kinds: dict[str, float] = {}
+        self._outputs: dict[str, dict[str, float]] = {}
+        faults: list[Violation] = []
+        for name, price in (table or {}).items():
+            try:
+                self._add(name, price)
+            except ValueError as error:
+                faults.append(Violation(f"EXTRACT_API_PRICES[{name!r}]", str(error), _REMEDY))
+        if faults:
+            raise ContractError(faults)
+
+    @property
+    def missing(self) -> list[str]:
+        """The request kinds without a price."""
+        return [kind for kind in _KINDS if kind not in self._kinds]
+
+    def of(self, fields: Mapping[str, Any]) -> float:
+        """What a request with these fields costs."""
+        if not self._kinds:
+            return 0.0
+        kind = kind_of(fields)
+        price = self._kinds.get(kind, 0.0)
+        for name, by_kind in self._outputs.items():
+            if fields.get(name):
+                price += by_kind.get(kind, 0.0)
+        return price
+
+    def _add(self, name: str, price: Any) -> None:
+        if name in _KINDS:
+            self._kinds[name] = _amount(price)
+        elif name not in OUTPUTS:
+            raise ValueError(f"is not a request kind ({', '.join(_KINDS)}) nor an output ({', '.join(OUTPUTS)})")
+        elif isinstance(price, Mapping):
+            if not price.keys() <= {*_KINDS}:
+                raise ValueError(f"must have prices for {' and '.join(_KINDS)}")
+            self._outputs[name] = {kind: _amount(value) for kind, value in price.items()}
+        else:
+            self._outputs[name] = dict.fromkeys(_KINDS, _amount(price))
+
+
+_KINDS: Final = (RequestKind.HTTP.value, RequestKind.BROWSER.value)
+_REMEDY: Final = 'Write {"http": 0.0002, "browser": 0.001, "screenshot": 0.0005}, for example.'
+
+
+def _amount(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+        raise ValueError("must be a price, a number of at least 0")
+    return float(value)
+
+
+class Spent(msgspec.Struct):
+    """What was spent: requests sent, and what they cost."""
+
+    requests: int = 0
+    cost: float = 0.0
+
+
+class OverBudgetError(Exception):
+    """Nothing more may be sent. ``setting`` names the budget that is used up."""
+
+    def __init__(self, setting: str, told: str) -> None:
+        super().__init__(told)
+        self.setting = setting
+
+
+class Budget:
+    """At most so many requests, and at most so much money; 0 is no limit. ``spent`` is what earlier runs of the same
+    crawl spent."""
+
+    def __init__(self, max_requests: int = 0, max_cost: float = 0.0, spent: Spent | None = None) -> None:
+        self._max_requests = max_requests
+        self._max_cost = max_cost
+        self._spent = spent or Spent()
+        self._reserved = 0.0
+        self._settled: list[asyncio.Future[None]] = []
+        self._warned: set[str] = set()
+
+    @property
+    def spent(self) -> Spent:
+        """What was spent, without what is in flight."""
+        return self._spent
+
+    async def reserve(self, price: float) -> None:
+        """Take a request out of the budget; :meth:`settle` follows.
+
+        Waits while it depends on what is in flight whether there is enough. Raises :class:`OverBudgetError`.
+        """
+        if self._max_requests and self._spent.requests >= self._max_requests:
+            raise OverBudgetError(
+                "EXTRACT_API_MAX_REQUESTS",
+                f"EXTRACT_API_MAX_REQUESTS reached: {self._spent.requests} extraction requests were sent. To go on, "
+                "raise it and resume the crawl",
+            )
+        while self._max_cost and self._spent.cost + self._reserved + price > self._max_cost + _TOLERANCE:
+            if self._reserved <= _TOLERANCE or self._spent.cost + price > self._max_cost + _TOLERANCE:
+                raise OverBudgetError(
+                    "EXTRACT_API_MAX_COST",
+                    f"EXTRACT_API_MAX_COST reached: {self._spent.cost:.6g} of {self._max_cost:.6g} spent, and the next "
+                    f"extraction request would cost {price:.6g}. To go on, raise it and resume the crawl",
+                )
+            settled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._settled.append(settled)
+            await settled
+        self._spent.requests += 1
+        self._reserved += price
+        self._warn("EXTRACT_API_MAX_REQUESTS", self._spent.requests, self._max_requests)
+
+    def give_back(self, price: float) -> None:
+        """A request that was taken out of the budget was not sent."""
+        self._spent.requests -= 1
+        self.settle(price, billed=False)
+
+    def settle(self, price: float, *, billed: bool) -> None:
+        """What became of a request."""
+        self._reserved -= price
+        if billed:
+            self._spent.cost += price
+            self._warn("EXTRACT_API_MAX_COST", self._spent.cost, self._max_cost)
+        waiting, self._settled = self._settled, []
+        for settled in waiting:
+            if not settled.done():
+                settled.set_result(None)
+
+    def _warn(self, setting: str, used: float, most: float) -> None:
+        if most and used >= most * _WARNING and setting not in self._warned:
+            self._warned.add(setting)
+            logger.warning(
+                "%d %% of %s is used: %.6g of %.6g. The spider is closed when it is used up.",
+                100 * used / most,
+                setting,
+                used,
+                most,
+            )
