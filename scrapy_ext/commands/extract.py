@@ -19,11 +19,10 @@ if TYPE_CHECKING:
 EXAMPLES: Final = (
     ("scrapy extract https://example.com", "a page, as JSON"),
     ("scrapy extract https://example.com --field product", "the product on it"),
-    ("scrapy extract --input urls.txt --output pages.jsonl", "many pages"),
-    ("scrapy extract --input urls.txt --check", "nothing: are all lines right?"),
-    ("grep shop urls.txt | scrapy extract --input - --browser", "from a browser"),
+    ("scrapy extract -i urls.txt -o pages.jsonl", "many pages"),
+    ("scrapy extract -i urls.txt --check", "are all lines right?"),
+    ("grep shop urls.txt | scrapy extract -i - --browser", "in a browser"),
 )
-
 DESCRIPTION: Final = """\
 Send URLs to the extraction service, and write its answers as JSON lines.
 The settings of a project hold as in a crawl. When --output has records, lines

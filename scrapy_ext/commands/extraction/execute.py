@@ -118,8 +118,8 @@ def _extract(settings: BaseSettings, call: Call, kept: contextlib.ExitStack) -> 
         try:
             ended = asyncio.run(_Session(call, options, comparison, numbers).run())
         except (StopError, EmbeddedServerError) as error:
-            stopped = f" {_stopped(call, output, numbers)}" if total != 1 else ""
-            say(f"{error}{stopped}")
+            stopped = f". {_stopped(call, output, numbers)}" if total != 1 else ""
+            say(f"{str(error).rstrip('.')}{stopped}")
             return FAILED
         if ended is not None:
             say(_stopped(call, output, numbers))

@@ -67,6 +67,7 @@ class Progress:
         """Take the bar away, for good."""
         self._quiet = True
         if self._live is not None:
+            self._refresh()
             self._live.stop()
             self._live = None
 

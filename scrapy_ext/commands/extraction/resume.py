@@ -157,15 +157,16 @@ class OutputFile:
     def _records(self, file: IO[bytes]) -> Iterator[_Record]:
         for place, text in enumerate(file, 1):
             record = _Record.read(text)
-            if record is not None and text.endswith(b"\n"):
-                yield record
-            elif not text.endswith(b"\n") and (place > 1 or text.startswith(b'{"line":')):
-                self._mend(file.tell() - len(text), is_whole=record is not None)
-                if record is not None:
-                    yield record
-            else:
+            is_ours = place > 1 or record is not None or text.startswith(b'{"line":')
+            is_torn = is_ours and not text.endswith(b"\n")
+            if record is None and not is_torn:
                 told = f"line {place} of {self.name} is not a record of scrapy extract"
                 raise CallError(f"{told}; give another --output")
+            if record is not None:
+                yield record
+            if is_torn:
+                self._mend(file.tell() - len(text), is_whole=record is not None)
+                return  # It was the last: what follows is of this run.
 
     def _mend(self, start: int, *, is_whole: bool) -> None:
         if is_whole:

@@ -11,7 +11,14 @@ from scrapy.settings import BaseSettings
 
 from scrapy_ext import settings as names
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.client.extraction import ExtractClient, ExtractError, ExtractTransport, Limiter, RetryPolicy
+from scrapy_ext.client.extraction import (
+    Bounds,
+    ExtractClient,
+    ExtractError,
+    ExtractTransport,
+    Limiter,
+    RetryPolicy,
+)
 from scrapy_ext.client.extraction.budget import Budget, Prices
 from scrapy_ext.client.extraction.errors import (
     AccountSuspendedError,
@@ -46,7 +53,7 @@ class ExtractService:
     async def extract(self, fields: Mapping[str, Any], domain: str) -> dict[str, Any]:
         """As :meth:`~scrapy_ext.client.extraction.client.ExtractClient.extract`."""
         policy = None if self._has_answered else self._first_policy
-        result = await self._client.extract(fields, domain=domain, policy=policy, max_size=self._options.max_size)
+        result = await self._client.extract(fields, domain=domain, policy=policy, bounds=self._options.bounds)
         self._has_answered = True
         return result
 
@@ -73,7 +80,7 @@ class ServiceOptions:
         self.concurrency = concurrency or max(1, settings.getint("CONCURRENT_REQUESTS"))
         self.per_domain = concurrency or settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
         self.timeout = settings.getfloat("DOWNLOAD_TIMEOUT")
-        self.max_size = settings.getint("DOWNLOAD_MAXSIZE")
+        self.bounds = Bounds(max_size=settings.getint("DOWNLOAD_MAXSIZE"))
         self.extra_fields: list[str] = names.EXTRACT_API_EXTRA_FIELDS.read(settings)
         self.policy = _policy(settings)
         self.prices = _prices(settings)
