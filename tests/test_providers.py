@@ -154,9 +154,12 @@ class Untransparent(scrapy.Spider):
 
 
 class Off(Untransparent):
-    """As in a project that has the provider, and switched the extraction API off."""
+    """As in a project that names the provider, and switched the extraction API off."""
     name = "off"
-    custom_settings = {"EXTRACT_API_ENABLED": False}
+    custom_settings = {
+        "EXTRACT_API_ENABLED": False,
+        "SCRAPY_POET_PROVIDERS": {"scrapy_ext.providers.ExtractProvider": 1100},
+    }
 
     async def start(self):
         yield scrapy.Request(f"{self.site}/off", self.needed, errback=self.failed)
@@ -209,6 +212,7 @@ HTTPCACHE_ENABLED = True
 
 def run(project: Project, spider: str, shop: Shop, *arguments: str) -> tuple[Crawl, list[dict]]:
     crawl = project.crawl(spider, "-a", f"site=http://localhost:{shop.port}", "-O", "items.jsonl", *arguments)
+    assert crawl.returncode == 0, crawl.log[-3000:]
     lines = (project.folder / "items.jsonl").read_text().splitlines()
     return crawl, [json.loads(line) for line in lines]
 
