@@ -9,18 +9,20 @@ from scrapy.settings import BaseSettings
 
 from scrapy_ext import settings as names
 from scrapy_ext.client.extraction.fingerprint import ExtractRequestFingerprinter
-from scrapy_ext.downloadermiddlewares import ExtractMiddleware
+from scrapy_ext.downloadermiddlewares import ExtractMiddleware, OwnHeadersMiddleware
 from scrapy_ext.dupefilters import CollectionDupeFilter
 from scrapy_ext.extensions import LogUploader, PlatformJob, RequestLog
 from scrapy_ext.pipelines import ItemStoragePipeline
+from scrapy_ext.pqueues import DomainPriorityQueue
 from scrapy_ext.scheduler import FrontierScheduler
 from scrapy_ext.settings import SettingError
 from scrapy_ext.spidermiddlewares import ParentMiddleware
 
 _PRIORITY: Final = "addon"
 
-#: Nearest to the downloader, behind the HTTP cache (900), so that cached pages cost nothing.
-_EXTRACT_ORDER: Final = 1000
+#: The first before Scrapy adds headers of its own (400); the second nearest to the downloader, behind the HTTP cache
+#: (900), so that cached pages cost nothing.
+_DOWNLOADER_MIDDLEWARES: Final = ((OwnHeadersMiddleware, 390), (ExtractMiddleware, 1000))
 #: Behind the user's pipelines, so that what is stored is what they made of the item.
 _ITEMS_ORDER: Final = 1000
 #: Nearest to the engine, so that it sees what the other spider middlewares leave.
@@ -63,7 +65,9 @@ class Addon:
         if names.EXTRACT_API_ENABLED.read(settings):
             _default(settings, "EXTRACT_API_TRANSPARENT_MODE", True)
             _default(settings, "REQUEST_FINGERPRINTER_CLASS", ExtractRequestFingerprinter)
-            settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", ExtractMiddleware, _EXTRACT_ORDER)
+            _default(settings, "SCHEDULER_PRIORITY_QUEUE", DomainPriorityQueue)
+            for middleware, order in _DOWNLOADER_MIDDLEWARES:
+                settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", middleware, order)
         if names.PLATFORM_ENABLED.read(settings):
             settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", ItemStoragePipeline, _ITEMS_ORDER)
             for extension in _EXTENSIONS:
@@ -74,8 +78,7 @@ class Addon:
             settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", ParentMiddleware, _PARENT_ORDER)
         elif names.DUPEFILTER_COLLECTION.read(settings):
             _default(settings, "DUPEFILTER_CLASS", CollectionDupeFilter)
-        if names.PLATFORM_ENABLED.read(settings) or names.FRONTIER_ENABLED.read(settings):
-            _default(settings, "CONCURRENT_ITEMS", _CONCURRENT_ITEMS)
+        _default(settings, "CONCURRENT_ITEMS", _CONCURRENT_ITEMS)
 
 
 def _default(settings: BaseSettings, name: str, value: object) -> None:

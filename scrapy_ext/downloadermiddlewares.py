@@ -4,37 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
-import time
-from typing import Any, Final, Self
+from typing import Final, Self
+from weakref import WeakSet
 
-import msgspec
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
-from scrapy.exceptions import IgnoreRequest, NotConfigured
+from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
-from scrapy.settings import BaseSettings
 from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_ext import settings as names
-from scrapy_ext.api.extraction import check
-from scrapy_ext.api.violations import ContractError
-from scrapy_ext.client.extraction import Attempt, ExtractClient, ExtractError, ExtractTransport, Limiter, RetryPolicy
+from scrapy_ext.client.extraction import ExtractError
+from scrapy_ext.client.extraction.budget import OverBudgetError
 from scrapy_ext.client.extraction.errors import (
     AccountSuspendedError,
     KeyRefusedError,
     UnexpectedAnswerError,
     UnreachableServiceError,
 )
-from scrapy_ext.client.extraction.redact import redacted
-from scrapy_ext.client.extraction.results import to_response
-from scrapy_ext.client.extraction.retry import NO_CONNECTION
-from scrapy_ext.client.extraction.translate import BodyOptions, is_routed, scrapy_default_headers, to_body
+from scrapy_ext.client.extraction.ledger import LedgerError
+from scrapy_ext.client.extraction.limiter import Closing
+from scrapy_ext.client.extraction.translate import OWN_HEADERS_KEY, is_routed, own_headers, scrapy_default_headers
+from scrapy_ext.crawl.engine import LentPlaces, on_closing
+from scrapy_ext.crawl.extraction import Extraction
 from scrapy_ext.crawl.session import Session
-from scrapy_ext.crawl.slots import host_of
-from scrapy_ext.crawl.tracking import RETURNED_KEY
-from scrapy_ext.settings import SettingError
+from scrapy_ext.crawl.tracking import RETURNED_KEY, Entry, current
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +43,19 @@ _FATAL: Final[dict[type[ExtractError], str]] = {
 }
 _ALWAYS_FATAL: Final = (KeyRefusedError, AccountSuspendedError)
 _NO_SUCH_PATH: Final = (404, 405)
+#: Close reasons by the budget that is used up.
+_BUDGETS: Final = {
+    "EXTRACT_API_MAX_REQUESTS": "extract_api_max_requests",
+    "EXTRACT_API_MAX_COST": "extract_api_max_cost",
+}
+#: Requests that wait for the service lend their places to so many times CONCURRENT_REQUESTS, at least to
+#: :data:`_LEAST_LENT`: what waits is in memory, and a queue may give out more for each place that is lent.
+_MOST_LENT: Final = 8
+_LEAST_LENT: Final = 100
+
+
+class CrawlClosingError(ExtractError):
+    """The request was not sent because the crawl is closing, and no scheduler can keep it."""
 
 
 class ExtractMiddleware:
@@ -59,32 +67,25 @@ class ExtractMiddleware:
 
     A request that breaks a rule of the contract is not sent: its errback gets
     :class:`~scrapy_ext.api.violations.ContractError` with every broken rule. Failures of the service come as
-    :class:`~scrapy_ext.client.extraction.ExtractError` after the attempts of ``EXTRACT_API_RETRY_POLICY``.
+    :class:`~scrapy_ext.client.extraction.ExtractError` after the attempts of ``EXTRACT_API_RETRY_POLICY``. When the
+    crawl closes, requests that wait go back to the scheduler.
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        settings = crawler.settings
         self._crawler = crawler
+        self._transparent: bool = names.EXTRACT_API_TRANSPARENT_MODE.read(crawler.settings)
         self._session = Session.of(crawler).require(extraction=True)
-        self._transparent: bool = names.EXTRACT_API_TRANSPARENT_MODE.read(settings)
-        self._params: dict[str, Any] = names.EXTRACT_API_PARAMS.read(settings)
-        self._max_requests: int = names.EXTRACT_API_MAX_REQUESTS.read(settings)
-        self._log_requests: bool = names.EXTRACT_API_LOG_REQUESTS.read(settings)
-        try:
-            self._policy = RetryPolicy.merged(names.EXTRACT_API_RETRY_POLICY.read(settings))
-        except ContractError as error:
-            raise SettingError("EXTRACT_API_RETRY_POLICY", "cannot be read", str(error)) from None
-        # A wrong address is to be told at once, not after the patience that a service in use deserves.
-        self._first_policy = self._policy.with_overrides({NO_CONNECTION: 2}, "")
-        _check_params(self._params)
-        self._default_headers = scrapy_default_headers(settings)
-        self._options: BodyOptions | None = None
-        self._client: ExtractClient | None = None
-        self._sent = 0
-        self._closing = False
-        self._has_succeeded = False
+        self._extraction = Extraction(crawler, self._session)
+        self._limiter = self._session.limiter = self._extraction.limiter
+        self._limiter.on_held = self._lend
+        self._most_lent = max(_LEAST_LENT, _MOST_LENT * crawler.settings.getint("CONCURRENT_REQUESTS"))
+        self._lent: LentPlaces | None = None
+        #: Requests that this process gave back to the scheduler.
+        self._returned: WeakSet[Request] = WeakSet()
+        self._reason = ""
         self._task: asyncio.Future[None] | None = None
-        crawler.signals.connect(self._engine_stopped, signal=signals.engine_stopped)
+        crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -95,36 +96,27 @@ class ExtractMiddleware:
 
     async def process_request(self, request: Request) -> Request | Response | None:
         """The response that the service gave, or None to let the request go direct."""
+        if RETURNED_KEY in request.meta and request not in self._returned:
+            # A former run gave it back.
+            request.dont_filter = bool(request.meta.pop(RETURNED_KEY))
         if not self._routes(request):
             return None
-        if self._closing:
-            return _back_to_queue(request)
-        if self._max_requests and self._sent >= self._max_requests:
-            logger.info("EXTRACT_API_MAX_REQUESTS reached: %d extraction requests", self._max_requests)
-            self._closing = True
-            self._task = asyncio.ensure_future(
-                self._crawler.engine.close_spider_async(reason="extract_api_max_requests")
-            )
-            return _back_to_queue(request)
-        client = await self._opened()
-        fields = to_body(request, self._options)
-        if self._log_requests:
-            logger.debug("POST /extract %s", msgspec.json.encode(redacted(fields)).decode())
-        self._sent += 1
-        started = time.monotonic()
         try:
-            policy = None if self._has_succeeded else self._first_policy
-            result = await client.extract(fields, domain=host_of(request), policy=policy)
+            self._limiter.check_open()
+            return await self._extraction.respond(request)
+        except Closing:
+            pass
+        except OverBudgetError as error:
+            logger.info("%s", error)
+            self._close(_BUDGETS[error.setting])
+        except LedgerError as error:
+            self._fail(error, "extract_api_bad_ledger")
         except ExtractError as error:
             reason = self._fatal(error)
             if reason is None:
                 raise
-            self._closing = True
-            self._session.fail(error, reason)
-            return _back_to_queue(request)
-        self._has_succeeded = True
-        request.meta["download_latency"] = time.monotonic() - started
-        return to_response(request, result)
+            self._fail(error, reason)
+        return self._back_to_queue(request)
 
     def _routes(self, request: Request) -> bool:
         if not is_routed(request, transparent=self._transparent):
@@ -135,86 +127,73 @@ class ExtractMiddleware:
         is_robots_txt = request.callback is NO_CALLBACK and parts.path == "/robots.txt"
         return parts.scheme in ("http", "https") and not is_robots_txt
 
-    async def _opened(self) -> ExtractClient:
-        if self._client is None:
-            await self._session.open()
-            services = self._session.services
-            if services is None:
-                raise RuntimeError("the extraction service is not there: the crawl could not be opened")
-            settings = self._crawler.settings
-            job = self._session.job_key
-            self._options = BodyOptions(
-                params=self._params, default_headers=self._default_headers, job_id=str(job) if job else None
-            )
-            self._client = ExtractClient(
-                ExtractTransport(services.extract_url, services.extract_key, settings.getfloat("DOWNLOAD_TIMEOUT")),
-                _limiter(settings),
-                self._policy,
-                observe=self._observe,
-            )
-        return self._client
+    def _back_to_queue(self, request: Request) -> Request:
+        """The request again, for the scheduler to keep: the crawl is closing, and the next run can do it.
 
-    def _observe(self, attempt: Attempt) -> None:
-        stats = self._crawler.stats
-        stats.inc_value("extract_api/attempts")
-        if attempt.error is None:
-            stats.inc_value("extract_api/success")
-            return
-        name = attempt.error.type.strip("/") or type(attempt.error).__name__
-        stats.inc_value(f"extract_api/errors/{name}")
-        if attempt.wait is not None:
-            stats.inc_value("extract_api/retries")
-            logger.debug("%s Trying again in %.1f s", attempt.error, attempt.wait)
+        Raises :class:`CrawlClosingError` for one that comes back at once, as those of ``engine.download_async`` do.
+        """
+        if request in self._returned:
+            entry = current.get()
+            if isinstance(entry, Entry):
+                entry.is_interrupted = True
+            raise CrawlClosingError("the crawl is closing", sent={"url": request.url})
+        # The dupefilter has seen it.
+        meta = {**request.meta, RETURNED_KEY: request.dont_filter}
+        returned = request.replace(dont_filter=True, meta=meta)
+        self._returned.add(returned)
+        return returned
 
     def _fatal(self, error: ExtractError) -> str | None:
         if isinstance(error, _ALWAYS_FATAL):
             return _FATAL[type(error)]
         if isinstance(error, UnreachableServiceError) and not error.ambiguous:
             return _FATAL[UnreachableServiceError]
-        if self._has_succeeded:
+        if self._extraction.has_succeeded:
             return None
         if error.status in _NO_SUCH_PATH:
             return _FATAL[UnreachableServiceError]
         return _FATAL.get(type(error))
 
-    async def _engine_stopped(self) -> None:
-        if self._client is not None:
-            await self._client.close()
+    def _fail(self, error: Exception, reason: str) -> None:
+        self._limiter.close()
+        self._session.fail(error, reason)
+
+    def _close(self, reason: str) -> None:
+        if self._limiter.is_closed:
+            return
+        self._limiter.close()
+        self._task = asyncio.ensure_future(self._crawler.engine.close_spider_async(reason=reason))
+
+    def _lend(self) -> None:
+        if self._lent is not None:
+            self._lent.lend(min(self._limiter.held, self._most_lent))
+
+    def _spider_opened(self) -> None:
+        self._lent = LentPlaces(self._crawler)
+        on_closing(self._crawler, self._limiter.close)
+
+    async def _spider_closed(self, reason: str) -> None:
+        await self._extraction.close(complete=reason == "finished")
 
 
-def _check_params(params: dict[str, Any]) -> None:
-    """Fields that are wrong by themselves are told before the crawl begins; how they go together depends on the
-    request."""
-    fields = {name: value for name, value in params.items() if value is not None}
-    faults = [fault for fault in check({"url": "https://example.com/", **fields}) if fault.status == 400]
-    if faults:
-        raise SettingError("EXTRACT_API_PARAMS", "has a field that cannot be sent", str(ContractError(faults)))
+class OwnHeadersMiddleware:
+    """Tells headers that the user set on a request from those that Scrapy adds to it, when their values are equal.
 
-
-def _limiter(settings: BaseSettings) -> Limiter:
-    """What holds for a site in Scrapy's downloader holds for its routed requests: caps and delays by domain."""
-    slots = settings.getdict("DOWNLOAD_SLOTS")
-    delay, default_jitter = settings.getfloat("DOWNLOAD_DELAY"), settings.getfloat("DOWNLOAD_DELAY_JITTER")
-
-    def delay_of(domain: str) -> float:
-        slot = slots.get(domain, {})
-        jitter = float(slot.get("jitter", default_jitter))
-        return float(slot.get("delay", delay)) * (1 + random.uniform(-jitter, jitter))
-
-    return Limiter(
-        settings.getint("CONCURRENT_REQUESTS"),
-        settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN"),
-        caps={domain: int(slot["concurrency"]) for domain, slot in slots.items() if "concurrency" in slot},
-        delay_of=delay_of,
-    )
-
-
-def _back_to_queue(request: Request) -> Request:
-    """The request again, for the scheduler to keep: the crawl is closing, and the next run can do it.
-
-    Raises :class:`IgnoreRequest` for one that comes back, as those of ``engine.download_async`` do, which no
-    scheduler keeps.
+    The first are sent to the extraction service, the others are not. Goes before DefaultHeadersMiddleware; the add-on
+    puts it there.
     """
-    if RETURNED_KEY in request.meta:
-        raise IgnoreRequest("the crawl is closing")
-    return request.replace(dont_filter=True, meta={**request.meta, RETURNED_KEY: True})
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._defaults = scrapy_default_headers(crawler.settings)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Called by Scrapy."""
+        if not names.EXTRACT_API_ENABLED.read(crawler.settings):
+            raise NotConfigured
+        return cls(crawler)
+
+    def process_request(self, request: Request) -> None:
+        """Note them in the meta, once: what replaces a request, as a retry does, has Scrapy's headers already."""
+        if OWN_HEADERS_KEY not in request.meta:
+            request.meta[OWN_HEADERS_KEY] = own_headers(request, self._defaults)

@@ -140,6 +140,8 @@ class FrontierScheduler(BaseScheduler):
         exact = names.PLATFORM_ITEMS_MODE.read(self._crawler.settings) == "exact"
         if self._dupefilter is not None and not (exact and names.PLATFORM_ENABLED.read(self._crawler.settings)):
             connect(self._item_scraped, signal=signals.item_scraped)
+        if self._session.limiter is not None:
+            self._session.limiter.on_pause.append(frontier.park_host)
         self._session.items = frontier
         self._frontier = frontier
         logger.info("Frontier %s, %d slots", frontier.name, self._slots)

@@ -9,13 +9,17 @@ arrive from elsewhere (scrapy issues 6733 and 7978). What is used instead:
 - ``engine._slot.nextcall.schedule()`` asks the engine to look for the next request now rather than at its
   next heartbeat, up to 5 seconds later.
 - ``engine._start`` is ``start()``'s iterator, until it is exhausted.
+- ``engine._slot.close()`` is what every way of closing a spider goes through before it waits for the requests in
+  progress; no signal tells of it.
+- ``engine.downloader.total_concurrency`` is compared with the number of requests in the downloader each time the
+  engine looks for the next one.
 
-:func:`watch` checks for them when the crawl opens and fails with a message that says what to do.
+:func:`watch` checks for the first two when the crawl opens and fails with a message that says what to do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from scrapy import Request
@@ -29,15 +33,19 @@ class UnsupportedScrapyError(RuntimeError):
 class _WatchedSet(set[Request]):
     """A set of requests that reports every removal."""
 
-    on_remove: Callable[[Request], None]
+    def __init__(self, requests: Iterable[Request]) -> None:
+        super().__init__(requests)
+        self.on_remove: list[Callable[[Request], None]] = []
 
     def remove(self, request: Request) -> None:
         super().remove(request)
-        self.on_remove(request)
+        for tell in self.on_remove:
+            tell(request)
 
 
 def watch(crawler: Crawler, on_finished: Callable[[Request], None]) -> Callable[[], None]:
-    """Call ``on_finished`` for each request when it is finished; returns a function that wakes the engine.
+    """Call ``on_finished`` for each request when it is finished; returns a function that wakes the engine. Several
+    can watch.
 
     Raises :class:`UnsupportedScrapyError`.
     """
@@ -47,12 +55,61 @@ def watch(crawler: Crawler, on_finished: Callable[[Request], None]) -> Callable[
     if not isinstance(inprogress, set) or not callable(wake):
         raise UnsupportedScrapyError(
             "this version of Scrapy does not tell when a request is finished: FrontierScheduler works with "
-            "Scrapy 2.19. Install that version, or set FRONTIER_ENABLED = False."
+            "Scrapy 2.19. Install that version, or set FRONTIER_ENABLED = False and EXTRACT_API_LEDGER = False."
         )
-    watched = _WatchedSet(inprogress)
-    watched.on_remove = on_finished
-    slot.inprogress = watched
+    if not isinstance(inprogress, _WatchedSet):
+        slot.inprogress = inprogress = _WatchedSet(inprogress)
+    inprogress.on_remove.append(on_finished)
     return wake  # type: ignore[no-any-return]  # checked above
+
+
+def wake(crawler: Crawler) -> None:
+    """Have the engine look for the next request now."""
+    schedule: Any = getattr(getattr(getattr(crawler.engine, "_slot", None), "nextcall", None), "schedule", None)
+    if schedule is not None:
+        schedule()
+
+
+def is_closing(crawler: Crawler) -> bool:
+    """Whether the spider is being closed."""
+    return getattr(getattr(crawler.engine, "_slot", None), "closing", None) is not None
+
+
+def on_closing(crawler: Crawler, tell: Callable[[], None]) -> None:
+    """Call ``tell`` when the spider begins to close, before the engine waits for the requests in progress. To be
+    called when the spider is open."""
+    slot: Any = getattr(crawler.engine, "_slot", None)
+    close: Any = getattr(slot, "close", None)
+    if not callable(close):
+        raise UnsupportedScrapyError(
+            "this version of Scrapy does not tell when a spider closes: ExtractMiddleware works with Scrapy 2.19. "
+            "Install that version, or set EXTRACT_API_ENABLED = False."
+        )
+
+    async def closing() -> None:
+        tell()
+        await close()
+
+    slot.close = closing
+
+
+class LentPlaces:
+    """Places of CONCURRENT_REQUESTS that requests hold without using them, for others to have."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._lent = 0
+
+    def lend(self, places: int) -> None:
+        """So many in all are lent from now on."""
+        downloader: Any = self._crawler.engine.downloader
+        # 0 is no limit. A downloader of the user's may count in another way.
+        if places == self._lent or not getattr(downloader, "total_concurrency", 0):
+            return
+        more, self._lent = places - self._lent, places
+        downloader.total_concurrency += more
+        if more > 0:
+            wake(self._crawler)
 
 
 def is_between_stages(crawler: Crawler, request: Request) -> bool:

@@ -213,7 +213,11 @@ class Frontier:
     def park(self, request: Request, seconds: float) -> None:
         """Send nothing more to the host of a request for so long."""
         self._count("frontier/parked_hosts")
-        self._ready.park(host_of(request), time.time() + seconds)
+        self.park_host(host_of(request), seconds)
+
+    def park_host(self, host: str, seconds: float) -> None:
+        """Send nothing more to a host for so long."""
+        self._ready.park(host, time.time() + seconds)
 
     def add_item(self, record: bytes) -> None:
         """An item of what is being done, as JSON: stored when that is committed."""
@@ -442,6 +446,10 @@ class Frontier:
     # ── requests that are done ──
 
     def _complete(self, entry: Entry) -> None:
+        if entry.is_interrupted:
+            # The next run does it, whole.
+            self._committer.discard(entry)
+            return None
         if entry.error is not None and entry.stored is not None:
             if entry.attempt < self._max_attempts:
                 return self._try_again(entry, entry.stored)
@@ -468,6 +476,10 @@ class Frontier:
     def _committed(self, committed: Committed) -> None:
         entries = [lot.entry for lot in committed.lots if lot.entry is not None]
         self._skipping.committed(entries)
+        if self._session.answers is not None:
+            for entry in entries:
+                for key in entry.answers:
+                    self._session.answers.finished(key)
         self._count("frontier/committed", len(entries))
         for batch in committed.batches:
             self._count("frontier/acknowledged/batches")

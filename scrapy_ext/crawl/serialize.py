@@ -21,13 +21,14 @@ from typing import Any, Final
 from scrapy import Request, Spider
 from scrapy.http import FormRequest, JsonRequest, XmlRpcRequest
 
+from scrapy_ext.client.extraction.translate import OWN_HEADERS_KEY
 from scrapy_ext.crawl.parents import RECORD_KEY
 from scrapy_ext.crawl.tracking import RETURNED_KEY
 
 VERSION: Final = 1
 
 #: Meta keys that belong to one process: they are written by this package or by Scrapy's downloader.
-LOCAL_META: Final = frozenset({RECORD_KEY, RETURNED_KEY, "download_latency"})
+LOCAL_META: Final = frozenset({RECORD_KEY, RETURNED_KEY, OWN_HEADERS_KEY, "download_latency"})
 
 #: Classes that a stored request can name. A name from storage never imports anything.
 _CLASSES: Final[dict[str, type[Request]]] = {

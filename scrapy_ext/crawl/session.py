@@ -24,6 +24,7 @@ from scrapy.exceptions import CloseSpider
 from scrapy_ext import embedded
 from scrapy_ext import settings as names
 from scrapy_ext.api.platform import JobKey
+from scrapy_ext.client.extraction import Limiter
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import PlatformError, Unauthorized
 from scrapy_ext.client.platform.writer import BatchWriter
@@ -63,6 +64,13 @@ class ItemSink(Protocol):
         """Wait until fewer do."""
 
 
+class AnswerStore(Protocol):
+    """Who keeps answers that were paid for until what they led to is safe."""
+
+    def finished(self, key: bytes) -> None:
+        """The answer of this key is needed no more."""
+
+
 class Session:
     """What the components of one crawl share; get it with :meth:`of`."""
 
@@ -80,6 +88,10 @@ class Session:
         self.items: ItemSink | None = None
         self._closed = False
         self._reason = "finished"
+        #: Says which routed requests must wait; None: nothing is routed.
+        self.limiter: Limiter | None = None
+        #: Told of answers that nobody will need again; None: nobody keeps them.
+        self.answers: AnswerStore | None = None
         #: Whether another process runs this job now: then it is that one's to write to.
         self.is_replaced = False
         #: Called before the writers are closed, in order.

@@ -71,6 +71,7 @@ class Entry:
     """One request, through all that is done for it in this process."""
 
     __slots__ = (
+        "answers",
         "attempt",
         "bytes",
         "children",
@@ -80,6 +81,7 @@ class Entry:
         "holder",
         "host",
         "is_finished",
+        "is_interrupted",
         "items",
         "local_fps",
         "locals",
@@ -112,6 +114,10 @@ class Entry:
         self.error: str | None = None
         #: The engine let go of it.
         self.is_finished = False
+        #: Something it needs was not done because the crawl is closing: it is to be run again.
+        self.is_interrupted = False
+        #: Keys of the paid answers that it rests on.
+        self.answers: list[bytes] = []
 
     @property
     def is_complete(self) -> bool:
@@ -135,6 +141,8 @@ class Entry:
             self.add_item(record)
         self.spills += local.spills
         local.spills = []
+        self.answers += local.answers
+        self.is_interrupted |= local.is_interrupted
 
 
 class Start:

@@ -109,6 +109,9 @@ class ExtractClient:
         self._observe = observe
         self._flights: Flights[Hashable, dict[str, Any]] = Flights(limiter.aside)
         self._outage = _Outage()
+        #: How many extractions needed no POST: they had another's result, or an answer that a former run paid for.
+        self.shared = 0
+        self.reused = 0
 
     def __repr__(self) -> str:
         return f"<ExtractClient of {self._transport.url}>"
@@ -124,10 +127,12 @@ class ExtractClient:
         domain: str,
         policy: RetryPolicy | None = None,
         bounds: Bounds = _ANY,
+        ledger_key: bytes = b"",
     ) -> dict[str, Any]:
         """The decoded body of the 200 answer to these fields. Identical requests under way share one POST.
 
-        ``domain`` is what the limits of a site hold for; ``policy`` replaces the client's own. Raises
+        ``domain`` is what the limits of a site hold for; ``policy`` replaces the client's own;
+        ``ledger_key`` is the request's in the ledger, if it is known. Raises
         :class:`ContractError` with every broken rule, before anything is sent,
         :class:`~scrapy_ext.client.extraction.errors.ExtractError`,
         :class:`~scrapy_ext.client.extraction.budget.OverBudgetError`, and
@@ -138,19 +143,24 @@ class ExtractClient:
         self._limiter.take_up(domain)
         try:
             if not _is_repeatable(fields):
-                return await self._extract(fields, body, call)
-            result, was_shared = await self._flights.share((body, call), lambda: self._extract(fields, body, call))
+                return await self._extract(fields, body, call, ledger_key)
+            result, was_shared = await self._flights.share(
+                (body, call), lambda: self._extract(fields, body, call, ledger_key)
+            )
         finally:
             self._limiter.put_down(domain)
-        return deepcopy(result) if was_shared else result
+        if not was_shared:
+            return result
+        self.shared += 1
+        return deepcopy(result)
 
-    async def _extract(self, fields: Mapping[str, Any], body: bytes, call: _Call) -> dict[str, Any]:
-        ledger_key = b""
+    async def _extract(self, fields: Mapping[str, Any], body: bytes, call: _Call, ledger_key: bytes) -> dict[str, Any]:
         if self._ledger is not None:
-            ledger_key = key_of(fields)
+            ledger_key = ledger_key or key_of(fields)
             paid = await self._ledger.stored(ledger_key)
             result = None if paid is None else _result(RawAnswer(200, {}, paid), fields)
             if isinstance(result, dict):
+                self.reused += 1
                 return result
         failures: Counter[str] = Counter()
         while True:

@@ -46,6 +46,11 @@ class Limiter:
         self.on_held: Callable[[], None] = lambda: None
 
     @property
+    def is_closed(self) -> bool:
+        """Whether nothing may be sent any more."""
+        return self._is_closed
+
+    @property
     def active(self) -> int:
         """How many requests are being sent."""
         return self._admission.active

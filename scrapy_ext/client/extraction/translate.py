@@ -59,6 +59,9 @@ AUTOMATIC: Final = frozenset(
 #: How deep fields are looked into.
 _DEEPEST: Final = 50
 
+#: Meta key with the names of headers that the user set to the values that Scrapy gives them by itself.
+OWN_HEADERS_KEY: Final = "_extract_own_headers"
+
 #: Header names and values that Scrapy adds by itself.
 DefaultHeaders = Collection[tuple[bytes, bytes]]
 
@@ -94,6 +97,15 @@ def scrapy_default_headers(settings: BaseSettings) -> DefaultHeaders:
     return frozenset((name, value) for name, values in headers.items() for value in values)
 
 
+def own_headers(request: Request, defaults: DefaultHeaders) -> list[str]:
+    """Names of headers that a request has, before Scrapy added any, with just the values that it would add."""
+    return [
+        _text(name)
+        for name, values in request.headers.items()
+        if values and all((name, value) in defaults for value in values)
+    ]
+
+
 def is_routed(request: Request, *, transparent: bool) -> bool:
     """Whether a request goes through the extraction service: as its meta says, else when every request does, or
     page objects need it."""
@@ -111,13 +123,11 @@ def needed_of(request: Request) -> Mapping[str, Any]:
     return _needed.get(request, {})
 
 
-def to_body(
-    request: Request, options: BodyOptions | None = None, *, own_headers: Collection[bytes] = ()
-) -> dict[str, Any]:
+def to_body(request: Request, options: BodyOptions | None = None) -> dict[str, Any]:
     """The fields to send for a request; raises :class:`ContractError` when its meta cannot be read.
 
-    ``own_headers`` names headers that the user set on this request, which are sent also when their values are
-    the default ones.
+    Headers that its meta names as the user's own (:func:`own_headers`) are sent also when their values are the
+    default ones.
     """
     options = options or BodyOptions()
     asked = {**_asked(request), **needed_of(request)}
@@ -127,7 +137,7 @@ def to_body(
     for name, value in asked.items():
         if value is None and name not in options.params and name not in AUTOMATIC:
             _warn_nothing_removed(name)
-    headers = _headers(request, options.default_headers, own_headers)
+    headers = _headers(request, options.default_headers)
     automatic = _custom_headers(headers) if fields.get("httpResponseBody") else _browser_headers(headers)
     automatic.update(_cookies(request, options))
     if options.job_id is not None:
@@ -240,13 +250,12 @@ def _base64(data: bytes) -> str:
 # ── headers and cookies ──
 
 
-def _headers(
-    request: Request, defaults: DefaultHeaders, own_headers: Collection[bytes]
-) -> Iterable[tuple[bytes, list[bytes]]]:
+def _headers(request: Request, defaults: DefaultHeaders) -> Iterable[tuple[bytes, list[bytes]]]:
+    own = {name.encode() for name in request.meta.get(OWN_HEADERS_KEY, ())}
     for name, values in request.headers.items():
         if not values or name in NOT_SENT:
             continue
-        if name not in own_headers and all((name, value) in defaults for value in values):
+        if name not in own and all((name, value) in defaults for value in values):
             continue
         yield name, values
 

@@ -54,6 +54,7 @@ class Run:
         self._stopping = False
         self._fault: BaseException | None = None
         service.limiter.on_room.append(lambda _domain: self._changed.set())
+        service.limiter.on_held = self._changed.set
         self._changed.set()
 
     @property

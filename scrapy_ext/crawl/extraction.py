@@ -1,0 +1,347 @@
+"""One crawl's extraction: what its settings say, the client, and what is kept of what was sent and answered.
+
+:meth:`Extraction.respond` takes a request all the way to its response. It knows nothing of when a crawl closes, nor
+of what becomes of a request that was not sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+import msgspec
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+from scrapy.settings import BaseSettings
+from scrapy.utils.job import job_dir
+from scrapy.utils.project import data_path
+
+from scrapy_ext import settings as names
+from scrapy_ext.api.extraction import check
+from scrapy_ext.api.violations import ContractError
+from scrapy_ext.client.extraction import Attempt, Bounds, ExtractClient, ExtractError, ExtractTransport, Limiter
+from scrapy_ext.client.extraction.budget import Budget, Prices, Spent
+from scrapy_ext.client.extraction.escalation import Escalation, Memory
+from scrapy_ext.client.extraction.ledger import Ledger, key_of
+from scrapy_ext.client.extraction.redact import redacted
+from scrapy_ext.client.extraction.results import to_response
+from scrapy_ext.client.extraction.retry import NO_CONNECTION, RetryPolicy
+from scrapy_ext.client.extraction.tally import Tally
+from scrapy_ext.client.extraction.translate import BodyOptions, scrapy_default_headers, to_body
+from scrapy_ext.client.extraction.transport import too_large
+from scrapy_ext.crawl.engine import watch
+from scrapy_ext.crawl.session import Session
+from scrapy_ext.crawl.slots import host_of
+from scrapy_ext.crawl.tracking import Entry, current
+from scrapy_ext.settings import SettingError
+
+logger = logging.getLogger(__name__)
+
+#: Seconds between two updates of the stats while requests are sent.
+_STATS_INTERVAL: Final = 1.0
+#: Policies of single requests that are kept, by what their meta says.
+_POLICIES: Final = 1000
+_LEDGER: Final = "extract-ledger.sqlite"
+_RETRY_META: Final = 'meta["extract_api_retry_policy"]'
+
+
+class Extraction:
+    """See the module. Made with the crawl's components; raises :class:`SettingError`."""
+
+    def __init__(self, crawler: Crawler, session: Session) -> None:
+        settings = crawler.settings
+        self._crawler = crawler
+        self._session = session
+        self._params: dict[str, Any] = names.EXTRACT_API_PARAMS.read(settings)
+        self._extra_fields: list[str] = names.EXTRACT_API_EXTRA_FIELDS.read(settings)
+        _check_params(self._params, self._extra_fields)
+        self._log_requests: bool = names.EXTRACT_API_LOG_REQUESTS.read(settings)
+        self._max_requests: int = names.EXTRACT_API_MAX_REQUESTS.read(settings)
+        self._max_cost: float = names.EXTRACT_API_MAX_COST.read(settings)
+        self._prices = _prices(settings, self._max_cost)
+        self._policies = _Policies(_setting_policy(settings))
+        self._bounds = Bounds(settings.getfloat("DOWNLOAD_TIMEOUT"), settings.getint("DOWNLOAD_MAXSIZE"))
+        self._warn_size = settings.getint("DOWNLOAD_WARNSIZE")
+        self.limiter = _limiter(settings)
+        self._tally = Tally()
+        self._stats_due = 0.0
+        self._memory = Memory()
+        self._keys: WeakKeyDictionary[Request, list[bytes]] = WeakKeyDictionary()
+        self._options = BodyOptions(
+            params=self._params,
+            default_headers=scrapy_default_headers(settings),
+            cookies=settings.getbool("COOKIES_ENABLED"),
+        )
+        self._ledger: Ledger | None = None
+        self._client: ExtractClient | None = None
+        self._opening: asyncio.Future[ExtractClient] | None = None
+        #: Whether the service has answered with a result.
+        self.has_succeeded = False
+
+    async def respond(self, request: Request) -> Response:
+        """The response that the service has for a request.
+
+        Raises what :meth:`ExtractClient.extract` raises, and
+        :class:`~scrapy_ext.client.extraction.ledger.LedgerError` when the crawl's ledger must not be used.
+        """
+        client = self._client or await self._open()
+        spider = self._crawler.spider
+        fields = to_body(request, self._options)
+        escalation = Escalation.of(request, spider)
+        if escalation is None:
+            return await self._extract(client, request, fields)
+        by_browser = escalation.browser_fields(fields, extra_fields=self._extra_fields)
+        domain = host_of(request)
+        if by_browser is None:
+            return await self._extract(client, request, fields)
+        if self._memory.prefers_browser(domain):
+            return await self._extract(client, request, by_browser)
+        response: Response | None = None
+        try:
+            response = await self._extract(client, request, fields)
+            reason = escalation.reason(response, spider)
+        except ExtractError as error:
+            reason = escalation.reason_after(error)
+            if reason is None:
+                raise
+        self._memory.learn(domain, escalated=reason is not None)
+        if reason is None and response is not None:
+            return response
+        self._tally.escalated(str(reason))
+        return await self._extract(client, request, by_browser)
+
+    async def close(self, *, complete: bool) -> None:
+        """Tell what was done and close the connections; ``complete`` says that the crawl will not be resumed."""
+        self.tell_stats(domains=True)
+        if table := self._tally.table():
+            logger.info("Extraction requests:\n%s", table)
+        if self._client is not None:
+            await self._client.close()
+        if self._ledger is not None:
+            await self._ledger.close(complete=complete)
+
+    def tell_stats(self, *, domains: bool) -> None:
+        """Write the counts to the crawl's stats."""
+        stats = self._crawler.stats
+        for name, value in self._tally.stats(domains=domains).items():
+            stats.set_value(name, value)
+        if self._client is not None and self._client.shared:
+            stats.set_value("extract_api/shared", self._client.shared)
+        if self._client is not None and self._client.reused:
+            stats.set_value("extract_api/reused", self._client.reused)
+
+    # ── one extraction ──
+
+    async def _extract(self, client: ExtractClient, request: Request, fields: Mapping[str, Any]) -> Response:
+        if self._log_requests:
+            logger.debug("POST /extract %s", msgspec.json.encode(redacted(fields)).decode())
+        bounds = self._bounds_of(request)
+        key = key_of(fields) if self._ledger is not None else b""
+        started = time.monotonic()
+        try:
+            result = await client.extract(
+                fields,
+                domain=host_of(request),
+                policy=self._policies.of(request, first=not self.has_succeeded),
+                bounds=bounds,
+                ledger_key=key,
+            )
+        finally:
+            if key:
+                self._rests_on(request, key)
+        self.has_succeeded = True
+        request.meta["download_latency"] = time.monotonic() - started
+        response = to_response(request, result)
+        size = len(response.body)
+        if 0 < bounds.max_size < size:
+            raise too_large(size, bounds.max_size)
+        warn_size = request.meta.get("download_warnsize", self._warn_size)
+        if warn_size and size > warn_size:
+            logger.warning("%d bytes are more than DOWNLOAD_WARNSIZE (%d) in %s", size, warn_size, request)
+        return response
+
+    def _bounds_of(self, request: Request) -> Bounds:
+        timeout = request.meta.get("download_timeout", self._bounds.timeout)
+        max_size = request.meta.get("download_maxsize", self._bounds.max_size)
+        if (timeout, max_size) == (self._bounds.timeout, self._bounds.max_size):
+            return self._bounds
+        return Bounds(float(timeout or 0), int(max_size))
+
+    def _rests_on(self, request: Request, key: bytes) -> None:
+        """Keep an answer until what it leads to is safe: until the frontier has committed it, else until the engine
+        is done with the request."""
+        entry = current.get()
+        if self._session.items is not None and isinstance(entry, Entry):
+            entry.answers.append(key)
+        else:
+            self._keys.setdefault(request, []).append(key)
+
+    def _finished(self, request: Request) -> None:
+        if self._ledger is not None:
+            for key in self._keys.pop(request, ()):
+                self._ledger.finished(key)
+
+    def _observe(self, attempt: Attempt) -> None:
+        error = attempt.error
+        if error is None:
+            self._tally.answered(attempt.domain, attempt.kind, attempt.seconds, attempt.cost)
+        else:
+            self._tally.failed(
+                attempt.domain,
+                attempt.kind,
+                attempt.seconds,
+                error.type.strip("/") or type(error).__name__,
+                retried=attempt.wait is not None,
+                ambiguous=error.ambiguous,
+                cost=attempt.cost,
+            )
+            if attempt.wait is not None:
+                logger.debug("%s Trying again in %.1f s", error, attempt.wait)
+        if attempt.paused:
+            self._tally.throttled(attempt.domain, attempt.paused)
+        now = time.monotonic()
+        if now >= self._stats_due:
+            self._stats_due = now + _STATS_INTERVAL
+            self.tell_stats(domains=False)
+
+    # ── opening ──
+
+    async def _open(self) -> ExtractClient:
+        if self._opening is None:
+            self._opening = asyncio.ensure_future(self._opened())
+        return await asyncio.shield(self._opening)
+
+    async def _opened(self) -> ExtractClient:
+        await self._session.open()
+        services = self._session.services
+        if services is None:
+            raise RuntimeError("the extraction service is not there: the crawl could not be opened")
+        job = self._session.job_key
+        self._options = msgspec.structs.replace(self._options, job_id=str(job) if job else None)
+        path = self._ledger_path()
+        if path is not None:
+            self._ledger = await Ledger.open(path)
+            self._session.answers = self._ledger
+            watch(self._crawler, self._finished)
+            if self._ledger.unanswered:
+                logger.warning(
+                    "%d extraction requests of an earlier run may have been billed, and their answers are not known",
+                    self._ledger.unanswered,
+                )
+        spent = self._ledger.spent if self._ledger is not None else Spent()
+        self._client = ExtractClient(
+            ExtractTransport(services.extract_url, services.extract_key, self._bounds.timeout or 0),
+            self.limiter,
+            self._policies.default,
+            extra_fields=self._extra_fields,
+            budget=Budget(self._max_requests, self._max_cost, msgspec.structs.replace(spent)),
+            prices=self._prices,
+            ledger=self._ledger,
+            observe=self._observe,
+        )
+        return self._client
+
+    def _ledger_path(self) -> Path | None:
+        """Where the ledger of a crawl that can be resumed is; None for one that cannot."""
+        settings = self._crawler.settings
+        if not names.EXTRACT_API_LEDGER.read(settings):
+            return None
+        directory = job_dir(settings)
+        if directory:
+            return Path(directory, _LEDGER)
+        if self._session.items is None or self._session.job_key is None:
+            return None
+        name = str(self._session.job_key).replace("/", "-")
+        return Path(data_path("extract-ledger", createdir=True), f"{name}.sqlite")
+
+
+class _Policies:
+    """The retry policy of each request."""
+
+    def __init__(self, default: RetryPolicy) -> None:
+        self.default = default
+        # A wrong address is to be told at once, not after the patience that a service in use deserves.
+        self._first = default.with_overrides({NO_CONNECTION: 2}, "")
+        self._once = RetryPolicy({})
+        self._by_meta: dict[bytes, RetryPolicy] = {}
+
+    def of(self, request: Request, *, first: bool) -> RetryPolicy:
+        """The policy that holds for a request; ``first``: the service has not yet answered. Raises
+        :class:`ContractError` naming the meta key."""
+        if request.meta.get("dont_retry"):
+            return self._once
+        overrides = request.meta.get("extract_api_retry_policy")
+        if not overrides:
+            return self._first if first else self.default
+        if not isinstance(overrides, Mapping):
+            overrides = {str(overrides): None}  # Refused, with what it must be.
+        key = msgspec.json.encode(overrides, order="deterministic", enc_hook=repr)
+        policy = self._by_meta.get(key)
+        if policy is None:
+            policy = self.default.with_overrides(overrides, _RETRY_META)
+            if len(self._by_meta) >= _POLICIES:
+                self._by_meta.clear()
+            self._by_meta[key] = policy
+        return policy
+
+
+def _setting_policy(settings: BaseSettings) -> RetryPolicy:
+    try:
+        return RetryPolicy.merged(names.EXTRACT_API_RETRY_POLICY.read(settings))
+    except ContractError as error:
+        raise SettingError("EXTRACT_API_RETRY_POLICY", "cannot be read", str(error)) from None
+
+
+def _prices(settings: BaseSettings, max_cost: float) -> Prices:
+    try:
+        prices = Prices(names.EXTRACT_API_PRICES.read(settings))
+    except ContractError as error:
+        raise SettingError("EXTRACT_API_PRICES", "cannot be read", str(error)) from None
+    if max_cost and prices.missing:
+        raise SettingError(
+            "EXTRACT_API_MAX_COST",
+            f"needs the price of {' and '.join(prices.missing)} requests",
+            'Set EXTRACT_API_PRICES = {"http": 0.0002, "browser": 0.001}, with what your service charges.',
+        )
+    return prices
+
+
+def _check_params(params: dict[str, Any], extra_fields: list[str]) -> None:
+    """Fields that are wrong by themselves are told before the crawl begins; how they go together depends on the
+    request."""
+    fields = {name: value for name, value in params.items() if value is not None}
+    faults = check({"url": "https://example.com/", **fields}, extra_fields=extra_fields)
+    faults = [fault for fault in faults if fault.status == 400]
+    if faults:
+        raise SettingError("EXTRACT_API_PARAMS", "has a field that cannot be sent", str(ContractError(faults)))
+
+
+def _limiter(settings: BaseSettings) -> Limiter:
+    """What holds for a site in Scrapy's downloader holds for its routed requests: caps and delays by domain."""
+    slots = settings.getdict("DOWNLOAD_SLOTS")
+    return Limiter(
+        settings.getint("CONCURRENT_REQUESTS"),
+        settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN"),
+        caps={domain: int(slot["concurrency"]) for domain, slot in slots.items() if "concurrency" in slot},
+        delay_of=_delays(settings, slots),
+    )
+
+
+def _delays(settings: BaseSettings, slots: Mapping[str, Any]) -> Callable[[str], float] | None:
+    delay, default_jitter = settings.getfloat("DOWNLOAD_DELAY"), settings.getfloat("DOWNLOAD_DELAY_JITTER")
+    if not delay and not any(slot.get("delay") for slot in slots.values()):
+        return None
+
+    def delay_of(domain: str) -> float:
+        slot = slots.get(domain, {})
+        jitter = float(slot.get("jitter", default_jitter))
+        return float(slot.get("delay", delay)) * (1 + random.uniform(-jitter, jitter))
+
+    return delay_of
