@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 from crawls import Crawl, Project
 from scrapy import Request
 from scrapy.exceptions import NotConfigured
+from scrapy.http import Response
+from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.test import get_crawler
 from scrapy_poet import DummyResponse, callback_for
 from scrapy_poet.downloadermiddlewares import DEFAULT_PROVIDERS
@@ -22,7 +25,7 @@ from zyte_common_items import Article, AutoProductPage, Product, ProductList, Se
 
 from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
 from scrapy_ext.client.extraction.results import to_response
-from scrapy_ext.client.extraction.translate import need
+from scrapy_ext.client.extraction.translate import OWN_HEADERS_KEY, need
 from scrapy_ext.poet import PoetMiddleware
 from scrapy_ext.providers import ExtractProvider, Screenshot
 
@@ -420,6 +423,35 @@ async def test_an_answer_without_what_was_asked_for_is_an_error_and_not_asked_fo
     response = to_response(request, {"product": None, "url": request.url})
     with pytest.raises(UnexpectedAnswerError, match="no product in the answer, for Product"):
         await provider({Product}, request, response, injector.crawler)
+
+
+async def test_a_request_made_apart_is_as_that_of_the_page_but_for_what_it_asks_for():
+    injector = get_injector_for_testing({ExtractProvider: 1})
+    (provider,) = injector.providers
+    asked = {"httpResponseBody": True, "geolocation": "DE", "customHttpRequestHeaders": []}
+    request = Request(
+        "https://shop.example/",
+        needs_html_and_page,
+        headers={"User-Agent": "Scrapy"},
+        meta={"extract_api": asked, "cookiejar": 1, OWN_HEADERS_KEY: [], "depth": 3},
+        cb_kwargs={"a": 1},
+    )
+    sent = []
+
+    async def download_async(made: Request) -> Response:
+        sent.append(made)
+        return to_response(made, {"browserHtml": "<p>"})
+
+    injector.crawler.engine = SimpleNamespace(download_async=download_async)
+    response = to_response(request, {"httpResponseBody": ""})
+    assert await provider({BrowserHtml}, request, response, injector.crawler) == ["<p>"]
+    (made,) = sent
+    assert made.meta == {
+        "extract_api": {"browserHtml": True, "geolocation": "DE"},
+        "cookiejar": 1,
+        OWN_HEADERS_KEY: [],
+    }
+    assert (made.url, made.headers, made.callback, made.cb_kwargs) == (request.url, request.headers, NO_CALLBACK, {})
 
 
 def test_without_scrapy_poet_in_use_the_middleware_is_off():
