@@ -1,4 +1,5 @@
-"""``.. platform-commands::``: every ``scrapy platform`` command with its help, as the command itself prints it."""
+"""``.. platform-commands::``: every ``scrapy platform`` command with its help, as the command itself prints it.
+``.. extract-command::``: likewise ``scrapy extract``."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from typing import Any
 from sphinx.application import Sphinx
 from tables import Generated, code
 
+from scrapy_ext.commands import extract
 from scrapy_ext.commands.platform import SUBCOMMANDS
 
 #: Columns of the help.
@@ -33,25 +35,54 @@ class PlatformCommands(Generated):
     def lines(self) -> Iterable[str]:
         for name, summary in SUBCOMMANDS.items():
             subcommand = importlib.import_module(f"scrapy_ext.commands.{name}").SUBCOMMAND
-            parser = argparse.ArgumentParser(
-                prog=f"scrapy platform {name}", formatter_class=_Formatter, allow_abbrev=False
-            )
-            parser.add_argument("-s", "--set", action="append", metavar="NAME=VALUE", help="set a Scrapy setting")
+            parser = _parser(f"scrapy platform {name}")
             subcommand.add_options(parser)
             yield f".. describe:: scrapy platform {name}"
             yield ""
             yield f"   {summary[0].upper()}{summary[1:]}."
             yield ""
-            for example, meaning in subcommand.examples:
-                yield f"   * {code(example)}: {meaning}"
-            yield ""
-            yield "   .. code-block:: text"
-            yield ""
-            for line in parser.format_help().splitlines():
-                yield f"      {line}".rstrip()
-            yield ""
+            yield from _examples(subcommand.examples)
+            yield from _help(parser)
+
+
+class ExtractCommand(Generated):
+    """The description of ``scrapy extract``."""
+
+    sources = ("scrapy_ext.commands.extract",)
+
+    def lines(self) -> Iterable[str]:
+        parser = _parser("scrapy extract")
+        parser.usage = f"scrapy extract {extract.Command().syntax()}"
+        extract.add_options(parser)
+        parser.epilog = None  # The examples are a list here.
+        yield ".. describe:: scrapy extract"
+        yield ""
+        yield from _examples(extract.EXAMPLES)
+        yield from _help(parser)
+
+
+def _parser(prog: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=prog, formatter_class=_Formatter, allow_abbrev=False)
+    parser.add_argument("-s", "--set", action="append", metavar="NAME=VALUE", help="set a Scrapy setting")
+    return parser
+
+
+def _examples(examples: Iterable[tuple[str, str]]) -> Iterable[str]:
+    for example, meaning in examples:
+        yield f"   * {code(example)}: {meaning}"
+    yield ""
+
+
+def _help(parser: argparse.ArgumentParser) -> Iterable[str]:
+    parser.formatter_class = _Formatter
+    yield "   .. code-block:: text"
+    yield ""
+    for line in parser.format_help().splitlines():
+        yield f"      {line}".rstrip()
+    yield ""
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("platform-commands", PlatformCommands)
+    app.add_directive("extract-command", ExtractCommand)
     return {"parallel_read_safe": True}

@@ -56,7 +56,10 @@ class Command(ScrapyCommand):
         unknown = next((each for each in args if each.startswith("-")), None)
         if unknown is not None:
             raise UsageError(f"unknown option {unknown}")
-        opts.call = _call(args, opts)
+        try:
+            opts.call = _call(args, opts)
+        except KeyboardInterrupt:  # While modules are loaded.
+            raise SystemExit(130) from None
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Do it."""

@@ -108,7 +108,7 @@ def _extract(settings: BaseSettings, call: Call, kept: contextlib.ExitStack) -> 
     if call.output is not None:
         output = OutputFile(call.output)
         kept.callback(output.close)
-    with waiting("looking at what is done ...", quiet=call.quiet):
+    with waiting("looking at what is done ...", quiet=call.quiet or output is None):
         if output is not None:
             output.look(again=call.retry_failed)
         comparison = Comparison(call.source, parser, output)

@@ -90,7 +90,7 @@ class Progress:
             self._live.update(self._bar(), refresh=True)
 
     def _bar(self) -> RenderableType:
-        waiting = self._waiting()
+        waiting = self._waiting() or ("waiting for the answer ..." if self._numbers.total == 1 else "")
         words = Text(waiting or "  ".join(self._numbers.parts()), no_wrap=True, overflow="ellipsis")
         if waiting or not self._numbers.total:
             return words
