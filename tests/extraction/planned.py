@@ -31,8 +31,6 @@ def plain(value):
 
 class Planned(scrapy.Spider):
     name = "planned"
-    #: Whether there is nothing to ask for but what is in the queue.
-    resumed = ""
     #: Whether callbacks have no end, after they have told what they got.
     endless = ""
 
@@ -42,9 +40,6 @@ class Planned(scrapy.Spider):
             self.allowed_domains = domains.split(",")
 
     async def start(self):
-        self.left = -1
-        if self.resumed:
-            return
         waves = json.loads(Path("plan.json").read_text())
         for number, wave in enumerate(waves, 1):
             self.left = len(wave)
@@ -188,11 +183,10 @@ class Plan:
         self.project = Project(folder, SPIDER, source + lines)
 
     def start(self, *waves: Iterable[Any], options: Iterable[str] = ()) -> Running:
-        """Start a crawl of these requests: URLs, or arguments of ``scrapy.Request`` by name. No wave: go on."""
+        """Start a crawl of these requests: URLs, or arguments of ``scrapy.Request`` by name."""
         rows = [[row if isinstance(row, dict) else {"url": row} for row in wave] for wave in waves]
         (self.folder / "plan.json").write_text(json.dumps(rows))
-        resumed = () if waves else ("-a", "resumed=1")
-        return self.project.start("planned", *resumed, *options)
+        return self.project.start("planned", *options)
 
     def crawl(self, *waves: Iterable[Any], options: Iterable[str] = (), timeout: float = 60) -> Crawl:
         """Crawl them to the end."""

@@ -18,7 +18,7 @@ def test_retries_count_and_what_is_left_over_is_done_by_the_next_run(plan, servi
     assert 1 <= len(service.posts) <= BUDGET
     assert crawl.stat("extract_api/attempts") == len(service.posts)
     assert all(outcome.error is None for outcome in crawls.outcomes), "what could not be paid for is no error"
-    crawl = crawls.crawl()
+    crawl = crawls.crawl(wave)
     assert crawl.reason == "finished"
     assert crawls.delivered() == sorted(wave), "each request once, over both runs"
 
@@ -67,7 +67,7 @@ def test_a_cost_is_never_exceeded_whatever_is_asked_for(plan, service):
     assert crawl.reason == "extract_api_max_cost"
     spent = sum(cost(post.fields) for post in service.posts)
     assert 15 <= spent <= 20, "nothing cost more than six"
-    crawls.crawl(options=setting("EXTRACT_API_MAX_COST", 0))
+    crawls.crawl(wave, options=setting("EXTRACT_API_MAX_COST", 0))
     assert len(crawls.delivered()) == len(set(crawls.delivered())) == 30
 
 
@@ -78,7 +78,7 @@ def cost(fields: dict) -> int:
 def test_what_may_have_been_billed_counts_as_billed(plan, service):
     service.plays("site.example", DROPPED)
     policy = {"network": {"attempts": 30, "wait": 0.01, "longest": 0.01}}
-    crawls = plan(EXTRACT_API_MAX_COST=5, EXTRACT_API_PRICES={"http": 1}, EXTRACT_API_RETRY_POLICY=policy)
+    crawls = plan(EXTRACT_API_MAX_COST=5, EXTRACT_API_PRICES={"http": 1, "browser": 2}, EXTRACT_API_RETRY_POLICY=policy)
     crawl = crawls.crawl(["https://there.example/"], pages("site.example", 3))
     assert crawl.reason == "extract_api_max_cost"
     assert len(service.posts) == 5
@@ -87,7 +87,7 @@ def test_what_may_have_been_billed_counts_as_billed(plan, service):
 def test_what_was_refused_costs_nothing(plan, service):
     """The service bills what it has delivered: a limit or an error of its own is not that."""
     service.plays("site.example", *3 * [problem("/limits/over-domain-limit", retry_after=0)], PAGE)
-    crawls = plan(EXTRACT_API_MAX_COST=5, EXTRACT_API_PRICES={"http": 1})
+    crawls = plan(EXTRACT_API_MAX_COST=5, EXTRACT_API_PRICES={"http": 1, "browser": 2})
     crawl = crawls.crawl(pages("site.example", 5))
     assert (crawl.reason, len(crawls.delivered())) == ("finished", 5)
 

@@ -61,7 +61,7 @@ def test_a_crawl_with_a_jobdir_closes_at_its_timeout_and_the_next_run_delivers_t
     assert written
     assert not any(KEY.encode() in content for content in written)
     relent(service)
-    crawl = crawls.crawl(timeout=PATIENCE)
+    crawl = crawls.crawl(wave, timeout=PATIENCE)
     assert crawl.reason == "finished"
     check_each_once(crawls, wave)
 
@@ -71,7 +71,7 @@ def test_a_crawl_with_the_frontier_closes_at_sigterm_and_the_next_run_delivers_t
     crawl = terminated(crawls.start(wave), service)
     assert crawl.reason == "shutdown"
     relent(service)
-    crawl = crawls.crawl(options=setting("PLATFORM_JOB", "1/1/1"), timeout=PATIENCE)
+    crawl = crawls.crawl(wave, options=setting("PLATFORM_JOB", "1/1/1"), timeout=PATIENCE)
     assert (crawl.returncode, crawl.reason) == (0, "finished")
     check_each_once(crawls, wave)
 
@@ -86,7 +86,7 @@ def test_a_crawl_that_is_held_back_altogether_closes_as_promptly(plan, service, 
     running.process.send_signal(signal.SIGTERM)
     assert running.end(PATIENCE).reason == "shutdown"
     service.plays("limited.example", PAGE)
-    crawls.crawl(timeout=PATIENCE)
+    crawls.crawl(wave, timeout=PATIENCE)
     check_each_once(crawls, wave)
 
 
@@ -102,7 +102,7 @@ def test_a_crawl_in_reactorless_mode_closes_as_promptly(tmp_path, service):
     crawl = crawls.crawl(wave, options=setting("CLOSESPIDER_TIMEOUT", 1), timeout=PATIENCE)
     assert crawl.reason == "closespider_timeout"
     relent(service)
-    crawls.crawl(timeout=PATIENCE)
+    crawls.crawl(wave, timeout=PATIENCE)
     check_each_once(crawls, wave)
 
 

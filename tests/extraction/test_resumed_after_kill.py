@@ -43,7 +43,7 @@ def test_what_was_answered_and_not_finished_is_not_posted_again(tmp_path, servic
     running.process.wait()
 
     service.plays("silent.example", PAGE)
-    crawl = crawls.crawl(options=setting("PLATFORM_JOB", "1/1/1"))
+    crawl = crawls.crawl([*wave, *pages("silent.example", 2)], options=setting("PLATFORM_JOB", "1/1/1"))
     assert (crawl.returncode, crawl.reason, crawl.errors) == (0, "finished", [])
     again = crawls.outcomes[PAGES:]
     assert sorted(outcome.planned for outcome in again) == sorted([*wave, *pages("silent.example", 2)])

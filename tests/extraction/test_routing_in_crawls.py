@@ -38,7 +38,7 @@ def test_a_key_that_is_refused_closes_the_spider_once_before_more_is_sent(plan, 
     assert KEY not in crawl.log
     assert crawls.outcomes == [], "no request was failed by it"
     service.plays("site.example")
-    crawl = crawls.crawl()
+    crawl = crawls.crawl(wave)
     assert (crawl.reason, crawls.delivered()) == ("finished", sorted(wave))
 
 
