@@ -25,11 +25,12 @@ from typing import Any
 import pytest
 from scrapy.cmdline import execute
 
-from tests.crawls import _OURS as OURS
 from tests.servers import RunningServer
 from tests.sites import Answer, ListeningSite
 
 SCRAPY = [sys.executable, "-m", "scrapy", "extract"]
+#: Variables that would point the command elsewhere.
+_OURS = re.compile(r"(EXTRACT_API|PLATFORM|FRONTIER|SCRAPY)_\w+")
 HOSTILE = "\x9b31m\x85name\u202e"
 
 
@@ -95,7 +96,7 @@ class Desk:
         return Done(done.returncode, done.stdout, done.stderr)
 
     def here(self, *arguments: str, **environment: str) -> Done:
-        """The same in this process, for what sends nothing: starting Python takes most of the time."""
+        """The same in this process, for what writes to a file: starting Python takes most of the time."""
         streams = io.StringIO(), io.StringIO()
         with pytest.MonkeyPatch.context() as patch, redirect_stdout(streams[0]), redirect_stderr(streams[1]):
             patch.chdir(self.folder)
@@ -129,7 +130,7 @@ def desk(site: Pages, server: RunningServer, tmp_path: Path) -> Desk:
         tmp_path,
         site,
         {
-            **{name: value for name, value in os.environ.items() if not OURS.fullmatch(name)},
+            **{name: value for name, value in os.environ.items() if not _OURS.fullmatch(name)},
             "EXTRACT_API_URL": f"{server.url}/v1",
             "EXTRACT_API_KEY": server.extract_key,
         },
@@ -254,9 +255,18 @@ def test_settings_hold_as_in_a_crawl(desk: Desk) -> None:
         "EXTRACT_API_RETRY_POLICY = {'no-connection': 1}\n"
     )
     assert desk.run(f"{desk.url}/page/1").records[0]["result"]["echoData"] == "setting"
-    wrong = desk.here(f"{desk.url}/page/1", "-s", "EXTRACT_API_RETRY_POLICY={'typo': 1}")
+    wrong = desk.run(f"{desk.url}/page/1", "-s", "EXTRACT_API_RETRY_POLICY={'typo': 1}")
     assert (wrong.returncode, len(wrong.stderr.splitlines())) == (2, 1)
     assert "EXTRACT_API_RETRY_POLICY" in wrong.stderr
+
+
+def test_a_price_that_is_missing_stops_the_run(desk: Desk) -> None:
+    desk.pages(30)
+    prices = 'EXTRACT_API_PRICES={"browser": 1}'
+    done = desk.here("-i", "urls.txt", "-o", "out.jsonl", "-s", "EXTRACT_API_MAX_COST=1", "-s", prices)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "EXTRACT_API_PRICES: has no price for http requests" in done.stderr
+    assert not desk.site.hits
 
 
 def test_without_an_address_the_embedded_server_is_used_also_outside_a_project(desk: Desk) -> None:
@@ -272,7 +282,7 @@ def test_without_an_address_the_embedded_server_is_used_also_outside_a_project(d
 
 
 def budgeted(desk: Desk, most: int) -> Done:
-    return desk.run("-i", "urls.txt", "-o", "out.jsonl", "-s", f"EXTRACT_API_MAX_REQUESTS={most}")
+    return desk.here("-i", "urls.txt", "-o", "out.jsonl", "-s", f"EXTRACT_API_MAX_REQUESTS={most}")
 
 
 def test_a_run_that_was_stopped_goes_on_and_asks_for_nothing_twice(desk: Desk) -> None:
@@ -282,12 +292,12 @@ def test_a_run_that_was_stopped_goes_on_and_asks_for_nothing_twice(desk: Desk) -
     assert "EXTRACT_API_MAX_REQUESTS" in stopped.stderr
     assert "Stopped with 20 of 50 lines done; the same command goes on from here." in stopped.stderr
     assert len(desk.records("out.jsonl")) == 20
-    finished = desk.run("-i", "urls.txt", "-o", "out.jsonl")
+    finished = desk.here("-i", "urls.txt", "-o", "out.jsonl")
     assert finished.returncode == 0
     assert "50 lines, 20 of them before: 50 answered, 0 failed" in finished.stderr
     assert sorted(record["url"] for record in desk.records("out.jsonl")) == sorted(urls)
     assert set(desk.site.hits.values()) == {1}
-    nothing = desk.run("-i", "urls.txt", "-o", "out.jsonl", EXTRACT_API_URL="http://localhost:1/v1")
+    nothing = desk.here("-i", "urls.txt", "-o", "out.jsonl", EXTRACT_API_URL="http://localhost:1/v1")
     assert (nothing.returncode, "all of them before" in nothing.stderr) == (0, True)
 
 
@@ -309,25 +319,25 @@ def test_a_run_that_was_killed_goes_on_and_each_line_has_one_record(desk: Desk) 
 
 def test_a_torn_last_record_is_done_again_and_nothing_else(desk: Desk) -> None:
     desk.pages(3)
-    assert desk.run("-i", "urls.txt", "-o", "out.jsonl").returncode == 0
+    assert desk.here("-i", "urls.txt", "-o", "out.jsonl").returncode == 0
     output = desk.folder / "out.jsonl"
     torn = desk.records("out.jsonl")[-1]["url"]
     output.write_bytes(output.read_bytes()[:-20])
     desk.site.hits.clear()
-    assert desk.run("-i", "urls.txt", "-o", "out.jsonl").returncode == 0
+    assert desk.here("-i", "urls.txt", "-o", "out.jsonl").returncode == 0
     assert sorted(record["line"] for record in desk.records("out.jsonl")) == [1, 2, 3]
     assert [f"{desk.url}{path}" for path in desk.site.hits] == [torn]
 
 
 def test_failed_lines_are_done_again_when_that_is_asked_for(desk: Desk) -> None:
     desk.write("urls.txt", [f"{desk.url}/page/1", '{"url": ', "http://localhost:1/"])
-    assert desk.run("-i", "urls.txt", "-o", "out.jsonl").returncode == 1
-    again = desk.run("-i", "urls.txt", "-o", "out.jsonl")
+    assert desk.here("-i", "urls.txt", "-o", "out.jsonl").returncode == 1
+    again = desk.here("-i", "urls.txt", "-o", "out.jsonl")
     assert (again.returncode, "2 failed, all of them before" in again.stderr) == (1, True)
     desk.write("urls.txt", [f"{desk.url}/page/1", f"{desk.url}/page/2", "http://localhost:1/"])
-    changed = desk.run("-i", "urls.txt", "-o", "out.jsonl")
+    changed = desk.here("-i", "urls.txt", "-o", "out.jsonl")
     assert (changed.returncode, "do not belong together: line 2" in changed.stderr) == (2, True)
-    retried = desk.run("-i", "urls.txt", "-o", "out.jsonl", "--retry-failed")
+    retried = desk.here("-i", "urls.txt", "-o", "out.jsonl", "--retry-failed")
     assert retried.returncode == 1
     assert {record["line"]: "result" in record for record in desk.records("out.jsonl")} == {1: True, 2: True, 3: False}
     assert desk.site.hits == {"/page/1": 1, "/page/2": 1}
@@ -335,7 +345,7 @@ def test_failed_lines_are_done_again_when_that_is_asked_for(desk: Desk) -> None:
 
 def test_an_input_that_has_changed_is_told_and_nothing_is_sent(desk: Desk) -> None:
     urls = desk.pages(5)
-    assert desk.run("-i", "urls.txt", "-o", "out.jsonl").returncode == 0
+    assert desk.here("-i", "urls.txt", "-o", "out.jsonl").returncode == 0
     before = (desk.folder / "out.jsonl").read_bytes()
     desk.site.hits.clear()
     desk.write("urls.txt", [f"{desk.url}/new", *urls])
@@ -356,7 +366,7 @@ def test_an_input_that_has_changed_is_told_and_nothing_is_sent(desk: Desk) -> No
     assert not desk.site.hits
     # More lines behind those that are done are no change of them.
     desk.write("urls.txt", [*urls, f"{desk.url}/page/5"])
-    assert desk.run("-i", "urls.txt", "-o", "out.jsonl").returncode == 0
+    assert desk.here("-i", "urls.txt", "-o", "out.jsonl").returncode == 0
     assert desk.site.hits == {"/page/5": 1}
 
 
@@ -416,7 +426,7 @@ def test_check_tells_every_fault_and_sends_nothing(desk: Desk) -> None:
         (["https://example.com/", "--output", "nowhere/out.jsonl"], "nowhere/out.jsonl cannot be written"),
         (["https://example.com/", "-s", "EXTRACT_API_PARAMS={'browserHtm': True}"], "EXTRACT_API_PARAMS"),
         (["https://example.com/", "-s", "EXTRACT_API_URL=http://localhost:1/"], "EXTRACT_API_URL must end in /v1"),
-        (["https://example.com/", "-s", "EXTRACT_API_MAX_COST=1"], "EXTRACT_API_PRICES has no price"),
+        (["https://example.com/", "-s", "EXTRACT_API_MAX_COST=1"], "EXTRACT_API_MAX_COST needs prices"),
         (["--input", "nothing.txt"], "nothing.txt cannot be read: No such file"),
         (["--input", "."], ". is a folder"),
         (["--input", "urls.txt", "--output", "urls.txt"], "--input and --output are the same file"),
@@ -433,7 +443,7 @@ def test_a_wrong_call_is_told_and_nothing_is_done(desk: Desk, arguments: list[st
 
 def test_a_wrong_address_is_told_at_once(desk: Desk) -> None:
     desk.pages(30)
-    done = desk.run("-i", "urls.txt", "-o", "out.jsonl", EXTRACT_API_URL="http://localhost:1/v1")
+    done = desk.here("-i", "urls.txt", "-o", "out.jsonl", EXTRACT_API_URL="http://localhost:1/v1")
     assert (done.returncode, done.stdout) == (1, "")
     assert len(done.stderr.splitlines()) == 1
     assert "EXTRACT_API_URL" in done.stderr
@@ -442,7 +452,7 @@ def test_a_wrong_address_is_told_at_once(desk: Desk) -> None:
 
 def test_a_full_disk_is_told(desk: Desk) -> None:
     desk.pages(30)
-    done = desk.run("-i", "urls.txt", "-o", "/dev/full")
+    done = desk.here("-i", "urls.txt", "-o", "/dev/full")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "scrapy extract: /dev/full: No space left on device\n"
 
@@ -516,7 +526,7 @@ def test_a_terminal_gets_a_bar_of_one_line_and_a_pipe_gets_none(desk: Desk) -> N
     piped = desk.run("-i", "urls.txt", "-o", "other.jsonl")
     assert piped.stdout == ""
     assert len(piped.stderr.splitlines()) == 1
-    quiet = desk.run("-i", "urls.txt", "-o", "third.jsonl", "--quiet")
+    quiet = desk.here("-i", "urls.txt", "-o", "third.jsonl", "--quiet")
     assert (quiet.stdout, quiet.stderr) == ("", "")
 
 

@@ -36,9 +36,11 @@ class BlockingCalls:
         self._calls.put((loop, answer, function))
         return await answer
 
-    def close(self) -> None:
-        """End the thread, when it has done what it was asked to do."""
+    def close(self, patience: float = 0.0) -> None:
+        """End the thread, when it has done what it was asked to do; wait for that so many seconds."""
         self._calls.put(None)
+        if patience and self._thread is not None:
+            self._thread.join(patience)
 
     def _work(self) -> None:
         while (call := self._calls.get()) is not None:

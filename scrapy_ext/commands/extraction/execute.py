@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import signal
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,17 +13,17 @@ import msgspec
 from scrapy.settings import BaseSettings
 
 from scrapy_ext import settings as names
-from scrapy_ext.api.extraction import check
 from scrapy_ext.api.violations import ContractError
+from scrapy_ext.client.extraction.from_settings import faults_of, params_of
 from scrapy_ext.commands.extraction.checking import check_lines
 from scrapy_ext.commands.extraction.errors import CallError, StopError
 from scrapy_ext.commands.extraction.lines import LineParser
 from scrapy_ext.commands.extraction.numbers import Numbers, lines
-from scrapy_ext.commands.extraction.progress import Progress, ToldByProgress, say, waiting
-from scrapy_ext.commands.extraction.records import Recorder, RecordWriter
+from scrapy_ext.commands.extraction.progress import Progress, say, waiting
+from scrapy_ext.commands.extraction.records import Recorder
 from scrapy_ext.commands.extraction.resume import Comparison, Done, OutputFile
-from scrapy_ext.commands.extraction.run import Run
-from scrapy_ext.commands.extraction.service import ServiceOptions, opened_service
+from scrapy_ext.commands.extraction.service import ServiceOptions
+from scrapy_ext.commands.extraction.session import Session
 from scrapy_ext.commands.extraction.sources import Source
 from scrapy_ext.embedded import Configured, EmbeddedServerError
 from scrapy_ext.settings import SettingError
@@ -50,6 +48,11 @@ class Call(msgspec.Struct, frozen=True):
     quiet: bool = False
     has_log: bool = False
 
+    @property
+    def is_single(self) -> bool:
+        """Whether it is about one page, which needs no count."""
+        return len(self.source.urls) == 1
+
 
 def execute(settings: BaseSettings, call: Call) -> int:
     """Do what a call asks for, tell what there is to tell, and return the exit code."""
@@ -68,151 +71,69 @@ def execute(settings: BaseSettings, call: Call) -> int:
     return FAILED
 
 
-def _parser(settings: BaseSettings, call: Call, extra_fields: list[str]) -> LineParser:
+def _parser(settings: BaseSettings, call: Call) -> LineParser:
     """Fields for every request that are wrong by themselves are told before there is one."""
-    params: dict[str, Any] = names.EXTRACT_API_PARAMS.read(settings)
-    faults = _faults(params, extra_fields)
-    if faults is not None:
-        raise SettingError("EXTRACT_API_PARAMS", "has a field that cannot be sent", str(faults))
-    faults = _faults(call.fields, extra_fields)
-    if faults is not None:
-        raise CallError(f"--field or --params: {faults}")
+    params = params_of(settings)
+    faults = faults_of(call.fields, names.EXTRACT_API_EXTRA_FIELDS.read(settings))
+    if faults:
+        raise CallError(f"--field or --params: {ContractError(faults)}")
     return LineParser(params, call.fields)
-
-
-def _faults(fields: Mapping[str, Any], extra_fields: list[str]) -> ContractError | None:
-    """How fields go together depends on the request."""
-    given = {name: value for name, value in fields.items() if value is not None}
-    broken = check({"url": "https://example.com/", **given}, extra_fields=extra_fields)
-    faults = [each for each in broken if each.status == 400]
-    return ContractError(faults) if faults else None
 
 
 def _check(settings: BaseSettings, call: Call) -> int:
     call.source.check_readable()
     extra_fields: list[str] = names.EXTRACT_API_EXTRA_FIELDS.read(settings)
-    number, broken = check_lines(call.source, _parser(settings, call, extra_fields), extra_fields)
+    number, broken = check_lines(call.source, _parser(settings, call), extra_fields)
     say(f"{broken} of {lines(number)} cannot be sent" if broken else f"{lines(number)}, all in order")
     return FAILED if broken else OK
 
 
 def _extract(settings: BaseSettings, call: Call, kept: contextlib.ExitStack) -> int:
-    Configured.read(settings)
-    call.source.check_readable()
-    options = ServiceOptions(settings, call.concurrency)
-    parser = _parser(settings, call, options.extra_fields)
-    for folder in (call.recorder.bodies, call.recorder.screenshots):
-        if folder is not None:
-            Path(folder).mkdir(parents=True, exist_ok=True)
-    output = None
-    if call.output is not None:
-        output = OutputFile(call.output)
-        kept.callback(output.close)
+    options, comparison = _prepared(settings, call, kept)
+    output = comparison.output
     with waiting("looking at what is done ...", quiet=call.quiet or output is None):
         if output is not None:
             output.look(again=call.retry_failed)
-        comparison = Comparison(call.source, parser, output)
-        total = comparison.count()
-    numbers = Numbers(total, output.done if output is not None else Done())
-    if total is None or numbers.done < total:
+        numbers = Numbers(comparison.count(), output.done if output is not None else Done())
+    if not numbers.is_all:
+        progress = Progress(numbers, quiet=call.quiet)
+        session = Session(options, comparison, call.recorder, progress, has_log=call.has_log)
         try:
-            ended = asyncio.run(_Session(call, options, comparison, numbers).run())
+            ended = asyncio.run(session.run())
         except (StopError, EmbeddedServerError) as error:
-            stopped = f". {_stopped(call, output, numbers)}" if total != 1 else ""
-            say(f"{str(error).rstrip('.')}{stopped}")
+            say(f"{str(error).rstrip('.')}. {_stopped(call, comparison, numbers)}".rstrip())
             return FAILED
-        if ended is not None:
-            say(_stopped(call, output, numbers))
+        if ended is not None and not numbers.is_all:
+            say(_stopped(call, comparison, numbers) or "stopped")
             return SIGNALLED + ended
-    if numbers.failed or not (call.quiet or len(call.source.urls) == 1):
+    if numbers.failed or not (call.quiet or call.is_single):
         say(numbers.summary())
     return FAILED if numbers.failed else OK
 
 
-def _stopped(call: Call, output: OutputFile | None, numbers: Numbers) -> str:
-    """How far it is, and how to go on."""
+def _prepared(settings: BaseSettings, call: Call, kept: contextlib.ExitStack) -> tuple[ServiceOptions, Comparison]:
+    """What can be known to be wrong is told before anything is made."""
+    Configured.read(settings)
+    call.source.check_readable()
+    options = ServiceOptions(settings, call.concurrency)
+    parser = _parser(settings, call)
+    output = None
+    if call.output is not None:
+        output = OutputFile(call.output)
+        kept.callback(output.close)
+    for folder in (call.recorder.bodies, call.recorder.screenshots):
+        if folder is not None:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+    return options, Comparison(call.source, parser, output)
+
+
+def _stopped(call: Call, comparison: Comparison, numbers: Numbers) -> str:
+    """How far it is, and how to go on; nothing for a single page."""
+    if call.is_single:
+        return ""
     of = f" of {numbers.total}" if numbers.total is not None else ""
     told = f"Stopped with {numbers.done}{of} lines done"
-    if output is None or not output.is_kept:
+    if comparison.output is None or not comparison.output.is_kept:
         return f"{told}. With --output FILE, the same command could go on from here."
     again = "the same command" if call.source.can_be_read_twice else "the same command with the same input"
     return f"{told}; {again} goes on from here."
-
-
-class _Session:
-    """The part of a call that runs in an event loop."""
-
-    def __init__(self, call: Call, options: ServiceOptions, comparison: Comparison, numbers: Numbers) -> None:
-        self._call = call
-        self._options = options
-        self._comparison = comparison
-        self._numbers = numbers
-        self._progress = Progress(numbers, quiet=call.quiet)
-        self._run: Run | None = None
-        self._task: asyncio.Task[Any] | None = None
-        self._signal: int | None = None
-
-    async def run(self) -> int | None:
-        """Until all is done: None; or the number of the signal that ended it."""
-        self._task = asyncio.current_task()
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self._signalled, number)
-        self._progress.open()
-        try:
-            with self._warnings():
-                await self._extract()
-        except asyncio.CancelledError:
-            if self._signal is None:
-                raise
-            # What it cuts off elsewhere is no error to tell of.
-            loop.set_exception_handler(lambda _loop, _context: None)
-        finally:
-            self._progress.close()
-        return self._signal
-
-    async def _extract(self) -> None:
-        self._progress.wait_for(lambda: "" if self._run is not None else "waiting for the service ...")
-        output = self._comparison.output
-        writer = RecordWriter(sys.stdout.fileno() if output is None else output.file)
-        # The records in the terminal show how far it is.
-        writer.before_terminal = self._progress.hide
-        async with opened_service(self._options, self._lost) as service:
-            self._run = Run(service, self._comparison, self._call.recorder, writer, self._numbers)
-            try:
-                await self._run.work()
-            finally:
-                writer.close()
-
-    def _lost(self, error: EmbeddedServerError) -> None:
-        if self._run is not None:
-            self._run.fail(error)
-
-    def _signalled(self, number: int) -> None:
-        """The first time: finish what was sent. The second: end."""
-        first, self._signal = self._signal is None, number
-        if first and self._run is not None and self._run.in_flight:
-            self._run.stop()
-            self._progress.wait_for(self._finishing)
-            if not self._progress.is_bar:
-                say(self._finishing())
-            return
-        for each in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().remove_signal_handler(each)
-        if self._task is not None:
-            self._task.cancel()
-
-    def _finishing(self) -> str:
-        left = self._run.in_flight if self._run is not None else 0
-        return f"waiting for {left} in flight; again to stop at once"
-
-    @contextlib.contextmanager
-    def _warnings(self) -> Iterator[None]:
-        """Warnings go to the person, unless there is a log."""
-        logger, handler = logging.getLogger("scrapy_ext"), ToldByProgress(self._progress)
-        if not self._call.has_log:
-            logger.addHandler(handler)
-        try:
-            yield
-        finally:
-            logger.removeHandler(handler)

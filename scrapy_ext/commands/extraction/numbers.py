@@ -40,6 +40,11 @@ class Numbers:
         return self.answered + self.failed
 
     @property
+    def is_all(self) -> bool:
+        """Whether no line is left, as far as is known."""
+        return self.total is not None and self.done >= self.total
+
+    @property
     def seconds(self) -> float:
         """How long this run has taken."""
         return time.monotonic() - self._started

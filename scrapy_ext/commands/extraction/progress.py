@@ -26,7 +26,7 @@ class Progress:
     """Shows the numbers until it is closed. ``quiet``: nothing on the way."""
 
     def __init__(self, numbers: Numbers, *, quiet: bool) -> None:
-        self._numbers = numbers
+        self.numbers = numbers
         self._quiet = quiet
         self._waiting: Callable[[], str] = lambda: ""
         self._live: Live | None = None
@@ -83,21 +83,21 @@ class Progress:
             self._refresh()
             await asyncio.sleep(_BAR_SECONDS if self._live is not None else _LINE_SECONDS)
             if self._live is None and not self._quiet:
-                say(", ".join(self._numbers.parts()))
+                say(", ".join(self.numbers.parts()))
 
     def _refresh(self) -> None:
         if self._live is not None:
             self._live.update(self._bar(), refresh=True)
 
     def _bar(self) -> RenderableType:
-        waiting = self._waiting() or ("waiting for the answer ..." if self._numbers.total == 1 else "")
-        words = Text(waiting or "  ".join(self._numbers.parts()), no_wrap=True, overflow="ellipsis")
-        if waiting or not self._numbers.total:
+        waiting = self._waiting() or ("waiting for the answer ..." if self.numbers.total == 1 else "")
+        words = Text(waiting or "  ".join(self.numbers.parts()), no_wrap=True, overflow="ellipsis")
+        if waiting or not self.numbers.total:
             return words
         table = Table.grid(padding=(0, 2, 0, 0), expand=True)
         table.add_column(ratio=1)
         table.add_column(no_wrap=True)
-        table.add_row(ProgressBar(total=self._numbers.total, completed=self._numbers.done), words)
+        table.add_row(ProgressBar(total=self.numbers.total, completed=self.numbers.done), words)
         return table
 
 

@@ -41,6 +41,9 @@ _SUFFIXES: Final[Sequence[tuple[type[Response], str]]] = (
 )
 _PICTURES: Final[Sequence[tuple[bytes, str]]] = ((b"\x89PNG", ".png"), (b"\xff\xd8", ".jpg"), (b"RIFF", ".webp"))
 
+#: Seconds to wait for a write at the end: into a file it takes less, into a pipe that nobody reads it never ends.
+_PATIENCE: Final = 1.0
+
 #: Files of a record: path and content.
 Files = list[tuple[str, bytes]]
 
@@ -182,8 +185,8 @@ class RecordWriter:
         await self._calls(work)
 
     def close(self) -> None:
-        """End the thread."""
-        self._calls.close()
+        """End the thread. A write that is under way is waited for, unless it is blocked."""
+        self._calls.close(_PATIENCE)
 
 
 def write_all(file: int, data: bytes) -> None:

@@ -25,6 +25,8 @@ from scrapy_ext.commands.extraction.window import Window
 
 #: Requests that may wait for the service's limits, or for another attempt, at the same time.
 _MOST_HELD: Final = 1000
+#: A rule that is broken by a setting, such as a table of prices without the one that is needed.
+_SETTING: Final = "EXTRACT_API_"
 
 
 class Run:
@@ -143,6 +145,7 @@ class Run:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
+        self._numbers.cost = self._service.cost
         if not task.cancelled() and (error := task.exception()) is not None:
             self.fail(error)
         self._changed.set()
@@ -156,6 +159,8 @@ class Run:
         except OverBudgetError as error:
             raise StopError(str(error)) from None
         except ContractError as error:
+            if any(violation.field.startswith(_SETTING) for violation in error.violations):
+                raise StopError(str(error)) from None
             await self._writer.write(refused(wanted, error.violations))
             self._numbers.add_failure(NOT_SENT, str(error))
         except ExtractError as error:
@@ -171,4 +176,3 @@ class Run:
         record, files = self._recorder.answered(wanted, result)
         await self._writer.write(record, files)
         self._numbers.add_answer()
-        self._numbers.cost = self._service.cost
