@@ -91,7 +91,7 @@ class Session:
 
     def _finishing(self) -> str:
         left = self._run.in_flight if self._run is not None else 0
-        return f"waiting for {left} in flight; again to stop at once"
+        return f"waiting for {left} in flight; again to stop at once" if left else "stopping ..."
 
     @contextlib.contextmanager
     def _warnings(self) -> Iterator[None]:
