@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 from typing import Final
 
@@ -13,6 +14,7 @@ from scrapy_ext.downloadermiddlewares import ExtractMiddleware, OwnHeadersMiddle
 from scrapy_ext.dupefilters import CollectionDupeFilter
 from scrapy_ext.extensions import LogUploader, PlatformJob, RequestLog
 from scrapy_ext.pipelines import ItemStoragePipeline
+from scrapy_ext.poet import PoetMiddleware
 from scrapy_ext.pqueues import DomainPriorityQueue
 from scrapy_ext.scheduler import FrontierScheduler
 from scrapy_ext.settings import SettingError
@@ -23,6 +25,12 @@ _PRIORITY: Final = "addon"
 #: The first before Scrapy adds headers of its own (400); the second nearest to the downloader, behind the HTTP cache
 #: (900), so that cached pages cost nothing.
 _DOWNLOADER_MIDDLEWARES: Final = ((OwnHeadersMiddleware, 390), (ExtractMiddleware, 1000))
+#: Just before the extraction middleware, in projects that use scrapy-poet.
+_POET_ORDER: Final = 999
+#: Named and not imported: scrapy-poet does that in projects that use it.
+_PROVIDER: Final = "scrapy_ext.providers.ExtractProvider"
+#: Behind the providers of scrapy-poet itself.
+_PROVIDER_ORDER: Final = 1100
 #: Behind the user's pipelines, so that what is stored is what they made of the item.
 _ITEMS_ORDER: Final = 1000
 #: Nearest to the engine, so that it sees what the other spider middlewares leave.
@@ -64,7 +72,8 @@ class Addon:
             logging.getLogger(name).addFilter(_one_line)
         if names.EXTRACT_API_ENABLED.read(settings):
             _default(settings, "EXTRACT_API_TRANSPARENT_MODE", True)
-            _default(settings, "REQUEST_FINGERPRINTER_CLASS", ExtractRequestFingerprinter)
+            _set_fingerprinter(settings)
+            _set_provider(settings)
             _default(settings, "SCHEDULER_PRIORITY_QUEUE", DomainPriorityQueue)
             for middleware, order in _DOWNLOADER_MIDDLEWARES:
                 settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", middleware, order)
@@ -79,6 +88,24 @@ class Addon:
         elif names.DUPEFILTER_COLLECTION.read(settings):
             _default(settings, "DUPEFILTER_CLASS", CollectionDupeFilter)
         _default(settings, "CONCURRENT_ITEMS", _CONCURRENT_ITEMS)
+
+
+def _set_fingerprinter(settings: BaseSettings) -> None:
+    """That of scrapy-poet, whose add-on may come before this one or after it, adds what page objects need to ours."""
+    if getattr(settings["REQUEST_FINGERPRINTER_CLASS"], "__name__", "") != "ScrapyPoetRequestFingerprinter":
+        _default(settings, "REQUEST_FINGERPRINTER_CLASS", ExtractRequestFingerprinter)
+    _default(settings, "SCRAPY_POET_REQUEST_FINGERPRINTER_BASE_CLASS", ExtractRequestFingerprinter)
+
+
+def _set_provider(settings: BaseSettings) -> None:
+    if importlib.util.find_spec("scrapy_poet") is None:
+        return
+    settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", PoetMiddleware, _POET_ORDER)
+    name = "SCRAPY_POET_PROVIDERS"
+    providers = settings.getdict(name)
+    given = (each if isinstance(each, str) else f"{each.__module__}.{each.__qualname__}" for each in providers)
+    if _PROVIDER not in given:
+        settings.set(name, {**providers, _PROVIDER: _PROVIDER_ORDER}, settings.getpriority(name) or 0)
 
 
 def _default(settings: BaseSettings, name: str, value: object) -> None:

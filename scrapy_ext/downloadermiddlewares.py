@@ -20,8 +20,7 @@ from scrapy_ext.client.extraction.budget import OverBudgetError
 from scrapy_ext.client.extraction.errors import (
     AccountSuspendedError,
     KeyRefusedError,
-    UnexpectedAnswerError,
-    UnreachableServiceError,
+    is_fatal,
 )
 from scrapy_ext.client.extraction.ledger import LedgerError
 from scrapy_ext.client.extraction.limiter import Closing
@@ -33,16 +32,13 @@ from scrapy_ext.crawl.tracking import RETURNED_KEY, Entry, current
 
 logger = logging.getLogger(__name__)
 
-#: Close reasons for errors that every further request would get too: the first two always, and a service that
-#: takes no connection; the others while nothing has succeeded yet, for then no such service is at the address.
+#: Close reasons for errors that every further request would get too.
 _FATAL: Final[dict[type[ExtractError], str]] = {
     KeyRefusedError: "extract_api_bad_key",
     AccountSuspendedError: "extract_api_suspended_account",
-    UnreachableServiceError: "extract_api_unavailable",
-    UnexpectedAnswerError: "extract_api_unavailable",
 }
-_ALWAYS_FATAL: Final = (KeyRefusedError, AccountSuspendedError)
-_NO_SUCH_PATH: Final = (404, 405)
+#: The same for what says that no extraction service is at the address.
+_UNAVAILABLE: Final = "extract_api_unavailable"
 #: Close reasons by the budget that is used up.
 _BUDGETS: Final = {
     "EXTRACT_API_MAX_REQUESTS": "extract_api_max_requests",
@@ -112,10 +108,9 @@ class ExtractMiddleware:
         except LedgerError as error:
             self._fail(error, "extract_api_bad_ledger")
         except ExtractError as error:
-            reason = self._fatal(error)
-            if reason is None:
+            if not is_fatal(error, has_answered=self._extraction.has_succeeded):
                 raise
-            self._fail(error, reason)
+            self._fail(error, _FATAL.get(type(error), _UNAVAILABLE))
         return self._back_to_queue(request)
 
     def _routes(self, request: Request) -> bool:
@@ -142,17 +137,6 @@ class ExtractMiddleware:
         returned = request.replace(dont_filter=True, meta=meta)
         self._returned.add(returned)
         return returned
-
-    def _fatal(self, error: ExtractError) -> str | None:
-        if isinstance(error, _ALWAYS_FATAL):
-            return _FATAL[type(error)]
-        if isinstance(error, UnreachableServiceError) and not error.ambiguous:
-            return _FATAL[UnreachableServiceError]
-        if self._extraction.has_succeeded:
-            return None
-        if error.status in _NO_SUCH_PATH:
-            return _FATAL[UnreachableServiceError]
-        return _FATAL.get(type(error))
 
     def _fail(self, error: Exception, reason: str) -> None:
         self._limiter.close()

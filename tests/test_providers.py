@@ -13,8 +13,10 @@ from scrapy import Request
 from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
+from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
-from scrapy_poet import DummyResponse, callback_for
+from scrapy_poet import Addon as PoetAddon
+from scrapy_poet import DummyResponse, ScrapyPoetRequestFingerprinter, callback_for
 from scrapy_poet.downloadermiddlewares import DEFAULT_PROVIDERS
 from scrapy_poet.injection import get_injector_for_testing
 from servers import RunningServer
@@ -23,20 +25,13 @@ from web_poet import AnyResponse, BrowserHtml, BrowserResponse, HttpResponse, Pa
 from web_poet.serialization import deserialize_leaf, serialize_leaf
 from zyte_common_items import Article, AutoProductPage, Product, ProductList, Serp
 
+from scrapy_ext.addon import Addon
 from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
+from scrapy_ext.client.extraction.fingerprint import ExtractRequestFingerprinter
 from scrapy_ext.client.extraction.results import to_response
 from scrapy_ext.client.extraction.translate import OWN_HEADERS_KEY, need
 from scrapy_ext.poet import PoetMiddleware
 from scrapy_ext.providers import ExtractProvider, Screenshot
-
-#: What the add-on does when scrapy-poet is installed.
-ENABLED = """
-from scrapy_ext.client.extraction.fingerprint import ExtractRequestFingerprinter
-ADDONS["scrapy_poet.Addon"] = 600
-SCRAPY_POET_PROVIDERS = {"scrapy_ext.providers.ExtractProvider": 1100}
-SCRAPY_POET_REQUEST_FINGERPRINTER_BASE_CLASS = ExtractRequestFingerprinter
-DOWNLOADER_MIDDLEWARES = {"scrapy_ext.poet.PoetMiddleware": 999}
-"""
 
 SPIDERS = '''
 import attrs
@@ -209,8 +204,9 @@ EXTRACT_API_URL = "{service.url}/v1"
 EXTRACT_API_KEY = "{service.extract_key}"
 PLATFORM_ENABLED = FRONTIER_ENABLED = ROBOTSTXT_OBEY = False
 HTTPCACHE_ENABLED = True
+ADDONS["scrapy_poet.Addon"] = 600
 """
-    return Project(tmp_path_factory.mktemp("project") / "poet", SPIDERS, settings + ENABLED)
+    return Project(tmp_path_factory.mktemp("project") / "poet", SPIDERS, settings)
 
 
 def run(project: Project, spider: str, shop: Shop, *arguments: str) -> tuple[Crawl, list[dict]]:
@@ -452,6 +448,23 @@ async def test_a_request_made_apart_is_as_that_of_the_page_but_for_what_it_asks_
         OWN_HEADERS_KEY: [],
     }
     assert (made.url, made.headers, made.callback, made.cb_kwargs) == (request.url, request.headers, NO_CALLBACK, {})
+
+
+@pytest.mark.parametrize("order", [(Addon, PoetAddon), (PoetAddon, Addon)])
+def test_the_add_on_goes_with_that_of_scrapy_poet_in_any_order(order):
+    settings = Settings()
+    for addon in order:
+        addon().update_settings(settings)
+    assert settings["REQUEST_FINGERPRINTER_CLASS"] is ScrapyPoetRequestFingerprinter
+    assert settings["SCRAPY_POET_REQUEST_FINGERPRINTER_BASE_CLASS"] is ExtractRequestFingerprinter
+    assert settings["SCRAPY_POET_PROVIDERS"] == {"scrapy_ext.providers.ExtractProvider": 1100}
+
+
+@pytest.mark.parametrize("named", [ExtractProvider, "scrapy_ext.providers.ExtractProvider"])
+def test_a_place_that_the_project_gave_the_provider_stays(named):
+    settings = Settings({"SCRAPY_POET_PROVIDERS": {named: 50}})
+    Addon().update_settings(settings)
+    assert settings["SCRAPY_POET_PROVIDERS"] == {named: 50}
 
 
 def test_without_scrapy_poet_in_use_the_middleware_is_off():

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -19,16 +18,14 @@ import msgspec
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response
-from scrapy.settings import BaseSettings
 from scrapy.utils.job import job_dir
 from scrapy.utils.project import data_path
 
 from scrapy_ext import settings as names
-from scrapy_ext.api.extraction import check
-from scrapy_ext.api.violations import ContractError
-from scrapy_ext.client.extraction import Attempt, Bounds, ExtractClient, ExtractError, ExtractTransport, Limiter
-from scrapy_ext.client.extraction.budget import Budget, Prices, Spent
+from scrapy_ext.client.extraction import Attempt, Bounds, ExtractClient, ExtractError, ExtractTransport
+from scrapy_ext.client.extraction.budget import Budget, Spent
 from scrapy_ext.client.extraction.escalation import Escalation, Memory
+from scrapy_ext.client.extraction.from_settings import limiter_of, params_of, policy_of, prices_of
 from scrapy_ext.client.extraction.ledger import Ledger, key_of
 from scrapy_ext.client.extraction.redact import redacted
 from scrapy_ext.client.extraction.results import to_response
@@ -40,7 +37,6 @@ from scrapy_ext.crawl.engine import watch
 from scrapy_ext.crawl.session import Session
 from scrapy_ext.crawl.slots import host_of
 from scrapy_ext.crawl.tracking import Entry, current
-from scrapy_ext.settings import SettingError
 
 logger = logging.getLogger(__name__)
 
@@ -59,23 +55,21 @@ class Extraction:
         settings = crawler.settings
         self._crawler = crawler
         self._session = session
-        self._params: dict[str, Any] = names.EXTRACT_API_PARAMS.read(settings)
         self._extra_fields: list[str] = names.EXTRACT_API_EXTRA_FIELDS.read(settings)
-        _check_params(self._params, self._extra_fields)
         self._log_requests: bool = names.EXTRACT_API_LOG_REQUESTS.read(settings)
         self._max_requests: int = names.EXTRACT_API_MAX_REQUESTS.read(settings)
         self._max_cost: float = names.EXTRACT_API_MAX_COST.read(settings)
-        self._prices = _prices(settings, self._max_cost)
-        self._policies = _Policies(_setting_policy(settings))
+        self._prices = prices_of(settings)
+        self._policies = _Policies(policy_of(settings))
         self._bounds = Bounds(settings.getfloat("DOWNLOAD_TIMEOUT"), settings.getint("DOWNLOAD_MAXSIZE"))
         self._warn_size = settings.getint("DOWNLOAD_WARNSIZE")
-        self.limiter = _limiter(settings)
+        self.limiter = limiter_of(settings)
         self._tally = Tally()
         self._stats_due = 0.0
         self._memory = Memory()
         self._keys: WeakKeyDictionary[Request, list[bytes]] = WeakKeyDictionary()
         self._options = BodyOptions(
-            params=self._params,
+            params=params_of(settings),
             default_headers=scrapy_default_headers(settings),
             cookies=settings.getbool("COOKIES_ENABLED"),
         )
@@ -290,58 +284,3 @@ class _Policies:
                 self._by_meta.clear()
             self._by_meta[key] = policy
         return policy
-
-
-def _setting_policy(settings: BaseSettings) -> RetryPolicy:
-    try:
-        return RetryPolicy.merged(names.EXTRACT_API_RETRY_POLICY.read(settings))
-    except ContractError as error:
-        raise SettingError("EXTRACT_API_RETRY_POLICY", "cannot be read", str(error)) from None
-
-
-def _prices(settings: BaseSettings, max_cost: float) -> Prices:
-    try:
-        prices = Prices(names.EXTRACT_API_PRICES.read(settings))
-    except ContractError as error:
-        raise SettingError("EXTRACT_API_PRICES", "cannot be read", str(error)) from None
-    if max_cost and prices.missing:
-        raise SettingError(
-            "EXTRACT_API_MAX_COST",
-            f"needs the price of {' and '.join(prices.missing)} requests",
-            'Set EXTRACT_API_PRICES = {"http": 0.0002, "browser": 0.001}, with what your service charges.',
-        )
-    return prices
-
-
-def _check_params(params: dict[str, Any], extra_fields: list[str]) -> None:
-    """Fields that are wrong by themselves are told before the crawl begins; how they go together depends on the
-    request."""
-    fields = {name: value for name, value in params.items() if value is not None}
-    faults = check({"url": "https://example.com/", **fields}, extra_fields=extra_fields)
-    faults = [fault for fault in faults if fault.status == 400]
-    if faults:
-        raise SettingError("EXTRACT_API_PARAMS", "has a field that cannot be sent", str(ContractError(faults)))
-
-
-def _limiter(settings: BaseSettings) -> Limiter:
-    """What holds for a site in Scrapy's downloader holds for its routed requests: caps and delays by domain."""
-    slots = settings.getdict("DOWNLOAD_SLOTS")
-    return Limiter(
-        settings.getint("CONCURRENT_REQUESTS"),
-        settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN"),
-        caps={domain: int(slot["concurrency"]) for domain, slot in slots.items() if "concurrency" in slot},
-        delay_of=_delays(settings, slots),
-    )
-
-
-def _delays(settings: BaseSettings, slots: Mapping[str, Any]) -> Callable[[str], float] | None:
-    delay, default_jitter = settings.getfloat("DOWNLOAD_DELAY"), settings.getfloat("DOWNLOAD_DELAY_JITTER")
-    if not delay and not any(slot.get("delay") for slot in slots.values()):
-        return None
-
-    def delay_of(domain: str) -> float:
-        slot = slots.get(domain, {})
-        jitter = float(slot.get("jitter", default_jitter))
-        return float(slot.get("delay", delay)) * (1 + random.uniform(-jitter, jitter))
-
-    return delay_of

@@ -17,7 +17,17 @@ DOCS = ROOT / "docs"
 README = ROOT / "README.md"
 PACKAGE = ROOT / "scrapy_ext"
 #: Meta keys of Scrapy, and those that only this package writes.
-NOT_OURS = {"download_slot", "download_latency", "dont_merge_cookies", "is_start_request", "verbatim_url"}
+NOT_OURS = {
+    "dont_merge_cookies",
+    "dont_retry",
+    "download_latency",
+    "download_maxsize",
+    "download_slot",
+    "download_timeout",
+    "download_warnsize",
+    "is_start_request",
+    "verbatim_url",
+}
 
 
 def described(kind: str) -> set[str]:
@@ -62,13 +72,12 @@ def test_every_close_reason_is_described_and_exists() -> None:
     }
     tables = {reason for _, reason in session._REASONS}
     middleware = ast.parse((PACKAGE / "downloadermiddlewares.py").read_text("utf-8"))
-    fatal = next(
-        node
-        for node in ast.walk(middleware)
-        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "_FATAL"
-    )
-    assert fatal.value is not None
-    tables |= {text for node in ast.walk(fatal.value) for text in texts(node)}
+    for node in ast.walk(middleware):
+        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) in ("_FATAL", "_BUDGETS", "_UNAVAILABLE"):
+            assert node.value is not None
+            values = node.value.values if isinstance(node.value, ast.Dict) else [node.value]
+            tables |= {text for value in values for text in texts(value)}
+    given |= {text for call in calls("_fail") for argument in call.args[1:] for text in texts(argument)}
     assert given | tables == described("reason")
 
 

@@ -43,9 +43,13 @@ def kind_of(fields: Mapping[str, Any]) -> str:
 
 class Prices:
     """A price table: ``{"http": 0.0002, "browser": 0.001, "screenshot": 0.0005, "product": {"http": 0.001,
-    "browser": 0.002}}``. A request costs what its kind costs, and on top what each of its outputs does."""
+    "browser": 0.002}}``. A request costs what its kind costs, and on top what each of its outputs does.
 
-    def __init__(self, table: Mapping[str, Any] | None = None) -> None:
+    ``required`` says that a request must have a price: then one of a kind without is refused.
+    """
+
+    def __init__(self, table: Mapping[str, Any] | None = None, *, required: bool = False) -> None:
+        self._required = required
         self._kinds: dict[str, float] = {}
         self._outputs: dict[str, dict[str, float]] = {}
         faults: list[Violation] = []
@@ -57,17 +61,17 @@ class Prices:
         if faults:
             raise ContractError(faults)
 
-    @property
-    def missing(self) -> list[str]:
-        """The request kinds without a price."""
-        return [kind for kind in _KINDS if kind not in self._kinds]
-
     def of(self, fields: Mapping[str, Any]) -> float:
-        """What a request with these fields costs."""
-        if not self._kinds:
+        """What a request with these fields costs. Raises :class:`ContractError` when that is required and not known."""
+        if not self._kinds and not self._required:
             return 0.0
         kind = kind_of(fields)
-        price = self._kinds.get(kind, 0.0)
+        price = self._kinds.get(kind)
+        if price is None:
+            if self._required:
+                rule = f"has no price for {kind} requests, and EXTRACT_API_MAX_COST bounds what is spent"
+                raise ContractError([Violation("EXTRACT_API_PRICES", rule, _REMEDY)])
+            price = 0.0
         for name, by_kind in self._outputs.items():
             if fields.get(name):
                 price += by_kind.get(kind, 0.0)
@@ -173,7 +177,7 @@ class Budget:
         if most and used >= most * _WARNING and setting not in self._warned:
             self._warned.add(setting)
             logger.warning(
-                "%d %% of %s is used: %.6g of %.6g. The spider is closed when it is used up.",
+                "%d %% of %s is used: %.6g of %.6g. Nothing more is sent when it is used up.",
                 100 * used / most,
                 setting,
                 used,

@@ -139,6 +139,7 @@ class ExtractClient:
         :class:`~scrapy_ext.client.extraction.limiter.Closing`.
         """
         body = self.encoded(fields)
+        self._prices.of(fields)  # Raises before anything waits.
         call = _Call(domain, policy or self._policy, bounds)
         self._limiter.take_up(domain)
         try:

@@ -141,6 +141,19 @@ class UnexpectedAnswerError(ExtractError):
     ambiguous = True
 
 
+def is_fatal(error: ExtractError, *, has_answered: bool) -> bool:
+    """Whether every further request would fail in the same way. ``has_answered`` says that the service has brought a
+    result before: until then, whatever is no answer of it means that it is not at that address."""
+    if isinstance(error, KeyRefusedError | AccountSuspendedError):
+        return True
+    if isinstance(error, UnreachableServiceError) and not error.ambiguous:
+        return True
+    if has_answered:
+        return False
+    return error.status in _NO_SUCH_PATH or isinstance(error, UnreachableServiceError | UnexpectedAnswerError)
+
+
+_NO_SUCH_PATH: Final = (404, 405)
 _SCOPE_BY_STATUS: Final[Mapping[int, Scope]] = {429: Scope.DOMAIN, 503: Scope.GLOBAL}
 
 _BY_STATUS: Final[Mapping[int, type[ExtractError]]] = {

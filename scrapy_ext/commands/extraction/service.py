@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Callable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from scrapy.settings import BaseSettings
 
 from scrapy_ext import settings as names
 from scrapy_ext.client.extraction import Bounds, ExtractClient, ExtractError, ExtractTransport
 from scrapy_ext.client.extraction.budget import Budget
-from scrapy_ext.client.extraction.errors import (
-    AccountSuspendedError,
-    KeyRefusedError,
-    UnexpectedAnswerError,
-    UnreachableServiceError,
-)
+from scrapy_ext.client.extraction.errors import is_fatal
 from scrapy_ext.client.extraction.from_settings import limiter_of, policy_of, prices_of
 from scrapy_ext.client.extraction.retry import NO_CONNECTION
 from scrapy_ext.embedded import EmbeddedServerError, services
-
-_NO_SUCH_PATH: Final = (404, 405)
 
 
 class ExtractService:
@@ -50,14 +43,7 @@ class ExtractService:
 
     def is_fatal(self, error: ExtractError) -> bool:
         """Whether every further request would fail in the same way."""
-        if isinstance(error, KeyRefusedError | AccountSuspendedError):
-            return True
-        if isinstance(error, UnreachableServiceError) and not error.ambiguous:
-            return True
-        if self._has_answered:
-            return False
-        # No such service is at the address.
-        return error.status in _NO_SUCH_PATH or isinstance(error, UnreachableServiceError | UnexpectedAnswerError)
+        return is_fatal(error, has_answered=self._has_answered)
 
 
 class ServiceOptions:

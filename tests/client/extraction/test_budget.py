@@ -46,7 +46,13 @@ def test_a_request_costs_what_its_kind_and_its_outputs_cost(fields, price):
 
 def test_without_prices_everything_is_free():
     assert Prices().of({**PAGE, "browserHtml": True}) == 0
-    assert Prices().missing == ["http", "browser"]
+
+
+def test_with_a_budget_a_request_without_a_price_is_refused():
+    prices = Prices({"http": 1}, required=True)
+    assert prices.of({**PAGE, "httpResponseBody": True}) == 1
+    with pytest.raises(ContractError, match="EXTRACT_API_PRICES: has no price for browser requests"):
+        prices.of({**PAGE, "browserHtml": True})
 
 
 @pytest.mark.parametrize(
@@ -122,5 +128,5 @@ async def test_the_log_warns_once_at_four_fifths(caplog):
     for _ in range(3):
         await budget.reserve(0)
     assert caplog.messages == [
-        "80 % of EXTRACT_API_MAX_REQUESTS is used: 8 of 10. The spider is closed when it is used up."
+        "80 % of EXTRACT_API_MAX_REQUESTS is used: 8 of 10. Nothing more is sent when it is used up."
     ]
