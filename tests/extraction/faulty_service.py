@@ -114,7 +114,7 @@ def held(answer: Answer, when: Callable[[], object]) -> Answer:
 
 
 class FaultyService:
-    """The service. ``key`` is the one it was called with last; any is taken."""
+    """The service, ready when the constructor returns. It takes any key."""
 
     def __init__(self) -> None:
         self.posts: list[Post] = []
@@ -123,6 +123,8 @@ class FaultyService:
         self._plays: dict[str, tuple[Play, ...]] = {}
         self._asked: dict[str, int] = {}
         self._refused = 0
+        self._port = 0
+        self._serving: set[asyncio.Task[Any]] = set()
         self._numbers = itertools.count()
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
@@ -150,6 +152,14 @@ class FaultyService:
     def refuse(self, connections: int) -> None:
         """End so many connections before anything is read from them."""
         self._refused = connections
+
+    def go_away(self) -> None:
+        """Take no more connections, and end those that there are."""
+        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(10)
+
+    def come_back(self) -> None:
+        """Take connections at the same address again."""
+        asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result(10)
 
     def of(self, place: str) -> list[Post]:
         """The requests for the page at an address without scheme, or for any page of a domain."""
@@ -180,19 +190,29 @@ class FaultyService:
     # ── serving ──
 
     async def _run(self) -> None:
-        server = await asyncio.start_server(self._serve, "127.0.0.1", 0, backlog=200)
-        self.port: int = server.sockets[0].getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}/v1"
+        await self._listen()
+        self.url = f"http://127.0.0.1:{self._port}/v1"
         self._ready.set()
         await self._stop.wait()
-        server.close()
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in others:
+        await self._close()
+
+    async def _listen(self) -> None:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self._port, backlog=200)
+        self._port = self._server.sockets[0].getsockname()[1]
+
+    async def _close(self) -> None:
+        self._server.close()
+        serving = list(self._serving)
+        for task in serving:
             task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
+        await asyncio.gather(*serving, return_exceptions=True)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        task = asyncio.current_task()
+        assert task is not None
+        self._serving.add(task)
+        task.add_done_callback(self._serving.discard)
         try:
             if self._refused:
                 self._refused -= 1

@@ -11,7 +11,7 @@ from tests.extraction import faulty_service
 from tests.extraction.faulty_service import NEVER, FaultyService, page
 from tests.extraction.planned import IMPATIENT, Plan
 
-LARGE = 50 * 2**20
+LARGE = 24 * 2**20
 LIMIT = 1_000_000
 #: What a connection holds on its way, on both ends.
 BUFFERS = 12 * 2**20

@@ -18,9 +18,11 @@ def test_retries_count_and_what_is_left_over_is_done_by_the_next_run(plan, servi
     assert 1 <= len(service.posts) <= BUDGET
     assert crawl.stat("extract_api/attempts") == len(service.posts)
     assert all(outcome.error is None for outcome in crawls.outcomes), "what could not be paid for is no error"
+    crawl = crawls.crawl(wave, options=setting("EXTRACT_API_MAX_REQUESTS", 2 * BUDGET))
+    assert (crawl.reason, len(service.posts)) == ("extract_api_max_requests", 2 * BUDGET), "what was spent counts"
     crawl = crawls.crawl(wave)
     assert crawl.reason == "finished"
-    assert crawls.delivered() == sorted(wave), "each request once, over both runs"
+    assert crawls.delivered() == sorted(wave), "each request once, over all runs"
 
 
 def test_what_is_on_its_way_counts(plan, service):

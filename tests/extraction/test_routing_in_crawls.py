@@ -8,9 +8,10 @@ import pytest
 import sites
 from sites import Site
 
-from tests.extraction.faulty_service import Answer, problem
+from tests.extraction.faulty_service import PAGE, Answer, problem
 from tests.extraction.planned import ALONE, IMPATIENT, KEY, WITH_FRONTIER, Plan, pages, routed, setting
 
+NO_BODY = Answer(401, b"", type=None, headers=(("WWW-Authenticate", "Basic"),))
 LIMITS = {"CONCURRENT_REQUESTS": 4, "CONCURRENT_REQUESTS_PER_DOMAIN": 4}
 
 
@@ -18,28 +19,29 @@ LIMITS = {"CONCURRENT_REQUESTS": 4, "CONCURRENT_REQUESTS_PER_DOMAIN": 4}
     ("answer", "reason", "named"),
     [
         (problem("/auth/not-valid"), "extract_api_bad_key", "EXTRACT_API_KEY"),
-        (problem("/auth/key-not-found"), "extract_api_bad_key", "EXTRACT_API_KEY"),
-        (
-            Answer(401, b"", type=None, headers=(("WWW-Authenticate", "Basic"),)),
-            "extract_api_bad_key",
-            "EXTRACT_API_KEY",
-        ),
+        (NO_BODY, "extract_api_bad_key", "EXTRACT_API_KEY"),
         (problem("/auth/account-suspended"), "extract_api_suspended_account", "account"),
     ],
 )
 def test_a_key_that_is_refused_closes_the_spider_once_before_more_is_sent(plan, service, answer, reason, named):
     service.plays("site.example", answer)
-    crawls = plan(JOBDIR="job", **LIMITS)
-    crawl = crawls.crawl(wave := pages("site.example", 40))
+    crawls = plan(**LIMITS)
+    crawl = crawls.crawl(pages("site.example", 40))
     assert (crawl.returncode, crawl.reason) == (1, reason)
     assert 1 <= len(service.posts) <= LIMITS["CONCURRENT_REQUESTS"]
     (error,) = crawl.errors
     assert named in error
     assert KEY not in crawl.log
     assert crawls.outcomes == [], "no request was failed by it"
-    service.plays("site.example")
-    crawl = crawls.crawl(wave)
-    assert (crawl.reason, crawls.delivered()) == ("finished", sorted(wave))
+
+
+def test_with_another_key_the_next_run_delivers_everything(plan, service):
+    service.plays("site.example", problem("/auth/key-not-found"))
+    crawls = plan(JOBDIR="job", **LIMITS)
+    assert crawls.crawl(wave := pages("site.example", 40)).reason == "extract_api_bad_key"
+    service.plays("site.example", PAGE)
+    assert crawls.crawl(wave).reason == "finished"
+    assert crawls.delivered() == sorted(wave)
 
 
 def test_an_account_that_is_suspended_while_a_crawl_runs_closes_it_as_well(plan, service):
@@ -81,9 +83,9 @@ def test_a_service_that_answers_everything_with_a_page_of_its_own_stops_the_craw
 def test_reactorless_mode_routes_and_goes_direct_as_the_other(tmp_path, service, site):
     crawls = Plan(tmp_path, service, {}, ALONE + "TWISTED_REACTOR_ENABLED = False\n")
     straight = [{"url": f"{site.url}/page/{n}", "meta": {"extract_api": False}} for n in range(5)]
-    crawl = crawls.crawl([*pages("a.example", 10), *straight])
+    crawl = crawls.crawl([*pages("a.example", 10), *straight, "data:text/html,<p>"])
     assert (crawl.returncode, crawl.reason, crawl.errors) == (0, "finished", [])
-    assert len(crawls.delivered()) == 15
+    assert len(crawls.delivered()) == 16
     assert len(service.posts) == 10
     assert [outcome.flags for outcome in crawls.outcomes if "localhost" in outcome.planned] == [[]] * 5
 

@@ -1,0 +1,50 @@
+"""A service that is away, from the start, for a while or for good."""
+
+from __future__ import annotations
+
+from tests.crash.lives import until
+from tests.extraction.faulty_service import Answer
+from tests.extraction.planned import IMPATIENT, pages
+
+PATIENT = {**IMPATIENT, "no-connection": {"attempts": 1000, "wait": 0.05, "longest": 0.1}}
+HASTY = {**IMPATIENT, "no-connection": {"attempts": 3, "wait": 0.05, "longest": 0.05}}
+
+
+def test_connections_that_end_before_anything_is_read_are_made_again(plan, service):
+    service.refuse(2)
+    crawls = plan(EXTRACT_API_RETRY_POLICY=IMPATIENT)
+    crawl = crawls.crawl(["https://a.example/"])
+    assert (crawl.returncode, crawls.delivered()) == (0, ["https://a.example/"])
+    assert len(service.posts) == 1
+
+
+def test_a_service_that_is_away_for_a_while_costs_nothing_but_time(plan, service):
+    service.plays("site.example", Answer(after=0.01))
+    wave = pages("site.example", 100)
+    crawls = plan(EXTRACT_API_RETRY_POLICY=PATIENT)
+    running = crawls.start(wave)
+    until(lambda: service.answered("site.example") >= 20, "some pages were answered")
+    service.go_away()
+    until(lambda: "Trying again" in running.log.read_text(), "it was missed")
+    service.come_back()
+    crawl = running.end()
+    assert (crawl.returncode, crawl.reason, crawl.errors) == (0, "finished", [])
+    assert crawls.delivered() == sorted(wave)
+    assert len(service.posts) <= len(wave) + 8, "only those that were on their way were sent again"
+
+
+def test_a_service_that_stays_away_closes_the_crawl_which_keeps_the_rest(plan, service):
+    service.plays("site.example", Answer(after=0.01))
+    wave = pages("site.example", 100)
+    crawls = plan(EXTRACT_API_RETRY_POLICY=HASTY, JOBDIR="job")
+    running = crawls.start(wave)
+    until(lambda: service.answered("site.example") >= 20, "some pages were answered")
+    service.go_away()
+    crawl = running.end()
+    assert (crawl.returncode, crawl.reason) == (1, "extract_api_unavailable")
+    (error,) = crawl.errors
+    assert "EXTRACT_API_URL" in error
+    service.come_back()
+    assert crawls.crawl(wave).reason == "finished"
+    assert crawls.delivered() == sorted(wave), "each request once, over both runs"
+    assert all(outcome.error is None for outcome in crawls.outcomes)
