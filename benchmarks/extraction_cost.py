@@ -59,7 +59,7 @@ def _crawls(
     run = partial(_crawl, site=at.site, size=kb * 1000, extra=trust)
     settings: dict[str, Settings] = {"scrapy": {}}
     if "scrapy_tuned" in given.contenders:
-        with_add_on = run(extract_api(at.service, {}), pages=1, before=1)
+        with_add_on = run(extract_api(at.service), pages=1, before=1)
         settings["scrapy_tuned"] = {"CONCURRENT_ITEMS": with_add_on.concurrent_items}
     for output in given.outputs:
         fields = _FIELDS[output]

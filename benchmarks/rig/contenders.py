@@ -27,23 +27,23 @@ def platform_at(port: int, key: str) -> Settings:
     return {"PLATFORM_URL": f"http://127.0.0.1:{port}", "PLATFORM_API_KEY": key}
 
 
-def extract_api(service: str, fields: Settings) -> Settings:
+def extract_api(service: str, fields: Settings | None = None) -> Settings:
     """The add-on for extraction alone: every page through the service at this address. ``fields`` are what is asked
     for, none for the page's body."""
     alone = {"PLATFORM_ENABLED": False, "FRONTIER_ENABLED": False}
     return {"ADDONS": {"scrapy_ext.Addon": 500}, **alone, **_service_at(service, fields)}
 
 
-def everything(port: int, key: str, service: str, fields: Settings) -> Settings:
+def everything(port: int, key: str, service: str, fields: Settings | None = None) -> Settings:
     """All that the add-on has, on a platform and through an extraction service."""
     return {"ADDONS": {"scrapy_ext.Addon": 500}, **platform_at(port, key), **_service_at(service, fields)}
 
 
-def _service_at(service: str, fields: Settings) -> Settings:
-    return {"EXTRACT_API_URL": service, "EXTRACT_API_KEY": "0" * 32, "EXTRACT_API_PARAMS": fields}
+def _service_at(service: str, fields: Settings | None) -> Settings:
+    return {"EXTRACT_API_URL": service, "EXTRACT_API_KEY": "0" * 32, "EXTRACT_API_PARAMS": fields or {}}
 
 
-def scrapy_zyte_api(service: str, fields: Settings) -> Settings:
+def scrapy_zyte_api(service: str, fields: Settings | None = None) -> Settings:
     """The same with the add-on of scrapy-zyte-api."""
     if find_spec("scrapy_zyte_api") is None:
         raise SystemExit("scrapy-zyte-api is compared with: pip install -r benchmarks/requirements.txt")
@@ -52,7 +52,7 @@ def scrapy_zyte_api(service: str, fields: Settings) -> Settings:
         # Its paths are appended without a slash between.
         "ZYTE_API_URL": f"{service}/",
         "ZYTE_API_KEY": "0" * 32,
-        "ZYTE_API_AUTOMAP_PARAMS": fields,
+        "ZYTE_API_AUTOMAP_PARAMS": fields or {},
     }
 
 

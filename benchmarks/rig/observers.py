@@ -70,6 +70,24 @@ class MemorySampler:
             self._samples.append(resident_bytes())
 
 
+class Times:
+    """Notes the monotonic times of ``opened`` and ``closed``."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        crawler.signals.connect(self._opened, signal=signals.spider_opened)
+        crawler.signals.connect(self._closed, signal=signals.spider_closed)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    def _opened(self) -> None:
+        OBSERVED["opened"] = time.monotonic()
+
+    def _closed(self) -> None:
+        OBSERVED["closed"] = time.monotonic()
+
+
 def resident_bytes() -> int:
     """The resident memory of this process; needs Linux."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()

@@ -152,6 +152,56 @@ class SameSite(scrapy.Spider):
             yield scrapy.Request(f"{self.site}/page/{self._asked}")
 
 
+class Neighbours(scrapy.Spider):
+    """``limited`` pages on ``hosts`` hosts that get nothing but limits, then ``healthy`` pages on another; ends with
+    the last of these, if there are any. In :data:`rig.observers.OBSERVED`: ``healthy``, the monotonic times of their
+    pages."""
+
+    name = "neighbours"
+    limited: int
+    hosts: int
+    healthy: int
+
+    async def start(self) -> AsyncIterator[Any]:
+        self._times: list[float] = []
+        OBSERVED["healthy"] = self._times
+        for number in range(self.limited):
+            yield scrapy.Request(f"http://limited{number % self.hosts}.test/{number}", errback=self.given_up)
+        for number in range(self.healthy):
+            yield scrapy.Request(f"http://healthy.test/{number}")
+
+    def parse(self, response: Response) -> None:
+        self._times.append(time.monotonic())
+        if len(self._times) == self.healthy:
+            raise scrapy.exceptions.CloseSpider("measured")
+
+    def given_up(self, failure: Any) -> None:
+        pass
+
+
+class Delivered(scrapy.Spider):
+    """``times`` pages, one after the other, each of which meets the limit ``kind`` first. In
+    :data:`rig.observers.OBSERVED`: ``delivered``, the seconds from the limit to each page."""
+
+    name = "delivered"
+    kind: str
+    times: int
+
+    async def start(self) -> AsyncIterator[Any]:
+        self._seconds: list[float] = []
+        OBSERVED["delivered"] = self._seconds
+        yield self._page(0)
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        limited_at = float(response.css("title::text").get(""))
+        self._seconds.append(time.monotonic() - limited_at)
+        if len(self._seconds) < self.times:
+            yield self._page(len(self._seconds))
+
+    def _page(self, number: int) -> scrapy.Request:
+        return scrapy.Request(f"http://once.test/{self.kind}/{number}")
+
+
 class Chains(scrapy.Spider):
     """``chains`` chains on as many hosts: each page yields an item and the next page, until there were ``requests``."""
 
