@@ -75,6 +75,8 @@ class Addon:
             _set_fingerprinter(settings)
             _set_provider(settings)
             _default(settings, "SCHEDULER_PRIORITY_QUEUE", DomainPriorityQueue)
+            # The service knows best which headers keep a site from banning it.
+            _default(settings, "REFERRER_POLICY", "no-referrer")
             for middleware, order in _DOWNLOADER_MIDDLEWARES:
                 settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", middleware, order)
         if names.PLATFORM_ENABLED.read(settings):

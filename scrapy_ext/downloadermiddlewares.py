@@ -44,10 +44,11 @@ _BUDGETS: Final = {
     "EXTRACT_API_MAX_REQUESTS": "extract_api_max_requests",
     "EXTRACT_API_MAX_COST": "extract_api_max_cost",
 }
-#: Requests that wait for the service lend their places to so many times CONCURRENT_REQUESTS, at least to
-#: :data:`_LEAST_LENT`: what waits is in memory, and a queue may give out more for each place that is lent.
-_MOST_LENT: Final = 8
-_LEAST_LENT: Final = 100
+#: So many requests that wait for the service lend their places: they are in memory, some kilobytes each, and the queue
+#: may give out another for each place that is lent.
+_MOST_LENT: Final = 10_000
+#: So many when nothing routed may be sent anyway: what goes direct goes on.
+_MOST_LENT_WHEN_PAUSED: Final = 100
 
 
 class CrawlClosingError(ExtractError):
@@ -74,7 +75,6 @@ class ExtractMiddleware:
         self._extraction = Extraction(crawler, self._session)
         self._limiter = self._session.limiter = self._extraction.limiter
         self._limiter.on_held = self._lend
-        self._most_lent = max(_LEAST_LENT, _MOST_LENT * crawler.settings.getint("CONCURRENT_REQUESTS"))
         self._lent: LentPlaces | None = None
         #: Requests that this process gave back to the scheduler.
         self._returned: WeakSet[Request] = WeakSet()
@@ -150,7 +150,8 @@ class ExtractMiddleware:
 
     def _lend(self) -> None:
         if self._lent is not None:
-            self._lent.lend(min(self._limiter.held, self._most_lent))
+            most = _MOST_LENT_WHEN_PAUSED if self._limiter.is_all_paused else _MOST_LENT
+            self._lent.lend(min(self._limiter.held, most))
 
     def _spider_opened(self) -> None:
         self._lent = LentPlaces(self._crawler)

@@ -142,6 +142,7 @@ class FrontierScheduler(BaseScheduler):
             connect(self._item_scraped, signal=signals.item_scraped)
         if self._session.limiter is not None:
             self._session.limiter.on_pause.append(frontier.park_host)
+            self._session.limiter.on_sleep.append(frontier.asleep)
         self._session.items = frontier
         self._frontier = frontier
         logger.info("Frontier %s, %d slots", frontier.name, self._slots)

@@ -155,7 +155,7 @@ class Extraction:
         response = to_response(request, result)
         size = len(response.body)
         if 0 < bounds.max_size < size:
-            raise too_large(size, bounds.max_size)
+            raise too_large(size, bounds.max_size, fields)
         warn_size = request.meta.get("download_warnsize", self._warn_size)
         if warn_size and size > warn_size:
             logger.warning("%d bytes are more than DOWNLOAD_WARNSIZE (%d) in %s", size, warn_size, request)

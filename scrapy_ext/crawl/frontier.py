@@ -204,6 +204,12 @@ class Frontier:
         if self._let_go is not None:
             self._let_go.set()
 
+    def asleep(self) -> None:
+        """What is being done waits for its next attempt: others of its host may go meanwhile."""
+        entry = current.get()
+        if isinstance(entry, Entry):
+            self.downloaded(entry.request)
+
     def failed(self, error: str) -> None:
         """The callback or errback of what is being done raised."""
         entry = current.get()

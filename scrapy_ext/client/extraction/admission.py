@@ -24,6 +24,10 @@ T = TypeVar("T", bound=Hashable)
 _LONG_AGO = float("-inf")
 #: Seconds for which the smaller window of a domain is remembered when nothing more is sent to it.
 _REMEMBERED = 600.0
+#: So many times a domain's cap of its requests may sleep without counting for it: a few pages that the site bans
+#: hold back nothing, and many do.
+_SLEEPERS = 4
+_LEAST_SLEEPERS = 32
 
 
 class Window:
@@ -61,18 +65,19 @@ class Window:
 
 
 class _Domain(Generic[T]):
-    __slots__ = ("active", "in_hand", "paused_until", "waiting", "window")
+    __slots__ = ("active", "in_hand", "paused_until", "sleeping", "waiting", "window")
 
     def __init__(self, window: Window) -> None:
         self.waiting: OrderedDict[T, None] = OrderedDict()
         self.active = 0
-        #: Extractions that have begun and not ended, between two attempts too.
+        #: Extractions that have begun and not ended, without those that sleep between two attempts.
         self.in_hand = 0
+        self.sleeping = 0
         self.paused_until = _LONG_AGO
         self.window = window
 
     def is_forgettable(self, now: float) -> bool:
-        is_busy = self.waiting or self.active or self.in_hand or self.paused_until > now
+        is_busy = self.waiting or self.active or self.in_hand or self.sleeping or self.paused_until > now
         return not is_busy and not self.window.is_cut(now)
 
 
@@ -119,10 +124,14 @@ class Admission(Generic[T]):
             return self._waiting
         return self._waiting - sum(len(self._domains[domain].waiting) for domain in self._ready)
 
+    def is_all_paused(self, now: float) -> bool:
+        """Whether everything is held back."""
+        return now < self._all_paused_until
+
     # ── extractions ──
 
     def take_up(self, domain: str) -> None:
-        """An extraction begins: until it ends it counts for :meth:`has_room`, whatever it does."""
+        """An extraction begins: until it ends or sleeps it counts for :meth:`has_room`, whatever it does."""
         self._domain(domain).in_hand += 1
 
     def put_down(self, domain: str) -> None:
@@ -131,13 +140,28 @@ class Admission(Generic[T]):
         known.in_hand -= 1
         self._forget(domain, known)
 
+    def fall_asleep(self, domain: str) -> bool:
+        """An extraction waits for its next attempt. False: too many of its domain do, and it counts as before."""
+        known = self._domains[domain]
+        if known.sleeping >= max(_LEAST_SLEEPERS, _SLEEPERS * self._caps.get(domain, self._per_domain)):
+            return False
+        known.in_hand -= 1
+        known.sleeping += 1
+        return True
+
+    def wake_up(self, domain: str) -> None:
+        """One that fell asleep goes on."""
+        known = self._domains[domain]
+        known.in_hand += 1
+        known.sleeping -= 1
+
     def has_room(self, domain: str, others: int, now: float) -> bool:
-        """Whether an extraction that began now could be sent without waiting for its domain, with so many others of
-        it on their way here."""
+        """Whether an extraction that began now could be sent without waiting for its domain. ``others`` is how many of
+        the domain the caller knows of: those that are here, and those that are on their way."""
         known = self._domains.get(domain)
         if known is None:
             return not others or self._new_window(domain).has_room(others)
-        return now >= known.paused_until and known.window.has_room(max(known.in_hand, others))
+        return now >= known.paused_until and known.window.has_room(max(known.in_hand, others - known.sleeping))
 
     # ── requests ──
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from scrapy_ext.api.extraction import check, limits
+from scrapy_ext.api.extraction import OUTPUTS, check, limits
 from scrapy_ext.api.extraction.problems import Scope
 from scrapy_ext.api.extraction.rules import body_too_large
 from scrapy_ext.api.violations import ContractError, Violation
@@ -29,6 +29,8 @@ from scrapy_ext.client.extraction.retry import LONGEST_WAIT, NO_CONNECTION, Retr
 from scrapy_ext.client.extraction.transport import Bounds, ExtractTransport, RawAnswer
 
 _ANY: Final = Bounds()
+#: What an answer has when it was asked for. Headers may be missing: they are asked for with every page.
+_RESULTS: Final = tuple(name for name in OUTPUTS if name != "httpResponseHeaders")
 
 
 class Attempt(msgspec.Struct, frozen=True):
@@ -176,7 +178,7 @@ class ExtractClient:
             if wait is None:
                 raise attempt.result
             if attempt.result.scope is Scope.NONE:
-                await self._limiter.sleep(wait)
+                await self._limiter.sleep(call.domain, wait)
 
     async def _attempt(self, fields: Mapping[str, Any], body: bytes, call: _Call, ledger_key: bytes) -> _Attempt:
         """One POST, with what it costs."""
@@ -275,9 +277,12 @@ def _result(answer: RawAnswer, fields: Mapping[str, Any]) -> dict[str, Any] | Ex
     try:
         decoded = msgspec.json.decode(answer.body)
     except (msgspec.DecodeError, RecursionError) as error:
-        return _not_a_result(answer, fields, f"200 with a body that is not JSON ({error})")
+        return _not_a_result(answer, fields, f"a body that is not JSON ({error})")
     if not isinstance(decoded, dict):
-        return _not_a_result(answer, fields, "200 with JSON that is not an object")
+        return _not_a_result(answer, fields, "JSON that is not an object")
+    missing = [name for name in _RESULTS if fields.get(name) and decoded.get(name) is None]
+    if missing:
+        return _not_a_result(answer, fields, f"an answer without {' and '.join(missing)}")
     return decoded
 
 

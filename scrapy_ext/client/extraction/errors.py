@@ -49,7 +49,7 @@ class ExtractError(Exception):
 
     def __str__(self) -> str:
         told = ": ".join(part for part in (self.title, self.detail) if part).rstrip(".")
-        if self.status is not None:
+        if self.status is not None and self.title != f"HTTP {self.status}":
             told = " ".join(part for part in (str(self.status), self.type, told) if part)
         where = f"extraction of {self.sent['url']} failed: " if "url" in self.sent else ""
         return f"{where}{told}. {self.remedy}".rstrip()

@@ -42,6 +42,8 @@ class Limiter:
         self.on_room: list[Callable[[str], None]] = []
         #: Told that the service wants nothing for a domain for so many seconds.
         self.on_pause: list[Callable[[str, float], None]] = []
+        #: Told, in its own context, that a request waits for another attempt and others may go in its place.
+        self.on_sleep: list[Callable[[], None]] = []
         #: Told that :attr:`held` may have changed.
         self.on_held: Callable[[], None] = lambda: None
 
@@ -61,14 +63,19 @@ class Limiter:
         return self._admission.waiting
 
     @property
+    def is_all_paused(self) -> bool:
+        """Whether nothing may be sent to any domain for now."""
+        return self._admission.is_all_paused(asyncio.get_running_loop().time())
+
+    @property
     def held(self) -> int:
         """How many requests wait for anything but a place among all: a limit, the places of their domain, the time
         before another attempt, an identical request."""
         return self._admission.held(asyncio.get_running_loop().time()) + len(self._sleepers) + self._aside
 
     def has_room(self, domain: str, others: int = 0) -> bool:
-        """Whether a request for the domain would be sent without waiting for its domain, with so many others of the
-        domain on their way here. A pause of everything does not count: it holds all back here."""
+        """Whether a request for the domain would be sent without waiting for its domain. ``others`` is how many of the
+        domain the caller knows of: those that are here, and those that are on their way. A pause of everything does not count: it holds all back here."""
         return self._admission.has_room(domain, others, asyncio.get_running_loop().time())
 
     def take_up(self, domain: str) -> None:
@@ -100,9 +107,21 @@ class Limiter:
             self._aside -= 1
             self.on_held()
 
-    async def sleep(self, seconds: float) -> None:
-        """Wait before another attempt. Raises :class:`Closing`."""
+    async def sleep(self, domain: str, seconds: float) -> None:
+        """Wait before another attempt, in an extraction that was taken up. Raises :class:`Closing`."""
         self.check_open()
+        if not self._admission.fall_asleep(domain):
+            await self._sleep(seconds)
+            return
+        try:
+            for tell in self.on_sleep:
+                tell()
+            self._tell_room(domain)
+            await self._sleep(seconds)
+        finally:
+            self._admission.wake_up(domain)
+
+    async def _sleep(self, seconds: float) -> None:
         loop = asyncio.get_running_loop()
         waking: asyncio.Future[None] = loop.create_future()
         timer = loop.call_later(seconds, _wake, waking)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import aiohttp
 import msgspec
@@ -12,6 +12,7 @@ from yarl import URL
 from scrapy_ext.client.addresses import base_url, proxy_of
 from scrapy_ext.client.credentials import authorization
 from scrapy_ext.client.extraction.errors import TooLargeError, UnreachableServiceError
+from scrapy_ext.client.extraction.redact import redacted
 
 #: How much longer than the content an answer can be: Base64 makes it a third longer, escapes in JSON up to twice as
 #: long, and headers and extracted data come on top.
@@ -124,6 +125,7 @@ async def _read(response: aiohttp.ClientResponse, max_size: int) -> bytes:
     return b"".join(chunks)
 
 
-def too_large(size: int, max_size: int) -> TooLargeError:
-    """The error for an answer or a page of so many bytes."""
-    return TooLargeError(f"{size} bytes are more than the {max_size} that DOWNLOAD_MAXSIZE allows")
+def too_large(size: int, max_size: int, fields: Mapping[str, Any] | None = None) -> TooLargeError:
+    """The error for an answer or a page of so many bytes, which was asked for with these fields."""
+    told = f"{size} bytes are more than the {max_size} that DOWNLOAD_MAXSIZE allows"
+    return TooLargeError(told, sent=redacted(fields or {}))

@@ -334,4 +334,5 @@ async def test_a_request_that_gives_up_still_holds_the_others_back(server):
 async def test_a_large_result_comes_whole(client, server):
     body = base64.b64encode(b"x" * 3_000_000).decode()
     server.script = [json_reply({"httpResponseBody": body}, compress=True)]
-    assert await client.extract(fields(), domain=A) == {"httpResponseBody": body}
+    asked = {"url": "https://a.example/", "httpResponseBody": True}
+    assert await client.extract(asked, domain=A) == {"httpResponseBody": body}

@@ -181,6 +181,14 @@ async def hold(limiter: Limiter, domain: str, release: asyncio.Event, entered: l
         await release.wait()
 
 
+async def sleeper(limiter: Limiter, domain: str, seconds: float) -> None:
+    limiter.take_up(domain)
+    try:
+        await limiter.sleep(domain, seconds)
+    finally:
+        limiter.put_down(domain)
+
+
 async def settled() -> None:
     for _ in range(5):
         await asyncio.sleep(0)
@@ -295,7 +303,7 @@ async def test_a_limit_of_the_user_makes_the_window_of_all_smaller():
 async def test_closing_ends_every_wait_and_lets_none_begin():
     limiter, release = Limiter(1, 1), asyncio.Event()
     first, waiting = (asyncio.ensure_future(hold(limiter, A, release)) for _ in range(2))
-    sleeping = asyncio.ensure_future(limiter.sleep(3600))
+    sleeping = asyncio.ensure_future(sleeper(limiter, A, 3600))
     await settled()
     assert (limiter.waiting, limiter.held) == (1, 2)
     limiter.close()
@@ -351,3 +359,16 @@ def test_domains_that_are_done_are_forgotten():
         admission.pause(Scope.DOMAIN, domain, 1.0)
     admission.admit(2.0)
     assert admission._domains == {}
+
+
+async def test_who_waits_for_another_attempt_holds_back_others_of_the_domain_only_when_there_are_many():
+    limiter = Limiter(0, 1)
+    sleepers = []
+    for count in range(1, 40):
+        sleepers.append(asyncio.ensure_future(sleeper(limiter, A, 3600)))
+        await settled()
+        assert limiter.has_room(A) == (count <= 32)
+    assert limiter.held == 39
+    limiter.close()
+    await asyncio.wait(sleepers)
+    assert limiter._admission._domains == {}
