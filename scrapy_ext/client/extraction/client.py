@@ -167,7 +167,7 @@ class ExtractClient:
                 return result
         failures: Counter[str] = Counter()
         while True:
-            async with self._limiter.turn(call.domain):
+            async with self._limiter.turn(call.domain, again=bool(failures)):
                 attempt = await self._attempt(fields, body, call, ledger_key)
                 if isinstance(attempt.result, dict):
                     self._succeeded(attempt, call.domain)

@@ -37,6 +37,8 @@ class Limiter:
         self._sleepers: set[asyncio.Future[None]] = set()
         #: How many wait for another's request.
         self._aside = 0
+        #: How many wait for their turn after a first attempt.
+        self._again = 0
         self._is_closed = False
         #: Told that there may be room for a domain.
         self.on_room: list[Callable[[str], None]] = []
@@ -70,12 +72,15 @@ class Limiter:
     @property
     def held(self) -> int:
         """How many requests wait for anything but a place among all: a limit, the places of their domain, the time
-        before another attempt, an identical request."""
-        return self._admission.held(asyncio.get_running_loop().time()) + len(self._sleepers) + self._aside
+        before another attempt, an identical request. Those that go for another attempt count until they have their
+        turn: many of them would else keep out whatever has not been tried yet."""
+        held = self._admission.held(asyncio.get_running_loop().time())
+        return min(self._admission.waiting, held + self._again) + len(self._sleepers) + self._aside
 
     def has_room(self, domain: str, others: int = 0) -> bool:
         """Whether a request for the domain would be sent without waiting for its domain. ``others`` is how many of the
-        domain the caller knows of: those that are here, and those that are on their way. A pause of everything does not count: it holds all back here."""
+        domain the caller knows of: those that are here, and those that are on their way. A pause of everything does not
+        count: it holds all back here."""
         return self._admission.has_room(domain, others, asyncio.get_running_loop().time())
 
     def take_up(self, domain: str) -> None:
@@ -92,9 +97,10 @@ class Limiter:
         if self._is_closed:
             raise Closing("the crawl is closing")
 
-    def turn(self, domain: str) -> Turn:
-        """A request's turn, waited for; it lasts as long as the context. Raises :class:`Closing`."""
-        return Turn(self, domain)
+    def turn(self, domain: str, *, again: bool = False) -> Turn:
+        """A request's turn, waited for; it lasts as long as the context. ``again`` says that it had one before. Raises
+        :class:`Closing`."""
+        return Turn(self, domain, again)
 
     @contextmanager
     def aside(self) -> Iterator[None]:
@@ -164,7 +170,7 @@ class Limiter:
 
     # ── inside ──
 
-    async def _enter(self, domain: str) -> None:
+    async def _enter(self, domain: str, again: bool) -> None:
         self.check_open()
         loop = asyncio.get_running_loop()
         if self._admission.enter_now(domain, loop.time()):
@@ -173,6 +179,7 @@ class Limiter:
             return
         ticket: asyncio.Future[None] = loop.create_future()
         self._admission.enter(domain, ticket)
+        self._again += again
         self._advance()
         self.on_held()
         try:
@@ -185,6 +192,7 @@ class Limiter:
             self._advance()
             raise
         finally:
+            self._again -= again
             self.on_held()
         if self._is_closed:  # It was given its turn and had not run yet.
             self._admission.finish(domain)
@@ -232,14 +240,15 @@ class Limiter:
 class Turn:
     """See :meth:`Limiter.turn`."""
 
-    __slots__ = ("_domain", "_limiter")
+    __slots__ = ("_again", "_domain", "_limiter")
 
-    def __init__(self, limiter: Limiter, domain: str) -> None:
+    def __init__(self, limiter: Limiter, domain: str, again: bool) -> None:
         self._limiter = limiter
         self._domain = domain
+        self._again = again
 
     async def __aenter__(self) -> None:
-        await self._limiter._enter(self._domain)
+        await self._limiter._enter(self._domain, self._again)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

@@ -372,3 +372,20 @@ async def test_who_waits_for_another_attempt_holds_back_others_of_the_domain_onl
     limiter.close()
     await asyncio.wait(sleepers)
     assert limiter._admission._domains == {}
+
+
+async def test_attempts_that_are_repeated_do_not_keep_out_what_was_not_tried_yet():
+    limiter, release = Limiter(1, 0), asyncio.Event()
+    first = asyncio.ensure_future(hold(limiter, A, release))
+    await settled()
+
+    async def turn(*, again: bool) -> None:
+        async with limiter.turn(B, again=again):
+            pass
+
+    tasks = [asyncio.ensure_future(turn(again=again)) for again in (True, True, False)]
+    await settled()
+    assert (limiter.waiting, limiter.held) == (3, 2)
+    release.set()
+    await asyncio.gather(first, *tasks)
+    assert limiter.held == 0
