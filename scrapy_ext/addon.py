@@ -12,7 +12,7 @@ from scrapy_ext import settings as names
 from scrapy_ext.client.extraction.fingerprint import ExtractRequestFingerprinter
 from scrapy_ext.downloadermiddlewares import ExtractMiddleware, OwnHeadersMiddleware
 from scrapy_ext.dupefilters import CollectionDupeFilter
-from scrapy_ext.extensions import LogUploader, PlatformJob, RequestLog
+from scrapy_ext.extensions import FrozenStartup, LogUploader, PlatformJob, RequestLog
 from scrapy_ext.pipelines import ItemStoragePipeline
 from scrapy_ext.poet import PoetMiddleware
 from scrapy_ext.pqueues import DomainPriorityQueue
@@ -38,7 +38,7 @@ _PARENT_ORDER: Final = 0
 
 #: Scrapy starts so many tasks for each response, and its default of 100 takes most of the engine's time. Fewer than
 #: this are no faster, and slow a callback with many items down whose pipelines wait for something.
-_CONCURRENT_ITEMS: Final = 16
+_CONCURRENT_ITEMS: Final = 8
 
 _EXTENSIONS: Final = (PlatformJob, RequestLog, LogUploader)
 
@@ -90,6 +90,7 @@ class Addon:
         elif names.DUPEFILTER_COLLECTION.read(settings):
             _default(settings, "DUPEFILTER_CLASS", CollectionDupeFilter)
         _default(settings, "CONCURRENT_ITEMS", _CONCURRENT_ITEMS)
+        settings.setdefault_in_component_priority_dict("EXTENSIONS", FrozenStartup, 0)
 
 
 def _set_fingerprinter(settings: BaseSettings) -> None:

@@ -1,9 +1,10 @@
-"""What a crawl tells the platform about itself: job record, request records, log."""
+"""What a crawl tells the platform about itself: job record, request records, log; and what it spares its process."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import time
 import weakref
@@ -245,3 +246,25 @@ class _Handler(logging.Handler):
         spider: Any = getattr(record, "spider", None)
         crawler: Any = getattr(record, "crawler", None) or getattr(spider, "crawler", None)
         return crawler is not None and crawler is not self._crawler()
+
+
+class FrozenStartup:
+    """Tells the garbage collector to leave alone what is in memory when the first crawl of a process opens: modules,
+    classes, settings. It is there until the process ends, and to go through it again and again takes time from the
+    crawl and stops the event loop for longer."""
+
+    #: Once in a process: of a later crawl it would keep what is to go.
+    _is_done = False
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Called by Scrapy."""
+        extension = cls()
+        crawler.signals.connect(extension._freeze, signal=signals.spider_opened)
+        return extension
+
+    def _freeze(self) -> None:
+        if not FrozenStartup._is_done:
+            FrozenStartup._is_done = True
+            gc.collect()
+            gc.freeze()

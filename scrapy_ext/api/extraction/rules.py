@@ -13,6 +13,7 @@ import difflib
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -46,6 +47,20 @@ def check(body: Mapping[str, Any], *, extra_fields: Collection[str] = ()) -> lis
     ``extra_fields`` admits fields which the service learned after this version of the contract; they are
     passed on unchecked.
     """
+    switches = frozenset(name for name, value in body.items() if value is True)
+    if len(switches) == len(body) - 1 and "url" in body and switches <= FIELDS.keys():
+        # Most requests are a URL and a few switches, the same ones each time.
+        return [*_form(FIELDS["url"], body["url"]), *_faults_of(switches)]
+    return _check(body, extra_fields)
+
+
+@lru_cache(maxsize=1024)
+def _faults_of(switches: frozenset[str]) -> tuple[Violation, ...]:
+    """What is wrong with these fields, all of them true, beside a URL."""
+    return tuple(_check({"url": "https://example.com/", **dict.fromkeys(sorted(switches), True)}, ()))
+
+
+def _check(body: Mapping[str, Any], extra_fields: Collection[str]) -> list[Violation]:
     violations = list(_unknown_fields(body, extra_fields))
     well_formed: dict[str, Any] = {}
     for name, value in body.items():

@@ -99,6 +99,8 @@ def scrapy_default_headers(settings: BaseSettings) -> DefaultHeaders:
 
 def own_headers(request: Request, defaults: DefaultHeaders) -> list[str]:
     """Names of headers that a request has, before Scrapy added any, with just the values that it would add."""
+    if not request.headers:
+        return []
     return [
         _text(name)
         for name, values in request.headers.items()
@@ -289,6 +291,8 @@ def _warn_left_out(name: str) -> None:
 def _cookies(request: Request, options: BodyOptions) -> dict[str, Any]:
     """The Cookie header that CookiesMiddleware made, or the request's own cookies where it did not run. A header
     does not tell domains: those that the request's own cookies name are kept."""
+    if not request.cookies and b"Cookie" not in request.headers:
+        return {}
     own = []
     if request.cookies and options.cookies and not request.meta.get("dont_merge_cookies"):
         own = [*_own_cookies(request)]

@@ -112,9 +112,12 @@ async def _read(response: aiohttp.ClientResponse, max_size: int) -> bytes:
     if not max_size:
         return await response.read()
     most = max_size * _ANSWER_PER_BYTE + _ANSWER_ON_TOP
-    expected = response.content_length or 0
-    if expected > most:
-        raise too_large(expected, max_size)
+    expected = response.content_length
+    if expected is not None:
+        if expected > most:
+            raise too_large(expected, max_size)
+        if "Content-Encoding" not in response.headers:
+            return await response.read()
     chunks: list[bytes] = []
     size = 0
     async for chunk in response.content.iter_any():
