@@ -6,7 +6,7 @@ import importlib.util
 import logging
 from typing import Final
 
-from scrapy.settings import BaseSettings
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 from scrapy_ext import settings as names
 from scrapy_ext.client.extraction.fingerprint import ExtractRequestFingerprinter
@@ -79,6 +79,8 @@ class Addon:
             _default(settings, "REFERRER_POLICY", "no-referrer")
             for middleware, order in _DOWNLOADER_MIDDLEWARES:
                 settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", middleware, order)
+        if _is_shell(settings):
+            return
         if names.PLATFORM_ENABLED.read(settings):
             settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", ItemStoragePipeline, _ITEMS_ORDER)
             for extension in _EXTENSIONS:
@@ -91,6 +93,16 @@ class Addon:
             _default(settings, "DUPEFILTER_CLASS", CollectionDupeFilter)
         _default(settings, "CONCURRENT_ITEMS", _CONCURRENT_ITEMS)
         settings.setdefault_in_component_priority_dict("EXTENSIONS", FrozenStartup, 0)
+
+
+def _is_shell(settings: BaseSettings) -> bool:
+    """Whether ``scrapy shell`` runs, by the settings that it gives itself. It is no crawl: what it fetches has no job,
+    and needs no queue."""
+    of_command = SETTINGS_PRIORITIES["command"]
+    return all(
+        settings.getpriority(name) == of_command
+        for name in ("DUPEFILTER_CLASS", "LOGSTATS_INTERVAL", "REMOTE_CONTROL_ENABLED")
+    )
 
 
 def _set_fingerprinter(settings: BaseSettings) -> None:

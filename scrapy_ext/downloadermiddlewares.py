@@ -12,15 +12,16 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.httpobj import urlparse_cached
+from scrapy.utils.job import job_dir
 
 from scrapy_ext import settings as names
 from scrapy_ext.client.extraction import ExtractError
-from scrapy_ext.client.extraction.budget import OverBudgetError
+from scrapy_ext.client.extraction.budget import MissingPriceError, OverBudgetError
 from scrapy_ext.client.extraction.errors import (
     AccountSuspendedError,
     KeyRefusedError,
-    is_fatal,
 )
 from scrapy_ext.client.extraction.ledger import LedgerError
 from scrapy_ext.client.extraction.limiter import Closing
@@ -29,6 +30,7 @@ from scrapy_ext.crawl.engine import LentPlaces, on_closing
 from scrapy_ext.crawl.extraction import Extraction
 from scrapy_ext.crawl.session import Session
 from scrapy_ext.crawl.tracking import RETURNED_KEY, Entry, current
+from scrapy_ext.settings import SettingError
 
 logger = logging.getLogger(__name__)
 
@@ -88,6 +90,10 @@ class ExtractMiddleware:
         """Called by Scrapy; raises :class:`SettingError`."""
         if not names.EXTRACT_API_ENABLED.read(crawler.settings):
             raise NotConfigured
+        if not is_asyncio_available():
+            raise SettingError(
+                "TWISTED_REACTOR", "must be the one of asyncio", "Remove the setting: it is Scrapy's default."
+            )
         return cls(crawler)
 
     async def process_request(self, request: Request) -> Request | Response | None:
@@ -103,14 +109,19 @@ class ExtractMiddleware:
         except Closing:
             pass
         except OverBudgetError as error:
-            logger.info("%s", error)
-            self._close(_BUDGETS[error.setting])
-        except LedgerError as error:
-            self._fail(error, "extract_api_bad_ledger")
-        except ExtractError as error:
-            if not is_fatal(error, has_answered=self._extraction.has_succeeded):
+            if self._close(_BUDGETS[error.setting], error):
                 raise
-            self._fail(error, _FATAL.get(type(error), _UNAVAILABLE))
+        except MissingPriceError as error:
+            if self._fail(error, "bad_setting"):
+                raise
+        except LedgerError as error:
+            if self._fail(error, "extract_api_bad_ledger"):
+                raise
+        except ExtractError as error:
+            if not self._extraction.is_fatal(error):
+                raise
+            if self._fail(error, _FATAL.get(type(error), _UNAVAILABLE)):
+                raise
         return self._back_to_queue(request)
 
     def _routes(self, request: Request) -> bool:
@@ -132,21 +143,34 @@ class ExtractMiddleware:
             if isinstance(entry, Entry):
                 entry.is_interrupted = True
             raise CrawlClosingError("the crawl is closing", sent={"url": request.url})
+        self._extraction.keep_answers(request)
         # The dupefilter has seen it.
         meta = {**request.meta, RETURNED_KEY: request.dont_filter}
         returned = request.replace(dont_filter=True, meta=meta)
         self._returned.add(returned)
         return returned
 
-    def _fail(self, error: Exception, reason: str) -> None:
-        self._limiter.close()
+    def _fail(self, error: Exception, reason: str) -> bool:
+        """Close the spider, whose command will have failed. Returns as :meth:`_stop`."""
+        is_lost = self._stop()
         self._session.fail(error, reason)
+        return is_lost
 
-    def _close(self, reason: str) -> None:
+    def _close(self, reason: str, why: Exception) -> bool:
+        """Close the spider. Returns as :meth:`_stop`."""
         if self._limiter.is_closed:
-            return
-        self._limiter.close()
+            return False
+        is_lost = self._stop()
+        logger.warning("%s", why)
         self._task = asyncio.ensure_future(self._crawler.engine.close_spider_async(reason=reason))
+        return is_lost
+
+    def _stop(self) -> bool:
+        """Send nothing more. Returns whether this is the first that is told, and nobody keeps the queue: then whoever
+        waits for the request, as scrapy shell does, must hear why it has no response."""
+        is_first = not self._limiter.is_closed
+        self._limiter.close()
+        return is_first and self._session.items is None and not job_dir(self._crawler.settings)
 
     def _lend(self) -> None:
         if self._lent is not None:

@@ -37,6 +37,8 @@ class DomainPriorityQueue(DownloaderAwarePriorityQueue):
         self._blocked: set[str] = set()
         #: Requests that were taken from here and have not come as far as the limiter, or may not have.
         self._taken: dict[str, set[Request]] = {}
+        self._slots: dict[str, Any] = crawler.settings.getdict("DOWNLOAD_SLOTS")
+        self._per_domain = crawler.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
         if self._limiter is not None:
             self._limiter.on_room.append(self._has_room_again)
 
@@ -63,7 +65,7 @@ class DomainPriorityQueue(DownloaderAwarePriorityQueue):
             if key not in self.pqueues:
                 continue
             if not self._has_room(key, self._limiter):
-                if self._limiter.has_room(key):
+                if key.endswith(_DIRECT) or self._limiter.has_room(key):
                     self._turns.append(key)  # It waits for requests of which the limiter does not know.
                 else:
                     self._blocked.add(key)
@@ -73,6 +75,7 @@ class DomainPriorityQueue(DownloaderAwarePriorityQueue):
                 self._turns.append(key)
             if request is not None:
                 self._taken.setdefault(key, set()).add(request)
+                self._tidy_up()
                 return request
         return None
 
@@ -102,8 +105,17 @@ class DomainPriorityQueue(DownloaderAwarePriorityQueue):
             if not taken:
                 del self._taken[key]
         if key.endswith(_DIRECT):
-            return True
+            # As many as Scrapy's downloader sends at once: more would take the places of other domains.
+            slot = self._slots.get(key.removesuffix(_DIRECT), {})
+            most = int(slot.get("concurrency", self._per_domain))
+            return not most or len(taken or ()) < most
         return limiter.has_room(key, len(taken or ()))
+
+    def _tidy_up(self) -> None:
+        """Forget the last requests of domains that have no more."""
+        active = self.crawler.engine.downloader.active
+        if len(self._taken) > 2 * (len(self.pqueues) + len(active)) + 16:
+            self._taken = {key: taken & active for key, taken in self._taken.items() if taken & active}
 
     def _has_room_again(self, domain: str) -> None:
         if domain in self._blocked:

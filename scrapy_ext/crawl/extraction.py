@@ -22,14 +22,16 @@ from scrapy.utils.job import job_dir
 from scrapy.utils.project import data_path
 
 from scrapy_ext import settings as names
+from scrapy_ext.api.extraction import PROBLEM_TYPES
 from scrapy_ext.client.extraction import Attempt, Bounds, ExtractClient, ExtractError, ExtractTransport
 from scrapy_ext.client.extraction.budget import Budget, Spent
+from scrapy_ext.client.extraction.errors import is_fatal
 from scrapy_ext.client.extraction.escalation import Escalation, Memory
 from scrapy_ext.client.extraction.from_settings import limiter_of, params_of, policy_of, prices_of
 from scrapy_ext.client.extraction.ledger import Ledger, key_of
 from scrapy_ext.client.extraction.redact import redacted
 from scrapy_ext.client.extraction.results import to_response
-from scrapy_ext.client.extraction.retry import NO_CONNECTION, RetryPolicy
+from scrapy_ext.client.extraction.retry import FIRST_PATIENCE, NO_CONNECTION, RetryPolicy
 from scrapy_ext.client.extraction.tally import Tally
 from scrapy_ext.client.extraction.translate import BodyOptions, scrapy_default_headers, to_body
 from scrapy_ext.client.extraction.transport import too_large
@@ -76,8 +78,6 @@ class Extraction:
         self._ledger: Ledger | None = None
         self._client: ExtractClient | None = None
         self._opening: asyncio.Future[ExtractClient] | None = None
-        #: Whether the service has answered with a result.
-        self.has_succeeded = False
 
     async def respond(self, request: Request) -> Response:
         """The response that the service has for a request.
@@ -109,6 +109,7 @@ class Extraction:
         if reason is None and response is not None:
             return response
         self._tally.escalated(str(reason))
+        logger.debug("%s goes to the browser (%s)", request, reason)
         return await self._extract(client, request, by_browser)
 
     async def close(self, *, complete: bool) -> None:
@@ -119,7 +120,7 @@ class Extraction:
         if self._client is not None:
             await self._client.close()
         if self._ledger is not None:
-            await self._ledger.close(complete=complete)
+            await self._ledger.close(complete=complete or not self._ledger.spent.requests)
 
     def tell_stats(self, *, domains: bool) -> None:
         """Write the counts to the crawl's stats."""
@@ -130,6 +131,16 @@ class Extraction:
             stats.set_value("extract_api/shared", self._client.shared)
         if self._client is not None and self._client.reused:
             stats.set_value("extract_api/reused", self._client.reused)
+
+    def is_fatal(self, error: ExtractError) -> bool:
+        """Whether every further request would fail in the same way."""
+        is_there = self._client is not None and self._client.is_there
+        patience = self._policies.default.attempts(NO_CONNECTION) if is_there else FIRST_PATIENCE
+        return is_fatal(error, has_answered=is_there, patience=patience)
+
+    def keep_answers(self, request: Request) -> None:
+        """The request goes back to the queue: what it rests on is needed by the next run."""
+        self._keys.pop(request, None)
 
     # ── one extraction ──
 
@@ -143,14 +154,13 @@ class Extraction:
             result = await client.extract(
                 fields,
                 domain=host_of(request),
-                policy=self._policies.of(request, first=not self.has_succeeded),
+                policy=self._policies.of(request, first=not client.is_there),
                 bounds=bounds,
                 ledger_key=key,
             )
         finally:
             if key:
                 self._rests_on(request, key)
-        self.has_succeeded = True
         request.meta["download_latency"] = time.monotonic() - started
         response = to_response(request, result)
         size = len(response.body)
@@ -191,7 +201,7 @@ class Extraction:
                 attempt.domain,
                 attempt.kind,
                 attempt.seconds,
-                error.type.strip("/") or type(error).__name__,
+                error.type.strip("/") if error.type in PROBLEM_TYPES else type(error).__name__,
                 retried=attempt.wait is not None,
                 ambiguous=error.ambiguous,
                 cost=attempt.cost,
@@ -261,8 +271,7 @@ class _Policies:
 
     def __init__(self, default: RetryPolicy) -> None:
         self.default = default
-        # A wrong address is to be told at once, not after the patience that a service in use deserves.
-        self._first = default.with_overrides({NO_CONNECTION: 2}, "")
+        self._first = default.with_overrides({NO_CONNECTION: FIRST_PATIENCE}, "")
         self._once = RetryPolicy({})
         self._by_meta: dict[bytes, RetryPolicy] = {}
 

@@ -289,7 +289,7 @@ async def test_of_a_million_lines_a_few_are_read_while_the_service_is_slow(desk:
 
 
 async def test_a_reader_that_is_slow_slows_the_requests_down(desk: Desk) -> None:
-    desk.server.script = [json_reply({"url": "https://shop.example/", "browserHtml": "x" * 50_000})]
+    desk.server.script = [json_reply({"url": "https://shop.example/", "httpResponseBody": "AAAA" * 12_500})]
     ours, theirs = os.pipe()
     async with a_run(desk.server, 5, theirs):
         await until(lambda: len(desk.server.requests) >= 5)

@@ -225,4 +225,4 @@ def test_remote_services_give_the_same_items(site: str, tmp_path: Path) -> None:
         assert Counter(item["url"] for item in items) == Counter(site + product.path for product in category.products)
         assert [job["id"].partition("/")[0] for job in project.stored("jobs")] == ["42", "42"]
     # Nothing was kept here: both services are elsewhere.
-    assert not (project.folder / ".scrapy").exists()
+    assert not (project.folder / ".scrapy" / "platform").exists()

@@ -47,7 +47,7 @@ def check(body: Mapping[str, Any], *, extra_fields: Collection[str] = ()) -> lis
     ``extra_fields`` admits fields which the service learned after this version of the contract; they are
     passed on unchecked.
     """
-    switches = frozenset(name for name, value in body.items() if value is True)
+    switches = frozenset(name for name, value in body.items() if value is True and name != "url")
     if len(switches) == len(body) - 1 and "url" in body and switches <= FIELDS.keys():
         # Most requests are a URL and a few switches, the same ones each time.
         return [*_form(FIELDS["url"], body["url"]), *_faults_of(switches)]

@@ -41,6 +41,10 @@ def kind_of(fields: Mapping[str, Any]) -> str:
     return RequestKind.HTTP.value
 
 
+class MissingPriceError(ContractError):
+    """A request of a kind that EXTRACT_API_PRICES does not name, while EXTRACT_API_MAX_COST bounds what is spent."""
+
+
 class Prices:
     """A price table: ``{"http": 0.0002, "browser": 0.001, "screenshot": 0.0005, "product": {"http": 0.001,
     "browser": 0.002}}``. A request costs what its kind costs, and on top what each of its outputs does.
@@ -62,7 +66,7 @@ class Prices:
             raise ContractError(faults)
 
     def of(self, fields: Mapping[str, Any]) -> float:
-        """What a request with these fields costs. Raises :class:`ContractError` when that is required and not known."""
+        """What a request with these fields costs. Raises :class:`MissingPriceError`."""
         if not self._kinds and not self._required:
             return 0.0
         kind = kind_of(fields)
@@ -70,7 +74,7 @@ class Prices:
         if price is None:
             if self._required:
                 rule = f"has no price for {kind} requests, and EXTRACT_API_MAX_COST bounds what is spent"
-                raise ContractError([Violation("EXTRACT_API_PRICES", rule, _REMEDY)])
+                raise MissingPriceError([Violation("EXTRACT_API_PRICES", rule, _REMEDY)])
             price = 0.0
         for name, by_kind in self._outputs.items():
             if fields.get(name):
@@ -141,14 +145,14 @@ class Budget:
             raise OverBudgetError(
                 "EXTRACT_API_MAX_REQUESTS",
                 f"EXTRACT_API_MAX_REQUESTS reached: {self._spent.requests} extraction requests were sent. To go on, "
-                "raise it and resume the crawl",
+                "raise it",
             )
         while self._max_cost and self._spent.cost + self._reserved + price > self._max_cost + _TOLERANCE:
             if self._reserved <= _TOLERANCE or self._spent.cost + price > self._max_cost + _TOLERANCE:
                 raise OverBudgetError(
                     "EXTRACT_API_MAX_COST",
                     f"EXTRACT_API_MAX_COST reached: {self._spent.cost:.6g} of {self._max_cost:.6g} spent, and the next "
-                    f"extraction request would cost {price:.6g}. To go on, raise it and resume the crawl",
+                    f"extraction request would cost {price:.6g}. To go on, raise it",
                 )
             settled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._settled.append(settled)

@@ -15,12 +15,18 @@ from typing import Any, Final
 
 import msgspec
 
-from scrapy_ext.api.extraction import OUTPUTS, check, limits
+from scrapy_ext.api.extraction import OUTPUTS, PROBLEM_TYPES, check, limits
 from scrapy_ext.api.extraction.problems import Scope
 from scrapy_ext.api.extraction.rules import body_too_large
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.client.extraction.budget import Budget, Prices, kind_of
-from scrapy_ext.client.extraction.errors import ExtractError, UnexpectedAnswerError, error_of
+from scrapy_ext.client.extraction.errors import (
+    ExtractError,
+    IncompleteAnswerError,
+    UnexpectedAnswerError,
+    UnreachableServiceError,
+    error_of,
+)
 from scrapy_ext.client.extraction.flights import Flights
 from scrapy_ext.client.extraction.ledger import Ledger, key_of
 from scrapy_ext.client.extraction.limiter import Closing, Limiter
@@ -111,6 +117,8 @@ class ExtractClient:
         self._observe = observe
         self._flights: Flights[Hashable, dict[str, Any]] = Flights(limiter.aside)
         self._outage = _Outage()
+        #: Whether the service is known to be there: it has brought a result, or a problem of the contract.
+        self.is_there = False
         #: How many extractions needed no POST: they had another's result, or an answer that a former run paid for.
         self.shared = 0
         self.reused = 0
@@ -178,7 +186,7 @@ class ExtractClient:
             if wait is None:
                 raise attempt.result
             if attempt.result.scope is Scope.NONE:
-                await self._limiter.sleep(call.domain, wait)
+                await self._limiter.sleep(call.domain, wait, lend=self.is_there)
 
     async def _attempt(self, fields: Mapping[str, Any], body: bytes, call: _Call, ledger_key: bytes) -> _Attempt:
         """One POST, with what it costs."""
@@ -217,6 +225,7 @@ class ExtractClient:
             raise
 
     def _succeeded(self, attempt: _Attempt, domain: str) -> None:
+        self.is_there = True
         self._limiter.succeeded(domain)
         self._outage.end()
         self._tell(Attempt(domain, attempt.kind, attempt.seconds, attempt.cost))
@@ -225,10 +234,14 @@ class ExtractClient:
         """Seconds until the next attempt; None: there is none."""
         domain, policy = call.domain, call.policy
         row = row_of(error)
+        self.is_there |= error.type in PROBLEM_TYPES or isinstance(error, IncompleteAnswerError)
         failures[row] += 1
         if row == NO_CONNECTION:
             # All requests meet the same wall, so that its rounds are counted, not their attempts.
-            wait = policy.wait(error, self._outage.round(attempt.sent))
+            rounds = self._outage.round(attempt.sent)
+            wait = policy.wait(error, rounds)
+            if isinstance(error, UnreachableServiceError):
+                error.rounds = rounds
         else:
             self._outage.end()
             wait = policy.wait(error, failures[row])
@@ -282,12 +295,17 @@ def _result(answer: RawAnswer, fields: Mapping[str, Any]) -> dict[str, Any] | Ex
         return _not_a_result(answer, fields, "JSON that is not an object")
     missing = [name for name in _RESULTS if fields.get(name) and decoded.get(name) is None]
     if missing:
-        return _not_a_result(answer, fields, f"an answer without {' and '.join(missing)}")
+        return _not_a_result(answer, fields, f"an answer without {' and '.join(missing)}", IncompleteAnswerError)
     return decoded
 
 
-def _not_a_result(answer: RawAnswer, fields: Mapping[str, Any], fault: str) -> ExtractError:
+def _not_a_result(
+    answer: RawAnswer,
+    fields: Mapping[str, Any],
+    fault: str,
+    made: type[UnexpectedAnswerError] = UnexpectedAnswerError,
+) -> ExtractError:
     kind = answer.headers.get("Content-Type", "no content type")
     beginning = " ".join(answer.body[:400].decode("utf-8", "replace").split())[:100]
     detail = f"{fault}, {kind}: {beginning or 'an empty body'}"
-    return UnexpectedAnswerError(detail, status=answer.status, sent=redacted(fields))
+    return made(detail, status=answer.status, sent=redacted(fields))

@@ -119,6 +119,8 @@ class UnreachableServiceError(ExtractError):
     def __init__(self, detail: str, *, ambiguous: bool, sent: Mapping[str, Any] | None = None) -> None:
         super().__init__(detail, sent=sent)
         self.ambiguous = ambiguous
+        #: How often in a row the service has taken no connection, whoever asked.
+        self.rounds = 0
 
     @property
     def scope(self) -> Scope:
@@ -141,16 +143,21 @@ class UnexpectedAnswerError(ExtractError):
     ambiguous = True
 
 
-def is_fatal(error: ExtractError, *, has_answered: bool) -> bool:
-    """Whether every further request would fail in the same way. ``has_answered`` says that the service has brought a
-    result before: until then, whatever is no answer of it means that it is not at that address."""
+class IncompleteAnswerError(UnexpectedAnswerError):
+    """A result without something that was asked for."""
+
+
+def is_fatal(error: ExtractError, *, has_answered: bool, patience: int) -> bool:
+    """Whether every further request would fail in the same way. ``has_answered`` says that the service is known to be
+    there: until then, whatever is no answer of it means that it is not. ``patience`` is how often in a row it may take
+    no connection."""
     if isinstance(error, KeyRefusedError | AccountSuspendedError):
         return True
-    if isinstance(error, UnreachableServiceError) and not error.ambiguous:
-        return True
+    if isinstance(error, UnreachableServiceError):
+        return not error.ambiguous and error.rounds >= patience
     if has_answered:
         return False
-    return error.status in _NO_SUCH_PATH or isinstance(error, UnreachableServiceError | UnexpectedAnswerError)
+    return error.status in _NO_SUCH_PATH or isinstance(error, UnexpectedAnswerError)
 
 
 _NO_SUCH_PATH: Final = (404, 405)

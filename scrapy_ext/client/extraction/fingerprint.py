@@ -42,7 +42,7 @@ class ExtractRequestFingerprinter:
     def __init__(self, *, transparent: bool, params: Mapping[str, Any]) -> None:
         self._transparent = transparent
         self._params = params
-        self._known: WeakKeyDictionary[Request, bytes] = WeakKeyDictionary()
+        self._known: WeakKeyDictionary[Request, tuple[Any, bytes]] = WeakKeyDictionary()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -56,10 +56,12 @@ class ExtractRequestFingerprinter:
         """The fingerprint of a request, routed or not."""
         if not self._may_differ(request):
             return scrapy_fingerprint(request)
+        # Middlewares may change what is asked for after the scheduler wanted the fingerprint.
+        asked = (request.meta.get("extract_api"), request.meta.get("extract_api_automap"))
         known = self._known.get(request)
-        if known is None:
-            known = self._known[request] = self._computed(request)
-        return known
+        if known is None or known[0] != asked:
+            known = self._known[request] = (asked, self._computed(request))
+        return known[1]
 
     def _may_differ(self, request: Request) -> bool:
         """Whether anything but the plain page can be asked for: for most requests this is all there is to do."""

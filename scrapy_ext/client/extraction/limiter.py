@@ -35,7 +35,7 @@ class Limiter:
         self._has_delays = delay_of is not None
         self._timer: asyncio.TimerHandle | None = None
         self._sleepers: set[asyncio.Future[None]] = set()
-        #: How many wait for another's request.
+        #: How many wait for another attempt, or for another's request.
         self._aside = 0
         #: How many wait for their turn after a first attempt.
         self._again = 0
@@ -75,7 +75,7 @@ class Limiter:
         before another attempt, an identical request. Those that go for another attempt count until they have their
         turn: many of them would else keep out whatever has not been tried yet."""
         held = self._admission.held(asyncio.get_running_loop().time())
-        return min(self._admission.waiting, held + self._again) + len(self._sleepers) + self._aside
+        return min(self._admission.waiting, held + self._again) + self._aside
 
     def has_room(self, domain: str, others: int = 0) -> bool:
         """Whether a request for the domain would be sent without waiting for its domain. ``others`` is how many of the
@@ -113,31 +113,34 @@ class Limiter:
             self._aside -= 1
             self.on_held()
 
-    async def sleep(self, domain: str, seconds: float) -> None:
-        """Wait before another attempt, in an extraction that was taken up. Raises :class:`Closing`."""
+    async def sleep(self, domain: str, seconds: float, *, lend: bool = True) -> None:
+        """Wait before another attempt, in an extraction that was taken up; ``lend``: others may go meanwhile. Raises
+        :class:`Closing`."""
         self.check_open()
-        if not self._admission.fall_asleep(domain):
-            await self._sleep(seconds)
+        if not lend or not self._admission.fall_asleep(domain):
+            await self._sleep(seconds, lend)
             return
         try:
             for tell in self.on_sleep:
                 tell()
             self._tell_room(domain)
-            await self._sleep(seconds)
+            await self._sleep(seconds, lend)
         finally:
             self._admission.wake_up(domain)
 
-    async def _sleep(self, seconds: float) -> None:
+    async def _sleep(self, seconds: float, lend: bool) -> None:
         loop = asyncio.get_running_loop()
         waking: asyncio.Future[None] = loop.create_future()
         timer = loop.call_later(seconds, _wake, waking)
         self._sleepers.add(waking)
+        self._aside += lend
         self.on_held()
         try:
             await waking
         finally:
             timer.cancel()
             self._sleepers.discard(waking)
+            self._aside -= lend
             self.on_held()
 
     def succeeded(self, domain: str) -> None:

@@ -21,6 +21,11 @@ _USER_IN_URL: Final = re.compile(r"(?<=://)[^/?#@]*@")
 _BODIES: Final = ("httpRequestBody", "httpRequestText")
 
 
+def without_user(text: str) -> str:
+    """A text without the user names and passwords of the URLs in it."""
+    return _USER_IN_URL.sub("", text)
+
+
 def redacted(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields without credentials, cookies and bodies, long values cut."""
     return {name: _field(name, value) for name, value in fields.items()}
@@ -30,7 +35,7 @@ def _field(name: str, value: Any) -> Any:
     if name in _BODIES and isinstance(value, str):
         return f"({len(value)} characters)"
     if name == "url" and isinstance(value, str):
-        return _cut(_USER_IN_URL.sub("", value))
+        return _cut(without_user(value))
     return _value(name, value)
 
 

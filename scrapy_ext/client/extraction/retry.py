@@ -24,6 +24,10 @@ from scrapy_ext.client.waits import Backoff
 #: Seconds. A service that says to come back later than this is not waited for: the caller hears of it instead.
 LONGEST_WAIT: Final = 3600.0
 
+#: How often a service that has never answered may take no connection: a wrong address is to be told at once, not after
+#: the patience that a service in use deserves.
+FIRST_PATIENCE: Final = 2
+
 #: Rows beside the problem types: nothing was sent, no whole answer, an answer of something else, a 5xx without a
 #: type of its own.
 NO_CONNECTION: Final = "no-connection"
@@ -99,6 +103,10 @@ class RetryPolicy:
         if faults:
             raise ContractError(faults)
         return RetryPolicy(rules)
+
+    def attempts(self, row: str) -> int:
+        """How often at most something is tried that fails in this way."""
+        return self._rules.get(row, _ONCE).attempts
 
     def wait(self, error: ExtractError, failures: int) -> float | None:
         """Seconds until the next attempt after so many failures of the same row; None: there is none."""

@@ -12,7 +12,7 @@ from yarl import URL
 from scrapy_ext.client.addresses import base_url, proxy_of
 from scrapy_ext.client.credentials import authorization
 from scrapy_ext.client.extraction.errors import TooLargeError, UnreachableServiceError
-from scrapy_ext.client.extraction.redact import redacted
+from scrapy_ext.client.extraction.redact import redacted, without_user
 
 #: How much longer than the content an answer can be: Base64 makes it a third longer, escapes in JSON up to twice as
 #: long, and headers and extracted data come on top.
@@ -77,13 +77,14 @@ class ExtractTransport:
             async with session.post(self._endpoint, data=body, allow_redirects=False, timeout=timeout) as response:
                 return RawAnswer(response.status, response.headers, await _read(response, bounds.max_size))
         except _NOT_CONNECTED as error:
-            raise UnreachableServiceError(f"cannot connect to {self.url} ({error})", ambiguous=False) from error
+            told = f"cannot connect to {self.url} ({_reason(error)})"
+            raise UnreachableServiceError(told, ambiguous=False) from None
         except TimeoutError as error:
             told = f"no answer from {self.url} within {timeout.total:g} seconds (DOWNLOAD_TIMEOUT)"
             raise UnreachableServiceError(told, ambiguous=True) from error
         except (aiohttp.ClientError, OSError) as error:
-            reason = str(error) or type(error).__name__
-            raise UnreachableServiceError(f"no whole answer from {self.url} ({reason})", ambiguous=True) from error
+            told = f"no whole answer from {self.url} ({_reason(error)})"
+            raise UnreachableServiceError(told, ambiguous=True) from None
 
     async def close(self) -> None:
         """Close the connections. The transport can be used again afterwards."""
@@ -102,6 +103,13 @@ class ExtractTransport:
                 proxy=self._proxy,
             )
         return self._session
+
+
+def _reason(error: Exception) -> str:
+    """What went wrong, without the address of a proxy: its password may be in it."""
+    if isinstance(error, aiohttp.ClientResponseError):
+        return f"{error.status} {error.message}".strip()
+    return without_user(str(error)) or type(error).__name__
 
 
 def _timeout(seconds: float) -> aiohttp.ClientTimeout:

@@ -228,7 +228,7 @@ class Comparison(msgspec.Struct, frozen=True):
         what = f"was {before} and is {now} now" if before != now else f"({now}) asks for other fields now"
         raise CallError(
             f"{self.source.name} and {self.output.name} do not belong together: line {wanted.number} {what}; "
-            "give another --output"
+            "give another --output, or --retry-failed if it had failed"
         )
 
     def compare_end(self, last: int) -> None:

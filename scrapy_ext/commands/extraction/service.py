@@ -13,7 +13,7 @@ from scrapy_ext.client.extraction import Bounds, ExtractClient, ExtractError, Ex
 from scrapy_ext.client.extraction.budget import Budget
 from scrapy_ext.client.extraction.errors import is_fatal
 from scrapy_ext.client.extraction.from_settings import limiter_of, policy_of, prices_of
-from scrapy_ext.client.extraction.retry import NO_CONNECTION
+from scrapy_ext.client.extraction.retry import FIRST_PATIENCE, NO_CONNECTION
 from scrapy_ext.embedded import EmbeddedServerError, services
 
 
@@ -25,9 +25,7 @@ class ExtractService:
         self.concurrency = options.concurrency
         self._client = client
         self._options = options
-        # A wrong address is to be told at once, not after the patience that a service in use deserves.
-        self._first_policy = options.policy.with_overrides({NO_CONNECTION: 2}, "")
-        self._has_answered = False
+        self._first_policy = options.policy.with_overrides({NO_CONNECTION: FIRST_PATIENCE}, "")
 
     @property
     def cost(self) -> float | None:
@@ -36,14 +34,13 @@ class ExtractService:
 
     async def extract(self, fields: Mapping[str, Any], domain: str) -> dict[str, Any]:
         """As :meth:`~scrapy_ext.client.extraction.client.ExtractClient.extract`."""
-        policy = None if self._has_answered else self._first_policy
-        result = await self._client.extract(fields, domain=domain, policy=policy, bounds=self._options.bounds)
-        self._has_answered = True
-        return result
+        policy = None if self._client.is_there else self._first_policy
+        return await self._client.extract(fields, domain=domain, policy=policy, bounds=self._options.bounds)
 
     def is_fatal(self, error: ExtractError) -> bool:
         """Whether every further request would fail in the same way."""
-        return is_fatal(error, has_answered=self._has_answered)
+        patience = self._options.policy.attempts(NO_CONNECTION) if self._client.is_there else FIRST_PATIENCE
+        return is_fatal(error, has_answered=self._client.is_there, patience=patience)
 
 
 class ServiceOptions:
