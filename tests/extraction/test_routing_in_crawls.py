@@ -16,14 +16,14 @@ LIMITS = {"CONCURRENT_REQUESTS": 4, "CONCURRENT_REQUESTS_PER_DOMAIN": 4}
 
 
 @pytest.mark.parametrize(
-    ("answer", "reason", "named"),
+    ("answer", "reason", "told", "named"),
     [
-        (problem("/auth/not-valid"), "extract_api_bad_key", "EXTRACT_API_KEY"),
-        (NO_BODY, "extract_api_bad_key", "EXTRACT_API_KEY"),
-        (problem("/auth/account-suspended"), "extract_api_suspended_account", "account"),
+        (problem("/auth/not-valid"), "extract_api_bad_key", "KeyRefusedError", "EXTRACT_API_KEY"),
+        (NO_BODY, "extract_api_bad_key", "KeyRefusedError", "EXTRACT_API_KEY"),
+        (problem("/auth/account-suspended"), "extract_api_suspended_account", "AccountSuspendedError", "account"),
     ],
 )
-def test_a_key_that_is_refused_closes_the_spider_once_before_more_is_sent(plan, service, answer, reason, named):
+def test_a_key_that_is_refused_closes_the_spider_once_before_more_is_sent(plan, service, answer, reason, told, named):
     service.plays("site.example", answer)
     crawls = plan(**LIMITS)
     crawl = crawls.crawl(pages("site.example", 40))
@@ -32,7 +32,7 @@ def test_a_key_that_is_refused_closes_the_spider_once_before_more_is_sent(plan, 
     (error,) = crawl.errors
     assert named in error
     assert KEY not in crawl.log
-    assert crawls.outcomes == [], "no request was failed by it"
+    assert [outcome.error for outcome in crawls.outcomes] == [told], "one request is told; nobody keeps the queue"
 
 
 def test_with_another_key_the_next_run_delivers_everything(plan, service):

@@ -35,6 +35,8 @@ from scrapy_ext.client.extraction.retry import LONGEST_WAIT, NO_CONNECTION, Retr
 from scrapy_ext.client.extraction.transport import Bounds, ExtractTransport, RawAnswer
 
 _ANY: Final = Bounds()
+#: What tells a result of the service from other JSON.
+_MARKS: Final = ("url", "statusCode")
 #: What an answer has when it was asked for. Headers may be missing: they are asked for with every page.
 _RESULTS: Final = tuple(name for name in OUTPUTS if name != "httpResponseHeaders")
 
@@ -295,7 +297,8 @@ def _result(answer: RawAnswer, fields: Mapping[str, Any]) -> dict[str, Any] | Ex
         return _not_a_result(answer, fields, "JSON that is not an object")
     missing = [name for name in _RESULTS if fields.get(name) and decoded.get(name) is None]
     if missing:
-        return _not_a_result(answer, fields, f"an answer without {' and '.join(missing)}", IncompleteAnswerError)
+        made = UnexpectedAnswerError if decoded.keys().isdisjoint(_MARKS) else IncompleteAnswerError
+        return _not_a_result(answer, fields, f"an answer without {' and '.join(missing)}", made)
     return decoded
 
 
