@@ -66,7 +66,8 @@ class Answer:
     """What is answered. ``body`` None is the page that was asked for, with ``members`` in place of its own.
 
     ``drop`` ends the connection instead of answering, ``cut`` after so many bytes of the body; ``after`` seconds
-    pass before it, and it waits until ``when`` is true.
+    pass before it, and it waits until ``when`` is true. ``leaves`` ends the service with it: no more connections are
+    taken until it comes back.
     """
 
     status: int = 200
@@ -78,6 +79,7 @@ class Answer:
     cut: int | None = None
     after: float = 0.0
     when: Callable[[], object] | None = None
+    leaves: bool = False
 
 
 #: An answer, or what decides on one when it is asked for.
@@ -259,6 +261,8 @@ class FaultyService:
             self._end(post)
             return False
         body = _result(post.fields, answer.members) if answer.body is None else answer.body
+        if answer.leaves:
+            self._server.close()
         # Before it is written: what the client does upon it comes later in the order.
         self._end(post)
         try:
@@ -266,7 +270,7 @@ class FaultyService:
         except ConnectionError:
             post.broken = True
             raise
-        return answer.cut is None
+        return answer.cut is None and not answer.leaves
 
     def _play(self, post: Post) -> Answer:
         plays = self._plays.get(post.place) or self._plays.get(post.domain) or (PAGE,)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from crawls import Crawl
 
+from tests.crash.lives import until
 from tests.extraction import faulty_service
 from tests.extraction.faulty_service import Answer, FaultyService, Post, page, problem
 from tests.extraction.planned import IMPATIENT, Plan, pages, routed
@@ -131,3 +133,23 @@ def test_a_domain_that_needs_the_browser_is_remembered(tmp_path):
         assert kinds(service.of("shell.example")).count("browser") == 40
         assert kinds(service.of("fine.example")) == ["http"] * 40
         assert len(plan.outcomes) == 80
+
+
+def test_the_http_answer_of_a_page_that_waits_for_the_browser_is_kept_for_the_next_run(plan, service):
+    def answer(post: Post) -> Answer:
+        if not post.fields.get("browserHtml"):
+            return page(SHELL)
+        return page(browserHtml=BROWSER) if is_over else problem("/limits/over-domain-limit", retry_after=60)
+
+    is_over = False
+    service.plays("site.example", answer)
+    crawls = plan(JOBDIR="job")
+    wave = [{"url": "https://site.example/", "meta": {"extract_api_escalate": "h1.title"}}]
+    running = crawls.start(wave)
+    until(lambda: service.answered("site.example") == 2, "the browser was asked")
+    running.process.send_signal(signal.SIGTERM)
+    assert running.end().reason == "shutdown"
+    is_over = True
+    assert crawls.crawl(wave).reason == "finished"
+    by_browser = [bool(post.fields.get("browserHtml")) for post in service.of("site.example")]
+    assert by_browser == [False, True, True], "what HTTP brought was paid for once"

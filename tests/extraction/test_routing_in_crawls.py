@@ -139,3 +139,18 @@ def test_a_running_job_is_named_to_the_service_but_not_with_serp(tmp_path, servi
     page, serp = service.posts
     assert page.fields["jobId"] == "1/1/1"
     assert serp.fields == {"url": "https://serp.example/", "serp": True}
+
+
+def test_where_nobody_keeps_the_queue_the_first_request_hears_of_a_refused_key(plan, service):
+    """Scrapy's shell waits for its response before it does anything else, closing included."""
+    service.plays("site.example", problem("/auth/key-not-found"))
+    told = plan().project.run("-m", "scrapy", "shell", typed="fetch('https://site.example/')\nprint('still', 'here')\n")
+    assert "still here" in told
+    assert len(service.posts) == 1
+
+
+def test_a_reactor_without_asyncio_is_refused_by_its_setting(plan, service):
+    crawls = plan(TWISTED_REACTOR="twisted.internet.selectreactor.SelectReactor")
+    crawl = crawls.crawl(pages("site.example", 2))
+    assert any("TWISTED_REACTOR must be the one of asyncio" in error for error in crawl.errors)
+    assert (crawls.outcomes, service.posts) == ([], [])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.crash.lives import until
-from tests.extraction.faulty_service import Answer
+from tests.extraction.faulty_service import NEVER, Answer, page, problem
 from tests.extraction.planned import IMPATIENT, pages
 
 PATIENT = {**IMPATIENT, "no-connection": {"attempts": 1000, "wait": 0.05, "longest": 0.1}}
@@ -48,3 +50,24 @@ def test_a_service_that_stays_away_closes_the_crawl_which_keeps_the_rest(plan, s
     assert crawls.crawl(wave).reason == "finished"
     assert crawls.delivered() == sorted(wave), "each request once, over both runs"
     assert all(outcome.error is None for outcome in crawls.outcomes)
+
+
+def test_one_request_that_may_not_wait_for_the_service_does_not_close_the_crawl(plan, service):
+    service.plays("first.example", Answer(leaves=True))
+    crawls = plan(EXTRACT_API_RETRY_POLICY=PATIENT)
+    hasty = {"url": "https://hasty.example/", "meta": {"dont_retry": True}}
+    running = crawls.start(["https://first.example/"], [hasty], pages("site.example", 10))
+    until(lambda: len(crawls.outcomes) == 2, "the hasty one was told")
+    service.come_back()
+    assert (running.end().reason, len(crawls.delivered())) == ("finished", 11)
+    assert crawls.outcome("https://hasty.example/").error == "UnreachableServiceError"
+
+
+@pytest.mark.parametrize("first", [problem("/website/domain-unreachable"), page(httpResponseBody=None)])
+def test_a_service_that_has_answered_anything_of_its_own_is_there(plan, service, first):
+    service.plays("first.example", first)
+    service.plays("slow.example", NEVER)
+    crawls = plan(EXTRACT_API_RETRY_POLICY=IMPATIENT)
+    slow = {"url": "https://slow.example/", "meta": {"download_timeout": 0.5, "dont_retry": True}}
+    crawl = crawls.crawl(["https://first.example/"], [slow], pages("site.example", 10))
+    assert (crawl.reason, len(crawls.delivered())) == ("finished", 10)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import time
+import traceback
 from collections.abc import AsyncIterator
 
 import msgspec
@@ -336,3 +337,27 @@ async def test_a_large_result_comes_whole(client, server):
     server.script = [json_reply({"httpResponseBody": body}, compress=True)]
     asked = {"url": "https://a.example/", "httpResponseBody": True}
     assert await client.extract(asked, domain=A) == {"httpResponseBody": body}
+
+
+async def test_the_password_of_a_proxy_is_in_no_error(monkeypatch):
+    async with await asyncio.start_server(refuse_proxying, "127.0.0.1", 0) as proxy:
+        port = proxy.sockets[0].getsockname()[1]
+        for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+            monkeypatch.setenv(name, f"http://me:pr0xysecret@127.0.0.1:{port}")
+        monkeypatch.delenv("no_proxy", raising=False)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        transport = ExtractTransport("https://api.example/v1", "key", 5)
+        try:
+            with pytest.raises(UnreachableServiceError) as raised:
+                await transport.post(b"{}")
+        finally:
+            await transport.close()
+    told = "".join(traceback.format_exception(raised.value))
+    assert "407" in told
+    assert "pr0xysecret" not in told
+
+
+async def refuse_proxying(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.readuntil(b"\r\n\r\n")
+    writer.write(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
+    writer.close()

@@ -120,3 +120,12 @@ def test_it_is_a_component_of_scrapy():
     assert fingerprinter.fingerprint(Request(URL)) == of({"browserHtml": True})
     request = Request(URL, meta={"extract_api": {"product": True}})
     assert fingerprinter.fingerprint(request) == fingerprinter.fingerprint(request)
+
+
+def test_fields_that_a_middleware_adds_later_count():
+    fingerprinter = ExtractRequestFingerprinter(transparent=True, params={"ipType": "residential"})
+    request = Request(URL)
+    before = fingerprinter.fingerprint(request)
+    request.meta["extract_api"] = {"browserHtml": True}
+    assert fingerprinter.fingerprint(request) == of({"browserHtml": True}, params={"ipType": "residential"})
+    assert fingerprinter.fingerprint(request) != before

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from scrapy_ext.client.extraction.redact import redacted
+from scrapy_ext.client.extraction.redact import redacted, without_user
 
 
 def test_credentials_are_hidden_wherever_they_stand():
@@ -37,3 +37,7 @@ def test_long_values_are_cut_and_the_request_is_not_changed():
     assert shown["product"] is True
     assert len(fields["url"]) > 9000
     assert len(fields["actions"]) == 100
+
+
+def test_the_password_of_a_proxy_is_left_out():
+    assert "secret" not in without_user("http://me:secret@proxy.example:3128")
