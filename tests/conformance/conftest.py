@@ -1,0 +1,48 @@
+"""The clients of the hosted platform, from PyPI and unchanged, against the real server."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import pytest
+from scrapinghub import HubstorageClient, ScrapinghubClient
+
+from tests.servers import RunningServer
+
+_projects = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """One server for all of these tests, each of which has a project of its own."""
+    with RunningServer(tmp_path_factory.mktemp("conformance") / "data") as server:
+        yield server
+
+
+@pytest.fixture
+def project_id() -> int:
+    """A project that no other test uses."""
+    return next(_projects)
+
+
+@pytest.fixture(params=[True, False], ids=["msgpack", "json"])
+def client(request: pytest.FixtureRequest, server: RunningServer) -> Iterator[ScrapinghubClient]:
+    """The client that its documentation shows, reading MessagePack or JSON lines."""
+    with ScrapinghubClient(
+        server.platform_key,
+        dash_endpoint=f"{server.url}/api/",
+        endpoint=f"{server.url}/",
+        jobq_endpoint=f"{server.url}/",
+        use_msgpack=request.param,
+        max_retries=1,
+    ) as client:
+        yield client
+
+
+@pytest.fixture
+def hubstorage(server: RunningServer) -> Iterator[HubstorageClient]:
+    """The client underneath, which tools of the platform use directly."""
+    client = HubstorageClient(server.platform_key, endpoint=f"{server.url}/", jobq_endpoint=f"{server.url}/")
+    yield client
+    client.close()
