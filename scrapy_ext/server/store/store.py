@@ -12,13 +12,14 @@ from scrapy_ext.server.store.activity import ActivityStore
 from scrapy_ext.server.store.chunks import ITEMS, LOGS, REQUESTS
 from scrapy_ext.server.store.collections import CollectionStore
 from scrapy_ext.server.store.discards import purge
-from scrapy_ext.server.store.engine import Engine, SqliteEngine
+from scrapy_ext.server.store.engine import Engine
 from scrapy_ext.server.store.errors import StoreError
 from scrapy_ext.server.store.frontier import FrontierStore
 from scrapy_ext.server.store.jobs import JobStore
 from scrapy_ext.server.store.keys import KeyStore
 from scrapy_ext.server.store.records import RecordStore
 from scrapy_ext.server.store.schema import migrate
+from scrapy_ext.server.store.sqlite import SqliteEngine
 
 _FILE: Final = "platform.db"
 

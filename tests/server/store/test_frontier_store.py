@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.engine import SqliteEngine
 from scrapy_ext.server.store.frontier import QueuedRequest, Slot
+from scrapy_ext.server.store.sqlite import SqliteEngine
 
 SLOT = Slot(1, "f", "0")
 
