@@ -298,7 +298,7 @@ def _multiplied(sql: str, rows: int) -> str:
 
 def _for_sqlite(sql: str) -> str:
     """Migrations may say something to SQLite alone, inside what other engines read as a comment."""
-    return re.sub(r"/\*sqlite (.*?)\*/", r"\1", re.sub(r"--[^\n]*|/\*postgresql .*?\*/", "", sql, flags=re.DOTALL))
+    return re.sub(r"/\*sqlite (.*?)\*/", r"\1", re.sub(r"--[^\n]*|/\*postgresql\s.*?\*/", "", sql, flags=re.DOTALL))
 
 
 def _connect(path: Path) -> sqlite3.Connection:
