@@ -70,7 +70,11 @@ class CollectionStore:
 
     async def write(self, which: Collection, records: Sequence[tuple[bytes, bytes]]) -> None:
         """Create or update records, given as key and JSON; of two with the same key the last counts."""
-        await self._engine.write(_write, which, dict(records), self._clock())
+        given, now = dict(records), self._clock()
+        if not await self._engine.write(_write, which, given, now):
+            # Apart from the first attempt, which may hold a row of this name that is another's by now: whoever
+            # renames holds the counter first and waits for that row.
+            await self._engine.write(_create_and_write, which, given, now)
 
     async def get(self, which: Collection, key: bytes) -> Record | None:
         """One record."""
@@ -165,10 +169,9 @@ async def _held_number(tx: Transaction, which: Collection) -> int | None:
     return row[0] if row else None
 
 
-async def _created(tx: Transaction, which: Collection) -> int:
+async def _create_and_write(tx: Transaction, which: Collection, records: dict[bytes, bytes], now: int) -> None:
     await hold(tx, which.project, "collection")
-    number = await _held_number(tx, which)  # another may have been faster
-    if number is None:
+    if not await _write(tx, which, records, now):  # another may have been faster
         number = await advance(tx, which.project, "collection")
         await tx.execute(
             "INSERT INTO collections (project, name, type, collection) VALUES ($1, $2, $3, $4)",
@@ -177,7 +180,7 @@ async def _created(tx: Transaction, which: Collection) -> int:
             which.type.value,
             number,
         )
-    return number
+        await _write(tx, which, records, now)
 
 
 async def _names(tx: Transaction, project: int) -> list[CollectionName]:
@@ -185,8 +188,11 @@ async def _names(tx: Transaction, project: int) -> list[CollectionName]:
     return [CollectionName(*row) for row in rows]
 
 
-async def _write(tx: Transaction, which: Collection, records: dict[bytes, bytes], now: int) -> None:
-    number = await _held_number(tx, which) or await _created(tx, which)
+async def _write(tx: Transaction, which: Collection, records: dict[bytes, bytes], now: int) -> bool:
+    """Returns whether there is such a collection."""
+    number = await _held_number(tx, which)
+    if number is None:
+        return False
     expires = now + EXPIRY_MS if which.type.expires else None
     await tx.execute_many(
         _UPSERT_WITH_COPIES if which.type.copies > 1 else _UPSERT,
@@ -194,6 +200,7 @@ async def _write(tx: Transaction, which: Collection, records: dict[bytes, bytes]
     )
     if which.type.expires:
         await _sweep(tx, which.project, number, now)
+    return True
 
 
 _UPSERT: Final = """
