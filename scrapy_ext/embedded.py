@@ -154,6 +154,7 @@ class EmbeddedServer:
     def __init__(self, settings: BaseSettings, on_lost: Callable[[EmbeddedServerError], None] | None = None) -> None:
         self._on_lost = on_lost
         self._command = _command(settings)
+        self._database: str = names.SERVER_DATABASE.read(settings) or ""
         self._timeout: float = names.SERVER_START_TIMEOUT.read(settings)
         self._stopping = threading.Event()
         self._lock = threading.Lock()
@@ -231,7 +232,12 @@ class EmbeddedServer:
         return url, status
 
     def _spawn(self, port: int) -> subprocess.Popen[bytes]:
-        environment = {**os.environ, "EXTRACT_API_KEY": self.extract_key, "PLATFORM_API_KEY": self.platform_key}
+        environment = {
+            **os.environ,
+            "EXTRACT_API_KEY": self.extract_key,
+            "PLATFORM_API_KEY": self.platform_key,
+            "SERVER_DATABASE": self._database,  # in the environment, for it may have a password
+        }
         # A session of its own: the Ctrl-C that asks the crawl to stop must not take its storage away.
         return subprocess.Popen(  # noqa: S603  # our own interpreter and module
             [*self._command, "--port", str(port)],
@@ -286,7 +292,9 @@ def _settle(ready: asyncio.Future[str], url: str, error: Exception | None) -> No
 
 def _command(settings: BaseSettings) -> list[str]:
     command = [sys.executable, "-m", "scrapy_ext.server", "--host", "127.0.0.1"]
-    command += ["--data", str(data_directory(settings)), "--exit-with-stdin", "--no-runner"]
+    command += ["--exit-with-stdin", "--no-runner"]
+    if not names.SERVER_DATABASE.read(settings):
+        command += ["--data", str(data_directory(settings))]
     for option, setting in (("--allow-host", names.SERVER_ALLOW_HOSTS), ("--connect-to", names.SERVER_CONNECT_TO)):
         for value in setting.read(settings):
             command += [option, str(value)]

@@ -285,6 +285,14 @@ DUPEFILTER_COLLECTION_TYPE = _setting(
 SERVER_DATA = _setting(
     "SERVER_DATA", _STR, "platform", "Data directory of the embedded server, relative to the project's .scrapy."
 )
+SERVER_DATABASE = _setting(
+    "SERVER_DATABASE",
+    _STR,
+    None,
+    "postgresql://USER:PASSWORD@HOST:PORT/DATABASE: where the server keeps its data instead of SERVER_DATA.",
+    environment=True,
+    secret=True,
+)
 SERVER_ALLOW_HOSTS = _setting(
     "SERVER_ALLOW_HOSTS",
     _LIST,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from sites import Site
 
+from tests.postgresql import Cluster, cluster
 from tests.real_pages import folder
 
 
@@ -16,6 +17,13 @@ def site() -> Iterator[Site]:
     site = Site()
     yield site
     site.close()
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[Cluster]:
+    """One PostgreSQL server for the whole run."""
+    with cluster() as made:
+        yield made
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -21,7 +21,8 @@ START_SECONDS = 90
 class RunningServer:
     """A server on a free port, ready when the constructor returns; it ends with the test process in any case.
 
-    ``file_limit`` bounds how long (bytes) a file of the server may grow, as a full disk would.
+    ``database`` is the address of a PostgreSQL database that is used instead of ``data``. ``file_limit`` bounds
+    how long (bytes) a file of the server may grow, as a full disk would.
     """
 
     def __init__(
@@ -31,6 +32,7 @@ class RunningServer:
         allow_hosts: Sequence[str] = (),
         options: Sequence[str] = (),
         keys: bool = True,
+        database: str | None = None,
         file_limit: int | None = None,
     ) -> None:
         self.data = data
@@ -40,8 +42,11 @@ class RunningServer:
         self._said = ""
         hosts = [option for host in allow_hosts for option in ("--allow-host", host)]
         given = {"EXTRACT_API_KEY": self.extract_key, "PLATFORM_API_KEY": self.platform_key} if keys else {}
+        if database is not None:
+            given["SERVER_DATABASE"] = database
+        store = ["--data", str(data)] if database is None else []
         self.process = subprocess.Popen(
-            [*command("--port", "0", "--data", str(data), "--exit-with-stdin"), *hosts, *options],
+            [*command("--port", "0", *store, "--exit-with-stdin"), *hosts, *options],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
@@ -119,8 +124,9 @@ def command(*options: str) -> list[str]:
 
 
 def without_keys() -> Mapping[str, str]:
-    """The environment without keys that the user's own services may have in it."""
-    return {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
+    """The environment without what the user's own services may have in it."""
+    own = ("_API_KEY", "SERVER_DATABASE")
+    return {name: value for name, value in os.environ.items() if not name.endswith(own)}
 
 
 def limit_files(size: int) -> None:

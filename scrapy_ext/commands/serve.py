@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from typing import Final
 
 from scrapy.settings import BaseSettings
 
+from scrapy_ext import settings as names
 from scrapy_ext.commands.subcommand import FAILED, Subcommand, failure
 from scrapy_ext.embedded import EmbeddedServerError, check_installed, data_directory
 
@@ -21,16 +23,22 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     from scrapy_ext.server.options import add_options
 
     add_options(parser)
-    parser.set_defaults(data=None)
 
 
 def _serve(settings: BaseSettings, options: argparse.Namespace) -> int:
+    from scrapy_ext.server.config import ConfigError
     from scrapy_ext.server.options import config_from
     from scrapy_ext.server.serve import serve
 
-    if options.data is None:
+    database = names.SERVER_DATABASE.read(settings)
+    if options.data is None and options.database is None and not database:
         options.data = data_directory(settings)
-    return serve(config_from(options, os.environ))
+    try:
+        config = config_from(options, {**os.environ, "SERVER_DATABASE": database or ""})
+    except ConfigError as error:
+        sys.stderr.write(failure("serve", error))
+        return FAILED
+    return serve(config)
 
 
 SUBCOMMAND: Final = Subcommand(
@@ -38,6 +46,7 @@ SUBCOMMAND: Final = Subcommand(
     examples=(
         ("scrapy platform serve", "in a project: serve what its crawls have stored, until Ctrl-C"),
         ("scrapy platform serve --port 8700 --data DIR", "anywhere: serve a data directory"),
+        ("scrapy platform serve --database postgresql://USER@HOST/DATABASE", "serve a PostgreSQL database"),
     ),
     add_options=_add_options,
     run=_serve,

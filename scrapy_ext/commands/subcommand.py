@@ -12,6 +12,7 @@ from typing import Final
 
 from scrapy.settings import BaseSettings
 
+from scrapy_ext import settings as names
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import PlatformError
@@ -57,7 +58,7 @@ def look(show: Callable[[View], Awaitable[None]]) -> Callable[[BaseSettings, arg
         if Configured.read(settings).platform_urls is None:
             check_installed()
             where = data_directory(settings)
-            if not where.exists():
+            if not names.SERVER_DATABASE.read(settings) and not where.exists():
                 told = "run a crawl, or set PLATFORM_URL to look at a platform"
                 raise CommandError(f"nothing is stored in {where}; {told}")
         try:

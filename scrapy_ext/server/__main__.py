@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 
+from scrapy_ext.server.config import ConfigError
 from scrapy_ext.server.options import add_options, config_from
 from scrapy_ext.server.serve import serve
 
@@ -16,7 +17,12 @@ def main() -> int:
         prog="python -m scrapy_ext.server", description="The extraction API and the crawling platform, on one port."
     )
     add_options(parser)
-    return serve(config_from(parser.parse_args(), os.environ))
+    options = parser.parse_args()
+    try:
+        config = config_from(options, os.environ)
+    except ConfigError as error:
+        parser.error(str(error))
+    return serve(config)
 
 
 if __name__ == "__main__":

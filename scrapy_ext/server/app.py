@@ -87,7 +87,7 @@ async def _started(config: ServerConfig, stack: contextlib.AsyncExitStack) -> li
     keys = Keys()
     # Made first: it checks the configuration, and a key must not be shown by a server that does not start.
     extraction = ExtractionService(config, lambda key: keys.accepts(EXTRACT, key))
-    store = await Store.open(config.data)
+    store = await Store.open(config.database or config.data)
     stack.push_async_callback(store.close)
     await keys.load(store, {EXTRACT: config.extract_key, PLATFORM: config.platform_key})
     stack.push_async_callback(extraction.stop)

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import msgspec
 
+from scrapy_ext.server.store.address import DatabaseUrl
+
 
 class ConfigError(ValueError):
     """A configuration that cannot be used; the message says what to write instead."""
 
 
 class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
-    """One server.
+    """One server. ``database``, if there is one, is used instead of ``data``.
 
     ``port`` 0 takes a free one. ``allow_hosts`` are ``host:port`` pairs that may be fetched although they
     resolve to an address that is not public; ``connect_to`` are ``host:port=address:port`` rules that replace
@@ -24,6 +26,7 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     host: str = "127.0.0.1"
     port: int = 8700
     data: Path = Path("data")
+    database: DatabaseUrl | None = None
     extract_key: str | None = None
     platform_key: str | None = None
     allow_hosts: tuple[str, ...] = ()

@@ -5,8 +5,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
-from scrapy_ext.server.config import ServerConfig
+from scrapy_ext.server.config import ConfigError, ServerConfig
+from scrapy_ext.server.store.address import DatabaseUrl
+from scrapy_ext.server.store.errors import StoreError
+
+DEFAULT_DATA: Final = Path("data")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -15,9 +20,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--port", type=_port, default=8700, help="port to listen on, 0 for a free one (default: %(default)s)"
     )
-    parser.add_argument(
-        "--data", type=Path, default=Path("data"), help="directory of the database (default: %(default)s)"
-    )
+    add_store_options(parser)
     parser.add_argument(
         "--extract-key",
         metavar="KEY",
@@ -44,12 +47,48 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-runner", action="store_true", help="only keep jobs; this version starts none in any case")
 
 
+def add_store_options(parser: argparse.ArgumentParser) -> None:
+    """Add ``--data`` and ``--database``, of which one may be given."""
+    store = parser.add_mutually_exclusive_group()
+    store.add_argument("--data", type=Path, help="directory of the SQLite database (default: data)")
+    store.add_argument(
+        "--database",
+        type=_database,
+        metavar="URL",
+        help="postgresql://USER@HOST:PORT/DATABASE instead; with a password, better in the environment variable "
+        "SERVER_DATABASE, which does not show in process lists",
+    )
+
+
+def store_from(options: argparse.Namespace, environ: Mapping[str, str]) -> Path | DatabaseUrl:
+    """The database that options and environment name, an option before the environment; raises ConfigError."""
+    if options.data is not None:
+        return Path(options.data)
+    if options.database is not None:
+        found: DatabaseUrl = options.database
+        return found
+    given = environ.get("SERVER_DATABASE")
+    try:
+        return DatabaseUrl(given) if given else DEFAULT_DATA
+    except StoreError as error:
+        raise ConfigError(f"SERVER_DATABASE: {error}") from None
+
+
+def _database(text: str) -> DatabaseUrl:
+    try:
+        return DatabaseUrl(text)
+    except StoreError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def config_from(options: argparse.Namespace, environ: Mapping[str, str]) -> ServerConfig:
-    """The configuration that parsed options and the environment make; an option wins."""
+    """The configuration that parsed options and the environment make; an option wins. Raises ConfigError."""
+    store = store_from(options, environ)
     return ServerConfig(
         host=options.host,
         port=options.port,
-        data=options.data,
+        data=store if isinstance(store, Path) else DEFAULT_DATA,
+        database=store if isinstance(store, DatabaseUrl) else None,
         extract_key=options.extract_key or environ.get("EXTRACT_API_KEY") or None,
         platform_key=options.platform_key or environ.get("PLATFORM_API_KEY") or None,
         allow_hosts=tuple(options.allow_host),

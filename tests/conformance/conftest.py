@@ -13,10 +13,11 @@ from tests.servers import RunningServer
 _projects = itertools.count(1)
 
 
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    """One server for all of these tests, each of which has a project of its own."""
-    with RunningServer(tmp_path_factory.mktemp("conformance") / "data") as server:
+@pytest.fixture(scope="session", params=["sqlite", "postgresql"])
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """One server for all of these tests, each of which has a project of its own; on each engine in turn."""
+    database = request.getfixturevalue("postgresql").database() if request.param == "postgresql" else None
+    with RunningServer(tmp_path_factory.mktemp("conformance") / "data", database=database) as server:
         yield server
 
 

@@ -13,10 +13,11 @@ from tests.servers import RunningServer
 _projects = itertools.count(1)
 
 
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    """One server for the whole run."""
-    with RunningServer(tmp_path_factory.mktemp("server") / "data") as server:
+@pytest.fixture(scope="session", params=["sqlite", "postgresql"])
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """One server for the whole run, on each engine in turn."""
+    database = request.getfixturevalue("postgresql").database() if request.param == "postgresql" else None
+    with RunningServer(tmp_path_factory.mktemp("server") / "data", database=database) as server:
         yield server
 
 

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from scrapy_ext.api.platform.collections import EXPIRY_MS, CollectionName, CollectionType, Count
 from scrapy_ext.api.violations import ContractError, Violation
-from scrapy_ext.server.store.counters import advance
+from scrapy_ext.server.store.counters import advance, hold
 from scrapy_ext.server.store.discards import COLLECTION, discard
 from scrapy_ext.server.store.engine import Engine, Row, Transaction
 
@@ -70,7 +70,11 @@ class CollectionStore:
 
     async def write(self, which: Collection, records: Sequence[tuple[bytes, bytes]]) -> None:
         """Create or update records, given as key and JSON; of two with the same key the last counts."""
-        await self._engine.write(_write, which, dict(records), self._clock())
+        given, now = dict(records), self._clock()
+        if not await self._engine.write(_write, which, given, now):
+            # Apart from the first attempt, which may hold a row of this name that is another's by now: whoever
+            # renames holds the counter first and waits for that row.
+            await self._engine.write(_create_and_write, which, given, now)
 
     async def get(self, which: Collection, key: bytes) -> Record | None:
         """One record."""
@@ -154,14 +158,20 @@ async def _number(tx: Transaction, which: Collection) -> int | None:
     return row[0] if row else None
 
 
-async def _names(tx: Transaction, project: int) -> list[CollectionName]:
-    rows = await tx.fetch("SELECT type, name FROM collections WHERE project = $1 ORDER BY name, type", project)
-    return [CollectionName(*row) for row in rows]
+async def _held_number(tx: Transaction, which: Collection) -> int | None:
+    """As :func:`_number`; nobody renames or deletes the collection until the operation ends."""
+    row = await tx.fetchrow(
+        "SELECT collection FROM collections WHERE project = $1 AND name = $2 AND type = $3 FOR SHARE",
+        which.project,
+        which.name,
+        which.type.value,
+    )
+    return row[0] if row else None
 
 
-async def _write(tx: Transaction, which: Collection, records: dict[bytes, bytes], now: int) -> None:
-    number = await _number(tx, which)
-    if number is None:
+async def _create_and_write(tx: Transaction, which: Collection, records: dict[bytes, bytes], now: int) -> None:
+    await hold(tx, which.project, "collection")
+    if not await _write(tx, which, records, now):  # another may have been faster
         number = await advance(tx, which.project, "collection")
         await tx.execute(
             "INSERT INTO collections (project, name, type, collection) VALUES ($1, $2, $3, $4)",
@@ -170,13 +180,27 @@ async def _write(tx: Transaction, which: Collection, records: dict[bytes, bytes]
             which.type.value,
             number,
         )
-    if which.type.expires:
-        await _sweep(tx, which.project, number, now)
+        await _write(tx, which, records, now)
+
+
+async def _names(tx: Transaction, project: int) -> list[CollectionName]:
+    rows = await tx.fetch("SELECT type, name FROM collections WHERE project = $1 ORDER BY name, type", project)
+    return [CollectionName(*row) for row in rows]
+
+
+async def _write(tx: Transaction, which: Collection, records: dict[bytes, bytes], now: int) -> bool:
+    """Returns whether there is such a collection."""
+    number = await _held_number(tx, which)
+    if number is None:
+        return False
     expires = now + EXPIRY_MS if which.type.expires else None
     await tx.execute_many(
         _UPSERT_WITH_COPIES if which.type.copies > 1 else _UPSERT,
         [(which.project, number, key, now, expires, records[key]) for key in sorted(records)],
     )
+    if which.type.expires:
+        await _sweep(tx, which.project, number, now)
+    return True
 
 
 _UPSERT: Final = """
@@ -187,20 +211,33 @@ _UPSERT: Final = """
 _UPSERT_WITH_COPIES: Final = (
     _UPSERT
     + """,
-        ts_1 = collection_records.ts, value_1 = collection_records.value,
-        ts_2 = collection_records.ts_1, value_2 = collection_records.value_1"""
+        ts_1 = CASE WHEN {lives} THEN collection_records.ts END,
+        value_1 = CASE WHEN {lives} THEN collection_records.value END,
+        ts_2 = CASE WHEN {lives} THEN collection_records.ts_1 END,
+        value_2 = CASE WHEN {lives} THEN collection_records.value_1 END""".format(
+        lives="(collection_records.expires IS NULL OR collection_records.expires > excluded.ts)"
+    )
 )
 
 
 async def _sweep(tx: Transaction, project: int, number: int, now: int) -> None:
-    await tx.execute(
-        """DELETE FROM collection_records WHERE project = $1 AND collection = $2 AND key IN (
-             SELECT key FROM collection_records
-             WHERE project = $1 AND collection = $2 AND expires IS NOT NULL AND expires <= $3 LIMIT $4)""",
+    # After the records are written, and past those that others hold: it waits for nobody.
+    rows = await tx.fetch(
+        """SELECT key FROM collection_records
+           WHERE project = $1 AND collection = $2 AND expires IS NOT NULL AND expires <= $3
+           LIMIT $4 FOR UPDATE SKIP LOCKED""",
         project,
         number,
         now,
         _SWEEP,
+    )
+    await _delete_rows(tx, project, number, rows)
+
+
+async def _delete_rows(tx: Transaction, project: int, number: int, keys: Sequence[Row]) -> None:
+    await tx.execute_many(
+        "DELETE FROM collection_records WHERE project = $1 AND collection = $2 AND key = $3",
+        [(project, number, *key) for key in keys],
     )
 
 
@@ -256,7 +293,7 @@ async def _count(tx: Transaction, which: Collection, selection: Selection, now: 
         left = COUNT_STEP - scanned
         condition, arguments = _conditions(part, selection._replace(startts=None, endts=None))
         row = await tx.fetchrow(
-            f"""SELECT count(*), max(key), count(CASE WHEN ts >= ${len(arguments) + 4} AND ts < ${len(arguments) + 5}
+            f"""SELECT count(*), count(CASE WHEN ts >= ${len(arguments) + 4} AND ts < ${len(arguments) + 5}
                     AND (expires IS NULL OR expires > ${len(arguments) + 6}) THEN 1 END)
                 FROM (SELECT key, ts, expires FROM collection_records
                       WHERE project = $1 AND collection = $2{condition}
@@ -271,15 +308,17 @@ async def _count(tx: Transaction, which: Collection, selection: Selection, now: 
         )
         assert row is not None  # noqa: S101 - an aggregate has a row
         scanned += row[0]
-        total += row[2] if selection.per_range is None else min(row[2], selection.per_range)
+        total += row[1] if selection.per_range is None else min(row[1], selection.per_range)
         if row[0] == left:
             rest = await tx.fetchrow(
-                "SELECT min(key) FROM collection_records WHERE project = $1 AND collection = $2 AND key > $3",
+                f"""SELECT key FROM collection_records WHERE project = $1 AND collection = $2{condition}
+                    ORDER BY key LIMIT 1 OFFSET ${len(arguments) + 3}""",  # noqa: S608 - as above
                 which.project,
                 number,
-                row[1],
+                *arguments,
+                left,
             )
-            if rest is not None and rest[0] is not None and (part.high is None or rest[0] < part.high):
+            if rest is not None:
                 return Count(total, scanned, rest[0].decode())
             break
     return Count(total, scanned)
@@ -296,15 +335,16 @@ async def _delete(
     if number is None:
         return 0
     condition, arguments = _conditions(part, selection)
-    return await tx.execute(
-        f"""DELETE FROM collection_records WHERE project = $1 AND collection = $2 AND key IN (
-              SELECT key FROM collection_records WHERE project = $1 AND collection = $2{condition}
-              ORDER BY key LIMIT ${len(arguments) + 3})""",  # noqa: S608 - as above
+    rows = await tx.fetch(
+        f"""SELECT key FROM collection_records WHERE project = $1 AND collection = $2{condition}
+            ORDER BY key LIMIT ${len(arguments) + 3} FOR UPDATE""",  # noqa: S608 - as above
         which.project,
         number,
         *arguments,
         limit,
     )
+    await _delete_rows(tx, which.project, number, rows)
+    return len(rows)
 
 
 async def _delete_keys(tx: Transaction, which: Collection, keys: Sequence[bytes]) -> int:
@@ -312,7 +352,7 @@ async def _delete_keys(tx: Transaction, which: Collection, keys: Sequence[bytes]
     if number is None:
         return 0
     deleted = 0
-    for key in keys:
+    for key in sorted(keys):  # in the order in which others write them
         deleted += await tx.execute(
             "DELETE FROM collection_records WHERE project = $1 AND collection = $2 AND key = $3",
             which.project,
@@ -323,14 +363,28 @@ async def _delete_keys(tx: Transaction, which: Collection, keys: Sequence[bytes]
 
 
 async def _drop(tx: Transaction, project: int, name: str) -> bool:
-    rows = await tx.fetch("SELECT collection FROM collections WHERE project = $1 AND name = $2", project, name)
+    if not await _hold_homonyms(tx, project, name):
+        return False
+    rows = await tx.fetch(
+        "DELETE FROM collections WHERE project = $1 AND name = $2 RETURNING collection", project, name
+    )
     for (number,) in rows:
         await discard(tx, project, COLLECTION, number)
-    await tx.execute("DELETE FROM collections WHERE project = $1 AND name = $2", project, name)
     return bool(rows)
 
 
+async def _hold_homonyms(tx: Transaction, project: int, name: str) -> bool:
+    """Whether there are collections of this name; if so, nobody creates, renames or deletes one of the project."""
+    found = await tx.fetchrow("SELECT 1 FROM collections WHERE project = $1 AND name = $2", project, name)
+    if found is None:
+        return False
+    await hold(tx, project, "collection")
+    return True
+
+
 async def _rename(tx: Transaction, project: int, name: str, new_name: str) -> bool:
+    if not await _hold_homonyms(tx, project, name):
+        return False
     taken = await tx.fetchrow("SELECT 1 FROM collections WHERE project = $1 AND name = $2", project, new_name)
     if taken is not None:
         raise ContractError(

@@ -17,3 +17,9 @@ async def advance(tx: Transaction, project: int, name: str, by: int = 1) -> int:
     assert row is not None  # noqa: S101 - the statement always returns its row
     value: int = row[0]
     return value
+
+
+async def hold(tx: Transaction, project: int, name: str) -> None:
+    """Keep others from taking numbers of a counter until this operation ends: whoever creates something that has a
+    number and a name looks once more, under this lock, whether another was faster."""
+    await advance(tx, project, name, 0)

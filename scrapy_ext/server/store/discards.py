@@ -5,7 +5,7 @@ No other writer waits long for a large deletion, and one that was cut off by a c
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from scrapy_ext.server.store.engine import Engine, Transaction
 
@@ -15,17 +15,16 @@ SLOT: Final = "slot"
 #: Rows of one step: some tens of milliseconds.
 _STEP: Final = 5000
 
-_DELETE: Final = {
-    COLLECTION: (
-        """DELETE FROM collection_records WHERE project = $1 AND collection = $2 AND key IN (
-             SELECT key FROM collection_records WHERE project = $1 AND collection = $2 LIMIT $3)""",
-    ),
-    SLOT: (
-        """DELETE FROM frontier_batches WHERE project = $1 AND slot = $2 AND (priority, batch) IN (
-             SELECT priority, batch FROM frontier_batches WHERE project = $1 AND slot = $2 LIMIT $3)""",
-        """DELETE FROM frontier_fingerprints WHERE project = $1 AND slot = $2 AND fp IN (
-             SELECT fp FROM frontier_fingerprints WHERE project = $1 AND slot = $2 LIMIT $3)""",
-    ),
+
+class _Table(NamedTuple):
+    name: str
+    owner: str
+    key: str
+
+
+_TABLES: Final = {
+    COLLECTION: (_Table("collection_records", "collection", "key"),),
+    SLOT: (_Table("frontier_batches", "slot", "priority, batch"), _Table("frontier_fingerprints", "slot", "fp")),
 }
 
 
@@ -45,11 +44,28 @@ async def _any_left(tx: Transaction) -> bool:
 
 
 async def _purge_step(tx: Transaction) -> None:
-    row = await tx.fetchrow("SELECT project, kind, number FROM discarded ORDER BY project, kind, number LIMIT 1")
-    if row is None:
+    row = await tx.fetchrow(
+        "SELECT project, kind, number FROM discarded ORDER BY project, kind, number LIMIT 1 FOR UPDATE"
+    )
+    if row is None:  # another process has just done it
         return
     project, kind, number = row
-    for statement in _DELETE[kind]:
-        if await tx.execute(statement, project, number, _STEP) == _STEP:
+    for table in _TABLES[kind]:
+        if not await _emptied(tx, table, project, number):
             return
     await tx.execute("DELETE FROM discarded WHERE project = $1 AND kind = $2 AND number = $3", project, kind, number)
+
+
+async def _emptied(tx: Transaction, table: _Table, project: int, number: int) -> bool:
+    """Remove the first rows of an owner; returns whether none is left."""
+    owned = f"FROM {table.name} WHERE project = $1 AND {table.owner} = $2"
+    # A range: that is one walk along the index on every engine, whatever it knows of the table.
+    end = await tx.fetchrow(
+        f"SELECT {table.key} {owned} ORDER BY {table.key} LIMIT 1 OFFSET $3", project, number, _STEP
+    )
+    if end is None:
+        await tx.execute(f"DELETE {owned}", project, number)
+        return True
+    marks = ", ".join(f"${place}" for place in range(3, 3 + len(end)))
+    await tx.execute(f"DELETE {owned} AND ({table.key}) < ({marks})", project, number, *end)
+    return False

@@ -12,7 +12,11 @@ class StoreFullError(StoreError):
 
 
 class StoreBusyError(StoreError):
-    """Another process held the database for too long. The same call may work later."""
+    """The database was held by another process for too long, or is away. The same call may work later."""
+
+
+class StoreUncertainError(StoreBusyError):
+    """The database went away while it was committing and cannot tell any more whether it did. Look before repeating."""
 
 
 class SchemaError(StoreError):

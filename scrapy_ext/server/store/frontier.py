@@ -19,7 +19,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Final, NamedTuple
 
 from scrapy_ext.api.platform.frontier import MAX_BATCH, MAX_REQUEST_BYTES
-from scrapy_ext.server.store.counters import advance
+from scrapy_ext.server.store.counters import advance, hold
 from scrapy_ext.server.store.discards import SLOT, discard
 from scrapy_ext.server.store.engine import Engine, Transaction
 
@@ -119,7 +119,20 @@ async def _owner(tx: Transaction, slot: Slot) -> tuple[_Owner, int] | None:
     return (_Owner(slot.project, row[0]), row[1]) if row else None
 
 
+async def _locked(tx: Transaction, slot: Slot) -> tuple[_Owner, int] | None:
+    """As :func:`_owner`; others that add to the slot, fix its batches or delete it wait from here on."""
+    row = await tx.fetchrow(
+        """SELECT number, last_batch FROM frontier_slots
+           WHERE project = $1 AND frontier = $2 AND slot = $3 FOR UPDATE""",
+        *slot,
+    )
+    return (_Owner(slot.project, row[0]), row[1]) if row else None
+
+
 async def _created(tx: Transaction, slot: Slot) -> tuple[_Owner, int]:
+    await hold(tx, slot.project, "frontier slot")
+    if (known := await _locked(tx, slot)) is not None:  # another was faster
+        return known
     number = await advance(tx, slot.project, "frontier slot")
     await tx.execute(
         "INSERT INTO frontier_slots (project, frontier, slot, number, last_batch) VALUES ($1, $2, $3, $4, 0)",
@@ -130,7 +143,7 @@ async def _created(tx: Transaction, slot: Slot) -> tuple[_Owner, int]:
 
 
 async def _add(tx: Transaction, slot: Slot, requests: Sequence[QueuedRequest]) -> int:
-    owner, last_batch = await _owner(tx, slot) or await _created(tx, slot)
+    owner, last_batch = await _locked(tx, slot) or await _created(tx, slot)
     first_of = {request.fp: request for request in reversed(requests)}
     inserted = await tx.insert_many(
         """INSERT INTO frontier_fingerprints (project, slot, fp, fdata) VALUES ($1, $2, $3, $4)
@@ -228,6 +241,7 @@ async def _batches(tx: Transaction, slot: Slot, mincount: int) -> tuple[list[Sto
 
 
 async def _fix_batches(tx: Transaction, slot: Slot, mincount: int) -> list[StoredBatch]:
+    await _locked(tx, slot)  # an addition must not fill up a batch that a reader has just seen
     batches, _ = await _batches(tx, slot, mincount)
     await tx.execute_many(
         """UPDATE frontier_batches SET fixed = 1
@@ -257,7 +271,7 @@ async def _delete_batches(tx: Transaction, slot: Slot, ids: Sequence[str]) -> No
     owner = known[0]
     await tx.execute_many(
         "DELETE FROM frontier_batches WHERE project = $1 AND slot = $2 AND priority = $3 AND batch = $4",
-        [(owner.project, *key) for key in map(_key, ids) if key[0] == owner.slot],
+        [(owner.project, *key) for key in sorted(set(map(_key, ids))) if key[0] == owner.slot],
     )
 
 
@@ -276,7 +290,7 @@ async def _fingerprints(tx: Transaction, slot: Slot, after: bytes) -> list[bytes
 
 
 async def _delete_slot(tx: Transaction, slot: Slot) -> None:
-    known = await _owner(tx, slot)
+    known = await _locked(tx, slot)
     if known is None:
         return
     await tx.execute("DELETE FROM frontier_slots WHERE project = $1 AND frontier = $2 AND slot = $3", *slot)

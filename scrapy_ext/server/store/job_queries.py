@@ -68,6 +68,21 @@ async def get_job(tx: Transaction, key: JobKey) -> StoredJob | None:
     return _stored(key.project, row) if row else None
 
 
+async def lock_job(tx: Transaction, key: JobKey) -> StoredJob | None:
+    """One job, to be changed: others that change it wait. Who changes several locks them first (:func:`lock_jobs`)."""
+    row = await tx.fetchrow(
+        f"SELECT {_COLUMNS} FROM jobs WHERE project = $1 AND spider = $2 AND job = $3 FOR UPDATE",  # noqa: S608 - as above
+        *key,
+    )
+    return _stored(key.project, row) if row else None
+
+
+async def lock_jobs(tx: Transaction, keys: Iterable[JobKey]) -> None:
+    """Lock several jobs by their keys, so that two who do that never wait for each other."""
+    for key in sorted(set(keys)):
+        await tx.fetchrow("SELECT 1 FROM jobs WHERE project = $1 AND spider = $2 AND job = $3 FOR UPDATE", *key)
+
+
 def _stored(project: int, row: Row) -> StoredJob:
     spider, job, name, state, changed, updated, metadata = row
     return StoredJob(
@@ -90,6 +105,9 @@ def _condition(project: int, which: JobFilter) -> tuple[str, list[Any]]:
         arguments.extend(values)
         return ", ".join(f"${place}" for place in range(first, len(arguments) + 1))
 
+    def whole(number: int) -> str:
+        return f"CAST({marks([number])} AS BIGINT)"
+
     tagged = "EXISTS (SELECT 1 FROM job_tags t WHERE t.project = $1 AND t.spider = jobs.spider AND t.job = jobs.job"
     if which.spider is not None:
         text += f" AND spider_name = {marks([which.spider])}"
@@ -104,7 +122,8 @@ def _condition(project: int, which: JobFilter) -> tuple[str, list[Any]]:
     if which.endts is not None:
         text += f" AND changed < {marks([which.endts])}"
     if which.keys:
-        pairs = ", ".join(f"({marks([key.spider, key.job])})" for key in which.keys)
+        # Values of a list have no type of their own: PostgreSQL would take them for text.
+        pairs = ", ".join(f"({whole(key.spider)}, {whole(key.job)})" for key in which.keys)
         text += f" AND (spider, job) IN (VALUES {pairs})"
     return text, arguments
 
@@ -152,7 +171,7 @@ async def _counts(tx: Transaction, key: JobKey) -> Counts:
         )
     )
     errors = await tx.fetchrow(
-        """SELECT sum(occurrences) FROM record_counts
+        """SELECT CAST(sum(occurrences) AS BIGINT) FROM record_counts
            WHERE project = $1 AND kind = 'logs' AND spider = $2 AND job = $3 AND field IN ('40', '50')""",
         *key,
     )

@@ -17,7 +17,7 @@ from scrapy_ext.api.platform.jobs import TRANSITIONS, JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store.activity import add_events
-from scrapy_ext.server.store.counters import advance
+from scrapy_ext.server.store.counters import advance, hold
 from scrapy_ext.server.store.engine import Engine, Transaction
 from scrapy_ext.server.store.job_queries import (
     JobFilter,
@@ -26,6 +26,8 @@ from scrapy_ext.server.store.job_queries import (
     count_jobs,
     get_job,
     list_jobs,
+    lock_job,
+    lock_jobs,
     projects,
     spider_id,
     spider_keys,
@@ -170,32 +172,42 @@ async def _add(
     unique_key: str | None,
     stamp: Stamp,
 ) -> JobKey:
-    if unique_key is not None:
-        row = await tx.fetchrow(
-            "SELECT spider, job FROM jobs WHERE project = $1 AND unique_key = $2", project, unique_key
-        )
-        if row is not None:
-            raise DuplicateJobError(JobKey(project, *row))
-    number = await spider_id(tx, project, spider)
-    if number is None:
-        number = await advance(tx, project, "spider")
-        await tx.execute("INSERT INTO spiders (project, name, spider) VALUES ($1, $2, $3)", project, spider, number)
+    await _refuse_duplicate(tx, project, unique_key)
+    number = await spider_id(tx, project, spider) or await _new_spider(tx, project, spider)
     key = JobKey(project, number, await advance(tx, project, f"job {number}"))
     entered, entered_by = _ENTERED[state]
     metadata = {**metadata, "project": project, "spider": spider, "state": state.value, entered: stamp.now}
     metadata.setdefault(entered_by, stamp.by)
-    await tx.execute(
+    while not await tx.execute(
         """INSERT INTO jobs (project, spider, job, spider_name, state, changed, updated, unique_key, metadata)
-           VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8)""",
+           VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8) ON CONFLICT (project, unique_key) DO NOTHING""",
         *key,
         spider,
         state.value,
         stamp.now,
         unique_key if state in _ACTIVE else None,
         _encode(metadata),
-    )
+    ):
+        await _refuse_duplicate(tx, project, unique_key)  # unless the job that was in the way has just ended
     await _index_tags(tx, key, metadata)
     return key
+
+
+async def _refuse_duplicate(tx: Transaction, project: int, unique_key: str | None) -> None:
+    if unique_key is None:
+        return
+    row = await tx.fetchrow("SELECT spider, job FROM jobs WHERE project = $1 AND unique_key = $2", project, unique_key)
+    if row is not None:
+        raise DuplicateJobError(JobKey(project, *row))
+
+
+async def _new_spider(tx: Transaction, project: int, name: str) -> int:
+    await hold(tx, project, "spider")
+    number = await spider_id(tx, project, name)  # another may have been faster
+    if number is None:
+        number = await advance(tx, project, "spider")
+        await tx.execute("INSERT INTO spiders (project, name, spider) VALUES ($1, $2, $3)", project, name, number)
+    return number
 
 
 def _encode(metadata: Mapping[str, Any]) -> bytes:
@@ -215,7 +227,7 @@ def _encode(metadata: Mapping[str, Any]) -> bytes:
 
 
 async def _merge(tx: Transaction, key: JobKey, fields: Mapping[str, Any], removed: Iterable[str], now: int) -> bool:
-    job = await get_job(tx, key)
+    job = await lock_job(tx, key)
     if job is None:
         return False
     metadata = {**job.metadata, **{name: value for name, value in fields.items() if name not in PROTECTED}}
@@ -251,13 +263,14 @@ async def _index_tags(tx: Transaction, key: JobKey, metadata: Mapping[str, Any])
 
 
 async def _change_all(tx: Transaction, changes: Sequence[Change], stamp: Stamp) -> list[JobState | None]:
+    await lock_jobs(tx, [change.key for change in changes])
     return [await _change(tx, *change, stamp) for change in changes]
 
 
 async def _change(
     tx: Transaction, key: JobKey, state: JobState | None, fields: Mapping[str, Any], stamp: Stamp
 ) -> JobState | None:
-    job = await get_job(tx, key)
+    job = await lock_job(tx, key)
     if job is None:
         return None
     metadata = {**job.metadata, **{name: value for name, value in fields.items() if name not in PROTECTED}}
@@ -311,7 +324,7 @@ async def _report(tx: Transaction, key: JobKey, event: str, stamp: Stamp) -> Non
 
 
 async def _cancel(tx: Transaction, key: JobKey, stamp: Stamp) -> JobState | None:
-    job = await get_job(tx, key)
+    job = await lock_job(tx, key)
     if job is None or job.state not in _ACTIVE:
         return job and job.state
     metadata = {**job.metadata, "cancelled_by": stamp.by}
@@ -325,14 +338,16 @@ async def _cancel(tx: Transaction, key: JobKey, stamp: Stamp) -> JobState | None
 
 
 async def _delete(tx: Transaction, keys: Sequence[JobKey], stamp: Stamp) -> int:
+    await lock_jobs(tx, keys)
     previous = [await _change(tx, key, JobState.DELETED, {}, stamp) for key in keys]
     return sum(state not in (None, JobState.DELETED) for state in previous)
 
 
 async def _tag(tx: Transaction, keys: Sequence[JobKey], add: Sequence[str], remove: Sequence[str], now: int) -> int:
+    await lock_jobs(tx, keys)
     found = 0
     for key in keys:
-        job = await get_job(tx, key)
+        job = await lock_job(tx, key)
         if job is None:
             continue
         kept = [tag for tag in tags_of(job.metadata) if tag not in remove]

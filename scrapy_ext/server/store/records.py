@@ -114,7 +114,7 @@ class RecordStore:
 async def _write(
     tx: Transaction, kind: RecordKind, owner: _Owner, start: int | None, chunks: Sequence[Chunk], *, now: int
 ) -> int:
-    end = await _end(tx, owner)
+    end = await _locked_end(tx, owner)
     start = end if start is None else start
     if start > end:
         raise ContractError([_gap(start, end)])
@@ -142,12 +142,21 @@ def _gap(start: int, end: int) -> Violation:
     )
 
 
-async def _end(tx: Transaction, owner: _Owner) -> int:
-    row = await tx.fetchrow(
-        "SELECT records FROM record_totals WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4",
-        *owner,
-    )
-    return row[0] if row else 0
+async def _locked_end(tx: Transaction, owner: _Owner) -> int:
+    """How many records there are; others that write to this job wait from here on. A first writer makes the row."""
+    query = """SELECT records FROM record_totals
+               WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4 FOR UPDATE"""
+    row = await tx.fetchrow(query, *owner)
+    if row is None:
+        await tx.execute(
+            """INSERT INTO record_totals (project, kind, spider, job, records, bytes) VALUES ($1, $2, $3, $4, 0, 0)
+               ON CONFLICT DO NOTHING""",
+            *owner,
+        )
+        row = await tx.fetchrow(query, *owner)
+    assert row is not None  # noqa: S101 - it is there now
+    end: int = row[0]
+    return end
 
 
 async def _is_stored(tx: Transaction, owner: _Owner, start: int, chunks: Sequence[Chunk]) -> bool:

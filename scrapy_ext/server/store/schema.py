@@ -22,9 +22,12 @@ def migrations() -> list[tuple[int, str]]:
 async def migrate(tx: Transaction, now: int) -> int:
     """Bring a database to the newest version, which is returned; raises :class:`SchemaError`.
 
-    It always writes a row, so that a disk that takes no writes is noticed when the server starts.
+    It always writes a row, so that a disk that takes no writes is noticed when the server starts. Of several
+    processes that start at once one does it, and the others wait for the row of version 0.
     """
     await tx.script("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL PRIMARY KEY, opened BIGINT)")
+    await tx.execute("INSERT INTO schema_version (version) VALUES (0) ON CONFLICT DO NOTHING")
+    await tx.fetchrow("SELECT version FROM schema_version WHERE version = 0 FOR UPDATE")
     row = await tx.fetchrow("SELECT max(version) FROM schema_version")
     present = row[0] if row is not None and row[0] is not None else 0
     known = migrations()

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
 
 from scrapy_ext.server.store.activity import ActivityStore
+from scrapy_ext.server.store.address import DatabaseUrl
 from scrapy_ext.server.store.chunks import ITEMS, LOGS, REQUESTS
 from scrapy_ext.server.store.collections import CollectionStore
 from scrapy_ext.server.store.discards import purge
-from scrapy_ext.server.store.engine import Engine, SqliteEngine
-from scrapy_ext.server.store.errors import StoreError
+from scrapy_ext.server.store.engine import Engine
+from scrapy_ext.server.store.engines import open_engine
 from scrapy_ext.server.store.frontier import FrontierStore
 from scrapy_ext.server.store.jobs import JobStore
 from scrapy_ext.server.store.keys import KeyStore
 from scrapy_ext.server.store.records import RecordStore
 from scrapy_ext.server.store.schema import migrate
-
-_FILE: Final = "platform.db"
 
 
 def now_ms() -> int:
@@ -44,15 +41,12 @@ class Store:
         self.keys = KeyStore(engine, clock)
 
     @classmethod
-    async def open(cls, data: Path, clock: Callable[[], int] = now_ms) -> Store:
-        """Open the database in a directory, which is created when it is missing; raises :class:`StoreError`."""
-        try:
-            await asyncio.to_thread(data.mkdir, parents=True, exist_ok=True)
-        except OSError as error:
-            raise StoreError(
-                f"The data directory {data} cannot be created ({error.strerror}). Choose another with --data."
-            ) from error
-        engine = await SqliteEngine.open(data / _FILE)
+    async def open(cls, where: Path | DatabaseUrl, clock: Callable[[], int] = now_ms) -> Store:
+        """Open the database in a directory, which is created when it is missing, or on a PostgreSQL server.
+
+        Raises :class:`StoreError`.
+        """
+        engine = await open_engine(where)
         try:
             await engine.write(migrate, clock())
         except BaseException:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -41,30 +39,25 @@ async def test_a_record_written_again_lives_another_month(store: Store, clock: A
         assert await keys(store, which) == [b"k"]
 
 
-async def test_expired_rows_leave_the_database(store: Store, clock: Any, tmp_path: Path) -> None:
+async def test_expired_rows_leave_the_database(store: Store, clock: Any, look: Any) -> None:
     which = Collection(1, CollectionType.CACHED_STORE, "c")
     await store.collections.write(which, [(b"%d" % n, b"1") for n in range(100)])
     clock.now += EXPIRY_MS
     await store.collections.write(which, [(b"new", b"1")])
-    with sqlite3.connect(tmp_path / "data" / "platform.db") as database:
-        assert database.execute("SELECT count(*) FROM collection_records").fetchone() == (1,)
-    database.close()
+    assert await look("SELECT count(*) FROM collection_records") == [(1,)]
 
 
-async def test_versioned_types_keep_three_copies(store: Store, clock: Any, tmp_path: Path) -> None:
+async def test_versioned_types_keep_three_copies(store: Store, clock: Any, look: Any) -> None:
     which = Collection(1, CollectionType.VERSIONED_STORE, "c")
     for n in range(5):
         await store.collections.write(which, [(b"k", b"%d" % n)])
     record = await store.collections.get(which, b"k")
     assert record is not None
     assert record.value == b"4"
-    with sqlite3.connect(tmp_path / "data" / "platform.db") as database:
-        rows = database.execute("SELECT value, value_1, value_2 FROM collection_records").fetchall()
-    database.close()
-    assert rows == [(b"4", b"3", b"2")]
+    assert await look("SELECT value, value_1, value_2 FROM collection_records") == [(b"4", b"3", b"2")]
 
 
-async def test_a_large_deletion_is_gone_at_once_and_its_rows_soon(store: Store, tmp_path: Path) -> None:
+async def test_a_large_deletion_is_gone_at_once_and_its_rows_soon(store: Store, look: Any) -> None:
     which = Collection(1, CollectionType.STORE, "c")
     await store.collections.write(which, [(b"%06d" % n, b"1") for n in range(12_000)])
     assert await store.collections.drop(1, "c")
@@ -72,9 +65,7 @@ async def test_a_large_deletion_is_gone_at_once_and_its_rows_soon(store: Store, 
     await store.collections.write(which, [(b"new", b"1")])
     await store.purge()
     assert await keys(store, which) == [b"new"]
-    with sqlite3.connect(tmp_path / "data" / "platform.db") as database:
-        assert database.execute("SELECT count(*) FROM collection_records").fetchone() == (1,)
-    database.close()
+    assert await look("SELECT count(*) FROM collection_records") == [(1,)]
 
 
 async def test_counting_goes_on_where_it_stopped(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from scrapy_ext.server.store.engine import SqliteEngine, Transaction
+from scrapy_ext.server.store.engine import Transaction
 from scrapy_ext.server.store.errors import StoreError
+from scrapy_ext.server.store.sqlite import SqliteEngine
 
 
 @pytest.fixture

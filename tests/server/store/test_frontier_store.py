@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from pathlib import Path
 from typing import Any
 
+import pytest
+
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.engine import SqliteEngine
 from scrapy_ext.server.store.frontier import QueuedRequest, Slot
+from scrapy_ext.server.store.sqlite import SqliteEngine
 
 SLOT = Slot(1, "f", "0")
 
@@ -17,6 +18,7 @@ def requests(first: int, last: int, priority: int = 0, size: int = 0) -> list[Qu
     return [QueuedRequest(b"%d" % n, b'["%d","%s"]' % (n, b"x" * size), None, priority) for n in range(first, last)]
 
 
+@pytest.mark.parametrize("where", ["sqlite"], indirect=True)
 async def test_reading_and_adding_cost_the_same_however_long_the_queue(store: Store) -> None:
     """Counted in steps of SQLite's virtual machine: that no clock decides."""
     steps = []
@@ -82,11 +84,9 @@ async def test_an_id_of_a_deleted_slot_names_nothing_in_its_successor(store: Sto
     assert [batch.size for batch in await store.frontier.read(SLOT, 1)] == [5]
 
 
-async def test_a_deleted_slot_leaves_no_rows(store: Store, tmp_path: Path) -> None:
+async def test_a_deleted_slot_leaves_no_rows(store: Store, look: Any) -> None:
     await store.frontier.add(SLOT, requests(0, 12_000))
     await store.frontier.delete_slot(SLOT)
     await store.purge()
-    with sqlite3.connect(tmp_path / "data" / "platform.db") as database:
-        for table in ("frontier_slots", "frontier_batches", "frontier_fingerprints", "discarded"):
-            assert database.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
-    database.close()
+    for table in ("frontier_slots", "frontier_batches", "frontier_fingerprints", "discarded"):
+        assert await look(f"SELECT count(*) FROM {table}") == [(0,)]

@@ -1,5 +1,6 @@
 -- The project comes first in every key, so that the tables can be spread by project; numbers come from
--- counters, not from sequences. Byte strings where the order of keys is the order of their bytes.
+-- counters, not from sequences. Byte strings where the order of keys is the order of their bytes. On PostgreSQL the
+-- large tables are spread over partitions; that of a row is found by the beginning of its key.
 
 CREATE TABLE counters (
     project BIGINT NOT NULL,
@@ -80,7 +81,17 @@ CREATE TABLE record_chunks (
     ts BIGINT NOT NULL,
     body BYTEA NOT NULL,
     PRIMARY KEY (project, kind, spider, job, start)
-);
+) /*postgresql PARTITION BY HASH (project, spider, job)*/;
+/*postgresql
+CREATE TABLE record_chunks_0 PARTITION OF record_chunks FOR VALUES WITH (MODULUS 8, REMAINDER 0);
+CREATE TABLE record_chunks_1 PARTITION OF record_chunks FOR VALUES WITH (MODULUS 8, REMAINDER 1);
+CREATE TABLE record_chunks_2 PARTITION OF record_chunks FOR VALUES WITH (MODULUS 8, REMAINDER 2);
+CREATE TABLE record_chunks_3 PARTITION OF record_chunks FOR VALUES WITH (MODULUS 8, REMAINDER 3);
+CREATE TABLE record_chunks_4 PARTITION OF record_chunks FOR VALUES WITH (MODULUS 8, REMAINDER 4);
+CREATE TABLE record_chunks_5 PARTITION OF record_chunks FOR VALUES WITH (MODULUS 8, REMAINDER 5);
+CREATE TABLE record_chunks_6 PARTITION OF record_chunks FOR VALUES WITH (MODULUS 8, REMAINDER 6);
+CREATE TABLE record_chunks_7 PARTITION OF record_chunks FOR VALUES WITH (MODULUS 8, REMAINDER 7);
+*/
 
 -- A collection's records hang on its number, so that renaming and deleting do not touch them.
 CREATE TABLE collections (
@@ -104,7 +115,17 @@ CREATE TABLE collection_records (
     ts_2 BIGINT,
     value_2 BYTEA,
     PRIMARY KEY (project, collection, key)
-);
+) /*postgresql PARTITION BY HASH (project, collection)*/;
+/*postgresql
+CREATE TABLE collection_records_0 PARTITION OF collection_records FOR VALUES WITH (MODULUS 8, REMAINDER 0);
+CREATE TABLE collection_records_1 PARTITION OF collection_records FOR VALUES WITH (MODULUS 8, REMAINDER 1);
+CREATE TABLE collection_records_2 PARTITION OF collection_records FOR VALUES WITH (MODULUS 8, REMAINDER 2);
+CREATE TABLE collection_records_3 PARTITION OF collection_records FOR VALUES WITH (MODULUS 8, REMAINDER 3);
+CREATE TABLE collection_records_4 PARTITION OF collection_records FOR VALUES WITH (MODULUS 8, REMAINDER 4);
+CREATE TABLE collection_records_5 PARTITION OF collection_records FOR VALUES WITH (MODULUS 8, REMAINDER 5);
+CREATE TABLE collection_records_6 PARTITION OF collection_records FOR VALUES WITH (MODULUS 8, REMAINDER 6);
+CREATE TABLE collection_records_7 PARTITION OF collection_records FOR VALUES WITH (MODULUS 8, REMAINDER 7);
+*/
 CREATE INDEX collection_records_by_expiry ON collection_records (project, collection, expires)
     WHERE expires IS NOT NULL;
 
@@ -123,7 +144,17 @@ CREATE TABLE frontier_fingerprints (
     fp BYTEA NOT NULL,
     fdata BYTEA,
     PRIMARY KEY (project, slot, fp)
-) /*sqlite WITHOUT ROWID*/;
+) /*sqlite WITHOUT ROWID*/ /*postgresql PARTITION BY HASH (project, slot)*/;
+/*postgresql
+CREATE TABLE frontier_fingerprints_0 PARTITION OF frontier_fingerprints FOR VALUES WITH (MODULUS 8, REMAINDER 0);
+CREATE TABLE frontier_fingerprints_1 PARTITION OF frontier_fingerprints FOR VALUES WITH (MODULUS 8, REMAINDER 1);
+CREATE TABLE frontier_fingerprints_2 PARTITION OF frontier_fingerprints FOR VALUES WITH (MODULUS 8, REMAINDER 2);
+CREATE TABLE frontier_fingerprints_3 PARTITION OF frontier_fingerprints FOR VALUES WITH (MODULUS 8, REMAINDER 3);
+CREATE TABLE frontier_fingerprints_4 PARTITION OF frontier_fingerprints FOR VALUES WITH (MODULUS 8, REMAINDER 4);
+CREATE TABLE frontier_fingerprints_5 PARTITION OF frontier_fingerprints FOR VALUES WITH (MODULUS 8, REMAINDER 5);
+CREATE TABLE frontier_fingerprints_6 PARTITION OF frontier_fingerprints FOR VALUES WITH (MODULUS 8, REMAINDER 6);
+CREATE TABLE frontier_fingerprints_7 PARTITION OF frontier_fingerprints FOR VALUES WITH (MODULUS 8, REMAINDER 7);
+*/
 
 -- requests: JSON pairs [fp, qdata], joined by commas. fixed: 1 once a client has seen the batch.
 CREATE TABLE frontier_batches (
@@ -135,7 +166,17 @@ CREATE TABLE frontier_batches (
     fixed BIGINT NOT NULL,
     requests BYTEA NOT NULL,
     PRIMARY KEY (project, slot, priority, batch)
-);
+) /*postgresql PARTITION BY HASH (project, slot)*/;
+/*postgresql
+CREATE TABLE frontier_batches_0 PARTITION OF frontier_batches FOR VALUES WITH (MODULUS 8, REMAINDER 0);
+CREATE TABLE frontier_batches_1 PARTITION OF frontier_batches FOR VALUES WITH (MODULUS 8, REMAINDER 1);
+CREATE TABLE frontier_batches_2 PARTITION OF frontier_batches FOR VALUES WITH (MODULUS 8, REMAINDER 2);
+CREATE TABLE frontier_batches_3 PARTITION OF frontier_batches FOR VALUES WITH (MODULUS 8, REMAINDER 3);
+CREATE TABLE frontier_batches_4 PARTITION OF frontier_batches FOR VALUES WITH (MODULUS 8, REMAINDER 4);
+CREATE TABLE frontier_batches_5 PARTITION OF frontier_batches FOR VALUES WITH (MODULUS 8, REMAINDER 5);
+CREATE TABLE frontier_batches_6 PARTITION OF frontier_batches FOR VALUES WITH (MODULUS 8, REMAINDER 6);
+CREATE TABLE frontier_batches_7 PARTITION OF frontier_batches FOR VALUES WITH (MODULUS 8, REMAINDER 7);
+*/
 
 -- Collections and slots that were deleted by name and whose rows are being removed.
 CREATE TABLE discarded (

@@ -1,0 +1,342 @@
+"""PostgreSQL behind the seam: pools of connections, in a thread and an event loop of their own.
+
+The thread keeps a transaction, and the locks it holds, from waiting for whatever else the server's loop has to do,
+and the server's loop from waiting while an operation unpacks what it has read.
+
+Writes run at READ COMMITTED, where ``FOR UPDATE`` reads what others have just committed; reads at REPEATABLE READ,
+in which several statements see one state. What a transaction came to is always known:
+
+- One that the database rolled back (a deadlock, a serialization failure) runs again.
+- One whose connection broke before its COMMIT was sent is rolled back too, and runs again.
+- One whose connection broke after that is asked for by its transaction ID: it runs again when it was rolled back,
+  and its result stands when it was committed. So no operation needs to be idempotent.
+
+A database that is away is waited for, but not for long; then the caller is told to try again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import random
+import re
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from typing import Any, Final, TypeVar
+
+import asyncpg
+
+from scrapy_ext.server.store.address import DatabaseUrl
+from scrapy_ext.server.store.engine import Operation, P, Row, Snapshot, Transaction
+from scrapy_ext.server.store.errors import StoreBusyError, StoreError, StoreUncertainError
+from scrapy_ext.server.store.loop_thread import LoopThread
+from scrapy_ext.server.store.postgresql_connection import connect, new_pool
+from scrapy_ext.server.store.postgresql_errors import DATABASE_ERRORS, Failure, failure_of, translated
+
+T = TypeVar("T")
+
+#: How long a database that is away, or that rolls an operation back again and again, is tried.
+PATIENCE_SECONDS: Final = 15.0
+_PATIENCE_AT_START: Final = 3.0
+_UNHURRIED_SECONDS: Final = 7 * 86400.0
+#: How long a free connection is waited for.
+_ACQUIRE_SECONDS: Final = 30.0
+#: Connections for writes and for reads, so that reads do not wait while all writes wait for one lock.
+_WRITERS: Final = 8
+_READERS: Final = 4
+_LONGEST_PAUSE: Final = 0.5
+
+_BEGIN_WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+_BEGIN_READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+_Start = Callable[[Transaction], Coroutine[Any, Any, T]]
+
+
+class PostgresqlEngine:
+    """A database of a PostgreSQL server."""
+
+    def __init__(self, url: DatabaseUrl, loop: LoopThread, writers: asyncpg.Pool, readers: asyncpg.Pool) -> None:
+        self._url = url
+        self._loop = loop
+        self._writers = writers
+        self._readers = readers
+        self._closed = False
+
+    @classmethod
+    async def open(cls, url: DatabaseUrl) -> PostgresqlEngine:
+        """Connect, and check what is there; raises :class:`StoreError`."""
+        loop = LoopThread("store-postgresql")
+        try:
+            pools = await loop.run(_patiently(url, lambda: _pools(url), _PATIENCE_AT_START))
+        except BaseException:
+            await loop.close()
+            raise
+        return cls(url, loop, *pools)
+
+    async def write(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """See :class:`Engine`."""
+        self._check_open()
+        return await self._loop.run(self._write(lambda tx: operation(tx, *args, **kwargs)))
+
+    async def read(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """See :class:`Engine`."""
+        self._check_open()
+        return await self._loop.run(self._read(lambda tx: operation(tx, *args, **kwargs)))
+
+    @contextlib.asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[Snapshot]:
+        """See :class:`Engine`. Rows that are deleted meanwhile cannot be cleaned up before it ends."""
+        self._check_open()
+        snapshot = _PostgresqlSnapshot(self._url, self._loop)
+        await snapshot.begin()
+        try:
+            yield snapshot
+        finally:
+            await snapshot.end()
+
+    async def vacuum(self) -> None:
+        """See :class:`Engine`. Nobody waits for it."""
+        self._check_open()
+        await self._loop.run(_patiently(self._url, lambda: _vacuum(self._url)))
+
+    async def close(self) -> None:
+        """See :class:`Engine`."""
+        if not self._closed:
+            self._closed = True
+            await self._loop.run(_close(self._writers, self._readers))
+            await self._loop.close()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreError("The store is closed. The server is shutting down; try again when it is back.")
+
+    # ── in the engine's thread ──
+
+    async def _read(self, start: _Start[T]) -> T:
+        async def attempt() -> T:
+            async with self._connection(self._readers) as connection:
+                await connection.execute(_BEGIN_READ)
+                result = await start(_PostgresqlTransaction(connection))
+                await connection.execute("COMMIT")
+                return result
+
+        return await _patiently(self._url, attempt)
+
+    async def _write(self, start: _Start[T]) -> T:
+        async def attempt() -> T:
+            commit = _Commit()
+            result: T
+            try:
+                async with self._connection(self._writers) as connection:
+                    await connection.execute(_BEGIN_WRITE)
+                    result = await start(_PostgresqlTransaction(connection))
+                    await commit.run(connection)
+            except DATABASE_ERRORS as error:
+                if not (commit.is_sent and failure_of(error) is Failure.LOST):
+                    raise
+                if not await self._is_committed(commit):
+                    raise
+            return result
+
+        return await _patiently(self._url, attempt)
+
+    @contextlib.asynccontextmanager
+    async def _connection(self, pool: asyncpg.Pool) -> AsyncIterator[Any]:
+        try:
+            connection = await pool.acquire(timeout=_ACQUIRE_SECONDS)
+        except TimeoutError as error:
+            raise StoreBusyError(
+                f"{self._url}: none of {pool.get_max_size()} connections was free for {_ACQUIRE_SECONDS:.0f} s. "
+                "Try again."
+            ) from error
+        try:
+            yield connection
+        except BaseException:
+            if connection.is_in_transaction():
+                with contextlib.suppress(*DATABASE_ERRORS):
+                    await connection.execute("ROLLBACK")
+            raise
+        finally:
+            await pool.release(connection)
+
+    async def _is_committed(self, commit: _Commit) -> bool:
+        """What became of a transaction whose COMMIT was sent and not answered."""
+        if commit.transaction is None:
+            return False  # it has changed nothing, so that it may run again
+
+        async def ask() -> str | None:
+            async with self._connection(self._writers) as connection:
+                status: str | None = await connection.fetchval(
+                    "SELECT pg_xact_status(CAST(CAST($1 AS TEXT) AS xid8))", commit.transaction
+                )
+                return status
+
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        status = await self._told(ask)
+        while status == "in progress" and time.monotonic() < deadline:
+            await asyncio.sleep(0.05)
+            status = await self._told(ask)
+        if status not in ("committed", "aborted"):
+            raise self._uncertain()
+        return status == "committed"
+
+    async def _told(self, ask: Callable[[], Coroutine[Any, Any, str | None]]) -> str | None:
+        try:
+            return await _patiently(self._url, ask)
+        except StoreError as error:
+            raise self._uncertain() from error
+
+    def _uncertain(self) -> StoreUncertainError:
+        return StoreUncertainError(
+            f"{self._url} went away while it was committing, and cannot tell whether it did. "
+            "What was sent may be stored or not: look, or send it again if that does no harm."
+        )
+
+
+class _Commit:
+    """The end of a transaction: whether it was asked for, and the ID by which its outcome can be asked for."""
+
+    def __init__(self) -> None:
+        self.is_sent = False
+        self.transaction: str | None = None
+
+    async def run(self, connection: Any) -> None:
+        self.transaction = await connection.fetchval("SELECT CAST(pg_current_xact_id_if_assigned() AS TEXT)")
+        self.is_sent = True
+        if await connection.execute("COMMIT") != "COMMIT":  # a failed transaction is rolled back without an error
+            raise RuntimeError("a store operation went on after an error of the database")
+
+
+class _PostgresqlTransaction:
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    async def fetch(self, sql: str, *arguments: Any) -> list[Row]:
+        return list(map(tuple, await self._connection.fetch(sql, *arguments)))
+
+    async def fetchrow(self, sql: str, *arguments: Any) -> Row | None:
+        row = await self._connection.fetchrow(sql, *arguments)
+        return None if row is None else tuple(row)
+
+    async def execute(self, sql: str, *arguments: Any) -> int:
+        return _changed(await self._connection.execute(sql, *arguments))
+
+    async def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        if len(rows) == 1:
+            await self._connection.execute(sql, *rows[0])
+        elif rows:
+            await self._connection.executemany(sql, rows)
+
+    async def insert_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> list[Row]:
+        if not rows:
+            return []
+        statement = _UNNESTED.get(sql)
+        if statement is None:
+            types = [given.name for given in (await self._connection.prepare(sql)).get_parameters()]
+            statement = _UNNESTED[sql] = _unnested(sql, types)
+        return await self.fetch(statement, *map(list, zip(*rows, strict=True)))
+
+    async def script(self, sql: str) -> None:
+        await self._connection.execute("SET LOCAL statement_timeout = 0")
+        await self._connection.execute(_for_postgresql(sql), timeout=_UNHURRIED_SECONDS)
+
+
+def _changed(status: str) -> int:
+    """The rows that a statement changed, from what the server says at its end: ``INSERT 0 5``."""
+    number = status.rpartition(" ")[2]
+    return int(number) if number.isdigit() else 0
+
+
+#: Statements of ``insert_many`` as they are sent; there are as many as the stores have.
+_UNNESTED: Final[dict[str, str]] = {}
+
+
+def _unnested(sql: str, types: Sequence[str]) -> str:
+    """``INSERT … VALUES ($1, …)`` for any number of rows, whose columns come as arrays."""
+    head, group, tail = re.split(r"VALUES\s*\(([^()]*)\)", sql, maxsplit=1)
+    arrays = ", ".join(f"${place}::{name}[]" for place, name in enumerate(types, 1))
+    columns = ", ".join(f"c{place}" for place in range(1, len(types) + 1))
+    chosen = re.sub(r"\$(\d+)", r"given.c\1", group)
+    return f"{head}SELECT {chosen} FROM unnest({arrays}) AS given ({columns}){tail}"  # noqa: S608 - a store's own statement
+
+
+def _for_postgresql(sql: str) -> str:
+    """Migrations may say something to PostgreSQL alone, inside what other engines read as a comment.
+
+    Text is compared by its bytes, as in SQLite, whatever the language of the server is.
+    """
+    told = re.sub(r"/\*postgresql\s(.*?)\*/", r"\1", sql, flags=re.DOTALL)
+    return re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', re.sub(r"--[^\n]*", "", told))
+
+
+class _PostgresqlSnapshot:
+    """A connection of its own, in one transaction."""
+
+    def __init__(self, url: DatabaseUrl, loop: LoopThread) -> None:
+        self._url = url
+        self._loop = loop
+        self._connection: Any = None
+
+    async def begin(self) -> None:
+        async def begin() -> None:
+            self._connection = await connect(self._url)
+            await self._connection.execute(_BEGIN_READ)
+            await self._connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+            await self._connection.execute("SELECT 1")  # the state is that of the first read
+
+        await self._loop.run(_patiently(self._url, begin))
+
+    async def read(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """See :class:`Snapshot`."""
+
+        async def run() -> T:
+            try:
+                return await operation(_PostgresqlTransaction(self._connection), *args, **kwargs)
+            except DATABASE_ERRORS as error:
+                raise translated(error, self._url) from error
+
+        return await self._loop.run(run())
+
+    async def end(self) -> None:
+        async def end() -> None:
+            with contextlib.suppress(*DATABASE_ERRORS):
+                await self._connection.close(timeout=5)
+
+        await self._loop.run(end())
+
+
+async def _patiently(
+    url: DatabaseUrl, attempt: Callable[[], Coroutine[Any, Any, T]], seconds: float = PATIENCE_SECONDS
+) -> T:
+    """The result of an attempt, made again while that can help; raises :class:`StoreError`."""
+    deadline = time.monotonic() + seconds
+    for number in itertools.count():
+        try:
+            return await attempt()
+        except DATABASE_ERRORS as error:
+            if failure_of(error) is Failure.FINAL or time.monotonic() > deadline:
+                raise translated(error, url) from error
+        await asyncio.sleep(random.uniform(0, min(0.005 * 2**number, _LONGEST_PAUSE)))
+    raise AssertionError
+
+
+async def _pools(url: DatabaseUrl) -> tuple[asyncpg.Pool, asyncpg.Pool]:
+    return await new_pool(url, _WRITERS), await new_pool(url, _READERS)
+
+
+async def _close(*pools: asyncpg.Pool) -> None:
+    for pool in pools:
+        try:
+            await asyncio.wait_for(pool.close(), PATIENCE_SECONDS)
+        except DATABASE_ERRORS:
+            pool.terminate()
+
+
+async def _vacuum(url: DatabaseUrl) -> None:
+    connection = await connect(url)
+    try:
+        await connection.execute("SET statement_timeout = 0")
+        await connection.execute("VACUUM (ANALYZE)", timeout=_UNHURRIED_SECONDS)
+    finally:
+        await connection.close(timeout=5)

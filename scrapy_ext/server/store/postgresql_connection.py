@@ -1,0 +1,100 @@
+"""Connections to PostgreSQL: how they are made, and what the server must be to be worked with."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Final
+
+import asyncpg
+
+from scrapy_ext.server.store.address import DatabaseUrl
+from scrapy_ext.server.store.errors import StoreError
+
+logger = logging.getLogger(__name__)
+
+#: The oldest version that can tell what became of a transaction.
+OLDEST: Final = 13
+
+_CONNECT_SECONDS: Final = 10.0
+#: Of a statement; the server gives it up itself a moment before its client would.
+_COMMAND_SECONDS: Final = 70.0
+_SESSION: Final = {
+    "application_name": "scrapy-ext",
+    "statement_timeout": "60s",
+    "lock_timeout": "30s",
+    # A server process that hangs in a transaction must not keep its locks.
+    "idle_in_transaction_session_timeout": "60s",
+}
+
+
+async def connect(url: DatabaseUrl) -> Any:
+    """A connection; raises what the driver raises, and :class:`StoreError` for a server that will not do."""
+    connection = await asyncpg.connect(**_options(url), server_settings=_SESSION)
+    try:
+        await _check(connection, url)
+        await _prepare(connection)
+    except BaseException:
+        connection.terminate()
+        raise
+    return connection
+
+
+async def new_pool(url: DatabaseUrl, size: int) -> asyncpg.Pool:
+    """A pool of at most so many connections; raises as :func:`connect`."""
+    connection = await connect(url)
+    await connection.close(timeout=_CONNECT_SECONDS)
+    return await asyncpg.create_pool(
+        **_options(url),
+        server_settings=_SESSION,
+        min_size=1,
+        max_size=size,
+        init=_prepare,
+        reset=_leave,
+        statement_cache_size=512,
+        max_cached_statement_lifetime=0,
+    )
+
+
+def _options(url: DatabaseUrl) -> dict[str, Any]:
+    return {"dsn": url.secret, "timeout": _CONNECT_SECONDS, "command_timeout": _COMMAND_SECONDS}
+
+
+async def _leave(_connection: Any) -> None:
+    """Nothing to reset: whoever has a connection leaves only a transaction behind, which the pool rolls back."""
+
+
+async def _prepare(connection: Any) -> None:
+    await connection.set_type_codec("text", schema="pg_catalog", encoder=_encode, decoder=_decode, format="text")
+    # A commit that is answered before it is on the disk is no commit; stricter settings of the server stay.
+    if await connection.fetchval("SHOW synchronous_commit") == "off":
+        await connection.execute("SET synchronous_commit = on")
+
+
+#: PostgreSQL's text has no character 0, which JSON and SQLite have. U+FDD0 is no character, and no text has it.
+_MARK: Final = "\ufdd0"
+
+
+def _encode(text: str) -> str:
+    if "\0" in text or _MARK in text:
+        return text.replace(_MARK, _MARK + "1").replace("\0", _MARK + "0")
+    return text
+
+
+def _decode(text: str) -> str:
+    if _MARK in text:
+        return text.replace(_MARK + "0", "\0").replace(_MARK + "1", _MARK)
+    return text
+
+
+async def _check(connection: Any, url: DatabaseUrl) -> None:
+    version = connection.get_server_version()
+    if version.major < OLDEST:
+        raise StoreError(f"{url} is PostgreSQL {version.major}: {OLDEST} or later is needed. Upgrade it.")
+    encoding = await connection.fetchval("SHOW server_encoding")
+    if encoding != "UTF8":
+        raise StoreError(
+            f"{url} has the encoding {encoding}: UTF8 is needed. Create the database with "
+            f"createdb --template=template0 --encoding=UTF8 {url.database}."
+        )
+    if await connection.fetchval("SHOW fsync") == "off":
+        logger.warning("%s has fsync off: what it has stored may be lost or damaged in a power cut", url)

@@ -1,0 +1,190 @@
+"""A PostgreSQL of the tests' own: on a free port of this machine, in a temporary folder, gone when they end."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import itertools
+import os
+import pwd
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+_NEEDED = """PostgreSQL 13 or later is needed for these tests, and was not found: neither in PATH, nor where Debian and
+Homebrew put it. On Debian and Ubuntu: apt-get install postgresql. Elsewhere, put the folder of initdb into PATH."""
+_USER = "scrapy"
+_START_SECONDS = 60
+#: Who runs it when the tests run as root, whom PostgreSQL refuses.
+_UNPRIVILEGED = ("postgres", "nobody")
+
+
+class Cluster:
+    """A server with a superuser ``scrapy``, synced to disk as a real one; every database is made for one test."""
+
+    def __init__(self) -> None:
+        self._bin = _programs()
+        self._owner = _owner()
+        self._folder = Path(tempfile.mkdtemp(prefix="scrapy-ext-postgresql-"))
+        self._numbers = itertools.count(1)
+        self.password = secrets.token_hex(8)
+        self.port = _free_port()
+        self.process: subprocess.Popen[bytes] | None = None
+        try:
+            self._create()
+            self.start()
+        except BaseException:
+            self.remove()
+            raise
+
+    def _create(self) -> None:
+        secret = self._folder / "password"
+        secret.write_text(self.password)
+        if self._owner is not None:
+            for path in (self._folder, secret):
+                os.chown(path, self._owner.pw_uid, self._owner.pw_gid)
+        options = ["--auth=scram-sha-256", f"--pwfile={secret}", "--encoding=UTF8", "--locale=C", "--no-sync"]
+        self._run("initdb", f"--pgdata={self._folder / 'data'}", f"--username={_USER}", *options)
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        settings = {
+            "listen_addresses": "127.0.0.1",
+            "port": self.port,
+            "unix_socket_directories": self._folder,
+            "fsync": "on",
+            "max_connections": 200,
+            "shared_buffers": "64MB",
+        }
+        given = [option for name, value in settings.items() for option in ("-c", f"{name}={value}")]
+        with (self._folder / "log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [self._bin / "postgres", "-D", self._folder / "data", *given],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                preexec_fn=_end_with_parent,  # noqa: PLW1509
+                **self._as_owner(),
+            )
+        deadline = time.monotonic() + _START_SECONDS
+        while self._call("pg_isready", "--quiet").returncode != 0:
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise AssertionError(f"PostgreSQL did not start\n{(self._folder / 'log').read_text()}")
+            time.sleep(0.02)
+
+    def kill(self) -> None:
+        """End it as a power cut does: its first process, and with it those that it has started."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait(timeout=60)
+
+    def stop(self) -> None:
+        """End it without waiting for its clients."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGQUIT)  # what it holds is thrown away: nothing to write out
+            self.process.wait(timeout=60)
+
+    def remove(self) -> None:
+        """Stop it and remove its folder."""
+        self.stop()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def database(self, template: str = "template0") -> str:
+        """The address of a new database, a copy of another."""
+        name = f"test_{next(self._numbers)}"
+        self._run("createdb", "--maintenance-db=postgres", f"--template={template}", name)
+        return self.url(name)
+
+    def url(self, name: str, password: str | None = None) -> str:
+        """The address of a database."""
+        return f"postgresql://{_USER}:{password or self.password}@127.0.0.1:{self.port}/{name}"
+
+    def query(self, url: str, sql: str) -> list[list[str]]:
+        """Rows of a query as text."""
+        done = self._run("psql", "--no-psqlrc", "--tuples-only", "--no-align", "--command", sql, url)
+        return [line.split("|") for line in done.stdout.decode().splitlines()]
+
+    def _run(self, program: str, *options: str) -> subprocess.CompletedProcess[bytes]:
+        done = self._call(program, *options)
+        assert done.returncode == 0, f"{program}: {done.stderr.decode()}"
+        return done
+
+    def _call(self, program: str, *options: str) -> subprocess.CompletedProcess[bytes]:
+        environment = {
+            **os.environ,
+            "PGHOST": "127.0.0.1",
+            "PGPORT": str(self.port),
+            "PGUSER": _USER,
+            "PGPASSWORD": self.password,
+        }
+        command = [self._bin / program, *options]
+        return subprocess.run(
+            command, capture_output=True, timeout=120, check=False, env=environment, **self._as_owner()
+        )
+
+    def _as_owner(self) -> dict[str, Any]:
+        # The folder of the tests may be closed to others than root.
+        place: dict[str, Any] = {"cwd": self._folder}
+        if self._owner is not None:
+            place |= {"user": self._owner.pw_uid, "group": self._owner.pw_gid, "extra_groups": []}
+        return place
+
+
+@contextlib.contextmanager
+def cluster() -> Iterator[Cluster]:
+    """A server, removed at the end."""
+    made = Cluster()
+    try:
+        yield made
+    finally:
+        made.remove()
+
+
+def _programs() -> Path:
+    """The folder of PostgreSQL's programs, which Debian keeps out of PATH."""
+    found = shutil.which("initdb")
+    if found is not None:
+        return Path(found).resolve().parent
+    places: Sequence[Path] = [
+        *Path("/usr/lib/postgresql").glob("*/bin"),
+        *Path("/opt/homebrew/opt").glob("postgresql@*/bin"),
+        *Path("/usr/local/opt").glob("postgresql@*/bin"),
+    ]
+    usable = [place for place in places if (place / "initdb").exists()]
+    if not usable:
+        raise RuntimeError(_NEEDED)
+    return max(usable, key=_version)
+
+
+def _version(place: Path) -> int:
+    digits = place.parent.name.rpartition("@")[2]
+    return int(digits) if digits.isdigit() else 0
+
+
+def _owner() -> pwd.struct_passwd | None:
+    if os.geteuid() != 0:
+        return None
+    for name in _UNPRIVILEGED:
+        with contextlib.suppress(KeyError):
+            return pwd.getpwnam(name)
+    raise RuntimeError("PostgreSQL does not run as root, and there is no user postgres or nobody to run it as.")
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+        return port
+
+
+def _end_with_parent() -> None:
+    """Let it end with the tests however these end."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGQUIT)  # PR_SET_PDEATHSIG
