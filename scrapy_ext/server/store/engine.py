@@ -292,7 +292,8 @@ class _SqliteTransaction:
 
 @lru_cache(maxsize=1024)
 def _native(sql: str) -> str:
-    return re.sub(r"\$(\d+)", r"?\1", sql)
+    # One writer at a time: whatever is read in a write stays so until its commit.
+    return re.sub(r"\$(\d+)", r"?\1", sql.replace(" FOR UPDATE", ""))
 
 
 @lru_cache(maxsize=1024)

@@ -17,8 +17,10 @@ from scrapy_ext.server.store.errors import StoreError
 from scrapy_ext.server.store.frontier import FrontierStore
 from scrapy_ext.server.store.jobs import JobStore
 from scrapy_ext.server.store.keys import KeyStore
+from scrapy_ext.server.store.projects import ProjectStore
 from scrapy_ext.server.store.records import RecordStore
 from scrapy_ext.server.store.schema import migrate
+from scrapy_ext.server.store.spiders import SpiderStore
 
 _FILE: Final = "platform.db"
 
@@ -40,6 +42,8 @@ class Store:
         self.collections = CollectionStore(engine, clock)
         self.frontier = FrontierStore(engine)
         self.jobs = JobStore(engine, clock)
+        self.spiders = SpiderStore(engine, clock)
+        self.projects = ProjectStore(engine)
         self.activity = ActivityStore(engine, clock)
         self.keys = KeyStore(engine, clock)
 
