@@ -113,7 +113,9 @@ async def one_spider(call: Call) -> Response:
             change = bodies.value(await bodies.whole(call.request))
             add, remove = _tags(change, "add"), _tags(change, "remove")
             if not add and not remove:
-                return json({"non_field_errors": [_NOTHING_TO_DO]}, 400)
+                return json(
+                    {"status": "badrequest", "message": _NOTHING_TO_DO, "non_field_errors": [_NOTHING_TO_DO]}, 400
+                )
             spider = await call.store.spiders.tag(project, number, add, remove)
         case [], _:
             raise method_not_allowed("GET")
