@@ -6,7 +6,9 @@ from starlette.responses import Response
 
 from scrapy_ext.server.platform.answers import json, method_not_allowed
 from scrapy_ext.server.platform.calls import Call
+from scrapy_ext.server.platform.comments import comments
 from scrapy_ext.server.platform.jobs import jobs
+from scrapy_ext.server.platform.periodic import periodic
 from scrapy_ext.server.platform.projects import listed
 from scrapy_ext.server.platform.spiders import one_spider, spider_list
 
@@ -22,6 +24,10 @@ async def app(call: Call) -> Response:
             return json({"username": call.who})
         case ((["scrapyd", "listprojects.json"] | ["spiders", "list.json"] | ["v2", "users", "me"]), _):
             raise method_not_allowed("GET")
+        case ["comments", *_], _:
+            return await comments(call)
+        case ["projects", _, "periodicjobs", *_], _:
+            return await periodic(call)
         case ["v2", "projects", _, "spiders", _, *_], _:
             return await one_spider(call)
         case _:

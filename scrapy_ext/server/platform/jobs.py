@@ -237,8 +237,8 @@ def listed_job(job: StoredJob, now: int) -> Job:
         priority=_whole(metadata.get("priority"), DEFAULT_PRIORITY),
         tags=tags_of(metadata),
         version=_text(metadata.get("version")),
-        started_time=_time(started) if isinstance(started, int) else None,
-        updated_time=_time(job.updated),
+        started_time=iso_time(started) if isinstance(started, int) else None,
+        updated_time=iso_time(job.updated),
         elapsed=ended - started if isinstance(started, int) and isinstance(ended, int) else None,
         responses_received=_whole(responses, job.counts.requests),
         items_scraped=job.counts.items,
@@ -256,7 +256,8 @@ def _whole(value: Any, default: int) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else default
 
 
-def _time(milliseconds: int) -> str:
+def iso_time(milliseconds: int) -> str:
+    """A time as the app host writes it: UTC, without a zone."""
     try:
         return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
     except (OverflowError, ValueError, OSError):  # a client may have written any number

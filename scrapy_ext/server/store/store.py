@@ -11,12 +11,14 @@ from typing import Final
 from scrapy_ext.server.store.activity import ActivityStore
 from scrapy_ext.server.store.chunks import ITEMS, LOGS, REQUESTS
 from scrapy_ext.server.store.collections import CollectionStore
+from scrapy_ext.server.store.comments import CommentStore
 from scrapy_ext.server.store.discards import purge
 from scrapy_ext.server.store.engine import Engine, SqliteEngine
 from scrapy_ext.server.store.errors import StoreError
 from scrapy_ext.server.store.frontier import FrontierStore
 from scrapy_ext.server.store.jobs import JobStore
 from scrapy_ext.server.store.keys import KeyStore
+from scrapy_ext.server.store.periodic import PeriodicStore
 from scrapy_ext.server.store.projects import ProjectStore
 from scrapy_ext.server.store.records import RecordStore
 from scrapy_ext.server.store.schema import migrate
@@ -44,6 +46,8 @@ class Store:
         self.jobs = JobStore(engine, clock)
         self.spiders = SpiderStore(engine, clock)
         self.projects = ProjectStore(engine)
+        self.periodic = PeriodicStore(engine, clock)
+        self.comments = CommentStore(engine, clock)
         self.activity = ActivityStore(engine, clock)
         self.keys = KeyStore(engine, clock)
 
