@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from scrapy_ext.api.platform.jobs import DEFAULT_PRIORITY, MAX_PRIORITY, MIN_PRIORITY
+from scrapy_ext.api.platform.jobs import DEFAULT_PRIORITY, MAX_NAME, MAX_PRIORITY, MIN_PRIORITY, is_name
 from scrapy_ext.api.violations import ContractError, Violation
 
 
@@ -47,8 +47,7 @@ class PeriodicJob(msgspec.Struct, kw_only=True):
 EDITABLE: Final = ("cron", "tasks", "addtags", "disabled", "description")
 MAX_TASKS: Final = 100
 MAX_TAGS: Final = 100
-#: Characters of a tag, of the name of a spider or a script, and of a description.
-MAX_NAME: Final = 255
+#: Characters of a description.
 MAX_DESCRIPTION: Final = 2000
 _SCRIPT: Final = "py:"
 
@@ -152,7 +151,7 @@ def schedule_faults(schedule: PeriodicJob) -> Iterator[Violation]:
         yield Violation("tasks", "must be all spiders or all scripts", "Make two periodic jobs.")
     for task in schedule.tasks:
         yield from task_faults(task)
-    if len(schedule.addtags) > MAX_TAGS or not all(0 < len(tag) <= MAX_NAME for tag in schedule.addtags):
+    if len(schedule.addtags) > MAX_TAGS or not all(map(is_name, schedule.addtags)):
         yield Violation("addtags", f"must be at most {MAX_TAGS} tags of 1 to {MAX_NAME} characters", "Correct them.")
     if len(schedule.description) > MAX_DESCRIPTION:
         yield Violation("description", f"must be at most {MAX_DESCRIPTION} characters", "Write less.")
@@ -160,7 +159,7 @@ def schedule_faults(schedule: PeriodicJob) -> Iterator[Violation]:
 
 def task_faults(task: Task) -> Iterator[Violation]:
     """What is wrong with a task."""
-    if not 0 < len(task.name) <= MAX_NAME:
+    if not is_name(task.name):
         yield Violation("tasks.name", f"must be 1 to {MAX_NAME} characters", "Name a spider, or py: and a script.")
     if not MIN_PRIORITY <= task.priority <= MAX_PRIORITY:
         yield Violation(

@@ -21,7 +21,7 @@ from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.server.platform import bodies
 from scrapy_ext.server.platform.answers import NotFound, json, method_not_allowed, refused
 from scrapy_ext.server.platform.calls import Call, path_number
-from scrapy_ext.server.platform.jobs import Form, iso_time
+from scrapy_ext.server.platform.jobs import Form, check_name, iso_time
 from scrapy_ext.server.store.comments import Comment, Place
 
 #: Characters of a comment.
@@ -75,8 +75,8 @@ async def _at(call: Call, field: str) -> Response:
         case "GET":
             return json([_shown(comment) for comment in await call.store.comments.at(place)])
         case "POST":
-            if len(field) > MAX_TEXT:
-                raise refused("field", f"must be at most {MAX_TEXT} characters", "Check the address.")
+            if field:
+                check_name("field", field)
             return json(_shown(await call.store.comments.add(place, call.who, await _text(call))), 201)
         case "DELETE":
             return json({"status": "ok", "count": await call.store.comments.clear(place)})
@@ -115,6 +115,6 @@ def _id(text: str) -> tuple[int, int]:
 
 async def _text(call: Call) -> str:
     text = (Form(await bodies.form(call.request)).get("text") or "").strip()
-    if not 0 < len(text) <= MAX_TEXT:
-        raise refused("text", f"must be 1 to {MAX_TEXT} characters, got {len(text)}", "Send the form field text.")
+    if not 0 < len(text) <= MAX_TEXT or "\0" in text:
+        raise refused("text", f"must be 1 to {MAX_TEXT} characters, none of them NUL", "Send the form field text.")
     return text

@@ -18,7 +18,7 @@ from scrapy_ext.server.platform.access import JobTokens
 from scrapy_ext.server.platform.answers import JSON, NotFound, Refusal, json, method_not_allowed, refused
 from scrapy_ext.server.platform.calls import Call, path_number
 from scrapy_ext.server.platform.job_lines import answer, line, wanted_of
-from scrapy_ext.server.platform.jobs import MAX_NAME, SHOWN, job_filter, own_key, parse_state
+from scrapy_ext.server.platform.jobs import SHOWN, check_name, check_tags, job_filter, own_key, parse_state, unique_key
 from scrapy_ext.server.store.job_queries import JobFilter, Page
 from scrapy_ext.server.store.job_states import ACTIVE, Change
 from scrapy_ext.server.store.jobs import DuplicateJobError, NewJob
@@ -117,12 +117,14 @@ async def _few(call: Call) -> list[tuple[int, dict[str, Any]]]:
 
 def _check_push(record: dict[str, Any], place: str) -> None:
     spider = record.get("spider")
-    if not isinstance(spider, str) or not 0 < len(spider) <= MAX_NAME:
-        raise refused(place, f"spider must be a name of 1 to {MAX_NAME} characters", "Name the spider.")
+    if not isinstance(spider, str):
+        raise refused(place, "spider must be a name", "Name the spider.")
+    check_name(f"{place}: spider", spider)
     parse_state(record.get("state", JobState.PENDING.value), f"{place}: state")
     tags = record.get("tags", [])
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
         raise refused(place, "tags must be an array of strings", 'Write "tags": ["a"].')
+    check_tags(f"{place}: tags", tags)
 
 
 def _pushed(record: dict[str, Any]) -> NewJob:
@@ -135,7 +137,7 @@ def _pushed(record: dict[str, Any]) -> NewJob:
             "units": DEFAULT_UNITS,
             **{name: value for name, value in record.items() if name != "unique"},
         },
-        None if unique is None else f"push {unique}",
+        None if unique is None else unique_key("push", unique),
     )
 
 

@@ -17,6 +17,7 @@ from scrapy_ext.api.platform.formats import CONTENT_TYPES, Format, whole_number
 from scrapy_ext.api.platform.jobs import (
     DEFAULT_PRIORITY,
     DEFAULT_UNITS,
+    MAX_NAME,
     MAX_PRIORITY,
     MAX_UNITS,
     MIN_PRIORITY,
@@ -25,6 +26,7 @@ from scrapy_ext.api.platform.jobs import (
     Job,
     JobList,
     JobState,
+    is_name,
 )
 from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
 from scrapy_ext.server.platform import bodies
@@ -36,8 +38,6 @@ from scrapy_ext.server.store.jobs import DuplicateJobError, NewJob
 
 #: Jobs of one answer; also when the caller names no number.
 MAX_LIST: Final = 1000
-#: Characters of a spider's name, and of a tag.
-MAX_NAME: Final = 255
 #: Deleted jobs are shown to who asks for them.
 SHOWN: Final = (JobState.PENDING, JobState.RUNNING, JobState.FINISHED)
 
@@ -113,7 +113,7 @@ async def _run(call: Call, form: Form) -> Response:
     spider = form.get("spider") or await _spider_by_id(call, project, form)
     check_name("spider", spider)
     metadata, state = _run_metadata(form)
-    job = NewJob(spider, state, metadata, _run_key(spider, metadata.get("spider_args", {})))
+    job = NewJob(spider, state, metadata, unique_key("run", spider, metadata.get("spider_args", {})))
     (added,) = await call.store.jobs.add(project, [job], call.who)
     if isinstance(added, DuplicateJobError):
         # Not as other refusals of a 400: clients have seen these words since there are clients.
@@ -150,10 +150,9 @@ def _run_metadata(form: Form) -> tuple[dict[str, Any], JobState]:
     return {**metadata, **extra}, state
 
 
-def _run_key(spider: str, arguments: Any) -> str:
-    """What two runs have in common that must not be active at the same time."""
-    identity = msgspec.json.encode([spider, arguments], order="sorted")
-    return f"run {hashlib.sha256(identity).hexdigest()}"
+def unique_key(*parts: Any) -> str:
+    """A short text for what jobs have in common that must not be active at the same time."""
+    return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()
 
 
 def own_key(text: str, project: int, field: str) -> JobKey:
@@ -174,16 +173,18 @@ def parse_state(text: Any, field: str = "state") -> JobState:
 
 
 def check_name(field: str, name: str) -> None:
-    """Refuses a spider's name that is empty or too long."""
-    if not 0 < len(name) <= MAX_NAME:
-        raise refused(field, f"must be 1 to {MAX_NAME} characters, got {len(name)}", "Correct the name.")
+    """Refuses what can be no name of a spider, of a setting or of a field."""
+    if not is_name(name):
+        raise refused(field, f"must be 1 to {MAX_NAME} characters, none of them NUL", "Correct the name.")
 
 
 def check_tags(field: str, tags: Sequence[str]) -> tuple[str, ...]:
-    """The tags; raises ``ContractError`` for one that is empty or too long."""
+    """The tags; raises ``ContractError`` for what can be no tag."""
     for tag in tags:
-        if not 0 < len(tag) <= MAX_NAME:
-            raise refused(field, f"must be 1 to {MAX_NAME} characters, got {tag[:60]!r}", "Choose another tag.")
+        if not is_name(tag):
+            raise refused(
+                field, f"must be 1 to {MAX_NAME} characters, none of them NUL, got {tag[:60]!r}", "Choose another tag."
+            )
     return tuple(tags)
 
 

@@ -7,7 +7,7 @@ On the storage host ``/projects/jobsummaries``, ``/projects/<project>/jobsummary
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 from starlette.responses import Response
@@ -16,11 +16,8 @@ from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.server.platform import bodies
 from scrapy_ext.server.platform.answers import NotFound, empty, json, method_not_allowed, refused
 from scrapy_ext.server.platform.calls import Call
-from scrapy_ext.server.platform.jobs import SHOWN, parse_state
+from scrapy_ext.server.platform.jobs import SHOWN, check_name, parse_state
 from scrapy_ext.server.store.job_states import ACTIVE
-
-#: Characters of a setting's name.
-_MAX_NAME: Final = 255
 
 
 async def projects(call: Call) -> Response:
@@ -73,7 +70,6 @@ async def _merge(call: Call, values: Any) -> Response:
     if not isinstance(values, dict):
         raise refused("body", "must be a JSON object", 'Write {"name": value}.')
     for name in values:
-        if not 0 < len(name) <= _MAX_NAME:
-            raise refused("name", f"of a setting must be 1 to {_MAX_NAME} characters", "Choose another name.")
+        check_name("name", name)
     await call.store.projects.merge(call.project, {name: msgspec.json.encode(each) for name, each in values.items()})
     return empty()

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from scrapy_ext.api.platform.jobs import DEFAULT_PRIORITY, JobState
+from scrapy_ext.api.platform.jobs import DEFAULT_PRIORITY, MAX_NAME, JobState, is_name
 from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store.engine import Row, Transaction
@@ -115,8 +115,12 @@ def encode(metadata: Mapping[str, Any]) -> bytes:
 
 
 async def index_tags(tx: Transaction, key: JobKey, metadata: Mapping[str, Any]) -> None:
-    """Make ``job_tags`` say what the metadata does."""
+    """Make ``job_tags`` say what the metadata does; raises :class:`ContractError` for what can be no tag."""
     tags = set(tags_of(metadata))
+    if not all(map(is_name, tags)):
+        raise ContractError(
+            [Violation("tags", f"must be 1 to {MAX_NAME} characters each, and none of them NUL", "Correct the tags.")]
+        )
     rows = await tx.fetch("SELECT tag FROM job_tags WHERE project = $1 AND spider = $2 AND job = $3", *key)
     present = {row[0] for row in rows}
     await tx.execute_many(
