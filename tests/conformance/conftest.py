@@ -30,15 +30,16 @@ def project_id() -> int:
 @pytest.fixture(params=[True, False], ids=["msgpack", "json"])
 def client(request: pytest.FixtureRequest, server: RunningServer) -> Iterator[ScrapinghubClient]:
     """The client that its documentation shows, reading MessagePack or JSON lines."""
-    with ScrapinghubClient(
+    client = ScrapinghubClient(
         server.platform_key,
         dash_endpoint=f"{server.url}/api/",
         endpoint=f"{server.url}/",
         jobq_endpoint=f"{server.url}/",
         use_msgpack=request.param,
         max_retries=1,
-    ) as client:
-        yield client
+    )
+    yield client
+    client.close()
 
 
 @pytest.fixture

@@ -11,7 +11,10 @@ MAX_LIST: Final = 1000
 
 
 class QueueEntry(msgspec.Struct, omit_defaults=True):
-    """A line of ``/jobq/<project>/list``; ``ts`` is when the job entered its state, in milliseconds."""
+    """A line of ``/jobq/<project>/list``; ``ts`` is when the job entered its state, in milliseconds.
+
+    ``items``, ``pages`` (request records), ``logs`` and ``errors`` count what the job has stored.
+    """
 
     key: str
     ts: int
@@ -23,6 +26,11 @@ class QueueEntry(msgspec.Struct, omit_defaults=True):
     finished_time: int | None = None
     tags: list[str] | None = None
     close_reason: str | None = None
+    version: str | None = None
+    items: int | None = None
+    pages: int | None = None
+    logs: int | None = None
+    errors: int | None = None
 
 
 class PushedJob(msgspec.Struct, omit_defaults=True):

@@ -13,6 +13,8 @@ DEFAULT_PRIORITY: Final = 2
 MIN_UNITS: Final = 1
 MAX_UNITS: Final = 6
 DEFAULT_UNITS: Final = 1
+#: Characters of a spider's name, and of a tag.
+MAX_NAME: Final = 255
 #: Parameters of ``run.json`` that are not spider arguments.
 RUN_PARAMETERS: Final = (
     "project",
@@ -27,6 +29,11 @@ RUN_PARAMETERS: Final = (
     "cmd_args",
     "apikey",
 )
+
+
+def is_name(text: str) -> bool:
+    """Whether this can be a spider's name or a tag. Databases have no place for the character NUL."""
+    return 0 < len(text) <= MAX_NAME and "\0" not in text
 
 
 class JobState(str, Enum):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from scrapy_ext.api.platform.jobs import DEFAULT_PRIORITY, MAX_PRIORITY, MIN_PRIORITY
+from scrapy_ext.api.platform.jobs import DEFAULT_PRIORITY, MAX_NAME, MAX_PRIORITY, MIN_PRIORITY, is_name
 from scrapy_ext.api.violations import ContractError, Violation
 
 
@@ -20,8 +20,8 @@ class PeriodicType(str, Enum):
     SCRIPT = "script"
 
 
-class Task(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """What to run. A script's name starts with ``py:``."""
+class Task(msgspec.Struct, kw_only=True):
+    """What to run. A script's name starts with ``py:``; ``jobq_id`` is the spider part of its jobs' keys."""
 
     name: str
     priority: int = DEFAULT_PRIORITY
@@ -41,6 +41,15 @@ class PeriodicJob(msgspec.Struct, kw_only=True):
     cron: str
     addtags: list[str]
     tasks: list[Task]
+
+
+#: The fields of a schedule that its owner sets.
+EDITABLE: Final = ("cron", "tasks", "addtags", "disabled", "description")
+MAX_TASKS: Final = 100
+MAX_TAGS: Final = 100
+#: Characters of a description.
+MAX_DESCRIPTION: Final = 2000
+_SCRIPT: Final = "py:"
 
 
 class Cron(NamedTuple):
@@ -75,6 +84,20 @@ class Cron(NamedTuple):
             raise ContractError(faults)
         return cls(*(None if piece == "*" else int(piece) for piece in pieces))
 
+    def runs_by_hour(self) -> list[float]:
+        """How many runs this makes in each hour of the day, on the average of the days of a year."""
+        days = 1.0
+        if self.month is not None:
+            days /= 12
+        if self.day_of_month is not None and self.day_of_week is not None:
+            days *= 1 / 30 + 1 / 7  # as cron has it: on the one days and on the others
+        elif self.day_of_month is not None:
+            days /= 30
+        elif self.day_of_week is not None:
+            days /= 7
+        runs = days * (60 if self.minute is None else 1)
+        return [runs if self.hour in (None, hour) else 0.0 for hour in range(24)]
+
 
 #: Name, lowest and highest value. Sunday is 0.
 _CRON_FIELDS: Final = (
@@ -99,11 +122,48 @@ def _cron_faults(piece: str, name: str, low: int, high: int) -> Iterator[Violati
         yield Violation("cron", f"{name} must be {low} to {high}, got {piece}", "Correct the number.")
 
 
+def suggested_hour(load: Mapping[str, int]) -> int:
+    """The hour (UTC) with the least to do, given how many tasks run at each cron expression.
+
+    Of several such hours the one whose neighbours have least to do, then the earliest.
+    """
+    runs = [0.0] * 24
+    for cron, tasks in load.items():
+        for hour, of_one in enumerate(Cron.parse(cron).runs_by_hour()):
+            runs[hour] += of_one * tasks
+    return min(range(24), key=lambda hour: (runs[hour], runs[hour - 1] + runs[(hour + 1) % 24], hour))
+
+
+def type_of(tasks: Sequence[Task]) -> PeriodicType:
+    """What a schedule with these tasks runs."""
+    return PeriodicType.SCRIPT if tasks and tasks[0].name.startswith(_SCRIPT) else PeriodicType.SPIDER
+
+
+def schedule_faults(schedule: PeriodicJob) -> Iterator[Violation]:
+    """What is wrong with a schedule."""
+    try:
+        Cron.parse(schedule.cron)
+    except ContractError as error:
+        yield from error.violations
+    if not 1 <= len(schedule.tasks) <= MAX_TASKS:
+        yield Violation("tasks", f"must be 1 to {MAX_TASKS}, got {len(schedule.tasks)}", 'Write [{"name": "spider"}].')
+    if len({task.name.startswith(_SCRIPT) for task in schedule.tasks}) > 1:
+        yield Violation("tasks", "must be all spiders or all scripts", "Make two periodic jobs.")
+    for task in schedule.tasks:
+        yield from task_faults(task)
+    if len(schedule.addtags) > MAX_TAGS or not all(map(is_name, schedule.addtags)):
+        yield Violation("addtags", f"must be at most {MAX_TAGS} tags of 1 to {MAX_NAME} characters", "Correct them.")
+    if len(schedule.description) > MAX_DESCRIPTION:
+        yield Violation("description", f"must be at most {MAX_DESCRIPTION} characters", "Write less.")
+
+
 def task_faults(task: Task) -> Iterator[Violation]:
     """What is wrong with a task."""
+    if not is_name(task.name):
+        yield Violation("tasks.name", f"must be 1 to {MAX_NAME} characters", "Name a spider, or py: and a script.")
     if not MIN_PRIORITY <= task.priority <= MAX_PRIORITY:
         yield Violation(
             "tasks.priority", f"must be {MIN_PRIORITY} to {MAX_PRIORITY}, got {task.priority}", "Correct the number."
         )
-    if task.script_args and not task.name.startswith("py:"):
+    if task.script_args and not task.name.startswith(_SCRIPT):
         yield Violation("tasks.script_args", "belongs to a script", "Use spider_args, or a name starting with py:.")

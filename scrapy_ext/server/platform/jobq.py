@@ -1,26 +1,34 @@
-"""``/jobq``: the job queue (platform-api.md, Finished-job queue; pushing and updating as its real clients do it)."""
+"""``/jobq``: the job queue (platform-api.md, Finished-job queue; the rest as its real clients use it).
+
+- ``GET /jobq/<project>/count``, ``list``, ``jobsummary``, and ``[<spider>/]summary[/<state>]``
+- ``POST /jobq/<project>/push``, ``startjob``, ``update``, ``cancel``, and ``<spider>/<job>/cancel``
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, Final
 
-import msgspec
 from starlette.responses import Response
 
-from scrapy_ext.api.platform.jobq import MAX_LIST, PushedJob, QueueEntry
+from scrapy_ext.api.platform.jobq import MAX_LIST
 from scrapy_ext.api.platform.jobs import DEFAULT_PRIORITY, DEFAULT_UNITS, JobState
+from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
 from scrapy_ext.server.platform import bodies
 from scrapy_ext.server.platform.access import JobTokens
-from scrapy_ext.server.platform.answers import JSON, NotFound, method_not_allowed, refused
-from scrapy_ext.server.platform.calls import Call
-from scrapy_ext.server.platform.formats import Page as Lines
-from scrapy_ext.server.platform.formats import result
-from scrapy_ext.server.platform.jobs import job_filter, own_key, parse_state
-from scrapy_ext.server.store.job_queries import JobFilter, Page, StoredJob, tags_of
-from scrapy_ext.server.store.jobs import Change, DuplicateJobError
+from scrapy_ext.server.platform.answers import JSON, NotFound, Refusal, json, method_not_allowed, refused
+from scrapy_ext.server.platform.calls import Call, path_number
+from scrapy_ext.server.platform.job_lines import answer, line, wanted_of
+from scrapy_ext.server.platform.jobs import SHOWN, check_name, check_tags, job_filter, own_key, parse_state, unique_key
+from scrapy_ext.server.store.job_queries import JobFilter, Page
+from scrapy_ext.server.store.job_states import ACTIVE, Change
+from scrapy_ext.server.store.jobs import DuplicateJobError, NewJob
 
-_FINISHED = (JobState.FINISHED,)
+_FINISHED: Final = (JobState.FINISHED,)
+#: Jobs that a summary shows of each state, when the caller names no number.
+_SUMMARY: Final = 5
+#: Jobs that one request may push, update or cancel: they change in one transaction.
+MAX_CHANGES: Final = 10_000
+_PROJECT_SETTING: Final = "botgroups"
 
 
 class JobQueue:
@@ -33,64 +41,104 @@ class JobQueue:
         """Answer a call."""
         match call.path, call.method:
             case [_, "count"], "GET":
-                count = await call.store.jobs.count(call.project, _filter(call))
+                count = await call.store.jobs.count(call.project, job_filter(call, _FINISHED))
                 return Response(str(count), media_type=JSON)
             case [_, "list"], "GET":
                 return await _list(call)
+            case [_, "jobsummary"], "GET":
+                return await _job_summary(call)
+            case (([_, "summary", *state] | [_, _, "summary", *state]), "GET") if len(state) < 2:
+                return await _summary(call, state)
             case [_, "push"], "POST":
                 return await self._push(call)
+            case [_, "startjob"], "POST":
+                return await self._start(call)
             case [_, "update"], "POST":
                 return await _update(call)
-            case [_, "count" | "list"], _:
+            case [_, "cancel"], "POST":
+                return await _cancel(call)
+            case [_, _, _, "cancel"], "POST":
+                return await _cancel_one(call)
+            case (([_, "count" | "list" | "jobsummary"] | [_, "summary", *_] | [_, _, "summary", *_]), _):
                 raise method_not_allowed("GET")
-            case [_, "push" | "update"], _:
+            case (([_, "push" | "startjob" | "update" | "cancel"] | [_, _, _, "cancel"]), _):
                 raise method_not_allowed("POST")
             case _:
                 raise NotFound
 
     async def _push(self, call: Call) -> Response:
         project = call.project
-        requests = [(number, record) for number, _, record in await bodies.objects(call.request)]
-        for number, record in requests:  # all are checked before the first is stored
+        records = await _few(call)
+        for number, record in records:  # all are checked before the first is stored
             _check_push(record, f"line {number}")
-        pushed = [await self._push_one(call, project, record) for _, record in requests]
+        jobs = [_pushed(record) for _, record in records]
+        lines: list[dict[str, Any]] = []
+        for added, job, (_, record) in zip(
+            await call.store.jobs.add(project, jobs, call.who), jobs, records, strict=True
+        ):
+            if isinstance(added, DuplicateJobError):
+                lines.append({"request": record, "error": str(added)})
+            else:
+                auth = await self._tokens.token(added) if job.state is JobState.RUNNING else None
+                lines.append({"key": str(added), "auth": auth})
+        return await answer(call, lines)
 
-        async def pages() -> AsyncIterator[Lines]:
-            yield [msgspec.json.encode(line) for line in pushed]
+    async def _start(self, call: Call) -> Response:
+        """Start the next job. The answer is empty when there is none, which is how clients know."""
+        body = await bodies.whole(call.request)
+        fields = bodies.value(body) if body.strip() else {}
+        if not isinstance(fields, dict):
+            raise refused("body", "must be a JSON object", 'Write {} or {"field": value}.')
+        if not await _in_group(call, fields.get("botgroup")):
+            return Response(b"", media_type=JSON)
+        job = await call.store.jobs.start_next(call.project, fields, call.who)
+        if job is None:
+            return Response(b"", media_type=JSON)
+        worker = {"_shub_worker": call.who, **job.metadata}
+        return json({**worker, "key": str(job.key), "auth": await self._tokens.token(job.key)})
 
-        return await result(call, pages())
 
-    async def _push_one(self, call: Call, project: int, record: dict[str, Any]) -> PushedJob | dict[str, Any]:
-        state = JobState(record.get("state", JobState.PENDING.value))
-        unique = record.get("unique")
-        metadata = {
-            "priority": DEFAULT_PRIORITY,
-            "units": DEFAULT_UNITS,
-            **{name: value for name, value in record.items() if name not in ("spider", "state", "unique")},
-        }
-        unique_key = None if unique is None else f"push {unique}"
-        try:
-            key = await call.store.jobs.add(
-                project, record["spider"], state, metadata, by=call.who, unique_key=unique_key
-            )
-        except DuplicateJobError as error:
-            return {"request": record, "error": str(error)}
-        return PushedJob(str(key), await self._tokens.token(key) if state is JobState.RUNNING else None)
+async def _in_group(call: Call, group: Any) -> bool:
+    """Whether the project gives its jobs to this group of workers: its setting ``botgroups`` lists those."""
+    if group is None:
+        return True
+    stored = await call.store.projects.setting(call.project, _PROJECT_SETTING)
+    groups = bodies.value(stored) if stored is not None else []
+    return isinstance(groups, list) and group in groups
+
+
+async def _few(call: Call) -> list[tuple[int, dict[str, Any]]]:
+    """The objects of a body with the numbers of their lines, up to a number that one transaction can take."""
+    records = [(number, record) for number, _, record in await bodies.objects(call.request)]
+    if len(records) > MAX_CHANGES:
+        raise Refusal(413, f"The body has over {MAX_CHANGES} lines. Send it in several requests.")
+    return records
 
 
 def _check_push(record: dict[str, Any], place: str) -> None:
     spider = record.get("spider")
-    if not isinstance(spider, str) or not 0 < len(spider) <= 255:
-        raise refused(place, "spider must be a name of 1 to 255 characters", "Name the spider.")
+    if not isinstance(spider, str):
+        raise refused(place, "spider must be a name", "Name the spider.")
+    check_name(f"{place}: spider", spider)
     parse_state(record.get("state", JobState.PENDING.value), f"{place}: state")
     tags = record.get("tags", [])
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
         raise refused(place, "tags must be an array of strings", 'Write "tags": ["a"].')
+    check_tags(f"{place}: tags", tags)
 
 
-def _filter(call: Call) -> JobFilter:
-    """Finished jobs, unless states are named: the queue is of those."""
-    return job_filter(call, _FINISHED)
+def _pushed(record: dict[str, Any]) -> NewJob:
+    unique = record.get("unique")
+    return NewJob(
+        record["spider"],
+        JobState(record.get("state", JobState.PENDING.value)),
+        {
+            "priority": DEFAULT_PRIORITY,
+            "units": DEFAULT_UNITS,
+            **{name: value for name, value in record.items() if name != "unique"},
+        },
+        None if unique is None else unique_key("push", unique),
+    )
 
 
 async def _list(call: Call) -> Response:
@@ -102,51 +150,102 @@ async def _list(call: Call) -> Response:
         call.number("start", 0) or 0,
         own_key(stop, project, "stop") if stop is not None else None,
     )
-    jobs = await call.store.jobs.listed(project, which, page)
+    wanted = wanted_of(call)
+    jobs = await call.store.jobs.listed(project, which, page, counts=not wanted)
     now = call.store.clock()
-
-    async def pages() -> AsyncIterator[Lines]:
-        yield [msgspec.json.encode(_entry(job, now)) for job in jobs]
-
-    return await result(call, pages())
+    return await answer(call, (line(job, now, wanted) for job in jobs))
 
 
-def _entry(job: StoredJob, now: int) -> QueueEntry:
-    metadata = job.metadata
+async def _job_summary(call: Call) -> Response:
+    """Named jobs in the order of their names."""
+    project, wanted = call.project, wanted_of(call)
+    keys = tuple(own_key(text, project, "key") for text in call.all("key"))
+    if len(keys) > MAX_LIST:
+        raise refused("key", f"may be given {MAX_LIST} times at most", "Ask for fewer jobs at a time.")
+    if not keys:
+        return await answer(call, ())
+    page = Page(len(keys))
+    found = await call.store.jobs.listed(project, JobFilter(keys=keys), page, counts=not wanted)
+    jobs, now = {job.key: job for job in found}, call.store.clock()
+    return await answer(call, (line(jobs[key], now, wanted) for key in keys if key in jobs))
 
-    def time(name: str) -> int | None:
-        value = metadata.get(name)
-        return value if isinstance(value, int) else None
 
-    reason = metadata.get("close_reason")
-    return QueueEntry(
-        key=str(job.key),
-        ts=job.changed,
-        state=job.state.value,
-        spider=job.spider,
-        elapsed=now - job.changed,
-        pending_time=time("pending_time"),
-        running_time=time("running_time"),
-        finished_time=time("finished_time"),
-        tags=tags_of(metadata) or None,
-        close_reason=reason if isinstance(reason, str) else None,
-    )
+async def _summary(call: Call, named: list[str]) -> Response:
+    """For each state: how many jobs are in it, and the newest of them."""
+    states = [parse_state(text) for text in named] or SHOWN
+    spider = path_number(call.path, 1, "spider") if call.path[1] != "summary" else None
+    page = Page(min(call.number("count", _SUMMARY) or 0, MAX_LIST), call.number("start", 0) or 0)
+    wanted, summaries = wanted_of(call), []
+    for state in states:
+        which = JobFilter(spider_id=spider, states=(state,))
+        count = await call.store.jobs.count(call.project, which)
+        jobs = await call.store.jobs.listed(call.project, which, page, counts=not wanted)
+        now = call.store.clock()
+        lines = [line(job, now, wanted) for job in jobs]
+        summaries.append({"name": state.value, "count": count, "summary": lines})
+    return await answer(call, summaries)
 
 
 async def _update(call: Call) -> Response:
-    changes = []
-    for number, _, record in await bodies.objects(call.request):
-        key = own_key(str(record.get("key", "")), call.project, f"line {number}: key")
-        state = parse_state(record["state"], f"line {number}: state") if "state" in record else None
-        changes.append(Change(key, state, record))
-    previous = await call.store.jobs.change(changes, call.who)
-    lines = [
-        msgspec.json.encode({"prevstate": state.value, "key": str(change.key)})
+    """Lines that name jobs are made together, all or none; then those that name all jobs of a spider."""
+    project = call.project
+    changes: list[Change] = []
+    spiders: list[tuple[int, JobState | None, dict[str, Any]]] = []
+    for number, record in await _few(call):
+        place = f"line {number}"
+        state = parse_state(record["state"], f"{place}: state") if "state" in record else None
+        text = str(record.get("key", ""))
+        if text.count("/") == 1:
+            spiders.append((_own_spider(text, project, f"{place}: key"), state, record))
+        else:
+            changes.append(Change(own_key(text, project, f"{place}: key"), state, record))
+    lines = await _changed(call, changes)
+    for spider, state, record in spiders:
+        async for keys in call.store.jobs.of_spider(project, spider):
+            lines += await _changed(call, [Change(key, state, record) for key in keys])
+    return await answer(call, lines)
+
+
+async def _changed(call: Call, changes: list[Change]) -> list[dict[str, str]]:
+    previous = await call.store.jobs.change(call.project, changes, call.who) if changes else []
+    return [
+        {"prevstate": state.value, "key": str(change.key)}
         for change, state in zip(changes, previous, strict=True)
         if state is not None
     ]
 
-    async def pages() -> AsyncIterator[Lines]:
-        yield lines
 
-    return await result(call, pages())
+def _own_spider(text: str, project: int, field: str) -> int:
+    """The spider of ``<project>/<spider>``."""
+    own, _, spider = text.partition("/")
+    if own != str(project) or not (spider.isascii() and spider.isdigit() and len(spider) <= 19):
+        raise refused(field, f"must be a job or a spider of project {project}, got {text[:60]!r}", "Correct it.")
+    return min(int(spider), MAX_NUMBER)
+
+
+async def _cancel(call: Call) -> Response:
+    """Cancel the jobs of a JSON array of ``{"key": …}``, or any ``count`` of them."""
+    project, count = call.project, call.number("count")
+    if count is not None:
+        if count > MAX_CHANGES:
+            raise refused("count", f"may be {MAX_CHANGES} at most, got {count}", "Cancel fewer at a time.")
+        return json({"count": await call.store.jobs.cancel_some(project, count, call.who)})
+    named = bodies.value(await bodies.whole(call.request))
+    if not isinstance(named, list) or not all(isinstance(each, dict) for each in named):
+        raise refused("body", "must be a JSON array of objects with a key", 'Write [{"key": "1/2/3"}].')
+    if len(named) > MAX_CHANGES:
+        raise refused("body", f"may name {MAX_CHANGES} jobs at most, got {len(named)}", "Cancel fewer at a time.")
+    keys = [own_key(str(each.get("key", "")), project, "key") for each in named]
+    return json({"count": await _cancelled(call, list(dict.fromkeys(keys)))})
+
+
+async def _cancel_one(call: Call) -> Response:
+    key = call.job
+    if await call.store.jobs.get(key) is None:
+        raise NotFound(f"There is no job {key}.")
+    return json({"count": await _cancelled(call, [key])})
+
+
+async def _cancelled(call: Call, keys: list[JobKey]) -> int:
+    states = await call.store.jobs.cancel(call.project, keys, call.who)
+    return sum(state in ACTIVE for state in states)

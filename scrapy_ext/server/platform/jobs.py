@@ -1,4 +1,7 @@
-"""``/api``: starting, listing, tagging, stopping and deleting jobs (platform-api.md, Jobs)."""
+"""``/api/run.json`` and ``/api/jobs``: starting, listing, tagging, stopping and deleting jobs (platform-api.md, Jobs).
+
+Older clients also use ``schedule.json``, which is ``run.json``, and ``jobs/count.json``.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from scrapy_ext.api.platform.formats import CONTENT_TYPES, Format, whole_number
 from scrapy_ext.api.platform.jobs import (
     DEFAULT_PRIORITY,
     DEFAULT_UNITS,
+    MAX_NAME,
     MAX_PRIORITY,
     MAX_UNITS,
     MIN_PRIORITY,
@@ -22,32 +26,38 @@ from scrapy_ext.api.platform.jobs import (
     Job,
     JobList,
     JobState,
+    is_name,
 )
 from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
 from scrapy_ext.server.platform import bodies
-from scrapy_ext.server.platform.answers import NotFound, Refusal, json, method_not_allowed, refused
+from scrapy_ext.server.platform.answers import NotFound, json, method_not_allowed, refused
 from scrapy_ext.server.platform.calls import Call
-from scrapy_ext.server.store.job_queries import JobFilter, Page, StoredJob, tags_of
-from scrapy_ext.server.store.jobs import DuplicateJobError
+from scrapy_ext.server.store.job_queries import JobFilter, Page
+from scrapy_ext.server.store.job_rows import StoredJob, tags_of
+from scrapy_ext.server.store.jobs import DuplicateJobError, NewJob
 
 #: Jobs of one answer; also when the caller names no number.
 MAX_LIST: Final = 1000
-_MAX_TEXT: Final = 255
+#: Deleted jobs are shown to who asks for them.
+SHOWN: Final = (JobState.PENDING, JobState.RUNNING, JobState.FINISHED)
 
 
 async def jobs(call: Call) -> Response:
     """Answer a call to ``/api/run.json`` or ``/api/jobs/….json``."""
     match call.path, call.method:
-        case ["run.json"], "POST":
+        case ["run.json" | "schedule.json"], "POST":
             return await _run(call, Form(await bodies.form(call.request)))
+        case ["jobs", "count.json"], "GET":
+            project, which = _selection(call)
+            return json({"status": "ok", "total": await call.store.jobs.count(project, which)})
         case ["jobs", "list.json" | "list.jl"], "GET":
             return await _list(call)
         case ["jobs", "update.json" | "delete.json" | "stop.json" as action], "POST":
             form = Form(await bodies.form(call.request))
             return await {"update.json": _update, "delete.json": _delete, "stop.json": _stop}[action](call, form)
-        case ["jobs", "list.json" | "list.jl"], _:
+        case ["jobs", "list.json" | "list.jl" | "count.json"], _:
             raise method_not_allowed("GET")
-        case ((["run.json"] | ["jobs", "update.json" | "delete.json" | "stop.json"]), _):
+        case ((["run.json" | "schedule.json"] | ["jobs", "update.json" | "delete.json" | "stop.json"]), _):
             raise method_not_allowed("POST")
         case _:
             raise NotFound
@@ -101,25 +111,24 @@ class Form:
 async def _run(call: Call, form: Form) -> Response:
     project = form.project()
     spider = form.get("spider") or await _spider_by_id(call, project, form)
+    check_name("spider", spider)
     metadata, state = _run_metadata(form)
-    arguments = metadata.get("spider_args", {})
-    try:
-        key = await call.store.jobs.add(
-            project, spider, state, metadata, by=call.who, unique_key=_run_key(spider, arguments)
-        )
-    except DuplicateJobError:
-        raise Refusal(400, f"{spider} already scheduled") from None
-    return json({"status": "ok", "jobid": str(key)})
+    job = NewJob(spider, state, metadata, unique_key("run", spider, metadata.get("spider_args", {})))
+    (added,) = await call.store.jobs.add(project, [job], call.who)
+    if isinstance(added, DuplicateJobError):
+        # Not as other refusals of a 400: clients have seen these words since there are clients.
+        return json({"status": "error", "message": f"{spider} already scheduled"}, 400)
+    return json({"status": "ok", "jobid": str(added)})
 
 
 async def _spider_by_id(call: Call, project: int, form: Form) -> str:
     if form.get("jobq_id") is None:
         raise refused("spider", "is required unless jobq_id is given", "Send the spider's name.")
     number = form.number("jobq_id", None, 0, MAX_NUMBER)
-    name = await call.store.jobs.spider_name(project, number)
-    if name is None:
+    spider = await call.store.spiders.get(project, number)
+    if spider is None:
         raise refused("jobq_id", f"{number} is no spider of project {project}", "Send the spider's name.")
-    return name
+    return spider.name
 
 
 def _run_metadata(form: Form) -> tuple[dict[str, Any], JobState]:
@@ -128,8 +137,7 @@ def _run_metadata(form: Form) -> tuple[dict[str, Any], JobState]:
         "priority": form.number("priority", DEFAULT_PRIORITY, MIN_PRIORITY, MAX_PRIORITY),
         "units": form.number("units", DEFAULT_UNITS, MIN_UNITS, MAX_UNITS),
     }
-    if tags := check_tags("add_tag", form.all("add_tag")):
-        metadata["tags"] = list(dict.fromkeys(tags))
+    metadata["tags"] = list(dict.fromkeys(check_tags("add_tag", form.all("add_tag"))))
     if arguments := {name: value for name, value in form.fields if name not in RUN_PARAMETERS}:
         metadata["spider_args"] = arguments
     for name in ("job_settings", "environment"):
@@ -142,10 +150,9 @@ def _run_metadata(form: Form) -> tuple[dict[str, Any], JobState]:
     return {**metadata, **extra}, state
 
 
-def _run_key(spider: str, arguments: Any) -> str:
-    """What two runs have in common that must not be active at the same time."""
-    identity = msgspec.json.encode([spider, arguments], order="sorted")
-    return f"run {hashlib.sha256(identity).hexdigest()}"
+def unique_key(*parts: Any) -> str:
+    """A short text for what jobs have in common that must not be active at the same time."""
+    return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()
 
 
 def own_key(text: str, project: int, field: str) -> JobKey:
@@ -165,11 +172,19 @@ def parse_state(text: Any, field: str = "state") -> JobState:
         raise refused(field, f"must be one of {choices}, got {str(text)[:60]!r}", "Use one of these.") from None
 
 
+def check_name(field: str, name: str) -> None:
+    """Refuses what can be no name of a spider, of a setting or of a field."""
+    if not is_name(name):
+        raise refused(field, f"must be 1 to {MAX_NAME} characters, none of them NUL", "Correct the name.")
+
+
 def check_tags(field: str, tags: Sequence[str]) -> tuple[str, ...]:
-    """The tags; raises ``ContractError`` for one that is empty or too long."""
+    """The tags; raises ``ContractError`` for what can be no tag."""
     for tag in tags:
-        if not 0 < len(tag) <= _MAX_TEXT:
-            raise refused(field, f"must be 1 to {_MAX_TEXT} characters, got {tag[:60]!r}", "Choose another tag.")
+        if not is_name(tag):
+            raise refused(
+                field, f"must be 1 to {MAX_NAME} characters, none of them NUL, got {tag[:60]!r}", "Choose another tag."
+            )
     return tuple(tags)
 
 
@@ -185,14 +200,17 @@ def job_filter(call: Call, default_states: tuple[JobState, ...] = ()) -> JobFilt
     )
 
 
-async def _list(call: Call) -> Response:
+def _selection(call: Call) -> tuple[int, JobFilter]:
+    """The project, and which of its jobs a request is about."""
     project = whole_number(call.query, "project")
     if project is None:
         raise refused("project", "is required", "Add ?project=… to the address.")
     keys = tuple(own_key(text, project, "job") for text in call.all("job"))
-    # Deleted jobs are shown to who asks for them.
-    shown = tuple(JobState) if keys else (JobState.PENDING, JobState.RUNNING, JobState.FINISHED)
-    which = job_filter(call, shown)._replace(keys=keys)
+    return project, job_filter(call, tuple(JobState) if keys else SHOWN)._replace(keys=keys)
+
+
+async def _list(call: Call) -> Response:
+    project, which = _selection(call)
     page = Page(min(call.number("count", MAX_LIST) or 0, MAX_LIST), call.number("offset", 0) or 0)
     total = await call.store.jobs.count(project, which)
     found = await call.store.jobs.listed(project, which, page, counts=True)
@@ -220,8 +238,8 @@ def listed_job(job: StoredJob, now: int) -> Job:
         priority=_whole(metadata.get("priority"), DEFAULT_PRIORITY),
         tags=tags_of(metadata),
         version=_text(metadata.get("version")),
-        started_time=_time(started) if isinstance(started, int) else None,
-        updated_time=_time(job.updated),
+        started_time=iso_time(started) if isinstance(started, int) else None,
+        updated_time=iso_time(job.updated),
         elapsed=ended - started if isinstance(started, int) and isinstance(ended, int) else None,
         responses_received=_whole(responses, job.counts.requests),
         items_scraped=job.counts.items,
@@ -239,7 +257,8 @@ def _whole(value: Any, default: int) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else default
 
 
-def _time(milliseconds: int) -> str:
+def iso_time(milliseconds: int) -> str:
+    """A time as the app host writes it: UTC, without a zone."""
     try:
         return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
     except (OverflowError, ValueError, OSError):  # a client may have written any number
@@ -247,13 +266,17 @@ def _time(milliseconds: int) -> str:
 
 
 async def _update(call: Call, form: Form) -> Response:
-    keys, spider = form.jobs(), form.get("spider")
-    if not keys and spider:
-        keys = await call.store.jobs.spider_keys(form.project(), spider)
-    elif not keys:
-        raise refused("job", "is required", "Name the jobs to update.")
-    add = check_tags("add_tag", form.all("add_tag"))
-    count = await call.store.jobs.tag(keys, add, form.all("remove_tag"))
+    keys, name = form.jobs(), form.get("spider")
+    add, remove = check_tags("add_tag", form.all("add_tag")), form.all("remove_tag")
+    if keys:
+        return json({"count": await call.store.jobs.tag(keys, add, remove), "status": "ok"})
+    if not name:
+        raise refused("job", "is required", "Name the jobs to update, or a spider for all of its jobs.")
+    count, project = 0, form.project()
+    spider = await call.store.spiders.find(project, name)
+    if spider is not None:
+        async for page in call.store.jobs.of_spider(project, spider):
+            count += await call.store.jobs.tag(page, add, remove)
     return json({"count": count, "status": "ok"})
 
 
@@ -261,14 +284,14 @@ async def _delete(call: Call, form: Form) -> Response:
     keys = form.jobs()
     if not keys:
         raise refused("job", "is required", "Name the jobs to delete.")
-    return json({"status": "ok", "count": await call.store.jobs.delete(keys, call.who)})
+    return json({"status": "ok", "count": await call.store.jobs.delete(form.project(), keys, call.who)})
 
 
 async def _stop(call: Call, form: Form) -> Response:
     keys = form.jobs()
     if not keys:
         raise refused("job", "is required", "Name the job to stop.")
-    states = [await call.store.jobs.cancel(key, call.who) for key in keys]
+    states = await call.store.jobs.cancel(form.project(), keys, call.who)
     for key, state in zip(keys, states, strict=True):
         if state is None:
             raise NotFound(f"There is no job {key}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
@@ -12,8 +13,9 @@ from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.server.platform import bodies
 from scrapy_ext.server.platform.access import JobTokens
 from scrapy_ext.server.platform.answers import NotFound, empty, json, method_not_allowed, refused
-from scrapy_ext.server.platform.calls import Call
-from scrapy_ext.server.store.jobs import PROTECTED
+from scrapy_ext.server.platform.calls import Call, path_number
+from scrapy_ext.server.platform.formats import Page, result, with_meta
+from scrapy_ext.server.store.job_rows import PROTECTED
 
 
 class Metadata:
@@ -25,6 +27,8 @@ class Metadata:
     async def __call__(self, call: Call) -> Response:
         """Answer a call."""
         match call.path, call.method:
+            case (([_] | [_, _]), "GET"):
+                return await result(call, _all(call))
             case [_, _, _], "GET":
                 return _whole(call, await _read(call))
             case [_, _, _], "POST":
@@ -33,7 +37,7 @@ class Metadata:
                     raise refused("body", "must be a JSON object", 'Write {"field": value}.')
                 return await _merge(call, fields)
             case [_, _, _], "DELETE":
-                await call.store.jobs.delete([call.job], call.who)
+                await call.store.jobs.delete(call.project, [call.job], call.who)
                 return empty()
             case [_, _, _, "auth"], "GET":
                 return json(await self._token(call))
@@ -46,21 +50,35 @@ class Metadata:
                 _check_writable(field)
                 await call.store.jobs.remove_field(call.job, field)
                 return empty()
+            case (([_] | [_, _]), _):
+                raise method_not_allowed("GET")
             case (([_, _, _] | [_, _, _, _]), _):
                 raise method_not_allowed("GET", "POST", "DELETE")
             case _:
                 raise NotFound
 
     async def _token(self, call: Call) -> str:
-        await _read(call)
+        if await call.store.jobs.get(call.job) is None:
+            raise _unknown(call.job)
         return await self._tokens.token(call.job)
 
 
 async def _read(call: Call) -> dict[str, Any]:
+    """The metadata of a job, empty when there is none: so clients learn that a job does not exist."""
     job = await call.store.jobs.get(call.job)
-    if job is None:
-        raise _unknown(call.job)
-    return job.metadata
+    return {} if job is None else job.metadata
+
+
+async def _all(call: Call) -> AsyncIterator[Page]:
+    """The metadata of the jobs of a project or a spider, in the order of their keys."""
+    spider = path_number(call.path, 1, "spider") if len(call.path) > 1 else None
+    meta, left = call.meta("_key"), call.number("count")
+    async for jobs in call.store.jobs.scan(call.project, spider):
+        shown = jobs if left is None else jobs[:left]
+        yield [with_meta(msgspec.json.encode(job.metadata), [(name, str(job.key)) for name in meta]) for job in shown]
+        left = None if left is None else left - len(shown)
+        if left == 0:
+            return
 
 
 async def _merge(call: Call, fields: dict[str, Any]) -> Response:

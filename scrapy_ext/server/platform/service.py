@@ -13,15 +13,17 @@ from starlette.types import Receive, Scope, Send
 from scrapy_ext.server.platform.access import Access, JobTokens
 from scrapy_ext.server.platform.activity import activity
 from scrapy_ext.server.platform.answers import Host, answer_of, refusal_of
+from scrapy_ext.server.platform.app import app
 from scrapy_ext.server.platform.calls import Call
 from scrapy_ext.server.platform.collections import collections
 from scrapy_ext.server.platform.frontier import frontier
 from scrapy_ext.server.platform.items import items
 from scrapy_ext.server.platform.jobq import JobQueue
-from scrapy_ext.server.platform.jobs import jobs
 from scrapy_ext.server.platform.logs import logs
 from scrapy_ext.server.platform.metadata import Metadata
+from scrapy_ext.server.platform.projects import projects
 from scrapy_ext.server.platform.requests import requests
+from scrapy_ext.server.platform.spiders import ids, last_jobs
 from scrapy_ext.server.platform.system import timestamp
 from scrapy_ext.server.store import Store
 
@@ -48,7 +50,10 @@ class PlatformService:
             "jobs": Metadata(tokens),
             "jobq": JobQueue(tokens),
             "activity": activity,
-            "api": jobs,
+            "projects": projects,
+            "spiders": last_jobs,
+            "ids": ids,
+            "api": app,
         }
         self.routes: list[BaseRoute] = [
             # The parts after the name are read from the path as it was sent: a record's key may hold a slash.

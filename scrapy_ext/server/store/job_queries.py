@@ -1,38 +1,19 @@
-"""Reading jobs: one, or lists of them, filtered and newest first."""
+"""Finding jobs: lists of them, filtered and newest first, and their numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
-
-import msgspec
 
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.server.store.engine import Row, Transaction
+from scrapy_ext.server.store.engine import Transaction
+from scrapy_ext.server.store.job_rows import COLUMNS, Counts, StoredJob, get_job, stored
 
-_COLUMNS: Final = "spider, job, spider_name, state, changed, updated, metadata"
-
-
-class Counts(NamedTuple):
-    """What a job has stored."""
-
-    items: int = 0
-    requests: int = 0
-    logs: int = 0
-    errors: int = 0
-
-
-class StoredJob(NamedTuple):
-    """A job: ``changed`` is when it entered its state, ``updated`` when anything of it changed (ms)."""
-
-    key: JobKey
-    spider: str
-    state: JobState
-    changed: int
-    updated: int
-    metadata: dict[str, Any]
-    counts: Counts = Counts()
+#: Jobs of one page of a spider's.
+_PAGE: Final = 1000
+#: Jobs of one page with their metadata.
+_SCAN: Final = 200
 
 
 class JobFilter(NamedTuple):
@@ -43,6 +24,7 @@ class JobFilter(NamedTuple):
     """
 
     spider: str | None = None
+    spider_id: int | None = None
     states: tuple[JobState, ...] = ()
     has_tags: tuple[str, ...] = ()
     lacks_tags: tuple[str, ...] = ()
@@ -59,43 +41,6 @@ class Page(NamedTuple):
     stop: JobKey | None = None
 
 
-async def get_job(tx: Transaction, key: JobKey) -> StoredJob | None:
-    """One job; None if there is none."""
-    row = await tx.fetchrow(
-        f"SELECT {_COLUMNS} FROM jobs WHERE project = $1 AND spider = $2 AND job = $3",  # noqa: S608 - fixed text
-        *key,
-    )
-    return _stored(key.project, row) if row else None
-
-
-async def lock_job(tx: Transaction, key: JobKey) -> StoredJob | None:
-    """One job, to be changed: others that change it wait. Who changes several locks them first (:func:`lock_jobs`)."""
-    row = await tx.fetchrow(
-        f"SELECT {_COLUMNS} FROM jobs WHERE project = $1 AND spider = $2 AND job = $3 FOR UPDATE",  # noqa: S608 - as above
-        *key,
-    )
-    return _stored(key.project, row) if row else None
-
-
-async def lock_jobs(tx: Transaction, keys: Iterable[JobKey]) -> None:
-    """Lock several jobs by their keys, so that two who do that never wait for each other."""
-    for key in sorted(set(keys)):
-        await tx.fetchrow("SELECT 1 FROM jobs WHERE project = $1 AND spider = $2 AND job = $3 FOR UPDATE", *key)
-
-
-def _stored(project: int, row: Row) -> StoredJob:
-    spider, job, name, state, changed, updated, metadata = row
-    return StoredJob(
-        JobKey(project, spider, job), name, JobState(state), changed, updated, msgspec.json.decode(metadata)
-    )
-
-
-def tags_of(metadata: Mapping[str, Any]) -> list[str]:
-    """The tags in a job's metadata, in their order."""
-    tags = metadata.get("tags")
-    return [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
-
-
 def _condition(project: int, which: JobFilter) -> tuple[str, list[Any]]:
     """A WHERE condition on jobs, and its arguments."""
     text, arguments = "project = $1", [project]
@@ -105,12 +50,11 @@ def _condition(project: int, which: JobFilter) -> tuple[str, list[Any]]:
         arguments.extend(values)
         return ", ".join(f"${place}" for place in range(first, len(arguments) + 1))
 
-    def whole(number: int) -> str:
-        return f"CAST({marks([number])} AS BIGINT)"
-
     tagged = "EXISTS (SELECT 1 FROM job_tags t WHERE t.project = $1 AND t.spider = jobs.spider AND t.job = jobs.job"
     if which.spider is not None:
         text += f" AND spider_name = {marks([which.spider])}"
+    if which.spider_id is not None:
+        text += f" AND spider = {marks([which.spider_id])}"
     if which.states:
         text += f" AND state IN ({marks(state.value for state in which.states)})"
     if which.has_tags:
@@ -122,10 +66,16 @@ def _condition(project: int, which: JobFilter) -> tuple[str, list[Any]]:
     if which.endts is not None:
         text += f" AND changed < {marks([which.endts])}"
     if which.keys:
-        # Values of a list have no type of their own: PostgreSQL would take them for text.
-        pairs = ", ".join(f"({whole(key.spider)}, {whole(key.job)})" for key in which.keys)
-        text += f" AND (spider, job) IN (VALUES {pairs})"
+        text += f" AND (spider, job) IN (VALUES {_pairs(which.keys, len(arguments) + 1)})"
+        arguments += [number for key in which.keys for number in (key.spider, key.job)]
     return text, arguments
+
+
+def _pairs(keys: Sequence[JobKey], first: int) -> str:
+    """Marks for spider and job of each key; PostgreSQL would take the types of bare ones for text."""
+    return ", ".join(
+        f"(CAST(${place} AS BIGINT), CAST(${place + 1} AS BIGINT))" for place in range(first, first + 2 * len(keys), 2)
+    )
 
 
 async def count_jobs(tx: Transaction, project: int, which: JobFilter) -> int:
@@ -152,55 +102,99 @@ async def list_jobs(
         arguments += [last.changed, last.key.spider, last.key.job]
     place = len(arguments) + 1
     rows = await tx.fetch(
-        f"""SELECT {_COLUMNS} FROM jobs WHERE {condition}
+        f"""SELECT {COLUMNS} FROM jobs WHERE {condition}
             ORDER BY changed DESC, spider DESC, job DESC LIMIT ${place} OFFSET ${place + 1}""",  # noqa: S608 - as above
         *arguments,
         page.limit,
         page.offset,
     )
-    jobs = [_stored(project, row) for row in rows]
-    return [job._replace(counts=await _counts(tx, job.key)) for job in jobs] if counts else jobs
+    jobs = [stored(project, row) for row in rows]
+    return await _with_counts(tx, project, jobs) if counts else jobs
 
 
-async def _counts(tx: Transaction, key: JobKey) -> Counts:
-    totals: dict[str, int] = dict(
-        await tx.fetch(
-            """SELECT kind, records FROM record_totals
-               WHERE project = $1 AND kind IN ('items', 'requests', 'logs') AND spider = $2 AND job = $3""",
-            *key,
-        )
-    )
-    errors = await tx.fetchrow(
-        """SELECT CAST(sum(occurrences) AS BIGINT) FROM record_counts
-           WHERE project = $1 AND kind = 'logs' AND spider = $2 AND job = $3 AND field IN ('40', '50')""",
-        *key,
-    )
-    return Counts(errors=(errors and errors[0]) or 0, **totals)
-
-
-async def spider_id(tx: Transaction, project: int, name: str) -> int | None:
-    """The number of a spider."""
-    row = await tx.fetchrow("SELECT spider FROM spiders WHERE project = $1 AND name = $2", project, name)
-    return row[0] if row else None
-
-
-async def spider_name(tx: Transaction, project: int, spider: int) -> str | None:
-    """The name of a spider."""
-    row = await tx.fetchrow("SELECT name FROM spiders WHERE project = $1 AND spider = $2", project, spider)
-    return row[0] if row else None
-
-
-async def spider_keys(tx: Transaction, project: int, spider: str) -> list[JobKey]:
-    """The jobs of a spider that are not deleted."""
+async def _with_counts(tx: Transaction, project: int, jobs: Sequence[StoredJob]) -> list[StoredJob]:
+    """Jobs with what they have stored."""
+    if not jobs:
+        return []
+    keys = [job.key for job in jobs]
+    numbers = [number for key in keys for number in (key.spider, key.job)]
+    found: dict[JobKey, dict[str, int]] = {key: {} for key in keys}
     rows = await tx.fetch(
-        """SELECT j.spider, j.job FROM jobs j JOIN spiders s ON s.project = j.project AND s.spider = j.spider
-           WHERE j.project = $1 AND s.name = $2 AND j.state <> 'deleted' ORDER BY j.job""",
+        f"""SELECT spider, job, kind, records FROM record_totals
+            WHERE project = $1 AND kind IN ('items', 'requests', 'logs')
+            AND (spider, job) IN (VALUES {_pairs(keys, 2)})""",  # noqa: S608 - marks
+        project,
+        *numbers,
+    )
+    rows += await tx.fetch(
+        f"""SELECT spider, job, 'errors', CAST(sum(occurrences) AS BIGINT) FROM record_counts
+            WHERE project = $1 AND kind = 'logs' AND field IN ('40', '50')
+            AND (spider, job) IN (VALUES {_pairs(keys, 2)}) GROUP BY spider, job""",  # noqa: S608 - marks
+        project,
+        *numbers,
+    )
+    for spider, job, kind, records in rows:
+        found[JobKey(project, spider, job)][kind] = records
+    return [job._replace(counts=Counts(**found[job.key])) for job in jobs]
+
+
+async def last_finished(tx: Transaction, project: int, spiders: Sequence[int]) -> list[StoredJob]:
+    """Of each of these spiders the job that finished last, with what it stored."""
+    jobs = []
+    for spider in spiders:
+        row = await tx.fetchrow(
+            f"""SELECT {COLUMNS} FROM jobs WHERE project = $1 AND spider = $2 AND state = 'finished'
+                ORDER BY changed DESC, job DESC LIMIT 1""",  # noqa: S608 - fixed text
+            project,
+            spider,
+        )
+        if row is not None:
+            jobs.append(stored(project, row))
+    return await _with_counts(tx, project, jobs)
+
+
+async def count_states(tx: Transaction, project: int) -> dict[JobState, int]:
+    """How many jobs of a project are in each state."""
+    rows = await tx.fetch("SELECT state, count(*) FROM jobs WHERE project = $1 GROUP BY state", project)
+    return {**dict.fromkeys(JobState, 0), **{JobState(state): count for state, count in rows}}
+
+
+async def count_all_states(tx: Transaction) -> dict[int, dict[JobState, int]]:
+    """How many jobs of every project are in each state."""
+    found: dict[int, dict[JobState, int]] = {}
+    for project, state, count in await tx.fetch("SELECT project, state, count(*) FROM jobs GROUP BY project, state"):
+        found.setdefault(project, dict.fromkeys(JobState, 0))[JobState(state)] = count
+    return found
+
+
+async def page_after(tx: Transaction, after: JobKey, *, within: int | None) -> list[StoredJob]:
+    """The next jobs of a project, or of the spider ``within``, in the order of their keys."""
+    bound = "" if within is None else " AND spider = $2"
+    rows = await tx.fetch(
+        f"""SELECT {COLUMNS} FROM jobs WHERE project = $1 AND (spider, job) > ($2, $3){bound}
+            ORDER BY spider, job LIMIT $4""",  # noqa: S608 - fixed text
+        *after,
+        _SCAN,
+    )
+    return [stored(after.project, row) for row in rows]
+
+
+async def spider_page(tx: Transaction, project: int, spider: int, after: int) -> list[JobKey]:
+    """The next jobs of a spider that are not deleted, in the order of their numbers."""
+    rows = await tx.fetch(
+        """SELECT job FROM jobs WHERE project = $1 AND spider = $2 AND job > $3 AND state <> 'deleted'
+           ORDER BY job LIMIT $4""",
         project,
         spider,
+        after,
+        _PAGE,
     )
-    return [JobKey(project, *row) for row in rows]
+    return [JobKey(project, spider, row[0]) for row in rows]
 
 
 async def projects(tx: Transaction) -> list[int]:
     """The projects that have anything."""
-    return [row[0] for row in await tx.fetch("SELECT DISTINCT project FROM counters ORDER BY project")]
+    rows = await tx.fetch(
+        "SELECT DISTINCT project FROM counters UNION SELECT DISTINCT project FROM project_settings ORDER BY project"
+    )
+    return [row[0] for row in rows]

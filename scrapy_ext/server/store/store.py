@@ -10,14 +10,18 @@ from scrapy_ext.server.store.activity import ActivityStore
 from scrapy_ext.server.store.address import DatabaseUrl
 from scrapy_ext.server.store.chunks import ITEMS, LOGS, REQUESTS
 from scrapy_ext.server.store.collections import CollectionStore
+from scrapy_ext.server.store.comments import CommentStore
 from scrapy_ext.server.store.discards import purge
 from scrapy_ext.server.store.engine import Engine
 from scrapy_ext.server.store.engines import open_engine
 from scrapy_ext.server.store.frontier import FrontierStore
 from scrapy_ext.server.store.jobs import JobStore
 from scrapy_ext.server.store.keys import KeyStore
+from scrapy_ext.server.store.periodic import PeriodicStore
+from scrapy_ext.server.store.projects import ProjectStore
 from scrapy_ext.server.store.records import RecordStore
 from scrapy_ext.server.store.schema import migrate
+from scrapy_ext.server.store.spiders import SpiderStore
 
 
 def now_ms() -> int:
@@ -37,6 +41,10 @@ class Store:
         self.collections = CollectionStore(engine, clock)
         self.frontier = FrontierStore(engine)
         self.jobs = JobStore(engine, clock)
+        self.spiders = SpiderStore(engine, clock)
+        self.projects = ProjectStore(engine)
+        self.periodic = PeriodicStore(engine, clock)
+        self.comments = CommentStore(engine, clock)
         self.activity = ActivityStore(engine, clock)
         self.keys = KeyStore(engine, clock)
 

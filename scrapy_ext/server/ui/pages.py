@@ -16,7 +16,8 @@ from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.server.auth import basic_credentials
 from scrapy_ext.server.store import Store, StoreError
-from scrapy_ext.server.store.job_queries import JobFilter, Page, StoredJob
+from scrapy_ext.server.store.job_queries import JobFilter, Page
+from scrapy_ext.server.store.job_rows import StoredJob
 from scrapy_ext.server.store.records import RecordStore, Slice, Span
 from scrapy_ext.server.ui import shapes
 

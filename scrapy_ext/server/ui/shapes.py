@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from scrapy_ext.api.platform.jobs import JobState
-from scrapy_ext.server.store.job_queries import Counts, StoredJob, tags_of
+from scrapy_ext.server.store.job_rows import Counts, StoredJob, tags_of
 
 _CELL: Final = 160
 _LEVELS: Final[Mapping[int, str]] = {10: "DEBUG", 20: "INFO", 30: "WARNING", 40: "ERROR", 50: "CRITICAL"}

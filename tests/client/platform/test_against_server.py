@@ -93,8 +93,7 @@ async def test_a_job_that_may_be_active_once_is_refused_a_second_time(client):
 
 
 async def test_what_does_not_exist_is_not_found(client):
-    with pytest.raises(NotFound):
-        await client.jobs.metadata(JobKey(PROJECT, 99, 99))
+    assert await client.jobs.metadata(JobKey(PROJECT, 99, 99)) == {}
     with pytest.raises(NotFound):
         await client.jobq.update(PROJECT, JobKey(PROJECT, 99, 99), state="finished")
     assert await client.items.get(JobKey(PROJECT, 99, 99).entity(0)) is None

@@ -53,7 +53,7 @@ async def test_the_same_run_twice_is_refused_while_the_first_is_active(http: Htt
     key = await run(http, project, page="1")
     again = await http.post("/api/run.json", {"project": str(project), "spider": "books", "page": "1"})
     assert again.status == 400
-    assert again.json == {"status": "badrequest", "message": "books already scheduled"}
+    assert again.json == {"status": "error", "message": "books already scheduled"}
     assert await run(http, project, page="2") == f"{project}/1/2"
     await update(http, project, key, state="finished")
     assert await run(http, project, page="1") == f"{project}/1/3"
@@ -176,7 +176,10 @@ async def test_metadata_is_merged_and_deleted_by_field(http: Http, project: int)
     assert (await http.post(f"/jobs/{key}/state", b'"finished"')).status == 400
     assert (await http.post(f"/jobs/{key}", b"[1]")).status == 400
     assert (await http.post(f"/jobs/{key}", json.dumps({"x": "y" * 1048576}).encode())).status == 413
-    assert (await http.get(f"/jobs/{project}/1/99")).status == 404
+    unknown = f"/jobs/{project}/1/99"
+    assert (await http.get(unknown)).json == {}
+    assert (await http.post(unknown, b'{"a":1}')).status == 404
+    assert (await http.get(f"{unknown}/auth")).status == 404
 
 
 async def test_states_change_as_jobs_do_and_say_when(http: Http, project: int) -> None:
@@ -265,10 +268,14 @@ async def test_changes_of_state_are_activity(http: Http, project: int) -> None:
     await update(http, project, done, state="finished")
     await http.post("/api/jobs/stop.json", {"project": str(project), "job": dropped})
     messages = (await http.get(f"/activity/{project}/")).lines
-    assert messages == [
-        {"event": "job:cancelled", "job": dropped, "user": "api"},
-        {"event": "job:completed", "job": done, "user": "api"},
+    assert [(message["event"], message["job"], message["user"]) for message in messages] == [
+        ("job:cancelled", dropped, "api"),
+        ("job:completed", done, "api"),
+        ("job:scheduled", dropped, "api"),
+        ("job:started", done, "api"),
     ]
+    await http.post("/api/jobs/delete.json", {"project": str(project), "job": done})
+    assert (await http.get(f"/activity/{project}?count=1")).lines[0]["event"] == "job:deleted"
 
 
 @pytest.mark.parametrize("slash", ["", "/"])
@@ -298,7 +305,7 @@ async def test_messages_of_several_projects(http: Http, project: int) -> None:
 async def test_a_jobs_token_opens_that_jobs_data_only(server: RunningServer, http: Http, project: int) -> None:
     mine = await push(http, project, state="running")
     other = (await push(http, project))["key"]
-    assert "auth" not in await push(http, project)
+    assert (await push(http, project))["auth"] is None
     async with Http(server.url, mine["key"], mine["auth"]) as job:
         assert (await job.post(f"/items/{mine['key']}", [{"a": 1}])).status == 200
         assert (await job.post(f"/jobs/{mine['key']}", b'{"a":1}')).status == 200

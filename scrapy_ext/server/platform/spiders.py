@@ -1,0 +1,156 @@
+"""Spiders: their numbers, tags and last jobs (as the real clients of the API use them).
+
+A spider is known once a job or a schedule has named it. On the storage host ``/ids/<project>/spider/<name>`` and
+``/spiders/<project>[/<spider>]/lastjobsummary``; on the app host ``/api/spiders/list.json``,
+``/api/v2/projects/<project>/spiders/<spider>`` and its ``tags``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import msgspec
+from starlette.responses import Response
+
+from scrapy_ext.api.platform.formats import whole_number
+from scrapy_ext.api.platform.keys import MAX_NUMBER
+from scrapy_ext.server.platform import bodies
+from scrapy_ext.server.platform.answers import NotFound, json, method_not_allowed, refused
+from scrapy_ext.server.platform.calls import Call, path_number
+from scrapy_ext.server.platform.formats import Page, result
+from scrapy_ext.server.platform.job_lines import line, wanted_of
+from scrapy_ext.server.platform.jobs import check_name, check_tags
+from scrapy_ext.server.store.spiders import Spider
+
+#: Spiders whose last jobs are read at a time.
+_PAGE: Final = 200
+_NOTHING_TO_DO: Final = 'At least one of "add" or "remove" arguments must not be empty'
+
+
+async def ids(call: Call) -> Response:
+    """Answer a call to ``/ids``: a spider's number, null when it has none; with ``create``, it is given one."""
+    match call.path, call.method:
+        case [_, "spider", *parts], "GET" if parts:
+            name = "/".join(parts)
+            if call.query.get("create", "").lower() in ("1", "y", "true"):
+                check_name("spider", name)
+                return json(await call.store.spiders.add(call.project, name))
+            return json(await call.store.spiders.find(call.project, name))
+        case [_, "spider", *_], _:
+            raise method_not_allowed("GET")
+        case _:
+            raise NotFound
+
+
+async def last_jobs(call: Call) -> Response:
+    """Answer a call to ``/spiders``: of each spider the job that finished last."""
+    match call.path, call.method:
+        case (([_, "lastjobsummary"] | [_, _, "lastjobsummary"]), "GET"):
+            return await result(call, _last_jobs(call))
+        case (([_, "lastjobsummary"] | [_, _, "lastjobsummary"]), _):
+            raise method_not_allowed("GET")
+        case _:
+            raise NotFound
+
+
+async def _last_jobs(call: Call) -> AsyncIterator[Page]:
+    project, wanted, left = call.project, wanted_of(call), call.number("count")
+    one = path_number(call.path, 1, "spider") if len(call.path) > 2 else None
+    after = _first(call) - 1
+    while left is None or left > 0:
+        numbers = [one] if one is not None else await _spiders_after(call, project, after)
+        jobs = await call.store.jobs.last_finished(project, numbers)
+        now = call.store.clock()
+        jobs = jobs if left is None else jobs[:left]
+        yield [msgspec.json.encode(line(job, now, wanted)) for job in jobs]
+        if one is not None or len(numbers) < _PAGE:
+            return
+        after, left = numbers[-1], None if left is None else left - len(jobs)
+
+
+async def _spiders_after(call: Call, project: int, after: int) -> list[int]:
+    return [spider.number for spider in await call.store.spiders.listed(project, after, _PAGE)]
+
+
+def _first(call: Call) -> int:
+    """The spider to begin with: ``start``, or the one after ``startafter``; a number or ``<project>/<spider>``."""
+    for name, more in (("startafter", 1), ("start", 0)):
+        text = call.query.get(name)
+        if text is None:
+            continue
+        own, _, number = text.rpartition("/")
+        valid = number.isascii() and number.isdigit() and len(number) <= 19 and own in ("", str(call.project))
+        if not valid or int(number) > MAX_NUMBER - 1:
+            raise refused(name, f"must be a spider of project {call.project}, got {text[:60]!r}", "Correct it.")
+        return int(number) + more
+    return 0
+
+
+async def spider_list(call: Call) -> Response:
+    """``/api/spiders/list.json``."""
+    project = whole_number(call.query, "project")
+    if project is None:
+        raise refused("project", "is required", "Add ?project=… to the address.")
+    named = set(call.all("spider"))
+    spiders = [
+        {"id": spider.name, "tags": spider.tags, "type": "manual", "version": None}
+        for spider in await call.store.spiders.listed(project)
+        if not named or spider.name in named
+    ]
+    return json({"status": "ok", "spiders": spiders})
+
+
+async def one_spider(call: Call) -> Response:
+    """``/api/v2/projects/<project>/spiders/<spider>[/tags]``."""
+    project = path_number(call.path, 2, "project")
+    number = path_number(call.path, 4, "spider")
+    match call.path[5:], call.method:
+        case [], "GET":
+            spider = await call.store.spiders.get(project, number)
+        case ["tags"], "PATCH":
+            change = bodies.value(await bodies.whole(call.request))
+            add, remove = _tags(change, "add"), _tags(change, "remove")
+            if not add and not remove:
+                return json(
+                    {"status": "badrequest", "message": _NOTHING_TO_DO, "non_field_errors": [_NOTHING_TO_DO]}, 400
+                )
+            spider = await call.store.spiders.tag(project, number, add, remove)
+        case [], _:
+            raise method_not_allowed("GET")
+        case ["tags"], _:
+            raise method_not_allowed("PATCH")
+        case _:
+            raise NotFound
+    if spider is None:
+        raise NotFound(f"There is no spider {project}/{number}.")
+    return json(_shown(project, spider))
+
+
+def _tags(change: Any, name: str) -> tuple[str, ...]:
+    tags = (change.get(name) or []) if isinstance(change, dict) else None
+    if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
+        raise refused(name, "must be an array of strings", 'Write {"add": ["a"], "remove": ["b"]}.')
+    return check_tags(name, tags)
+
+
+def _shown(project: int, spider: Spider) -> dict[str, Any]:
+    return {
+        "id": spider.number,
+        "jobq_id": spider.number,
+        "name": spider.name,
+        "tags": spider.tags,
+        "type": "manual",
+        "version": None,
+        "settings": {},
+        "archived": False,
+        "deleted": False,
+        "created_at": _time(spider.created),
+        "modified_at": _time(spider.modified),
+        "project": {"id": project, "name": str(project)},
+    }
+
+
+def _time(milliseconds: int) -> str | None:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="seconds") if milliseconds else None

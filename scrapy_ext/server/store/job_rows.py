@@ -1,0 +1,133 @@
+"""The row of a job: reading it, and storing what changes in it.
+
+A job's metadata is one JSON object, read and rewritten within a transaction. What lists are filtered and ordered by
+stands in columns beside it (state, when it was entered, spider, priority) and in ``job_tags``; :func:`save` keeps
+them equal to the metadata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from scrapy_ext.api.platform.jobs import DEFAULT_PRIORITY, MAX_NAME, JobState, is_name
+from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
+from scrapy_ext.api.violations import ContractError, Violation
+from scrapy_ext.server.store.engine import Row, Transaction
+
+#: Of a job's metadata, as JSON.
+MAX_METADATA_BYTES: Final = 1024 * 1024
+#: Metadata that only a change of state sets.
+PROTECTED: Final = frozenset({"state", "project", "spider", "key", "_key", "auth"})
+
+#: What :func:`stored` reads.
+COLUMNS: Final = "spider, job, spider_name, state, changed, updated, metadata"
+
+
+class Counts(NamedTuple):
+    """What a job has stored."""
+
+    items: int = 0
+    requests: int = 0
+    logs: int = 0
+    errors: int = 0
+
+
+class StoredJob(NamedTuple):
+    """A job: ``changed`` is when it entered its state, ``updated`` when anything of it changed (ms)."""
+
+    key: JobKey
+    spider: str
+    state: JobState
+    changed: int
+    updated: int
+    metadata: dict[str, Any]
+    counts: Counts = Counts()
+
+
+async def get_job(tx: Transaction, key: JobKey, *, lock: bool = False) -> StoredJob | None:
+    """One job, None if there is none; with ``lock``, nobody else changes it before the transaction ends."""
+    row = await tx.fetchrow(
+        f"SELECT {COLUMNS} FROM jobs WHERE project = $1 AND spider = $2 AND job = $3"  # noqa: S608 - fixed text
+        + (" FOR UPDATE" if lock else ""),
+        *key,
+    )
+    return stored(key.project, row) if row else None
+
+
+def stored(project: int, row: Row) -> StoredJob:
+    """The job of a row of :data:`COLUMNS`."""
+    spider, job, name, state, changed, updated, metadata = row
+    return StoredJob(
+        JobKey(project, spider, job), name, JobState(state), changed, updated, msgspec.json.decode(metadata)
+    )
+
+
+def tags_of(metadata: Mapping[str, Any]) -> list[str]:
+    """The tags in a job's metadata, in their order."""
+    tags = metadata.get("tags")
+    return [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
+
+
+def priority_of(metadata: Mapping[str, Any]) -> int:
+    """The priority in a job's metadata; the usual one when it is not a number."""
+    priority = metadata.get("priority")
+    if isinstance(priority, int) and not isinstance(priority, bool) and abs(priority) <= MAX_NUMBER:
+        return priority
+    return DEFAULT_PRIORITY
+
+
+def merged(metadata: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata with fields set, but for those that only a change of state sets."""
+    return {**metadata, **{name: value for name, value in fields.items() if name not in PROTECTED}}
+
+
+async def save(tx: Transaction, key: JobKey, metadata: Mapping[str, Any], now: int) -> None:
+    """Store the metadata of a job, and what the columns repeat of it."""
+    await tx.execute(
+        """UPDATE jobs SET metadata = $4, updated = $5, priority = $6
+           WHERE project = $1 AND spider = $2 AND job = $3""",
+        *key,
+        encode(metadata),
+        now,
+        priority_of(metadata),
+    )
+    await index_tags(tx, key, metadata)
+
+
+def encode(metadata: Mapping[str, Any]) -> bytes:
+    """Metadata as it is stored; raises :class:`ContractError` when it is too large."""
+    encoded = msgspec.json.encode(metadata)
+    if len(encoded) > MAX_METADATA_BYTES:
+        raise ContractError(
+            [
+                Violation(
+                    "metadata",
+                    f"of a job must be at most {MAX_METADATA_BYTES} bytes of JSON, got {len(encoded)}",
+                    "Keep large values in a collection.",
+                    413,
+                )
+            ]
+        )
+    return encoded
+
+
+async def index_tags(tx: Transaction, key: JobKey, metadata: Mapping[str, Any]) -> None:
+    """Make ``job_tags`` say what the metadata does; raises :class:`ContractError` for what can be no tag."""
+    tags = set(tags_of(metadata))
+    if not all(map(is_name, tags)):
+        raise ContractError(
+            [Violation("tags", f"must be 1 to {MAX_NAME} characters each, and none of them NUL", "Correct the tags.")]
+        )
+    rows = await tx.fetch("SELECT tag FROM job_tags WHERE project = $1 AND spider = $2 AND job = $3", *key)
+    present = {row[0] for row in rows}
+    await tx.execute_many(
+        "DELETE FROM job_tags WHERE project = $1 AND spider = $2 AND job = $3 AND tag = $4",
+        [(*key, tag) for tag in present - tags],
+    )
+    await tx.execute_many(
+        "INSERT INTO job_tags (project, spider, job, tag) VALUES ($1, $2, $3, $4)",
+        [(*key, tag) for tag in tags - present],
+    )

@@ -1,0 +1,174 @@
+"""The states of jobs: who enters which, what that writes, and what is told of it.
+
+Rules that hold here:
+
+- Every change of state goes through :func:`_enter`, so that the row, the metadata and the event agree.
+- A job is locked before its state is looked at. Several jobs are locked in the order of their keys, and messages are
+  written last, so that no two operations wait for each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from scrapy_ext.api.platform.activity import JOB_CANCELLED, STATE_EVENTS, JobEvent
+from scrapy_ext.api.platform.jobs import TRANSITIONS, JobState
+from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.violations import ContractError, Violation
+from scrapy_ext.server.store.activity import add_events
+from scrapy_ext.server.store.engine import Transaction
+from scrapy_ext.server.store.job_rows import StoredJob, get_job, merged, save
+
+#: What entering a state writes: when, and by whom.
+ENTERED: Final[Mapping[JobState, tuple[str, str]]] = {
+    JobState.PENDING: ("pending_time", "scheduled_by"),
+    JobState.RUNNING: ("running_time", "started_by"),
+    JobState.FINISHED: ("finished_time", "completed_by"),
+    JobState.DELETED: ("deleted_time", "deleted_by"),
+}
+ACTIVE: Final = (JobState.PENDING, JobState.RUNNING)
+_OF_ITS_END: Final = ("finished_time", "completed_by", "close_reason", "cancelled_by")
+
+
+class Stamp(NamedTuple):
+    """Who changes a job, and when (ms)."""
+
+    by: str
+    now: int
+
+
+class Change(NamedTuple):
+    """What is to become of a job: its next state, if that changes, and metadata to set."""
+
+    key: JobKey
+    state: JobState | None
+    fields: Mapping[str, Any]
+
+
+class Happened(NamedTuple):
+    """Something that the project's activity tells."""
+
+    key: JobKey
+    event: str
+
+
+async def report(tx: Transaction, project: int, happened: Sequence[Happened], stamp: Stamp) -> None:
+    """Write to the project's activity; last in an operation, as the messages of a project take turns."""
+    if happened:
+        messages = [JobEvent(event, str(key), stamp.by) for key, event in happened]
+        await add_events(tx, project, [msgspec.json.encode(message) for message in messages], stamp.now)
+
+
+async def change_jobs(tx: Transaction, project: int, changes: Sequence[Change], stamp: Stamp) -> list[JobState | None]:
+    """Make changes, all or none; returns the states that the jobs were in, None for no such job."""
+    previous: list[JobState | None] = [None] * len(changes)
+    events: dict[int, str] = {}
+    for place in sorted(range(len(changes)), key=lambda place: changes[place].key):
+        key, state, fields = changes[place]
+        job = await get_job(tx, key, lock=True)
+        if job is None:
+            continue
+        previous[place] = job.state
+        metadata = merged(job.metadata, fields)
+        if state is not None and state is not job.state:
+            _check(key, job.state, state)
+            await _enter(tx, key, state, metadata, stamp)
+            events[place] = STATE_EVENTS[state]
+        await save(tx, key, metadata, stamp.now)
+    await report(tx, project, [Happened(changes[place].key, events[place]) for place in sorted(events)], stamp)
+    return previous
+
+
+def _check(key: JobKey, present: JobState, wanted: JobState) -> None:
+    if wanted in TRANSITIONS[present]:
+        return
+    allowed = ", ".join(sorted(state.value for state in TRANSITIONS[present])) or "none"
+    raise ContractError(
+        [
+            Violation(
+                "state",
+                f"of job {key} is {present.value} and cannot become {wanted.value}",
+                f"States that can follow: {allowed}. Start a new job instead.",
+            )
+        ]
+    )
+
+
+async def _enter(tx: Transaction, key: JobKey, state: JobState, metadata: dict[str, Any], stamp: Stamp) -> None:
+    """Make a change of state, except for storing the metadata, which it completes."""
+    entered, entered_by = ENTERED[state]
+    if state is JobState.RUNNING:  # it may have ended before, and goes on now
+        for name in _OF_ITS_END:
+            metadata.pop(name, None)
+    metadata.update({"state": state.value, entered: stamp.now})
+    metadata.setdefault(entered_by, stamp.by)
+    await tx.execute(
+        "UPDATE jobs SET state = $4, changed = $5 WHERE project = $1 AND spider = $2 AND job = $3",
+        *key,
+        state.value,
+        stamp.now,
+    )
+    if state not in ACTIVE:
+        await tx.execute("UPDATE jobs SET unique_key = NULL WHERE project = $1 AND spider = $2 AND job = $3", *key)
+
+
+async def start_next(tx: Transaction, project: int, fields: Mapping[str, Any], stamp: Stamp) -> StoredJob | None:
+    """Start the pending job of the highest priority that has waited longest; None when none is pending."""
+    while True:
+        row = await tx.fetchrow(
+            """SELECT spider, job FROM jobs WHERE project = $1 AND state = 'pending'
+               ORDER BY priority DESC, queued LIMIT 1""",
+            project,
+        )
+        if row is None:
+            return None
+        key = JobKey(project, *row)
+        job = await get_job(tx, key, lock=True)
+        if job is None or job.state is not JobState.PENDING:
+            continue  # somebody else started it while its lock was waited for
+        metadata = merged(job.metadata, fields)
+        await _enter(tx, key, JobState.RUNNING, metadata, stamp)
+        await save(tx, key, metadata, stamp.now)
+        await report(tx, project, [Happened(key, STATE_EVENTS[JobState.RUNNING])], stamp)
+        return job._replace(state=JobState.RUNNING, changed=stamp.now, updated=stamp.now, metadata=metadata)
+
+
+async def cancel_jobs(tx: Transaction, project: int, keys: Sequence[JobKey], stamp: Stamp) -> list[JobState | None]:
+    """End pending jobs and ask running ones to end; returns the states they were in, None for no such job."""
+    states: dict[JobKey, JobState | None] = {}
+    happened: list[Happened] = []
+    for key in sorted(set(keys)):
+        job = await get_job(tx, key, lock=True)
+        states[key] = job and job.state
+        if job is None or job.state not in ACTIVE:
+            continue
+        metadata = {**job.metadata, "cancelled_by": stamp.by}
+        if job.state is JobState.PENDING:
+            metadata.setdefault("close_reason", "cancelled")
+            await _enter(tx, key, JobState.FINISHED, metadata, stamp)
+        if "cancelled_by" not in job.metadata:
+            happened.append(Happened(key, JOB_CANCELLED))
+        await save(tx, key, metadata, stamp.now)
+    await report(tx, project, happened, stamp)
+    return [states[key] for key in keys]
+
+
+async def cancel_some(tx: Transaction, project: int, count: int, stamp: Stamp) -> int:
+    """Cancel jobs that nobody has cancelled: pending ones first, those that would start last before others."""
+    rows = await tx.fetch(
+        """SELECT spider, job FROM jobs WHERE project = $1 AND state = 'pending'
+           ORDER BY priority, queued DESC LIMIT $2""",
+        project,
+        count,
+    )
+    rows += await tx.fetch(
+        """SELECT spider, job FROM jobs WHERE project = $1 AND state = 'running'
+           ORDER BY changed DESC, spider, job LIMIT $2""",
+        project,
+        count - len(rows),
+    )
+    states = await cancel_jobs(tx, project, [JobKey(project, *row) for row in rows], stamp)
+    return sum(state in ACTIVE for state in states)

@@ -1,0 +1,68 @@
+"""The settings of projects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from scrapy_ext.api.violations import ContractError, Violation
+from scrapy_ext.server.store.engine import Engine, Transaction
+
+#: Of all settings of a project, as JSON.
+MAX_SETTINGS_BYTES: Final = 1024 * 1024
+
+
+class ProjectStore:
+    """Settings by name; a value is any JSON."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def settings(self, project: int) -> dict[str, bytes]:
+        """All settings of a project."""
+        return await self._engine.read(_settings, project)
+
+    async def setting(self, project: int, name: str) -> bytes | None:
+        """One setting; None when it is not set."""
+        return await self._engine.read(_setting, project, name)
+
+    async def merge(self, project: int, values: Mapping[str, bytes]) -> None:
+        """Set settings; the others stay. Raises :class:`ContractError` when they are too large together."""
+        await self._engine.write(_merge, project, values)
+
+    async def remove(self, project: int, name: str) -> None:
+        """Remove a setting, if it is set."""
+        await self._engine.write(_remove, project, name)
+
+
+async def _settings(tx: Transaction, project: int) -> dict[str, bytes]:
+    return dict(await tx.fetch("SELECT name, value FROM project_settings WHERE project = $1 ORDER BY name", project))
+
+
+async def _setting(tx: Transaction, project: int, name: str) -> bytes | None:
+    row = await tx.fetchrow("SELECT value FROM project_settings WHERE project = $1 AND name = $2", project, name)
+    return row[0] if row else None
+
+
+async def _merge(tx: Transaction, project: int, values: Mapping[str, bytes]) -> None:
+    await tx.execute_many(
+        """INSERT INTO project_settings (project, name, value) VALUES ($1, $2, $3)
+           ON CONFLICT (project, name) DO UPDATE SET value = excluded.value""",
+        [(project, name, value) for name, value in sorted(values.items())],
+    )
+    size = sum(len(name) + len(value) for name, value in (await _settings(tx, project)).items())
+    if size > MAX_SETTINGS_BYTES:
+        raise ContractError(
+            [
+                Violation(
+                    "settings",
+                    f"of a project must be at most {MAX_SETTINGS_BYTES} bytes of JSON, got {size}",
+                    "Keep large values in a collection.",
+                    413,
+                )
+            ]
+        )
+
+
+async def _remove(tx: Transaction, project: int, name: str) -> None:
+    await tx.execute("DELETE FROM project_settings WHERE project = $1 AND name = $2", project, name)

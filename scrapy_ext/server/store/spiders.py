@@ -1,0 +1,119 @@
+"""Spiders: the numbers of their names, and their tags."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from scrapy_ext.server.store.counters import advance
+from scrapy_ext.server.store.engine import Engine, Row, Transaction
+
+_COLUMNS: Final = "spider, name, tags, created, modified"
+_decode: Final = msgspec.json.Decoder(list[str]).decode
+
+
+class Spider(NamedTuple):
+    """A spider of a project; times in milliseconds, 0 when they are not known."""
+
+    number: int
+    name: str
+    tags: list[str]
+    created: int
+    modified: int
+
+
+class SpiderStore:
+    """The spiders that jobs and schedules have named."""
+
+    def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
+        self._engine = engine
+        self._clock = clock
+
+    async def find(self, project: int, name: str) -> int | None:
+        """The number of a spider; None when there is none of this name."""
+        return await self._engine.read(_find, project, name)
+
+    async def add(self, project: int, name: str) -> int:
+        """The number of a spider, which is given one when it has none."""
+        return await self._engine.write(spider_number, project, name, self._clock())
+
+    async def get(self, project: int, number: int) -> Spider | None:
+        """One spider."""
+        return await self._engine.read(_get, project, number)
+
+    async def listed(self, project: int, after: int = 0, limit: int | None = None) -> list[Spider]:
+        """The spiders with a number above ``after``, in the order of their numbers."""
+        return await self._engine.read(_list, project, after, limit)
+
+    async def tag(self, project: int, number: int, add: Sequence[str], remove: Sequence[str]) -> Spider | None:
+        """Change the tags of a spider; returns it as it is then, None when there is none."""
+        return await self._engine.write(_tag, project, number, add=add, remove=remove, now=self._clock())
+
+
+async def spider_number(tx: Transaction, project: int, name: str, now: int) -> int:
+    """The number of a spider, given out now if need be, as part of a larger operation."""
+    number = await _find(tx, project, name)
+    if number is not None:
+        return number
+    number = await advance(tx, project, "spider")
+    row = await tx.fetchrow(
+        """INSERT INTO spiders (project, name, spider, created, modified) VALUES ($1, $2, $3, $4, $4)
+           ON CONFLICT (project, name) DO NOTHING RETURNING spider""",
+        project,
+        name,
+        number,
+        now,
+    )
+    if row is None:  # another process has added it since it was looked for
+        number = await _find(tx, project, name)
+    assert number is not None  # noqa: S101 - spiders are never removed
+    return number
+
+
+async def _find(tx: Transaction, project: int, name: str) -> int | None:
+    row = await tx.fetchrow("SELECT spider FROM spiders WHERE project = $1 AND name = $2", project, name)
+    return row[0] if row else None
+
+
+async def _get(tx: Transaction, project: int, number: int, *, lock: bool = False) -> Spider | None:
+    row = await tx.fetchrow(
+        f"SELECT {_COLUMNS} FROM spiders WHERE project = $1 AND spider = $2"  # noqa: S608 - fixed text
+        + (" FOR UPDATE" if lock else ""),
+        project,
+        number,
+    )
+    return _spider(row) if row else None
+
+
+def _spider(row: Row) -> Spider:
+    number, name, tags, created, modified = row
+    return Spider(number, name, _decode(tags), created, modified)
+
+
+async def _list(tx: Transaction, project: int, after: int, limit: int | None) -> list[Spider]:
+    bound = "" if limit is None else f" LIMIT {limit:d}"
+    rows = await tx.fetch(
+        f"SELECT {_COLUMNS} FROM spiders WHERE project = $1 AND spider > $2 ORDER BY spider{bound}",  # noqa: S608 - numbers
+        project,
+        after,
+    )
+    return [_spider(row) for row in rows]
+
+
+async def _tag(
+    tx: Transaction, project: int, number: int, *, add: Sequence[str], remove: Sequence[str], now: int
+) -> Spider | None:
+    spider = await _get(tx, project, number, lock=True)
+    if spider is None:
+        return None
+    tags = list(dict.fromkeys([*(tag for tag in spider.tags if tag not in remove), *add]))
+    await tx.execute(
+        "UPDATE spiders SET tags = $3, modified = $4 WHERE project = $1 AND spider = $2",
+        project,
+        number,
+        msgspec.json.encode(tags).decode(),
+        now,
+    )
+    return spider._replace(tags=tags, modified=now)
