@@ -20,7 +20,8 @@ from scrapy_ext.server.store.chunks import ITEMS, Chunk, pack_chunk
 from scrapy_ext.server.store.collections import Collection, Selection, prefix_range
 from scrapy_ext.server.store.frontier import QueuedRequest, Slot
 from scrapy_ext.server.store.job_queries import JobFilter, Page
-from scrapy_ext.server.store.jobs import Change, DuplicateJobError
+from scrapy_ext.server.store.job_states import Change
+from scrapy_ext.server.store.jobs import DuplicateJobError, NewJob
 from scrapy_ext.server.store.records import Span
 from tests.server.store.conftest import Where
 
@@ -135,16 +136,21 @@ async def test_the_same_items_sent_to_both_are_stored_once(stores: list[Store]) 
     assert stats.totals.input_bytes == sum(len(msgspec.msgpack.encode(record)) for record in records)
 
 
+async def add_job(store: Store, spider: str, state: JobState, unique_key: str | None = None) -> JobKey:
+    (added,) = await store.jobs.add(1, [NewJob(spider, state, {}, unique_key)], "x")
+    if isinstance(added, DuplicateJobError):
+        raise added
+    return added
+
+
 async def test_jobs_have_numbers_without_gaps_and_no_doubles(stores: list[Store]) -> None:
     async def add(worker: int) -> tuple[list[JobKey], int]:
         keys, refused = [], 0
         for n in range(10):
             spider = f"s{n % 3}"
             try:
-                keys.append(await stores[worker % 2].jobs.add(1, spider, JobState.PENDING, {}, by="x"))
-                keys.append(
-                    await stores[worker % 2].jobs.add(1, spider, JobState.PENDING, {}, by="x", unique_key=f"k{n}")
-                )
+                keys.append(await add_job(stores[worker % 2], spider, JobState.PENDING))
+                keys.append(await add_job(stores[worker % 2], spider, JobState.PENDING, f"k{n}"))
             except DuplicateJobError:
                 refused += 1
         return keys, refused
@@ -156,8 +162,7 @@ async def test_jobs_have_numbers_without_gaps_and_no_doubles(stores: list[Store]
         numbers = sorted(key.job for key in keys if key.spider == spider)
         assert numbers == list(range(1, len(numbers) + 1))
     assert len(keys) == 70
-    assert {await stores[0].jobs.spider_name(1, spider) for spider in (1, 2, 3)} == {"s0", "s1", "s2"}
-    assert await stores[0].jobs.spider_name(1, 4) is None
+    assert sorted(spider.name for spider in await stores[0].spiders.listed(1)) == ["s0", "s1", "s2"]
 
 
 async def test_a_unique_job_can_be_added_while_its_predecessor_ends(stores: list[Store]) -> None:
@@ -165,10 +170,10 @@ async def test_a_unique_job_can_be_added_while_its_predecessor_ends(stores: list
         ended = 0
         for _ in range(12):
             try:
-                key = await stores[worker % 2].jobs.add(1, "s", JobState.RUNNING, {}, by="x", unique_key="k")
+                key = await add_job(stores[worker % 2], "s", JobState.RUNNING, "k")
             except DuplicateJobError:
                 continue
-            assert await stores[worker % 2 - 1].jobs.change([Change(key, JobState.FINISHED, {})], "x") == [
+            assert await stores[worker % 2 - 1].jobs.change(1, [Change(key, JobState.FINISHED, {})], "x") == [
                 JobState.RUNNING
             ]
             ended += 1
@@ -181,13 +186,13 @@ async def test_a_unique_job_can_be_added_while_its_predecessor_ends(stores: list
 
 
 async def test_no_field_and_no_tag_of_a_job_is_lost(stores: list[Store]) -> None:
-    keys = [await stores[0].jobs.add(1, "s", JobState.RUNNING, {}, by="x") for _ in range(4)]
+    keys = [await add_job(stores[0], "s", JobState.RUNNING) for _ in range(4)]
 
     async def change(worker: int) -> None:
         chance, store = random.Random(worker), stores[worker % 2]
         for n in range(8):
             mine = chance.sample(keys, 4)
-            await store.jobs.change([Change(key, None, {f"c{worker}-{n}": 1}) for key in mine], "x")
+            await store.jobs.change(1, [Change(key, None, {f"c{worker}-{n}": 1}) for key in mine], "x")
             await store.jobs.merge(mine[0], {f"m{worker}-{n}": 1})
             await store.jobs.tag(mine, [f"t{worker}-{n}"], [])
 
@@ -203,18 +208,19 @@ async def test_no_field_and_no_tag_of_a_job_is_lost(stores: list[Store]) -> None
 
 
 async def test_of_several_that_end_a_job_one_does_it_and_it_is_told_once(stores: list[Store]) -> None:
-    keys = [await stores[0].jobs.add(1, "s", JobState.RUNNING, {}, by="x") for _ in range(10)]
+    keys = [await add_job(stores[0], "s", JobState.RUNNING) for _ in range(10)]
 
     async def end(worker: int) -> list[JobState | None]:
         mine = random.Random(worker).sample(keys, 10)
-        was = await stores[worker % 2].jobs.change([Change(key, JobState.FINISHED, {}) for key in mine], str(worker))
+        was = await stores[worker % 2].jobs.change(1, [Change(key, JobState.FINISHED, {}) for key in mine], str(worker))
         return [state for state in was if state is JobState.RUNNING]
 
     assert sum(map(len, await asyncio.gather(*map(end, range(4))))) == 10
     messages = [message async for page in stores[1].activity.scan(1) for message in page]
-    assert [message.number for message in messages] == list(range(10, 0, -1))
-    assert await stores[0].jobs.delete(keys, "x") == 10
-    assert await stores[1].jobs.delete(keys, "x") == 0
+    events = Counter(msgspec.json.decode(message.event)["event"] for message in messages)
+    assert events == {"job:started": 10, "job:completed": 10}
+    assert await stores[0].jobs.delete(1, keys, "x") == 10
+    assert await stores[1].jobs.delete(1, keys, "x") == 0
 
 
 async def test_a_collection_is_made_once_and_has_what_all_have_written(stores: list[Store], clock: Any) -> None:
