@@ -153,8 +153,8 @@ class PostgresqlEngine:
         try:
             yield connection
         except BaseException:
-            if connection.is_in_transaction():
-                with contextlib.suppress(*DATABASE_ERRORS):
+            with contextlib.suppress(*DATABASE_ERRORS):
+                if connection.is_in_transaction():
                     await connection.execute("ROLLBACK")
             raise
         finally:
@@ -307,10 +307,10 @@ class _PostgresqlSnapshot:
 
 
 async def _patiently(
-    url: DatabaseUrl, attempt: Callable[[], Coroutine[Any, Any, T]], seconds: float = PATIENCE_SECONDS
+    url: DatabaseUrl, attempt: Callable[[], Coroutine[Any, Any, T]], seconds: float | None = None
 ) -> T:
     """The result of an attempt, made again while that can help; raises :class:`StoreError`."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + (PATIENCE_SECONDS if seconds is None else seconds)
     for number in itertools.count():
         try:
             return await attempt()

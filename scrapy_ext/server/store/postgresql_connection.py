@@ -46,7 +46,7 @@ async def new_pool(url: DatabaseUrl, size: int) -> asyncpg.Pool:
     return await asyncpg.create_pool(
         **_options(url),
         server_settings=_SESSION,
-        min_size=1,
+        min_size=0,
         max_size=size,
         init=_prepare,
         reset=_leave,

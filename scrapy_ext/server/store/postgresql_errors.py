@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 from typing import Final
 
@@ -36,7 +37,8 @@ def failure_of(error: BaseException) -> Failure:
         return Failure.ROLLED_BACK  # two processes created the same table
     if isinstance(error, asyncpg.PostgresConnectionError | OSError) or state in _AWAY:  # OSError: TimeoutError too
         return Failure.LOST
-    if isinstance(error, asyncpg.InterfaceError) and "clos" in str(error):  # closed, is closing
+    # The driver has no type for a connection that was found closed before a statement was sent.
+    if isinstance(error, asyncpg.InterfaceError) and re.search("closed|closing|released back", str(error)):
         return Failure.LOST
     return Failure.FINAL
 
