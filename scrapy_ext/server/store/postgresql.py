@@ -152,9 +152,11 @@ class PostgresqlEngine:
             ) from error
         try:
             yield connection
-        except BaseException:
+        except BaseException as error:
             with contextlib.suppress(*DATABASE_ERRORS):
-                if connection.is_in_transaction():
+                if failure_of(error) is Failure.LOST:
+                    connection.terminate()  # whatever the driver thinks of it; its transaction ends with it
+                elif connection.is_in_transaction():
                     await connection.execute("ROLLBACK")
             raise
         finally:
