@@ -10,6 +10,7 @@ from scrapy_ext.server.store.activity import ActivityStore
 from scrapy_ext.server.store.address import DatabaseUrl
 from scrapy_ext.server.store.chunks import ITEMS, LOGS, REQUESTS
 from scrapy_ext.server.store.collections import CollectionStore
+from scrapy_ext.server.store.copying import check_whole
 from scrapy_ext.server.store.discards import purge
 from scrapy_ext.server.store.engine import Engine
 from scrapy_ext.server.store.engines import open_engine
@@ -49,6 +50,7 @@ class Store:
         engine = await open_engine(where)
         try:
             await engine.write(migrate, clock())
+            await engine.read(check_whole)
         except BaseException:
             await engine.close()
             raise
