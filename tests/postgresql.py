@@ -55,7 +55,17 @@ class Cluster:
         self._run("initdb", f"--pgdata={self._folder / 'data'}", f"--username={_USER}", *options)
 
     def start(self) -> None:
-        """Start it, and wait until it answers."""
+        """Start it, and wait until it answers. After a kill, those that it had started may be in the way a moment."""
+        deadline = time.monotonic() + _START_SECONDS
+        self._spawn()
+        while self._call("pg_isready", "--quiet").returncode != 0:
+            if time.monotonic() > deadline:
+                raise AssertionError(f"PostgreSQL did not start\n{(self._folder / 'log').read_text()}")
+            if self.process is not None and self.process.poll() is not None:
+                self._spawn()
+            time.sleep(0.05)
+
+    def _spawn(self) -> None:
         settings = {
             "listen_addresses": "127.0.0.1",
             "port": self.port,
@@ -74,11 +84,6 @@ class Cluster:
                 preexec_fn=_end_with_parent,  # noqa: PLW1509
                 **self._as_owner(),
             )
-        deadline = time.monotonic() + _START_SECONDS
-        while self._call("pg_isready", "--quiet").returncode != 0:
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                raise AssertionError(f"PostgreSQL did not start\n{(self._folder / 'log').read_text()}")
-            time.sleep(0.02)
 
     def kill(self) -> None:
         """End it as a power cut does: its first process, and with it those that it has started."""

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 #: Name and summary of every subcommand; its module has the same name.
 SUBCOMMANDS: Final = {
     "serve": "run the services, with pages for people",
+    "backup": "write the whole store to a file, while it is in use",
+    "restore": "fill an empty store from such a file",
+    "migrate": "copy a store from one database to another",
+    "vacuum": "give the room of deleted data back to the disk",
     "jobs": "list jobs",
     "job": "show a job's metadata",
     "items": "show a job's items",

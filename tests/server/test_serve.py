@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 
 import aiohttp
+import pytest
 
 from tests.server.http import Http
 from tests.servers import RunningServer, command, limit_files, without_keys
@@ -164,22 +165,28 @@ def test_a_signal_ends_it_gracefully(tmp_path: Path) -> None:
     assert not (tmp_path / "platform.db-wal").exists()
 
 
-async def test_what_was_answered_with_200_survives_sigkill(tmp_path: Path) -> None:
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest) -> str | None:
+    """The address of a new database; None for a data directory."""
+    return request.getfixturevalue("postgresql").database() if request.param == "postgresql" else None
+
+
+async def test_what_was_answered_with_200_survives_sigkill(tmp_path: Path, database: str | None) -> None:
     stored: list[tuple[int, int]] = []
     for turn in range(3):
-        stored += await _written_until_killed(tmp_path, [turn * 8 + worker for worker in range(8)])
+        stored += await _written_until_killed(tmp_path, database, [turn * 8 + worker for worker in range(8)])
     assert len(stored) >= 3 * 40
-    with RunningServer(tmp_path) as server:
+    with RunningServer(tmp_path, database=database) as server:
         async with Http(server.url, server.platform_key) as http:
             marks = [tuple(item["mark"]) for item in (await http.get("/items/1")).lines]
     assert len(marks) == len(set(marks))
     assert set(stored) <= set(marks)
 
 
-async def _written_until_killed(data: Path, jobs: list[int]) -> list[tuple[int, int]]:
+async def _written_until_killed(data: Path, database: str | None, jobs: list[int]) -> list[tuple[int, int]]:
     """Items are written to several jobs at once until SIGKILL; returns those that were answered with 200."""
     stored: list[tuple[int, int]] = []
-    server = RunningServer(data)
+    server = RunningServer(data, database=database)
     async with Http(server.url, server.platform_key) as http:
 
         async def write(job: int) -> None:
@@ -196,8 +203,10 @@ async def _written_until_killed(data: Path, jobs: list[int]) -> list[tuple[int, 
     return stored
 
 
-async def test_two_servers_on_one_directory_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
-    with RunningServer(tmp_path) as one, RunningServer(tmp_path) as two:
+async def test_two_servers_on_one_database_lose_nothing_and_double_nothing(
+    tmp_path: Path, database: str | None
+) -> None:
+    with RunningServer(tmp_path, database=database) as one, RunningServer(tmp_path, database=database) as two:
         async with Http(one.url, one.platform_key) as first, Http(two.url, two.platform_key) as second:
             clients = [first, second]
 

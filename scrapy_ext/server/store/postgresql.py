@@ -23,7 +23,7 @@ import random
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import asyncpg
 
@@ -31,7 +31,7 @@ from scrapy_ext.server.store.address import DatabaseUrl
 from scrapy_ext.server.store.engine import Operation, P, Row, Snapshot, Transaction
 from scrapy_ext.server.store.errors import StoreBusyError, StoreError, StoreUncertainError
 from scrapy_ext.server.store.loop_thread import LoopThread
-from scrapy_ext.server.store.postgresql_connection import connect, new_pool
+from scrapy_ext.server.store.postgresql_connection import connect, encode_text, new_pool
 from scrapy_ext.server.store.postgresql_errors import DATABASE_ERRORS, Failure, failure_of, translated
 
 T = TypeVar("T")
@@ -152,9 +152,11 @@ class PostgresqlEngine:
             ) from error
         try:
             yield connection
-        except BaseException:
-            if connection.is_in_transaction():
-                with contextlib.suppress(*DATABASE_ERRORS):
+        except BaseException as error:
+            with contextlib.suppress(*DATABASE_ERRORS):
+                if failure_of(error) is Failure.LOST:
+                    connection.terminate()  # whatever the driver thinks of it; its transaction ends with it
+                elif connection.is_in_transaction():
                     await connection.execute("ROLLBACK")
             raise
         finally:
@@ -231,11 +233,16 @@ class _PostgresqlTransaction:
     async def insert_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> list[Row]:
         if not rows:
             return []
-        statement = _UNNESTED.get(sql)
-        if statement is None:
+        insert = _INSERTS.get(sql)
+        if insert is None:
             types = [given.name for given in (await self._connection.prepare(sql)).get_parameters()]
-            statement = _UNNESTED[sql] = _unnested(sql, types)
-        return await self.fetch(statement, *map(list, zip(*rows, strict=True)))
+            insert = _INSERTS[sql] = _Insert(_unnested(sql, types), tuple(name == "text" for name in types))
+        columns = [
+            # The driver does not know that the texts of an array are texts, too.
+            [value if value is None else encode_text(value) for value in column] if is_text else column
+            for is_text, column in zip(insert.texts, zip(*rows, strict=True), strict=True)
+        ]
+        return await self.fetch(insert.statement, *columns)
 
     async def script(self, sql: str) -> None:
         await self._connection.execute("SET LOCAL statement_timeout = 0")
@@ -248,8 +255,15 @@ def _changed(status: str) -> int:
     return int(number) if number.isdigit() else 0
 
 
-#: Statements of ``insert_many`` as they are sent; there are as many as the stores have.
-_UNNESTED: Final[dict[str, str]] = {}
+class _Insert(NamedTuple):
+    """A statement of ``insert_many`` as it is sent, and which of its columns are texts."""
+
+    statement: str
+    texts: tuple[bool, ...]
+
+
+#: By the statement as the stores write it; there are as many as they have.
+_INSERTS: Final[dict[str, _Insert]] = {}
 
 
 def _unnested(sql: str, types: Sequence[str]) -> str:
@@ -307,10 +321,10 @@ class _PostgresqlSnapshot:
 
 
 async def _patiently(
-    url: DatabaseUrl, attempt: Callable[[], Coroutine[Any, Any, T]], seconds: float = PATIENCE_SECONDS
+    url: DatabaseUrl, attempt: Callable[[], Coroutine[Any, Any, T]], seconds: float | None = None
 ) -> T:
     """The result of an attempt, made again while that can help; raises :class:`StoreError`."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + (PATIENCE_SECONDS if seconds is None else seconds)
     for number in itertools.count():
         try:
             return await attempt()

@@ -46,7 +46,7 @@ async def new_pool(url: DatabaseUrl, size: int) -> asyncpg.Pool:
     return await asyncpg.create_pool(
         **_options(url),
         server_settings=_SESSION,
-        min_size=1,
+        min_size=0,
         max_size=size,
         init=_prepare,
         reset=_leave,
@@ -64,7 +64,7 @@ async def _leave(_connection: Any) -> None:
 
 
 async def _prepare(connection: Any) -> None:
-    await connection.set_type_codec("text", schema="pg_catalog", encoder=_encode, decoder=_decode, format="text")
+    await connection.set_type_codec("text", schema="pg_catalog", encoder=encode_text, decoder=_decode, format="text")
     # A commit that is answered before it is on the disk is no commit; stricter settings of the server stay.
     if await connection.fetchval("SHOW synchronous_commit") == "off":
         await connection.execute("SET synchronous_commit = on")
@@ -74,7 +74,8 @@ async def _prepare(connection: Any) -> None:
 _MARK: Final = "\ufdd0"
 
 
-def _encode(text: str) -> str:
+def encode_text(text: str) -> str:
+    """A text as the database keeps it."""
     if "\0" in text or _MARK in text:
         return text.replace(_MARK, _MARK + "1").replace("\0", _MARK + "0")
     return text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 from typing import Final
 
@@ -11,7 +12,13 @@ from scrapy_ext.server.store.address import DatabaseUrl
 from scrapy_ext.server.store.errors import StoreBusyError, StoreError, StoreFullError
 
 #: What the driver raises; an operation's own errors are none of these.
-DATABASE_ERRORS: Final = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
+DATABASE_ERRORS: Final = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    OSError,
+    TimeoutError,
+)
 
 #: Serialization failure and deadlock: the transaction has been rolled back, and may run again.
 _ROLLED_BACK: Final = ("40001", "40P01")
@@ -36,7 +43,10 @@ def failure_of(error: BaseException) -> Failure:
         return Failure.ROLLED_BACK  # two processes created the same table
     if isinstance(error, asyncpg.PostgresConnectionError | OSError) or state in _AWAY:  # OSError: TimeoutError too
         return Failure.LOST
-    if isinstance(error, asyncpg.InterfaceError) and "clos" in str(error):  # closed, is closing
+    if isinstance(error, asyncpg.InternalClientError):
+        return Failure.LOST  # the connection broke in the middle of what the driver was doing
+    # The driver has no type for a connection that was found closed before a statement was sent.
+    if isinstance(error, asyncpg.InterfaceError) and re.search("closed|closing|released back", str(error)):
         return Failure.LOST
     return Failure.FINAL
 

@@ -279,9 +279,8 @@ class _SqliteTransaction:
 
     async def script(self, sql: str) -> None:
         # sqlite3.executescript would commit first; a migration belongs to its transaction.
-        for statement in _for_sqlite(sql).split(";\n"):
-            if statement.strip():
-                self._connection.execute(statement)
+        for statement in statements_for_sqlite(sql):
+            self._connection.execute(statement)
 
 
 @lru_cache(maxsize=1024)
@@ -296,9 +295,10 @@ def _multiplied(sql: str, rows: int) -> str:
     return head + ", ".join([marks] * rows) + tail
 
 
-def _for_sqlite(sql: str) -> str:
-    """Migrations may say something to SQLite alone, inside what other engines read as a comment."""
-    return re.sub(r"/\*sqlite (.*?)\*/", r"\1", re.sub(r"--[^\n]*|/\*postgresql\s.*?\*/", "", sql, flags=re.DOTALL))
+def statements_for_sqlite(sql: str) -> list[str]:
+    """The statements of a migration, which may say something to SQLite alone, inside what others read as a comment."""
+    told = re.sub(r"/\*sqlite (.*?)\*/", r"\1", re.sub(r"--[^\n]*|/\*postgresql\s.*?\*/", "", sql, flags=re.DOTALL))
+    return [statement for statement in told.split(";\n") if statement.strip()]
 
 
 def _connect(path: Path) -> sqlite3.Connection:

@@ -11,6 +11,7 @@ from scrapy_ext.server.store.address import DatabaseUrl
 from scrapy_ext.server.store.chunks import ITEMS, LOGS, REQUESTS
 from scrapy_ext.server.store.collections import CollectionStore
 from scrapy_ext.server.store.comments import CommentStore
+from scrapy_ext.server.store.copying import check_whole
 from scrapy_ext.server.store.discards import purge
 from scrapy_ext.server.store.engine import Engine
 from scrapy_ext.server.store.engines import open_engine
@@ -57,6 +58,7 @@ class Store:
         engine = await open_engine(where)
         try:
             await engine.write(migrate, clock())
+            await engine.read(check_whole)
         except BaseException:
             await engine.close()
             raise

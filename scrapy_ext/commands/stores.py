@@ -1,0 +1,148 @@
+"""What the commands that work on a whole store share: which store, what a person sees, how failures are told."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from scrapy.settings import BaseSettings
+
+from scrapy_ext import settings as names
+from scrapy_ext.commands.subcommand import FAILED, INTERRUPTED, OK, failure
+from scrapy_ext.embedded import EmbeddedServerError, check_installed, data_directory
+from scrapy_ext.settings import SettingError
+
+if TYPE_CHECKING:
+    from scrapy_ext.server.store.address import DatabaseUrl
+    from scrapy_ext.server.store.copying import Digest, Report
+    from scrapy_ext.server.store.engine import Engine
+
+SQLITE: Final = "sqlite"
+POSTGRESQL: Final = "postgresql"
+
+Work = Callable[[BaseSettings, argparse.Namespace], Coroutine[Any, Any, str]]
+
+
+def add_store_options(parser: argparse.ArgumentParser) -> None:
+    """``--data`` and ``--database``."""
+    try:
+        check_installed()
+    except EmbeddedServerError as error:
+        parser.exit(FAILED, failure("serve", error))
+    # Only these commands need the server's code.
+    from scrapy_ext.server.options import add_store_options
+
+    add_store_options(parser)
+
+
+def add_replace_option(parser: argparse.ArgumentParser, what: str) -> None:
+    """``--replace``."""
+    parser.add_argument("--replace", action="store_true", help=what)
+
+
+def chosen_store(settings: BaseSettings, options: argparse.Namespace) -> Path | DatabaseUrl:
+    """The store that options name, else the one that the project uses."""
+    if options.data is not None:
+        return Path(options.data)
+    return options.database or own_store(settings)
+
+
+def own_store(settings: BaseSettings) -> Path | DatabaseUrl:
+    """The store of the settings."""
+    database: str | None = names.SERVER_DATABASE.read(settings)
+    return _url(database) if database else data_directory(settings)
+
+
+def named_store(settings: BaseSettings, name: str) -> Path | DatabaseUrl:
+    """``sqlite``: the project's data directory; ``postgresql``: the database of SERVER_DATABASE; else an address
+    or a directory."""
+    if name == SQLITE:
+        return data_directory(settings)
+    if name == POSTGRESQL:
+        database = names.SERVER_DATABASE.read(settings)
+        if not database:
+            raise SettingError("SERVER_DATABASE", "is not set", "Set it, or give the database's address itself.")
+        return _url(database)
+    return _url(name) if "://" in name else Path(name)
+
+
+def _url(text: str) -> DatabaseUrl:
+    from scrapy_ext.server.store.address import DatabaseUrl
+
+    return DatabaseUrl(text)
+
+
+@contextlib.asynccontextmanager
+async def opened(where: Path | DatabaseUrl, *, must_exist: bool) -> AsyncIterator[Engine]:
+    """A store of the newest version; raises ``StoreError``."""
+    from scrapy_ext.server.store import StoreError
+    from scrapy_ext.server.store.engines import FILE, open_engine
+    from scrapy_ext.server.store.schema import migrate
+    from scrapy_ext.server.store.store import now_ms
+
+    if must_exist and isinstance(where, Path) and not (where / FILE).exists():
+        raise StoreError(f"There is no store in {where}. Name its directory, or a database.")
+    engine = await open_engine(where)
+    try:
+        await engine.write(migrate, now_ms())
+        yield engine
+    finally:
+        await engine.close()
+
+
+async def copied(source: Engine, target: Engine, origin: str, *, replace: bool) -> Mapping[str, Digest]:
+    """Copy a store into another, with bars for a person who watches."""
+    from scrapy_ext.server.store.copying import copy, count_rows
+    from scrapy_ext.server.store.store import now_ms
+
+    async with source.snapshot() as snapshot:
+        with _bars(await count_rows(snapshot)) as report:
+            return await copy(snapshot, target, origin, now_ms(), replace=replace, report=report)
+
+
+@contextlib.contextmanager
+def _bars(rows: Mapping[str, int]) -> Any:
+    """A bar for each table that has something, in a terminal; told as copying tells it."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description:<32}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+        bars = {table: progress.add_task(table, total=number) for table, number in rows.items() if number}
+
+        def report(table: str, done: str, number: int) -> None:
+            if table in bars:
+                progress.update(bars[table], completed=number, description=f"{table} {done}")
+
+        told: Report = report
+        yield told
+
+
+def summary(found: Mapping[str, Digest]) -> str:
+    """What was copied, in words."""
+    rows = sum(digest.rows for digest in found.values())
+    return f"{rows} rows of {sum(digest.rows > 0 for digest in found.values())} tables, verified"
+
+
+def run_on_store(work: Work) -> Callable[[BaseSettings, argparse.Namespace], int]:
+    """The run of a subcommand: what ``work`` returns is printed, and its failures told in one line."""
+
+    def run(settings: BaseSettings, options: argparse.Namespace) -> int:
+        from scrapy_ext.server.store import StoreError
+
+        try:
+            print(asyncio.run(work(settings, options)))  # noqa: T201 - a command speaks
+        except KeyboardInterrupt:
+            return INTERRUPTED
+        except (StoreError, SettingError, EmbeddedServerError, OSError) as error:
+            sys.stderr.write(failure(options.command, error))
+            return FAILED
+        return OK
+
+    return run

@@ -1,0 +1,195 @@
+"""Copies of a whole store, between engines and into files: backup, restore and migration are one mechanism.
+
+Table by table, in the order of its key, a page at a time, from one snapshot of the source. A copy that ends early
+leaves a row in ``copies``, with which no server opens the database. What has arrived is read back and compared: the
+number of rows of each table, and a hash of them that does not depend on their order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from scrapy_ext.server.store.engine import Engine, Row, Snapshot, Transaction
+from scrapy_ext.server.store.errors import StoreError
+from scrapy_ext.server.store.schema import migrations
+from scrapy_ext.server.store.sqlite import statements_for_sqlite
+
+#: Rows of one page, and about how many bytes, unless one row has more.
+_PAGE_ROWS: Final = 2000
+_PAGE_BYTES: Final = 8 * 1024 * 1024
+#: What belongs to a database and not to what is stored in it.
+_OWN: Final = ("schema_version", "copies")
+
+#: Told a table's name, what is done with it, and how many rows of it that has been done to.
+Report = Callable[[str, str, int], None]
+
+
+class Table(NamedTuple):
+    """A table: its columns, those of its key, and those that may be large."""
+
+    name: str
+    columns: tuple[str, ...]
+    key: tuple[str, ...]
+    large: tuple[str, ...]
+
+
+class Digest(NamedTuple):
+    """How many rows, and the sum of their hashes."""
+
+    rows: int = 0
+    hashes: int = 0
+
+    def of(self, rows: Sequence[Row]) -> Digest:
+        """With these rows too."""
+        total = self.hashes
+        for row in rows:
+            hashed = hashlib.blake2b(msgspec.msgpack.encode(row), digest_size=16).digest()
+            total += int.from_bytes(hashed, "big")
+        return Digest(self.rows + len(rows), total % 2**128)
+
+
+def tables() -> list[Table]:
+    """The tables of the newest version, as an empty database has them."""
+    with closing(sqlite3.connect(":memory:")) as database:
+        for _, sql in migrations():
+            for statement in statements_for_sqlite(sql):
+                database.execute(statement)
+        names = [
+            row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+        ]
+        return [_table(database, name) for name in names if name not in _OWN]
+
+
+def _table(database: sqlite3.Connection, name: str) -> Table:
+    columns = database.execute(f"PRAGMA table_info({name})").fetchall()
+    key = sorted((place, column) for _, column, _, _, _, place in columns if place)
+    return Table(
+        name,
+        tuple(column for _, column, *_ in columns),
+        tuple(column for _, column in key),
+        tuple(column for _, column, kind, *_ in columns if kind == "BYTEA"),
+    )
+
+
+async def count_rows(source: Snapshot) -> dict[str, int]:
+    """The number of rows of each table."""
+    return {table.name: await source.read(_count, table) for table in tables()}
+
+
+async def copy(
+    source: Snapshot, target: Engine, origin: str, now: int, *, replace: bool, report: Report
+) -> dict[str, Digest]:
+    """Copy everything into a database of the newest version, and verify it; returns what there is of each table.
+
+    ``origin`` names the source for whoever finds the copy unfinished. With ``replace``, what the target has is
+    deleted first. Raises :class:`StoreError`.
+    """
+    found = tables()
+    await target.write(_begin, found, origin, now, replace=replace)
+    copied = {}
+    for table in found:
+        digest, after = Digest(), None
+        while rows := await source.read(_page, table, after):
+            await target.write(_put, table, rows)
+            digest, after = digest.of(rows), _key(table, rows[-1])
+            report(table.name, "copied", digest.rows)
+        copied[table.name] = digest
+    async with target.snapshot() as arrived:
+        for table in found:
+            present = await _digest(arrived, table, report)
+            if present != copied[table.name]:
+                raise StoreError(
+                    f"Table {table.name} has {present.rows} rows after copying {copied[table.name].rows}, or they "
+                    "differ. Is somebody else writing there? Stop that, and copy again with --replace."
+                )
+    await target.write(_end)
+    return copied
+
+
+async def check_whole(tx: Transaction) -> None:
+    """Raise :class:`StoreError` for a database that a copy was begun into and not ended."""
+    row = await tx.fetchrow("SELECT source FROM copies LIMIT 1")
+    if row is not None:
+        raise StoreError(
+            f"The database is not whole: copying {row[0]} into it has not ended. If nobody is at it any more, "
+            "repeat the command (restore or migrate) with --replace."
+        )
+
+
+async def _digest(snapshot: Snapshot, table: Table, report: Report) -> Digest:
+    digest, after = Digest(), None
+    while rows := await snapshot.read(_page, table, after):
+        digest, after = digest.of(rows), _key(table, rows[-1])
+        report(table.name, "verified", digest.rows)
+    return digest
+
+
+def _key(table: Table, row: Row) -> Row:
+    return tuple(row[table.columns.index(column)] for column in table.key)
+
+
+async def _count(tx: Transaction, table: Table) -> int:
+    row = await tx.fetchrow(f"SELECT count(*) FROM {table.name}")  # noqa: S608 - names of our own schema, here and below
+    return row[0] if row else 0
+
+
+async def _begin(tx: Transaction, found: Sequence[Table], origin: str, now: int, *, replace: bool) -> None:
+    for table in found:
+        if replace:
+            await tx.execute(f"DELETE FROM {table.name}")  # noqa: S608
+        elif await tx.fetchrow(f"SELECT 1 FROM {table.name} LIMIT 1"):  # noqa: S608
+            raise StoreError("The database has something in it already. With --replace that is deleted first.")
+    await tx.execute("DELETE FROM copies")
+    await tx.execute("INSERT INTO copies (started, source) VALUES ($1, $2)", now, origin)
+
+
+async def _end(tx: Transaction) -> None:
+    await tx.execute("DELETE FROM copies")
+
+
+async def _put(tx: Transaction, table: Table, rows: Sequence[Row]) -> None:
+    marks = ", ".join(f"${place}" for place in range(1, len(table.columns) + 1))
+    await tx.insert_many(f"INSERT INTO {table.name} ({', '.join(table.columns)}) VALUES ({marks})", rows)  # noqa: S608
+
+
+async def _page(tx: Transaction, table: Table, after: Row | None) -> list[Row]:
+    """The rows behind a key, in the order of the keys, as many as a page has room for."""
+    key = ", ".join(table.key)
+    conditions: list[str] = []
+    arguments: list[Any] = []
+
+    def keys(comparison: str, values: Row) -> None:
+        first = len(arguments) + 1
+        marks = ", ".join(f"${place}" for place in range(first, first + len(values)))
+        conditions.append(f"({key}) {comparison} ({marks})")
+        arguments.extend(values)
+
+    def query(columns: str) -> str:
+        where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+        return f"SELECT {columns} FROM {table.name} {where} ORDER BY {key} LIMIT {_PAGE_ROWS}"  # noqa: S608
+
+    if after is not None:
+        keys(">", after)
+    if table.large:  # look at the sizes before taking the rows into memory
+        size = " + ".join(f"COALESCE(length({column}), 0)" for column in table.large)
+        sizes = await tx.fetch(query(f"{key}, {size}"), *arguments)
+        if not sizes:
+            return []
+        keys("<=", _last_that_fits(sizes))
+    return await tx.fetch(query(", ".join(table.columns)), *arguments)
+
+
+def _last_that_fits(sizes: Sequence[Row]) -> Row:
+    total, last = 0, sizes[0]
+    for row in sizes:
+        total += row[-1]
+        if total > _PAGE_BYTES:
+            break
+        last = row
+    return last[:-1]

@@ -1,0 +1,219 @@
+"""Backup, restore and migration: everything arrives, whatever is going on, or it is told that it did not."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy.settings import Settings
+
+from scrapy_ext.api.platform.collections import CollectionType
+from scrapy_ext.api.platform.jobs import JobState
+from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.commands.platform import SUBCOMMANDS, _load, _parser
+from scrapy_ext.server.store import Store, StoreError, copying
+from scrapy_ext.server.store.address import DatabaseUrl
+from scrapy_ext.server.store.chunks import ITEMS, pack_chunk
+from scrapy_ext.server.store.collections import Collection
+from scrapy_ext.server.store.engines import FILE, open_engine
+from scrapy_ext.server.store.frontier import QueuedRequest, Slot
+from tests.postgresql import Cluster
+from tests.server.store.conftest import Where, emptied
+
+
+async def run(name: str, *arguments: str) -> int:
+    """A subcommand, as Scrapy runs it."""
+    chosen = _load(name)
+    parser = _parser(chosen)
+    chosen.add_options(parser)
+    options = parser.parse_args([*arguments])
+    return await asyncio.to_thread(chosen.run, Settings({}), options)
+
+
+def place(where: Where) -> list[str]:
+    return ["--database", where.secret] if isinstance(where, DatabaseUrl) else ["--data", str(where)]
+
+
+async def fill(store: Store) -> None:
+    """Rows in every table, odd ones among them."""
+    for project in (1, 2**31):
+        key = await store.jobs.add(project, "s\0é", JobState.RUNNING, {"tags": ["a", "ü"]}, by="x", unique_key="k")
+        records = [{"n": n, "field\0": None} for n in range(250)]
+        for turn in range(3):
+            lines = [b'{"n":%d,"field\\u0000":null}' % n for n in range(250)]
+            await store.items.write(key, turn * 250, [pack_chunk(ITEMS, lines, records)])
+        for kind in CollectionType:
+            which = Collection(project, kind, "c")
+            for turn in range(2):
+                await store.collections.write(which, [(b"\x00%d" % n, b"%d" % turn) for n in range(30)])
+        requests = [QueuedRequest(b"\xff%d" % n, b'["x",%d]' % n, b"1" if n % 2 else None, n % 3) for n in range(500)]
+        await store.frontier.add(Slot(project, "f", "0"), requests)
+        await store.frontier.read(Slot(project, "f", "0"), 100)
+        await store.activity.add(project, [b'{"event":"x"}'])
+    large = Collection(1, CollectionType.STORE, "large")  # more than a page
+    await store.collections.write(large, [(b"%02d" % n, b"x" * 900_000) for n in range(10)])
+    await store.collections.drop(1, "c")  # not purged: rows without an owner move too
+    await store.keys.keep("secret", "value")
+
+
+async def contents(where: Where) -> dict[str, copying.Digest]:
+    engine = await open_engine(where)
+    try:
+        async with engine.snapshot() as snapshot:
+            return {table.name: await copying._digest(snapshot, table, lambda *_: None) for table in copying.tables()}
+    finally:
+        await engine.close()
+
+
+@pytest.fixture
+async def filled(store: Store, where: Where) -> Where:
+    await fill(store)
+    return where
+
+
+@pytest.fixture
+async def other(where: Where, postgresql: Cluster, tmp_path: Path) -> Where:
+    """An empty store on the other engine."""
+    if isinstance(where, DatabaseUrl):
+        return tmp_path / "other"
+    url = DatabaseUrl(postgresql.database())
+    await (await Store.open(url)).close()
+    return await emptied(url)
+
+
+async def test_everything_goes_into_a_file_and_out_of_it_onto_the_other_engine_and_back(
+    filled: Where, other: Where, tmp_path: Path, capsys: Any
+) -> None:
+    before = await contents(filled)
+    assert all(digest.rows for digest in before.values()), before
+    file = tmp_path / "backup.db"
+    assert await run("backup", *place(filled), str(file)) == 0
+    assert "verified" in capsys.readouterr().out
+    assert not list(tmp_path.glob("*.part*"))
+    assert await run("restore", *place(other), str(file)) == 0
+    assert await contents(other) == before
+    last = tmp_path / "last"
+    source = other.secret if isinstance(other, DatabaseUrl) else str(other)
+    assert await run("migrate", "--from", source, "--to", str(last)) == 0
+    assert await contents(last) == before
+    store = await Store.open(other)
+    key = JobKey(2**31, 1, 1)
+    assert (await store.items.stats(key)).counts == {"n": 750, "field\0": 750}
+    assert await store.jobs.add(2**31, "s\0é", JobState.PENDING, {}, by="x") == JobKey(2**31, 1, 2)
+    await store.close()
+
+
+async def test_what_is_there_is_deleted_only_when_told_to(filled: Where, tmp_path: Path, capsys: Any) -> None:
+    file = tmp_path / "backup.db"
+    assert await run("backup", *place(filled), str(file)) == 0
+    assert await run("backup", *place(filled), str(file)) == 1
+    assert "--replace" in capsys.readouterr().err
+    before = await contents(filled)
+    assert await run("restore", *place(filled), str(file)) == 1
+    assert "--replace" in capsys.readouterr().err
+    assert await contents(filled) == before
+    store = await Store.open(filled)
+    await store.keys.keep("another", "value")
+    await store.close()
+    assert await run("restore", *place(filled), "--replace", str(file)) == 0
+    assert await contents(filled) == before
+
+
+async def test_a_backup_of_a_store_in_use_is_of_one_moment(store: Store, where: Where, tmp_path: Path) -> None:
+    key, done = JobKey(1, 1, 1), asyncio.Event()
+
+    async def write() -> None:
+        while not done.is_set():
+            await store.items.write(key, None, [pack_chunk(ITEMS, [b'{"a":1}'], [{"a": 1}])])
+
+    writing = asyncio.create_task(write())
+    while (await store.items.stats(key)).totals.input_values < 20:
+        await asyncio.sleep(0.001)
+    assert await run("backup", *place(where), str(tmp_path / "b.db")) == 0
+    done.set()
+    await writing
+    with closing(sqlite3.connect(tmp_path / "b.db")) as database:
+        totals = database.execute("SELECT records FROM record_totals").fetchone()[0]
+        chunks = database.execute("SELECT count(*), sum(records), max(start) FROM record_chunks").fetchone()
+        counted = database.execute("SELECT occurrences FROM record_counts").fetchone()[0]
+    assert chunks == (totals, totals, totals - 1)
+    assert counted == totals >= 20
+    assert (await store.items.stats(key)).totals.input_values >= totals
+
+
+async def test_a_copy_that_ends_early_is_not_opened_until_it_is_repeated(
+    filled: Where, other: Where, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    file = tmp_path / "backup.db"
+    assert await run("backup", *place(filled), str(file)) == 0
+    put = copying._put
+
+    async def fail(tx: Any, table: copying.Table, rows: Any) -> None:
+        if table.name == "record_chunks":
+            raise StoreError("the disk is full")
+        await put(tx, table, rows)
+
+    monkeypatch.setattr(copying, "_put", fail)
+    assert await run("backup", *place(filled), str(tmp_path / "second.db")) == 1
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["backup.db"]
+    assert await run("restore", *place(other), str(file)) == 1
+    monkeypatch.undo()
+    with pytest.raises(StoreError, match=r"not whole.*--replace"):
+        await Store.open(other)
+    assert await run("restore", *place(other), str(file)) == 1
+    assert await run("restore", *place(other), "--replace", str(file)) == 0
+    assert await contents(other) == await contents(filled)
+    await (await Store.open(other)).close()
+
+
+async def test_a_copy_that_differs_is_told(
+    filled: Where, other: Where, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    put = copying._put
+
+    async def lose(tx: Any, table: copying.Table, rows: Any) -> None:
+        await put(tx, table, rows[:-1] if table.name == "activity" else rows)
+
+    monkeypatch.setattr(copying, "_put", lose)
+    assert await run("backup", *place(filled), str(tmp_path / "backup.db")) == 1
+    assert "activity has 1 rows after copying 2" in capsys.readouterr().err
+    assert not (tmp_path / "backup.db").exists()
+
+
+async def test_files_that_are_no_backups_are_refused(tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "text").write_text("not a database " * 1000)
+    for name, said in (("text", "not a backup"), ("nothing", "does not exist")):
+        assert await run("restore", "--data", str(tmp_path / "data"), str(tmp_path / name)) == 1
+        assert said in capsys.readouterr().err
+    assert await run("backup", "--data", str(tmp_path / "none"), str(tmp_path / "b.db")) == 1
+    assert "no store" in capsys.readouterr().err
+    assert await run("migrate", "--from", "postgresql", "--to", str(tmp_path / "x")) == 1
+    assert "SERVER_DATABASE" in capsys.readouterr().err
+
+
+async def test_vacuum_gives_room_back_and_keeps_everything(store: Store, where: Where, capsys: Any) -> None:
+    await fill(store)
+    await store.collections.drop(1, "large")
+    await store.purge()
+    await store.close()
+    before = await contents(where)
+    size = (where / FILE).stat().st_size if isinstance(where, Path) else None
+    assert await run("vacuum", *place(where)) == 0
+    if isinstance(where, Path):
+        assert size is not None
+        assert (where / FILE).stat().st_size < size - 8_000_000
+    assert await contents(where) == before
+
+
+def test_a_page_is_bounded_in_bytes_as_well_as_in_rows() -> None:
+    rows = [(n, 3_000_000) for n in range(100)]
+    assert copying._last_that_fits(rows) == (1,)
+    assert copying._last_that_fits([(7, 10**9)]) == (7,)
+
+
+def test_every_subcommand_has_its_module() -> None:
+    assert all(_load(name).name == name for name in SUBCOMMANDS)

@@ -1,0 +1,210 @@
+"""PostgreSQL's own ways to fail: connections that break at the worst moment, and databases that will not do."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import AsyncIterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+import pytest
+
+from scrapy_ext.api.platform.collections import CollectionType
+from scrapy_ext.api.platform.jobs import JobState
+from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.server.store import Store, StoreError
+from scrapy_ext.server.store import postgresql as engine_module
+from scrapy_ext.server.store import postgresql_connection as connection_module
+from scrapy_ext.server.store.address import DatabaseUrl
+from scrapy_ext.server.store.chunks import ITEMS, pack_chunk
+from scrapy_ext.server.store.collections import Collection
+from scrapy_ext.server.store.errors import StoreBusyError, StoreUncertainError
+from scrapy_ext.server.store.frontier import QueuedRequest, Slot
+from tests.postgresql import Cluster
+from tests.server.store.conftest import emptied
+
+KEY = JobKey(1, 1, 1)
+
+
+class Cutter:
+    """Stands between store and database, and breaks the connection at a COMMIT: before or after it gets there."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._server: asyncio.Server | None = None
+        self.before = self.after = 0
+        self.cut = 0
+        self.dark = False
+        self.dark_after_cut = False
+
+    async def start(self) -> int:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        port: int = self._server.sockets[0].getsockname()[1]
+        return port
+
+    def stop(self) -> None:
+        assert self._server is not None
+        self._server.close()
+
+    async def _serve(self, client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
+        if self.dark:
+            to_client.transport.abort()
+            return
+        server, to_server = await asyncio.open_connection("127.0.0.1", self._port)
+        drop = asyncio.Event()  # the answers, from now on
+
+        async def back() -> None:
+            while piece := await server.read(65536):
+                if drop.is_set():
+                    break
+                to_client.write(piece)
+            to_client.transport.abort()
+
+        answers = asyncio.create_task(back())
+        with contextlib.suppress(ConnectionError):
+            while piece := await client.read(65536):
+                if b"COMMIT\0" in piece and (self.before or self.after):
+                    self.cut += 1
+                    self.dark = self.dark_after_cut
+                    if self.before:
+                        self.before -= 1
+                        break
+                    self.after -= 1
+                    drop.set()
+                to_server.write(piece)
+        to_server.close()
+        to_client.transport.abort()
+        with contextlib.suppress(ConnectionError):
+            await answers
+
+
+@pytest.fixture
+async def cutter(postgresql: Cluster) -> AsyncIterator[Cutter]:
+    cutter = Cutter(postgresql.port)
+    yield cutter
+    cutter.stop()
+
+
+@pytest.fixture
+async def store(cutter: Cutter, store_database: DatabaseUrl) -> AsyncIterator[Store]:
+    await emptied(await opened_once(store_database))
+    port = urlsplit(store_database.secret).port
+    store = await Store.open(DatabaseUrl(store_database.secret.replace(f":{port}/", f":{await cutter.start()}/")))
+    yield store
+    await store.close()
+
+
+async def opened_once(url: DatabaseUrl) -> DatabaseUrl:
+    await (await Store.open(url)).close()
+    return url
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_a_write_whose_commit_is_not_answered_is_done_once_and_its_result_right(
+    store: Store, cutter: Cutter, when: str
+) -> None:
+    """None of these would be right if it ran again after all: that is why the database is asked what it did."""
+    chunk = pack_chunk(ITEMS, [b'{"a":1}'], [{"a": 1}])
+    slot = Slot(1, "f", "0")
+    which = Collection(1, CollectionType.VERSIONED_STORE, "c")
+    for turn in range(3):
+        setattr(cutter, when, 1)
+        assert await store.items.write(KEY, None, [chunk]) == turn
+        setattr(cutter, when, 1)
+        new = [QueuedRequest(b"%d" % turn, b'["x",0]', None, 0), QueuedRequest(b"x", b'["x",0]', None, 0)]
+        assert await store.frontier.add(slot, new) == (1 if turn else 2)
+        setattr(cutter, when, 1)
+        assert await store.jobs.add(1, "s", JobState.PENDING, {}, by="x") == JobKey(1, 1, turn + 1)
+        setattr(cutter, when, 1)
+        await store.collections.write(which, [(b"k", b"%d" % turn)])
+    assert cutter.cut == 12
+    assert (await store.items.stats(KEY)).totals.input_values == 3
+    record = await store.collections.get(which, b"k")
+    assert record is not None
+    assert record.value == b"2"
+
+
+async def test_what_cannot_be_known_is_told(store: Store, cutter: Cutter, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_module, "PATIENCE_SECONDS", 0.2)
+    cutter.after, cutter.dark_after_cut = 1, True
+    with pytest.raises(StoreUncertainError, match="may be stored or not"):
+        await store.items.write(KEY, 0, [pack_chunk(ITEMS, [b"{}"], [{}])])
+    with pytest.raises(StoreBusyError, match="cannot be reached"):
+        await store.items.write(KEY, 0, [pack_chunk(ITEMS, [b"{}"], [{}])])
+    cutter.dark = cutter.dark_after_cut = False
+    assert (await store.items.stats(KEY)).totals.input_values == 1
+
+
+async def test_a_caller_that_goes_away_leaves_a_whole_write(store: Store) -> None:
+    records = [{"n": n} for n in range(200)]
+    chunk = pack_chunk(ITEMS, [msgspec.json.encode(record) for record in records], records)
+    for delay in range(5):
+        task = asyncio.create_task(store.items.write(KEY, delay * 200, [chunk]))
+        await asyncio.sleep(delay * 0.002)
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+        assert await store.items.write(KEY, delay * 200, [chunk]) == delay * 200
+    stats = await store.items.stats(KEY)
+    assert (stats.totals.input_values, stats.counts) == (1000, {"n": 1000})
+
+
+async def test_text_may_have_every_character_that_json_has(store: Store) -> None:
+    names = ["a\0b", "\0", "\ufdd0", "\ufdd00", "\ufdd01\0", "é", "z", "Z", "\U0001f600"]
+    record = dict.fromkeys(names, 1)
+    await store.items.write(KEY, 0, [pack_chunk(ITEMS, [msgspec.json.encode(record)], [record])])
+    assert (await store.items.stats(KEY)).counts == record
+    for name in names:
+        await store.frontier.add(Slot(1, "f", name), [QueuedRequest(b"x", b'["x",0]', None, 0)])
+    assert sorted(await store.frontier.slots(1, "f")) == sorted(names)
+    plain = [name for name in await store.frontier.slots(1, "f") if "\0" not in name and "\ufdd0" not in name]
+    assert plain == ["Z", "z", "é", "\U0001f600"]  # by bytes, whatever the server's language
+
+
+async def refusal(url: str) -> str:
+    with pytest.raises(StoreError) as caught:
+        await Store.open(DatabaseUrl(url))
+    cause: BaseException | None = caught.value
+    assert "opensesame" not in str(cause)
+    return str(cause)
+
+
+async def test_every_reason_not_to_open_is_named_with_its_remedy(postgresql: Cluster, monkeypatch: Any) -> None:
+    monkeypatch.setattr(engine_module, "_PATIENCE_AT_START", 0.1)
+    port = postgresql.port
+    assert "password" in await refusal(f"postgresql://scrapy:opensesame@127.0.0.1:{port}/postgres")
+    assert "createdb nothing" in await refusal(postgresql.url("nothing"))
+    assert "cannot be reached" in await refusal("postgresql://scrapy:opensesame@127.0.0.1:1/x")
+    assert "cannot be reached" in await refusal("postgresql://scrapy:opensesame@no-such-host.invalid:1/x")
+    for wrong in ("mysql://a:opensesame@b/c", "postgresql://a:open/sesame@b/c", "postgresql://a:opensesame@b", "x"):
+        with pytest.raises(StoreError, match="must have the form") as caught:
+            DatabaseUrl(wrong)
+        assert "sesame" not in str(caught.value)
+    url = postgresql.database()
+    monkeypatch.setattr(connection_module, "OLDEST", 99)
+    assert "99 or later is needed" in await refusal(url)
+    monkeypatch.undo()
+    await opened_once(DatabaseUrl(url))
+    postgresql.query(url, "INSERT INTO schema_version (version) VALUES (9999)")
+    assert "Upgrade scrapy-ext" in await refusal(url)
+
+
+async def test_a_database_of_another_encoding_is_refused(postgresql: Cluster) -> None:
+    url = postgresql.url("latin")
+    postgresql.query(postgresql.url("postgres"), "CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0")
+    assert "--encoding=UTF8" in await refusal(url)
+
+
+async def test_without_the_driver_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "scrapy_ext.server.store.postgresql")
+    monkeypatch.setitem(sys.modules, "asyncpg", None)
+    assert 'pip install "scrapy-ext[postgresql]"' in await refusal("postgresql://a:opensesame@b/c")
+
+
+def test_an_address_shows_no_password() -> None:
+    url = DatabaseUrl("postgresql://me:opensesame@db.example:5433/crawls?password=opensesame&sslmode=require")
+    assert str(url) == "postgresql://me@db.example:5433/crawls"
+    assert repr(url) == "DatabaseUrl('postgresql://me@db.example:5433/crawls')"
