@@ -26,8 +26,10 @@ from scrapy_ext.server.store.jobs import DuplicateJobError, NewJob
 _FINISHED: Final = (JobState.FINISHED,)
 #: Jobs that a summary shows of each state, when the caller names no number.
 _SUMMARY: Final = 5
-#: Jobs that one request may push, update or cancel: they change in one transaction.
-MAX_CHANGES: Final = 10_000
+#: Lines of one push or update, and jobs of one cancel. What changes, changes in one transaction.
+MAX_CHANGES: Final = 5000
+#: Jobs that are pushed in one transaction: each stands for itself, and other writers have their turn in between.
+_PUSHED_AT_ONCE: Final = 500
 _PROJECT_SETTING: Final = "botgroups"
 
 
@@ -39,32 +41,23 @@ class JobQueue:
 
     async def __call__(self, call: Call) -> Response:
         """Answer a call."""
-        match call.path, call.method:
-            case [_, "count"], "GET":
-                count = await call.store.jobs.count(call.project, job_filter(call, _FINISHED))
-                return Response(str(count), media_type=JSON)
-            case [_, "list"], "GET":
-                return await _list(call)
-            case [_, "jobsummary"], "GET":
-                return await _job_summary(call)
-            case (([_, "summary", *state] | [_, _, "summary", *state]), "GET") if len(state) < 2:
-                return await _summary(call, state)
-            case [_, "push"], "POST":
+        allowed = _method(call.path)
+        if call.method != allowed:
+            raise method_not_allowed(allowed)
+        return await (_read(call) if allowed == "GET" else self._write(call))
+
+    async def _write(self, call: Call) -> Response:
+        match call.path:
+            case [_, "push"]:
                 return await self._push(call)
-            case [_, "startjob"], "POST":
+            case [_, "startjob"]:
                 return await self._start(call)
-            case [_, "update"], "POST":
+            case [_, "update"]:
                 return await _update(call)
-            case [_, "cancel"], "POST":
+            case [_, "cancel"]:
                 return await _cancel(call)
-            case [_, _, _, "cancel"], "POST":
-                return await _cancel_one(call)
-            case (([_, "count" | "list" | "jobsummary"] | [_, "summary", *_] | [_, _, "summary", *_]), _):
-                raise method_not_allowed("GET")
-            case (([_, "push" | "startjob" | "update" | "cancel"] | [_, _, _, "cancel"]), _):
-                raise method_not_allowed("POST")
             case _:
-                raise NotFound
+                return await _cancel_one(call)
 
     async def _push(self, call: Call) -> Response:
         project = call.project
@@ -72,10 +65,11 @@ class JobQueue:
         for number, record in records:  # all are checked before the first is stored
             _check_push(record, f"line {number}")
         jobs = [_pushed(record) for _, record in records]
+        outcomes: list[JobKey | DuplicateJobError] = []
+        for first in range(0, len(jobs), _PUSHED_AT_ONCE):
+            outcomes += await call.store.jobs.add(project, jobs[first : first + _PUSHED_AT_ONCE], call.who)
         lines: list[dict[str, Any]] = []
-        for added, job, (_, record) in zip(
-            await call.store.jobs.add(project, jobs, call.who), jobs, records, strict=True
-        ):
+        for added, job, (_, record) in zip(outcomes, jobs, records, strict=True):
             if isinstance(added, DuplicateJobError):
                 lines.append({"request": record, "error": str(added)})
             else:
@@ -96,6 +90,34 @@ class JobQueue:
             return Response(b"", media_type=JSON)
         worker = {"_shub_worker": call.who, **job.metadata}
         return json({**worker, "key": str(job.key), "auth": await self._tokens.token(job.key)})
+
+
+def _method(path: list[str]) -> str:
+    """The one method that a path takes; raises :class:`NotFound` for what is no path."""
+    match path:
+        case [_, "count" | "list" | "jobsummary" | "summary"] | [_, "summary", _]:
+            return "GET"
+        case [_, _, "summary"] | [_, _, "summary", _]:
+            return "GET"
+        case [_, "push" | "startjob" | "update" | "cancel"] | [_, _, _, "cancel"]:
+            return "POST"
+        case _:
+            raise NotFound
+
+
+async def _read(call: Call) -> Response:
+    match call.path:
+        case [_, "count"]:
+            count = await call.store.jobs.count(call.project, job_filter(call, _FINISHED))
+            return Response(str(count), media_type=JSON)
+        case [_, "list"]:
+            return await _list(call)
+        case [_, "jobsummary"]:
+            return await _job_summary(call)
+        case [_, "summary", *state] | [_, _, "summary", *state]:
+            return await _summary(call, state)
+        case _:
+            raise NotFound
 
 
 async def _in_group(call: Call, group: Any) -> bool:

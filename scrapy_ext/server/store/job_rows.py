@@ -114,20 +114,26 @@ def encode(metadata: Mapping[str, Any]) -> bytes:
     return encoded
 
 
-async def index_tags(tx: Transaction, key: JobKey, metadata: Mapping[str, Any]) -> None:
+async def index_tags(tx: Transaction, key: JobKey, metadata: Mapping[str, Any], *, new: bool = False) -> None:
     """Make ``job_tags`` say what the metadata does; raises :class:`ContractError` for what can be no tag."""
     tags = set(tags_of(metadata))
     if not all(map(is_name, tags)):
         raise ContractError(
             [Violation("tags", f"must be 1 to {MAX_NAME} characters each, and none of them NUL", "Correct the tags.")]
         )
+    present = set() if new else await _indexed_tags(tx, key)
+    if gone := present - tags:
+        await tx.execute_many(
+            "DELETE FROM job_tags WHERE project = $1 AND spider = $2 AND job = $3 AND tag = $4",
+            [(*key, tag) for tag in gone],
+        )
+    if added := tags - present:
+        await tx.execute_many(
+            "INSERT INTO job_tags (project, spider, job, tag) VALUES ($1, $2, $3, $4)",
+            [(*key, tag) for tag in added],
+        )
+
+
+async def _indexed_tags(tx: Transaction, key: JobKey) -> set[str]:
     rows = await tx.fetch("SELECT tag FROM job_tags WHERE project = $1 AND spider = $2 AND job = $3", *key)
-    present = {row[0] for row in rows}
-    await tx.execute_many(
-        "DELETE FROM job_tags WHERE project = $1 AND spider = $2 AND job = $3 AND tag = $4",
-        [(*key, tag) for tag in present - tags],
-    )
-    await tx.execute_many(
-        "INSERT INTO job_tags (project, spider, job, tag) VALUES ($1, $2, $3, $4)",
-        [(*key, tag) for tag in tags - present],
-    )
+    return {row[0] for row in rows}

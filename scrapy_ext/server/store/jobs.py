@@ -189,7 +189,7 @@ async def _insert(tx: Transaction, project: int, job: NewJob, queued: int, stamp
         priority_of(metadata),
         queued,
     )
-    await index_tags(tx, key, metadata)
+    await index_tags(tx, key, metadata, new=True)
     return key
 
 
