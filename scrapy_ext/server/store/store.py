@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from scrapy_ext.server.store.activity import ActivityStore
-from scrapy_ext.server.store.chunks import ITEMS, LOGS, REQUESTS
+from scrapy_ext.server.store.chunks import ITEMS, LOGS, REQUESTS, SAMPLES
 from scrapy_ext.server.store.collections import CollectionStore
 from scrapy_ext.server.store.discards import purge
 from scrapy_ext.server.store.engine import Engine, SqliteEngine
@@ -37,6 +37,7 @@ class Store:
         self.items = RecordStore(engine, clock, ITEMS)
         self.requests = RecordStore(engine, clock, REQUESTS)
         self.logs = RecordStore(engine, clock, LOGS)
+        self.samples = RecordStore(engine, clock, SAMPLES)
         self.collections = CollectionStore(engine, clock)
         self.frontier = FrontierStore(engine)
         self.jobs = JobStore(engine, clock)

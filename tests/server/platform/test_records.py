@@ -262,7 +262,7 @@ async def test_bad_writes_are_named_and_store_nothing(
         ("start=5", "start: must be <project>/<spider>/<job>/<number>"),
         ("startafter=99999/1/1/1", "startafter: is a key of project 99999"),
         ("meta=_colour", "meta: must be one of"),
-        ("filter=%5B%5D", "filter: is not supported"),
+        ("filter=%5B%5D", "filter: must be an array of a field"),
         ("index=-1", "index: must be a whole number"),
     ],
 )
