@@ -6,7 +6,10 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from scrapy_ext.server.store import Store
+from scrapy_ext.server.store import frontier as module
 from scrapy_ext.server.store.engine import SqliteEngine
 from scrapy_ext.server.store.frontier import QueuedRequest, Slot
 
@@ -90,3 +93,17 @@ async def test_a_deleted_slot_leaves_no_rows(store: Store, tmp_path: Path) -> No
         for table in ("frontier_slots", "frontier_batches", "frontier_fingerprints", "discarded"):
             assert database.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
     database.close()
+
+
+async def test_counting_goes_on_where_it_stopped(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "COUNT_STEP", 2)
+    for priority in (0, 1):
+        await store.frontier.add(SLOT, requests(1000 * priority, 1000 * priority + 250, priority))
+    parts, start = [], None
+    while True:
+        count = await store.frontier.count(SLOT, start)
+        parts.append(count.count)
+        start = count.nextstart
+        if start is None:
+            break
+    assert parts == [200, 150, 150]
