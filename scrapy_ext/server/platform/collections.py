@@ -102,7 +102,7 @@ async def _whole(call: Call) -> Response:
         return await _write(call, None)
     which, selection = _selected(call)
     if call.method == "GET":
-        return await result(call, _pages(call, _chosen(call, which, selection)))
+        return await result(call, _pages(call, _chosen(call, which, selection)), msgpack=True)
     refuse_filters(call)
     if not any(name in call.query for name in ("key", "prefix", "startts", "endts")):
         raise refused(

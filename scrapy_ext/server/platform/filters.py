@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 import regex
 
+from scrapy_ext.api.platform.keys import MAX_NUMBER
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.platform.answers import Refusal, refused
 from scrapy_ext.server.platform.calls import Call
@@ -82,6 +83,27 @@ def refuse_filters(call: Call) -> None:
     for name in (*_ALL, _ANY):
         if name in call.query:
             raise refused(name, "is not supported here", "Leave it out.")
+
+
+class TimeWindow:
+    """``startts`` (included) and ``endts`` (excluded) where records are arrays that begin with a time (ms)."""
+
+    def __init__(self, startts: int, endts: int) -> None:
+        self._startts = startts
+        self._endts = endts
+
+    @classmethod
+    def of(cls, call: Call) -> TimeWindow | None:
+        """What a call asks for; None when that is everything. Raises ``ContractError``."""
+        startts, endts = call.number("startts"), call.number("endts")
+        if startts is None and endts is None:
+            return None
+        return cls(startts or 0, MAX_NUMBER if endts is None else endts)
+
+    def chooses(self, line: bytes) -> bool:
+        """Whether an array, given as JSON, begins with a time in the window."""
+        record: list[Any] = msgspec.json.decode(line)
+        return bool(record) and _kind(record[0]) is float and bool(self._startts <= record[0] < self._endts)
 
 
 class _Absent:

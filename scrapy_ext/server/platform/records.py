@@ -19,7 +19,7 @@ from scrapy_ext.api.platform.stats import Stats
 from scrapy_ext.server.platform import intake
 from scrapy_ext.server.platform.answers import NotFound, empty, json, method_not_allowed, refused
 from scrapy_ext.server.platform.calls import Call, path_number
-from scrapy_ext.server.platform.filters import Filter, refuse_filters
+from scrapy_ext.server.platform.filters import Filter, TimeWindow, refuse_filters
 from scrapy_ext.server.platform.formats import Page, format_of, result, with_meta
 from scrapy_ext.server.store.records import Position, RecordStore, Slice, Span
 
@@ -130,7 +130,7 @@ class _Shape:
         self._meta = meta
         self._field = _field(call.path)
         self._nodata = is_true(call.query.get("nodata"))
-        self.filter = Filter.of(call)
+        self.filter = TimeWindow.of(call) if traits.plain else Filter.of(call)
         #: How many records may still follow; None: all there are.
         self.left = call.number("count")
         self._plain = self._field is None and not meta and not self._nodata and not traits.drop_nulls
