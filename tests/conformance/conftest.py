@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 from scrapinghub import HubstorageClient, ScrapinghubClient
+from scrapinghub.hubstorage.batchuploader import BatchUploader
+from scrapinghub.hubstorage.resourcetype import DownloadableResource
 
 from tests.servers import RunningServer
 
@@ -20,6 +22,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
         yield server
 
 
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clients wait seconds between uploads and a minute after a broken read; nothing else of them is changed."""
+    monkeypatch.setattr(BatchUploader, "worker_loop_delay", 0.01)
+    monkeypatch.setattr(BatchUploader, "worker_min_interval", 0.01)
+    monkeypatch.setattr(DownloadableResource, "RETRY_INTERVAL", 0.01)
+
+
 @pytest.fixture
 def project_id() -> int:
     """A project that no other test uses."""
@@ -29,15 +39,16 @@ def project_id() -> int:
 @pytest.fixture(params=[True, False], ids=["msgpack", "json"])
 def client(request: pytest.FixtureRequest, server: RunningServer) -> Iterator[ScrapinghubClient]:
     """The client that its documentation shows, reading MessagePack or JSON lines."""
-    with ScrapinghubClient(
+    client = ScrapinghubClient(
         server.platform_key,
         dash_endpoint=f"{server.url}/api/",
         endpoint=f"{server.url}/",
         jobq_endpoint=f"{server.url}/",
         use_msgpack=request.param,
         max_retries=1,
-    ) as client:
-        yield client
+    )
+    yield client
+    client.close()
 
 
 @pytest.fixture
