@@ -45,8 +45,11 @@ def pack(data: bytes) -> bytes:
 
 
 def unpack(data: bytes) -> bytes:
-    """What :func:`pack` was given."""
-    return _library.decompress(data)
+    """What :func:`pack` was given; raises :class:`DamagedError`."""
+    try:
+        return _library.decompress(data)
+    except _library.error as error:
+        raise DamagedError(str(error)) from None
 
 
 def gzip_compressor() -> Compressor:

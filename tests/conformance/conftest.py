@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 from scrapinghub import HubstorageClient, ScrapinghubClient
+from scrapinghub.hubstorage.batchuploader import BatchUploader
+from scrapinghub.hubstorage.resourcetype import DownloadableResource
 
 from tests.servers import RunningServer
 
@@ -19,6 +21,14 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     database = request.getfixturevalue("postgresql").database() if request.param == "postgresql" else None
     with RunningServer(tmp_path_factory.mktemp("conformance") / "data", database=database) as server:
         yield server
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clients wait seconds between uploads and a minute after a broken read; nothing else of them is changed."""
+    monkeypatch.setattr(BatchUploader, "worker_loop_delay", 0.01)
+    monkeypatch.setattr(BatchUploader, "worker_min_interval", 0.01)
+    monkeypatch.setattr(DownloadableResource, "RETRY_INTERVAL", 0.01)
 
 
 @pytest.fixture

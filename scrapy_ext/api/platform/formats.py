@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import Enum
 from typing import Final
 
@@ -19,6 +19,7 @@ class Format(str, Enum):
     XML = "xml"
     CSV = "csv"
     TEXT = "text"
+    MSGPACK = "msgpack"
 
 
 CONTENT_TYPES: Final[dict[Format, str]] = {
@@ -27,27 +28,34 @@ CONTENT_TYPES: Final[dict[Format, str]] = {
     Format.XML: "application/xml",
     Format.CSV: "text/csv",
     Format.TEXT: "text/plain",
+    Format.MSGPACK: "application/x-msgpack",
 }
-MSGPACK_CONTENT_TYPE: Final = "application/x-msgpack"
 _BY_CONTENT_TYPE: Final = {content_type: kind for kind, content_type in CONTENT_TYPES.items()}
 _TRUE: Final = ("1", "Y", "y", "true")
 
 
-def choose(parameter: str | None, accept: str, default: Format = Format.JSON_LINES) -> Format:
-    """The format that a request asks for: ``format`` before ``Accept``; raises :class:`ContractError`."""
+#: MessagePack is given by some resources only; the others pass over it in ``Accept``.
+TEXT_FORMATS: Final[Collection[Format]] = tuple(kind for kind in Format if kind is not Format.MSGPACK)
+
+
+def choose(parameter: str | None, accept: str, among: Collection[Format] = TEXT_FORMATS) -> Format:
+    """The format that a request asks for: ``format`` before ``Accept``, else JSON lines.
+
+    Raises :class:`ContractError`.
+    """
     if parameter:
-        try:
-            return Format(parameter)
-        except ValueError:
-            choices = ", ".join(kind.value for kind in Format)
+        kind = next((kind for kind in among if kind.value == parameter), None)
+        if kind is None:
+            choices = ", ".join(kind.value for kind in among)
             raise ContractError(
                 [Violation("format", f"must be one of {choices}, got {parameter[:60]!r}", "Use one of these.")]
-            ) from None
+            )
+        return kind
     for part in accept.split(","):
         kind = _BY_CONTENT_TYPE.get(part.partition(";")[0].strip().lower())
-        if kind is not None:
+        if kind is not None and kind in among:
             return kind
-    return default
+    return Format.JSON_LINES
 
 
 class CsvOptions(msgspec.Struct, frozen=True):

@@ -43,6 +43,13 @@ class NewCount(msgspec.Struct):
     newcount: int
 
 
+class QueueCount(msgspec.Struct, omit_defaults=True):
+    """The answer of ``.../q/count``: requests in the queue. With ``nextstart``, counting goes on there."""
+
+    count: int
+    nextstart: str | None = None
+
+
 class Fingerprint(msgspec.Struct):
     """A line of ``.../f``."""
 

@@ -18,7 +18,7 @@ from scrapy_ext.server.store import Store
 
 _SECRET: Final = "job-tokens"  # noqa: S105 - the name of a secret
 #: What a job's token opens, when the path goes on with the job's key.
-_JOB_RESOURCES: Final = ("items", "requests", "logs", "jobs")
+_JOB_RESOURCES: Final = ("items", "requests", "logs", "samples", "jobs")
 
 _REFUSALS: Final = {
     Host.STORAGE: Refusal(401, "Unauthorized"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
@@ -12,6 +13,7 @@ from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.platform import bodies
 from scrapy_ext.server.platform.answers import NotFound, empty, method_not_allowed, refused
 from scrapy_ext.server.platform.calls import Call
+from scrapy_ext.server.platform.filters import Filter
 from scrapy_ext.server.platform.formats import Page, result, with_meta
 from scrapy_ext.server.platform.records import index_of
 from scrapy_ext.server.store.activity import Message
@@ -27,9 +29,7 @@ async def activity(call: Call) -> Response:
         case ["projects"], "GET":
             return await _projects(call)
         case [_], "GET":
-            call.without_filter()
-            found = call.store.activity.scan(call.project, call.number("count"))
-            return await result(call, _pages(call, found))
+            return await result(call, _pages(call, _chosen(call, call.project, call.number("count"))))
         case [_], "POST":
             return await _add(call)
         case [_], _:
@@ -55,12 +55,35 @@ async def _projects(call: Call) -> Response:
     count = call.number("count", _DEFAULT_COUNT) or 0
     if len(projects) > _MAX_PROJECTS or count > _MAX_COUNT:
         raise refused("count", f"may be {_MAX_COUNT} at most, for {_MAX_PROJECTS} projects", "Ask for less at a time.")
-    messages = await call.store.activity.latest(projects, count, call.number("pcount"))
+    limit = min(count, call.number("pcount", count) or 0)
 
     async def one_page() -> AsyncIterator[Sequence[Message]]:
-        yield messages
+        newest: list[Message] = []
+        for project in dict.fromkeys(projects):
+            async for page in _chosen(call, project, limit):
+                newest = sorted([*newest, *page], key=lambda message: message.ts, reverse=True)[:count]
+        yield newest
 
     return await result(call, _pages(call, one_page()))
+
+
+async def _chosen(call: Call, project: int, count: int | None) -> AsyncIterator[Sequence[Message]]:
+    """The newest messages of a project that the filter chooses."""
+    conditions = Filter.of(call)
+    left = count
+    async for page in call.store.activity.scan(project, count if conditions is None else None):
+        chosen: Sequence[Message] = page
+        if conditions is not None:
+            chosen = await asyncio.to_thread(conditions.chosen, page, _event)
+        chosen = chosen if left is None else chosen[:left]
+        yield chosen
+        left = None if left is None else left - len(chosen)
+        if left == 0:
+            return
+
+
+def _event(message: Message) -> bytes:
+    return message.event
 
 
 async def _pages(call: Call, messages: AsyncIterator[Sequence[Message]]) -> AsyncIterator[Page]:

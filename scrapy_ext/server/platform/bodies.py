@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -77,22 +77,44 @@ async def whole(request: Request, limit: int = MAX_BODY) -> bytes:
     return b"".join([piece async for piece in pieces(request, limit)])
 
 
-async def lines(request: Request, limit: int = MAX_BODY) -> AsyncIterator[tuple[int, list[bytes]]]:
-    """The body's lines in groups, each with the number of its first line, which counts from 1."""
+class Block(NamedTuple):
+    """Some whole lines of a body, without the line break after the last; ``first`` is the number of the first."""
+
+    first: int
+    data: bytes
+
+    @property
+    def lines(self) -> list[bytes]:
+        """The lines."""
+        return self.data.split(b"\n")
+
+
+async def blocks(request: Request, limit: int = MAX_BODY) -> AsyncIterator[Block]:
+    """The body's lines, which are counted from 1, as they come."""
     number, rest = 1, b""
     async for piece in pieces(request, limit):
-        *complete, rest = (rest + piece).split(b"\n")
-        if complete:
-            yield number, complete
-            number += len(complete)
+        end = piece.rfind(b"\n")
+        if end >= 0:
+            block = Block(number, rest + piece[:end])
+            yield block
+            number += block.data.count(b"\n") + 1
             if number > MAX_LINES:
                 raise Refusal(413, f"The body has over {MAX_LINES} lines. Send it in several requests.")
+            rest = piece[end + 1 :]
             # A small compressed body may hold millions of lines: others have their turn in between.
             await asyncio.sleep(0)
+        else:
+            rest += piece
         if len(rest) > MAX_LINE:
             raise ContractError([_too_long(number, len(rest))])
     if rest:
-        yield number, [rest]
+        yield Block(number, rest)
+
+
+async def lines(request: Request, limit: int = MAX_BODY) -> AsyncIterator[tuple[int, list[bytes]]]:
+    """The body's lines in groups, each with the number of its first line."""
+    async for block in blocks(request, limit):
+        yield block.first, block.lines
 
 
 def _too_long(number: int, size: int) -> Violation:
@@ -105,7 +127,7 @@ def _too_long(number: int, size: int) -> Violation:
 
 
 def record(line: bytes, number: int) -> dict[str, Any]:
-    """A line that must be a JSON object."""
+    """A line that must be a JSON object; raises ``ContractError``."""
     try:
         return _decode_object(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

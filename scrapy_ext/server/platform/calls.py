@@ -56,11 +56,6 @@ class Call:
                 )
         return asked
 
-    def without_filter(self) -> None:
-        """Refuses ``filter``: to ignore it would be to answer with records that were not asked for."""
-        if "filter" in self._query:
-            raise refused("filter", "is not supported", "Read without it, and choose among the records.")
-
     @property
     def project(self) -> int:
         """The project, which is the first part of the path."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final
 
@@ -9,17 +10,21 @@ import msgspec
 from starlette.background import BackgroundTask
 from starlette.responses import Response
 
-from scrapy_ext.api.platform.collections import check_name, parse_type, record_faults
+from scrapy_ext.api.platform.collections import Count, check_name, parse_type, record_faults
 from scrapy_ext.api.platform.formats import is_true
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.platform import bodies
 from scrapy_ext.server.platform.answers import TEXT, NotFound, empty, json, method_not_allowed, refused
 from scrapy_ext.server.platform.calls import Call
+from scrapy_ext.server.platform.filters import Filter, refuse_filters
 from scrapy_ext.server.platform.formats import Page, result, with_meta
-from scrapy_ext.server.store.collections import Collection, Range, Record, Selection, key_range, prefix_range
+from scrapy_ext.server.store.collections import Record
+from scrapy_ext.server.store.selections import Collection, Range, Selection, key_range, prefix_range
 
 #: Keys or prefixes that one request may name.
 _MAX_NAMED: Final = 1000
+#: Records that a count with a filter looks at before it says where to go on.
+_MAX_LOOKED_AT: Final = 20_000
 
 _members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
@@ -34,7 +39,7 @@ async def collections(call: Call) -> Response:
         case [_, _, _]:
             return await _whole(call)
         case [_, _, _, "count"] if call.method == "GET":
-            return json(await call.store.collections.count(*_selected(call)))
+            return await _count(call)
         case [_, _, _, "deleted"] if call.method == "POST":
             return await _delete_keys(call)
         case [_, _, _, key]:
@@ -97,16 +102,46 @@ async def _whole(call: Call) -> Response:
         return await _write(call, None)
     which, selection = _selected(call)
     if call.method == "GET":
-        records = call.store.collections.scan(which, selection, call.number("count"))
-        return await result(call, _pages(call, records))
+        return await result(call, _pages(call, _chosen(call, which, selection)), msgpack=True)
+    refuse_filters(call)
     if not any(name in call.query for name in ("key", "prefix", "startts", "endts")):
         raise refused(
             "selection",
             "of the records to delete is missing",
             "Give key, prefix, startts or endts; POST /collections/<project>/delete?name=… deletes a whole collection.",
         )
-    deleted = await call.store.collections.delete(which, selection)
-    return json({"deleted": deleted, "scanned": deleted})
+    deletion = await call.store.collections.delete(which, selection)
+    return json({"deleted": deletion.deleted, "scanned": deletion.scanned})
+
+
+async def _chosen(call: Call, which: Collection, selection: Selection) -> AsyncIterator[list[Record]]:
+    """The selected records that the filter chooses."""
+    conditions, left = Filter.of(call), call.number("count")
+    async for page in call.store.collections.scan(which, selection, left if conditions is None else None):
+        if conditions is not None:
+            page = (await asyncio.to_thread(conditions.chosen, page, _json))[:left]  # noqa: PLW2901
+            left = None if left is None else left - len(page)
+        yield page
+        if left == 0 and conditions is not None:
+            return
+
+
+def _json(record: Record) -> bytes:
+    return record.value
+
+
+async def _count(call: Call) -> Response:
+    which, selection = _selected(call)
+    conditions = Filter.of(call)
+    if conditions is None:
+        return json(await call.store.collections.count(which, selection))
+    total, scanned = 0, 0
+    async for page in call.store.collections.scan(which, selection):
+        if scanned >= _MAX_LOOKED_AT:
+            return json(Count(total, scanned, page[0].key.decode()))
+        total += len(await asyncio.to_thread(conditions.chosen, page, _json))
+        scanned += len(page)
+    return json(Count(total, scanned))
 
 
 async def _one(call: Call, key: str) -> Response:
@@ -118,10 +153,15 @@ async def _one(call: Call, key: str) -> Response:
         await call.store.collections.delete_keys(which, [key.encode()])
         return empty()
 
-    async def pages() -> AsyncIterator[list[Record]]:
-        yield [await _found(call, key)]
+    copies = call.number("copies")
+    found = [await _found(call, key)] if copies is None else await call.store.collections.copies(which, key.encode())
+    if not found:
+        raise NotFound
 
-    return await result(call, _pages(call, pages()))
+    async def pages() -> AsyncIterator[list[Record]]:
+        yield found[:copies]
+
+    return await result(call, _pages(call, pages()), msgpack=True)
 
 
 async def _value(call: Call, key: str) -> Response:
@@ -189,7 +229,6 @@ async def _pages(call: Call, records: AsyncIterator[list[Record]]) -> AsyncItera
 
 def _selected(call: Call) -> tuple[Collection, Selection]:
     """The collection of the path and the records that the parameters choose."""
-    call.without_filter()
     keys, prefixes = call.all("key"), call.all("prefix")
     if len(keys) + len(prefixes) > _MAX_NAMED:
         raise refused("key", f"and prefix may be given {_MAX_NAMED} times at most", "Send several requests.")

@@ -1,21 +1,23 @@
 """Results in the formats of the API (platform-api.md, Common conventions), streamed.
 
-Records come as the JSON bytes that are stored. JSON and JSON lines pass them on as they are; CSV, XML and text
-decode them one by one.
+Records come as the JSON bytes that are stored. JSON and JSON lines pass them on as they are; the other formats decode
+them one by one.
 """
 
 from __future__ import annotations
 
+import logging
 import re
+import time
 from collections.abc import AsyncIterator, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 from xml.sax.saxutils import escape
 
 import msgspec
 from starlette.background import BackgroundTask
 from starlette.responses import Response, StreamingResponse
 
-from scrapy_ext.api.platform.formats import CONTENT_TYPES, CsvOptions, Format, choose, csv_options
+from scrapy_ext.api.platform.formats import CONTENT_TYPES, TEXT_FORMATS, CsvOptions, Format, choose, csv_options
 from scrapy_ext.server.deflate import gzip_compressor
 from scrapy_ext.server.platform.answers import refused
 from scrapy_ext.server.platform.calls import Call
@@ -24,11 +26,16 @@ Page = Sequence[bytes]
 
 #: A result that fits is sent whole, with its length; a longer one in pieces of about this size.
 _PIECE: Final = 256 * 1024
+#: A result that takes longer (seconds) is sent as it comes: so it is noticed when its client goes away.
+_PATIENCE: Final = 5.0
 #: Smaller results are not worth compressing.
 _MIN_GZIP: Final = 256
 
 _decode: Final = msgspec.json.Decoder().decode
 _encode: Final = msgspec.json.Encoder().encode
+_encode_msgpack: Final = msgspec.msgpack.Encoder().encode
+
+logger = logging.getLogger(__name__)
 
 
 class Writer(Protocol):
@@ -138,77 +145,120 @@ def _xml_text(text: str) -> str:
     return escape(_NOT_XML.sub("\ufffd", text), {"\r": "&#13;"})
 
 
+class _MessagePack:
+    """Objects one after the other. Whole numbers that 64 bits do not hold become text: all their digits are kept."""
+
+    head = tail = b""
+
+    def page(self, records: Page) -> bytes:
+        decoded = [_decode(record) for record in records]
+        try:
+            return b"".join(map(_encode_msgpack, decoded))
+        except OverflowError:
+            return b"".join(_encode_msgpack(_in_64_bits(value)) for value in decoded)
+
+
+def _in_64_bits(value: Any) -> Any:
+    match value:
+        case int() if not -(2**63) <= value < 2**64:
+            return str(value)
+        case list():
+            return [_in_64_bits(each) for each in value]
+        case dict():
+            return {name: _in_64_bits(each) for name, each in value.items()}
+        case _:
+            return value
+
+
 def _plain(value: Any) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else _encode(value).decode()
 
 
-def writer_of(call: Call) -> tuple[Format, Writer]:
-    """The writer of the format that a call asks for; raises ``ContractError``."""
-    kind = choose(call.query.get("format"), call.request.headers.get("accept", ""))
+def format_of(call: Call, *, msgpack: bool = False) -> Format:
+    """The format that a call asks for, ``msgpack`` where it is offered; raises ``ContractError``."""
+    accept = call.request.headers.get("accept", "")
+    return choose(call.query.get("format"), accept, tuple(Format) if msgpack else TEXT_FORMATS)
+
+
+def _writer(call: Call, kind: Format) -> Writer:
     match kind:
         case Format.JSON:
-            return kind, _Json()
+            return _Json()
         case Format.XML:
-            return kind, _Xml()
+            return _Xml()
         case Format.TEXT:
-            return kind, _Text()
+            return _Text()
         case Format.CSV:
             options = csv_options(call.query)
-            if len(options.lineend) > 2:
+            if len(options.lineend) not in (1, 2):
                 raise refused("lineend", "must be one or two characters", "Write lineend=%0D%0A, for example.")
-            return kind, _Csv(options)
+            return _Csv(options)
+        case Format.MSGPACK:
+            return _MessagePack()
         case Format.JSON_LINES:
-            return kind, _JsonLines()
+            return _JsonLines()
 
 
-async def result(call: Call, pages: AsyncIterator[Page], background: BackgroundTask | None = None) -> Response:
+async def result(
+    call: Call, pages: AsyncIterator[Page], background: BackgroundTask | None = None, *, msgpack: bool = False
+) -> Response:
     """The answer to a read: as one piece when it is short, else as a stream.
 
     What fails before the first piece is ready has a status of its own. A stream that fails later breaks off
     without its end, so that no client takes it for complete.
     """
-    kind, writer = writer_of(call)
+    kind = format_of(call, msgpack=msgpack)
     headers = {"Vary": "Accept, Accept-Encoding", **_attachment(call)}
     media_type = f"{CONTENT_TYPES[kind]}; charset=UTF-8"
-    stream = _encoded(writer, pages)
-    first = await anext(stream)
-    rest = await anext(stream, None)
     gzip = _accepts_gzip(call.request.headers.get("accept-encoding", ""))
-    if rest is None:
-        if gzip and len(first) >= _MIN_GZIP:
+    stream = _encoded(_writer(call, kind), pages)
+    first = await anext(stream)
+    if first.is_last:
+        data = first.data
+        if gzip and len(data) >= _MIN_GZIP:
             compressor = gzip_compressor()
-            first = compressor.compress(first) + compressor.flush()
+            data = compressor.compress(data) + compressor.flush()
             headers["Content-Encoding"] = "gzip"
-        return Response(first, headers=headers, media_type=media_type, background=background)
-    body = _joined(first, rest, stream)
+        return Response(data, headers=headers, media_type=media_type, background=background)
+    if call.request.method == "HEAD":  # which is answered without reading further
+        return Response(headers=headers, media_type=media_type, background=background)
+    body = _from(first, stream)
     if gzip:
         headers["Content-Encoding"] = "gzip"
         body = _compressed(body)
     return StreamingResponse(body, headers=headers, media_type=media_type, background=background)
 
 
-async def _encoded(writer: Writer, pages: AsyncIterator[Page]) -> AsyncIterator[bytes]:
-    """Pieces of the result: at least one, and a second one only when there is more than fits in a piece."""
-    waiting, length = [writer.head], 0
+class _Piece(NamedTuple):
+    data: bytes
+    is_last: bool = False
+
+
+async def _encoded(writer: Writer, pages: AsyncIterator[Page]) -> AsyncIterator[_Piece]:
+    """Pieces of the result: at least one, and more when it does not fit in a piece or takes long."""
+    waiting, length, sent = [writer.head], 0, time.monotonic()
     async for page in pages:
-        if not page:
-            continue
-        piece = writer.page(page)
-        waiting.append(piece)
-        length += len(piece)
-        if length >= _PIECE:
-            yield b"".join(waiting)
-            waiting, length = [], 0
-    yield b"".join([*waiting, writer.tail])
+        if page:
+            piece = writer.page(page)
+            waiting.append(piece)
+            length += len(piece)
+        if length >= _PIECE or time.monotonic() - sent > _PATIENCE:
+            yield _Piece(b"".join(waiting))
+            waiting, length, sent = [], 0, time.monotonic()
+    yield _Piece(b"".join([*waiting, writer.tail]), is_last=True)
 
 
-async def _joined(first: bytes, second: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    yield first
-    yield second
-    async for piece in rest:
-        yield piece
+async def _from(first: _Piece, rest: AsyncIterator[_Piece]) -> AsyncIterator[bytes]:
+    yield first.data
+    try:
+        async for piece in rest:
+            yield piece.data
+    except Exception as error:
+        # The response ends here without its last chunk: the client sees a broken connection.
+        logger.error("A result broke off: %s", error)
+        raise
 
 
 async def _compressed(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

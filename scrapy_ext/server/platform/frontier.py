@@ -12,10 +12,10 @@ from starlette.responses import Response
 from scrapy_ext.api.platform.frontier import FrontierRequest, NewCount, check_name, request_faults
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.platform import bodies
-from scrapy_ext.server.platform.answers import NotFound, empty, json, method_not_allowed
+from scrapy_ext.server.platform.answers import NotFound, empty, json, method_not_allowed, refused
 from scrapy_ext.server.platform.calls import Call
 from scrapy_ext.server.platform.formats import Page, result
-from scrapy_ext.server.store.frontier import QueuedRequest, Slot
+from scrapy_ext.server.store.frontier import QueuedRequest, Slot, is_batch_id
 
 #: Requests that a read gives when it names no ``mincount``.
 _DEFAULT_MINCOUNT: Final = 100
@@ -47,13 +47,15 @@ async def frontier(call: Call) -> Response:
             return await _delete_slot(call)
         case [_, _, "s", _, "q"], "GET":
             return await _read(call)
+        case [_, _, "s", _, "q", "count"], "GET":
+            return await _count(call)
         case [_, _, "s", _, "q", "deleted"], "POST":
             return await _delete_batches(call)
         case [_, _, "s", _, "f"], "GET":
             return await _fingerprints(call)
         case [_, _, "s", _], _:
             raise method_not_allowed("POST", "DELETE")
-        case (([_, "list"] | [_, _, "list"] | [_, _, "s", _, "q" | "f"]), _):
+        case (([_, "list"] | [_, _, "list"] | [_, _, "s", _, "q" | "f"] | [_, _, "s", _, "q", "count"]), _):
             raise method_not_allowed("GET")
         case [_, _, "s", _, "q", "deleted"], _:
             raise method_not_allowed("POST")
@@ -102,6 +104,13 @@ async def _read(call: Call) -> Response:
             yield [b'{"id":"' + batch.id.encode() + b'","requests":[' + batch.requests + b"]}"]
 
     return await result(call, pages())
+
+
+async def _count(call: Call) -> Response:
+    start = call.query.get("start")
+    if start is not None and not is_batch_id(start):
+        raise refused("start", "must be the nextstart of a count before", "Count from the beginning, without start.")
+    return json(await call.store.frontier.count(_slot(call), start))
 
 
 async def _delete_batches(call: Call) -> Response:

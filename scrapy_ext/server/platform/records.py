@@ -1,50 +1,61 @@
-"""The records of jobs: ``/items``, ``/requests`` and ``/logs``, which differ in what a record must be.
+"""The records of jobs: ``/items``, ``/requests``, ``/logs`` and ``/samples``, which differ in what a record must be.
 
 Paths: ``/<resource>/<project>[/<spider>[/<job>[/<index>[/<field>]]]]``, ``.../<job>/<field>`` and ``.../<job>/stats``.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from typing import Any, Final
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import Final, NamedTuple
 
 import msgspec
 from starlette.responses import Response
 
-from scrapy_ext.api.platform.formats import is_true
-from scrapy_ext.api.platform.items import HIDDEN_PREFIX, MAX_ITEM_BYTES, parse_content_range, too_large
+from scrapy_ext.api.platform.formats import Format, is_true
+from scrapy_ext.api.platform.items import HIDDEN_PREFIX, parse_content_range
 from scrapy_ext.api.platform.keys import MAX_NUMBER, EntityKey
 from scrapy_ext.api.platform.stats import Stats
-from scrapy_ext.api.violations import ContractError, Violation
-from scrapy_ext.server.platform import bodies
+from scrapy_ext.server.platform import intake
 from scrapy_ext.server.platform.answers import NotFound, empty, json, method_not_allowed, refused
 from scrapy_ext.server.platform.calls import Call, path_number
-from scrapy_ext.server.platform.formats import Page, result, with_meta
-from scrapy_ext.server.store.chunks import Chunk, Packer
+from scrapy_ext.server.platform.filters import Filter, TimeWindow, refuse_filters
+from scrapy_ext.server.platform.formats import Page, format_of, result, with_meta
 from scrapy_ext.server.store.records import Position, RecordStore, Slice, Span
 
 #: Indexes that one request may ask for.
 _MAX_INDEXES: Final = 1000
 
-Record = dict[str, Any]
-Check = Callable[[Record, str], Iterator[Violation]]
-
 _members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
-class RecordResource:
-    """One of the three."""
+class Traits(NamedTuple):
+    """In what the resources differ: what their records are, and how they are read.
 
-    def __init__(self, store: RecordStore, check: Check, *, meta_first: bool = False, drop_nulls: bool = False) -> None:
+    ``meta_first``: meta comes before the record's own fields. ``drop_nulls``: fields that are null are left out.
+    ``msgpack``: MessagePack is offered, ``msgpack_keys``: with ``_key`` in it. ``plain``: records are no objects, so
+    that they have no fields, no meta, no stats, and cannot be chosen by a filter.
+    """
+
+    form: intake.Form
+    meta_first: bool = False
+    drop_nulls: bool = False
+    msgpack: bool = False
+    msgpack_keys: bool = True
+    plain: bool = False
+
+
+class RecordResource:
+    """One of the four."""
+
+    def __init__(self, store: RecordStore, traits: Traits) -> None:
         self._store = store
-        self._check = check
-        self._meta_first = meta_first
-        self._drop_nulls = drop_nulls
+        self._traits = traits
 
     async def __call__(self, call: Call) -> Response:
         """Answer a call."""
         match call.method, len(call.path):
-            case "GET", 4 if call.path[3] == "stats":
+            case "GET", 4 if call.path[3] == "stats" and not self._traits.plain:
                 return await self._stats(call)
             case "GET", 1 | 2 | 3 | 4 | 5:
                 return await self._read(call)
@@ -59,29 +70,8 @@ class RecordResource:
 
     async def _write(self, call: Call) -> Response:
         key, start = call.job, _start(call)
-        chunks = [chunk async for chunk in self._chunks(call)]
-        await self._store.write(key, start, chunks)
+        await self._store.write(key, start, await intake.packed(call.request, self._traits.form, self._store.kind))
         return empty()
-
-    async def _chunks(self, call: Call) -> AsyncIterator[Chunk]:
-        """The records of the body, checked, compressed as they come: the body itself is never held."""
-        packer = Packer(self._store.kind)
-        async for first, group in bodies.lines(call.request, bodies.MAX_RECORDS_BODY):
-            for number, line in enumerate(group, first):
-                stripped = line.strip()
-                if not stripped:
-                    continue
-                place = f"line {number}"
-                if len(stripped) > MAX_ITEM_BYTES:
-                    raise ContractError([too_large(place, len(stripped))])
-                record = bodies.record(stripped, number)
-                faults = list(self._check(record, place))
-                if faults:
-                    raise ContractError(faults)
-                if (chunk := packer.add(stripped, record)) is not None:
-                    yield chunk
-        if (chunk := packer.rest()) is not None:
-            yield chunk
 
     async def _stats(self, call: Call) -> Response:
         stats = await self._store.stats(call.job)
@@ -91,49 +81,88 @@ class RecordResource:
         return json(stats)
 
     async def _read(self, call: Call) -> Response:
-        call.without_filter()
-        field = _field(call.path)
-        lines = self._lines(call, field)
+        if self._traits.plain and (len(call.path) == 5 or (len(call.path) == 4 and not call.path[3].isdigit())):
+            raise NotFound
+        shape = self._shape(call)
         if len(call.path) > 3 and call.path[3].isdigit():
-            return await self._read_one(call, lines)
+            found = await self._store.at(call.job, [path_number(call.path, 3, "index")])
+            pages = [shape.page(part) for part in found]
+            if not any(pages):
+                raise NotFound
+            return await self._result(call, _each(pages))
         if call.all("index"):
             numbers = [index_of(text, "index") for text in call.all("index")]
             if len(numbers) > _MAX_INDEXES:
                 raise refused("index", f"must be given {_MAX_INDEXES} times at most", "Use start and count.")
-            return await result(call, _each(lines, await self._store.at(call.job, numbers)))
+            found = await self._store.at(call.job, numbers)
+            return await self._result(call, _each([shape.page(part) for part in found]))
         span, start = _span(call), _position(call)
-        return await result(call, _every(lines, self._store.scan(span, start, call.number("count"))))
+        return await self._result(call, self._scan(shape, span, start))
 
-    async def _read_one(self, call: Call, lines: Callable[[Slice], Page]) -> Response:
-        slices = await self._store.at(call.job, [path_number(call.path, 3, "index")])
-        if not slices or not lines(slices[0]):
-            raise NotFound
-        return await result(call, _each(lines, slices))
+    async def _result(self, call: Call, pages: AsyncIterator[Page]) -> Response:
+        return await result(call, pages, msgpack=self._traits.msgpack)
 
-    def _lines(self, call: Call, field: str | None) -> Callable[[Slice], Page]:
-        """What a slice's records look like in the result."""
-        meta, nodata = call.meta("_key", "_ts"), is_true(call.query.get("nodata"))
-        if field is not None:
-            return lambda part: [
-                bytes(value) for line in part.lines if (value := _members(line).get(field)) is not None
-            ]
-        if not meta and not nodata and not self._drop_nulls:
-            return lambda part: part.lines
+    async def _scan(self, shape: _Shape, span: Span, start: Position) -> AsyncIterator[Page]:
+        # With a filter, how much has to be read for so many records is not known before.
+        async for part in self._store.scan(span, start, shape.left if shape.filter is None else None):
+            # Others have their turn while conditions are looked at.
+            yield shape.page(part) if shape.filter is None else await asyncio.to_thread(shape.page, part)
+            if shape.left == 0:
+                return
 
-        def shaped(part: Slice) -> Page:
-            return [
-                self._shaped(line, part, number, meta, nodata) for number, line in enumerate(part.lines, part.start)
-            ]
+    def _shape(self, call: Call) -> _Shape:
+        traits = self._traits
+        if traits.plain:
+            refuse_filters(call)
+            if call.all("meta") or is_true(call.query.get("nodata")):
+                raise refused("meta", "and nodata are not supported here", "Leave them out.")
+        meta = call.meta("_key", "_ts")
+        if not traits.msgpack_keys and format_of(call, msgpack=traits.msgpack) is Format.MSGPACK:
+            meta = tuple(name for name in meta if name != "_key")
+        return _Shape(traits, call, meta)
 
-        return shaped
 
-    def _shaped(self, line: bytes, part: Slice, number: int, meta: Sequence[str], nodata: bool) -> bytes:
-        values: dict[str, str | int] = {"_key": str(part.key.entity(number)) if meta else "", "_ts": part.ts}
-        if nodata:
-            line = b"{}"
-        elif self._drop_nulls and b"null" in line:
-            line = _without_nulls(line)
-        return with_meta(line, [(name, values[name]) for name in meta], first=self._meta_first)
+class _Shape:
+    """What records look like in a result, and which of them are in it."""
+
+    def __init__(self, traits: Traits, call: Call, meta: Sequence[str]) -> None:
+        self._traits = traits
+        self._meta = meta
+        self._field = _field(call.path)
+        self._nodata = is_true(call.query.get("nodata"))
+        self.filter = TimeWindow.of(call) if traits.plain else Filter.of(call)
+        #: How many records may still follow; None: all there are.
+        self.left = call.number("count")
+        self._plain = self._field is None and not meta and not self._nodata and not traits.drop_nulls
+
+    def page(self, part: Slice) -> Page:
+        """The lines of the result that some records give."""
+        if self.filter is None and self._plain:
+            return part.lines
+        chosen = self._chosen(part)
+        if self._plain:
+            return [line for _, line in chosen]
+        if self._field is not None:
+            return [bytes(value) for _, line in chosen if (value := _members(line).get(self._field)) is not None]
+        return [self._shaped(line, part, number) for number, line in chosen]
+
+    def _chosen(self, part: Slice) -> Iterator[tuple[int, bytes]]:
+        drop = self._traits.drop_nulls
+        for number, stored in enumerate(part.lines, part.start):
+            line = _without_nulls(stored) if drop and b"null" in stored else stored
+            if self.filter is None:
+                yield number, line
+            elif self.left == 0:
+                return
+            elif self.filter.chooses(line):
+                if self.left is not None:
+                    self.left -= 1
+                yield number, line
+
+    def _shaped(self, line: bytes, part: Slice, number: int) -> bytes:
+        values: dict[str, str | int] = {"_key": str(part.key.entity(number)) if self._meta else "", "_ts": part.ts}
+        members = [(name, values[name]) for name in self._meta]
+        return with_meta(b"{}" if self._nodata else line, members, first=self._traits.meta_first)
 
 
 def _without_nulls(line: bytes) -> bytes:
@@ -141,14 +170,9 @@ def _without_nulls(line: bytes) -> bytes:
     return msgspec.json.encode({name: value for name, value in members if bytes(value).strip() != b"null"})
 
 
-async def _each(lines: Callable[[Slice], Page], slices: Sequence[Slice]) -> AsyncIterator[Page]:
-    for part in slices:
-        yield lines(part)
-
-
-async def _every(lines: Callable[[Slice], Page], slices: AsyncIterator[Slice]) -> AsyncIterator[Page]:
-    async for part in slices:
-        yield lines(part)
+async def _each(pages: Sequence[Page]) -> AsyncIterator[Page]:
+    for page in pages:
+        yield page
 
 
 def _start(call: Call) -> int | None:

@@ -23,6 +23,7 @@ from scrapy_ext.server.platform.logs import logs
 from scrapy_ext.server.platform.metadata import Metadata
 from scrapy_ext.server.platform.projects import projects
 from scrapy_ext.server.platform.requests import requests
+from scrapy_ext.server.platform.samples import samples
 from scrapy_ext.server.platform.spiders import ids, last_jobs
 from scrapy_ext.server.platform.system import timestamp
 from scrapy_ext.server.store import Store
@@ -45,6 +46,7 @@ class PlatformService:
             "items": items(store.items),
             "requests": requests(store.requests),
             "logs": logs(store.logs),
+            "samples": samples(store.samples),
             "collections": collections,
             "hcf": frontier,
             "jobs": Metadata(tokens),

@@ -45,12 +45,6 @@ class ActivityStore:
             below = messages[-1].number
             left = None if left is None else left - len(messages)
 
-    async def latest(self, projects: Sequence[int], count: int, per_project: int | None) -> list[Message]:
-        """The newest messages of several projects together, newest first."""
-        limit = count if per_project is None else min(count, per_project)
-        found = await self._engine.read(_latest, projects, limit)
-        return sorted(found, key=lambda message: message.ts, reverse=True)[:count]
-
 
 async def add_events(tx: Transaction, project: int, events: Sequence[bytes], now: int) -> None:
     """Store messages as part of a larger operation."""
@@ -71,7 +65,3 @@ async def _page(tx: Transaction, project: int, below: int, limit: int) -> list[M
         limit,
     )
     return [Message(*row) for row in rows]
-
-
-async def _latest(tx: Transaction, projects: Sequence[int], limit: int) -> list[Message]:
-    return [message for project in projects for message in await _page(tx, project, MAX_NUMBER, limit)]

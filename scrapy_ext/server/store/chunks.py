@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from scrapy_ext.server.deflate import pack, unpack
+from scrapy_ext.server.deflate import DamagedError, pack, unpack
+from scrapy_ext.server.store.errors import StoreError
 
 #: A page of records is read from few chunks, and a record is found in a narrow range of them.
 MAX_LINES: Final = 250
 #: Of a chunk's lines together, unless one line alone is longer: bounds what reading a chunk takes.
 MAX_BYTES: Final = 1024 * 1024
 
-Record = dict[str, Any]
+#: A JSON object; of samples, an array.
+Record = Any
 
 
 class Tally:
@@ -39,16 +41,16 @@ class Tally:
 
 
 class RecordKind(NamedTuple):
-    """Items, requests or logs: its name in paths, which names a record counts under, and its size in stats."""
+    """Items, requests, logs or samples: its name in paths, which names a record counts under, their size in stats."""
 
     name: str
     names: Callable[[Record], tuple[str, ...]]
-    size: Callable[[Record], int]
+    size: Callable[[Sequence[Record]], int]
 
-    def tally(self, records: Collection[Record]) -> Tally:
+    def tally(self, records: Sequence[Record]) -> Tally:
         """The tally of some records."""
         tally = Tally()
-        tally.size = sum(map(self.size, records))
+        tally.size = self.size(records)
         # Most records have the same fields: count those sets first, and the fields of each set once.
         for names, occurrences in Counter(map(self.names, records)).items():
             for name in names:
@@ -67,23 +69,44 @@ class Chunk(NamedTuple):
 _encode_msgpack: Final = msgspec.msgpack.Encoder().encode
 
 
-def _msgpack_size(record: Record) -> int:
+def _msgpack_size(records: Sequence[Record]) -> int:
     # The hosted service counts the bytes of this encoding, not of the JSON.
     try:
-        return len(_encode_msgpack(record))
+        return len(_encode_msgpack(records)) - _array_head(len(records))
     except OverflowError:  # a whole number over 64 bits, which MessagePack does not have
+        return sum(map(_one_size, records))
+
+
+def _one_size(record: Record) -> int:
+    try:
+        return len(_encode_msgpack(record))
+    except OverflowError:
         return len(msgspec.json.encode(record))
 
 
+def _array_head(members: int) -> int:
+    """Bytes that MessagePack puts before the members of an array."""
+    if members < 2**4:
+        return 1
+    return 3 if members < 2**16 else 5
+
+
+def _fields_of_request(record: Record) -> tuple[str, ...]:
+    return tuple(name for name, value in record.items() if value is not None and name != "time")
+
+
+def _level_of_log(record: Record) -> tuple[str, ...]:
+    return (str(record["level"]),)
+
+
+def _size_of_logs(records: Sequence[Record]) -> int:
+    return sum(len(record["message"].encode()) + 1 for record in records)
+
+
 ITEMS: Final = RecordKind("items", tuple, _msgpack_size)
-REQUESTS: Final = RecordKind(
-    "requests",
-    lambda record: tuple(name for name, value in record.items() if value is not None and name != "time"),
-    _msgpack_size,
-)
-LOGS: Final = RecordKind(
-    "logs", lambda record: (str(record["level"]),), lambda record: len(record["message"].encode()) + 1
-)
+REQUESTS: Final = RecordKind("requests", _fields_of_request, _msgpack_size)
+LOGS: Final = RecordKind("logs", _level_of_log, _size_of_logs)
+SAMPLES: Final = RecordKind("samples", lambda _: (), _msgpack_size)
 
 
 def pack_chunk(kind: RecordKind, lines: Sequence[bytes], records: Sequence[Record]) -> Chunk:
@@ -100,14 +123,26 @@ class Packer:
         self._records: list[Record] = []
         self._bytes = 0
 
-    def add(self, line: bytes, record: Record) -> Chunk | None:
-        """Take a record; returns the chunk before it when that one is full."""
-        full = len(self._lines) == MAX_LINES or (self._lines and self._bytes + len(line) > MAX_BYTES)
-        chunk = self.rest() if full else None
-        self._lines.append(line)
-        self._records.append(record)
-        self._bytes += len(line)
-        return chunk
+    def add(self, lines: Sequence[bytes], records: Sequence[Record]) -> list[Chunk]:
+        """Take some records; returns the chunks that are full."""
+        chunks: list[Chunk] = []
+        at = 0
+        while at < len(lines):
+            fitting = self._fitting(lines[at : at + MAX_LINES - len(self._lines)])
+            self._lines += lines[at : at + fitting]
+            self._records += records[at : at + fitting]
+            at += fitting
+            if at < len(lines) and (chunk := self.rest()) is not None:
+                chunks.append(chunk)
+        return chunks
+
+    def _fitting(self, lines: Sequence[bytes]) -> int:
+        """How many of these lines the chunk still takes; counts their bytes."""
+        for number, line in enumerate(lines):
+            if self._bytes + len(line) > MAX_BYTES and (number or self._lines):
+                return number
+            self._bytes += len(line)
+        return len(lines)
 
     def rest(self) -> Chunk | None:
         """The chunk of what is left."""
@@ -118,12 +153,20 @@ class Packer:
         return chunk
 
 
-def unpack_lines(body: bytes) -> list[bytes]:
-    """The lines of a chunk. No line holds a raw line break: JSON has none inside a value, and lines are split there."""
-    return unpack(body).split(b"\n")
+_decode: Final = msgspec.json.Decoder().decode
 
 
 def tally_of_lines(kind: RecordKind, lines: Sequence[bytes]) -> Tally:
     """The tally of lines that were stored."""
-    decode = msgspec.json.Decoder(Record).decode
-    return kind.tally([decode(line) for line in lines])
+    return kind.tally(list(map(_decode, lines)))
+
+
+def unpack_lines(body: bytes) -> list[bytes]:
+    """The lines of a chunk. No line holds a raw line break: JSON has none inside a value, and lines are split there.
+
+    Raises :class:`StoreError` when the chunk is damaged.
+    """
+    try:
+        return unpack(body).split(b"\n")
+    except DamagedError as error:
+        raise StoreError(f"Stored records are damaged ({error}). Put a backup in place.") from None

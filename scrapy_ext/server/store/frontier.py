@@ -18,7 +18,7 @@ import re
 from collections.abc import AsyncIterator, Sequence
 from typing import Final, NamedTuple
 
-from scrapy_ext.api.platform.frontier import MAX_BATCH, MAX_REQUEST_BYTES
+from scrapy_ext.api.platform.frontier import MAX_BATCH, MAX_REQUEST_BYTES, QueueCount
 from scrapy_ext.server.store.counters import advance, hold
 from scrapy_ext.server.store.discards import SLOT, discard
 from scrapy_ext.server.store.engine import Engine, Transaction
@@ -27,6 +27,8 @@ from scrapy_ext.server.store.engine import Engine, Transaction
 _MAX_BATCH_BYTES: Final = MAX_REQUEST_BYTES
 #: A read stops here although ``mincount`` is not reached: it is held in memory.
 _MAX_READ_BYTES: Final = 64 * 1024 * 1024
+#: Batches that one step of counting looks at.
+COUNT_STEP: Final = 10_000
 _FINGERPRINT_PAGE: Final = 1000
 _BATCH_PAGE: Final = 64
 #: A batch ID: priority (shifted to be positive), slot number and batch number, in hexadecimal digits.
@@ -83,6 +85,10 @@ class FrontierStore:
             batches = await self._engine.write(_fix_batches, slot, mincount)
         return batches
 
+    async def count(self, slot: Slot, start: str | None = None) -> QueueCount:
+        """How many requests are queued, from a batch on; stops after ``COUNT_STEP`` batches."""
+        return await self._engine.read(_count, slot, start)
+
     async def delete_batches(self, slot: Slot, ids: Sequence[str]) -> None:
         """Remove batches; IDs that name nothing are passed over."""
         await self._engine.write(_delete_batches, slot, ids)
@@ -111,19 +117,18 @@ class FrontierStore:
         return await self._engine.read(_slots, project, frontier)
 
 
-async def _owner(tx: Transaction, slot: Slot) -> tuple[_Owner, int] | None:
-    """A slot's number and the number of its last batch."""
+async def _owner(tx: Transaction, slot: Slot) -> _Owner | None:
     row = await tx.fetchrow(
-        "SELECT number, last_batch FROM frontier_slots WHERE project = $1 AND frontier = $2 AND slot = $3", *slot
+        "SELECT number FROM frontier_slots WHERE project = $1 AND frontier = $2 AND slot = $3", *slot
     )
-    return (_Owner(slot.project, row[0]), row[1]) if row else None
+    return _Owner(slot.project, row[0]) if row else None
 
 
 async def _locked(tx: Transaction, slot: Slot) -> tuple[_Owner, int] | None:
-    """As :func:`_owner`; others that add to the slot, fix its batches or delete it wait from here on."""
+    """A slot's number and that of its last batch. Whoever else changes its queue waits until this one is done."""
     row = await tx.fetchrow(
-        """SELECT number, last_batch FROM frontier_slots
-           WHERE project = $1 AND frontier = $2 AND slot = $3 FOR UPDATE""",
+        """SELECT number, last_batch FROM frontier_slots WHERE project = $1 AND frontier = $2 AND slot = $3
+           FOR UPDATE""",
         *slot,
     )
     return (_Owner(slot.project, row[0]), row[1]) if row else None
@@ -214,10 +219,10 @@ class _OpenBatch:
 
 async def _batches(tx: Transaction, slot: Slot, mincount: int) -> tuple[list[StoredBatch], bool]:
     """The first batches, and whether all of them are fixed."""
-    known = await _owner(tx, slot)
-    if known is None:
+    owner = await _owner(tx, slot)
+    if owner is None:
         return [], True
-    owner, found = known[0], []
+    found: list[StoredBatch] = []
     fixed, requests, length = True, 0, 0
     after = (-_PRIORITY_SHIFT, 0)
     while requests < mincount and length < _MAX_READ_BYTES:
@@ -251,8 +256,41 @@ async def _fix_batches(tx: Transaction, slot: Slot, mincount: int) -> list[Store
     return batches
 
 
+async def _count(tx: Transaction, slot: Slot, start: str | None) -> QueueCount:
+    owner = await _owner(tx, slot)
+    if owner is None:
+        return QueueCount(0)
+    _, priority, batch = (0, -_PRIORITY_SHIFT, 0) if start is None else _key(start)
+    condition = "project = $1 AND slot = $2 AND (priority, batch) >= ($3, $4) ORDER BY priority, batch"
+    row = await tx.fetchrow(
+        f"""SELECT count(*), CAST(coalesce(sum(size), 0) AS BIGINT) FROM (
+              SELECT size FROM frontier_batches WHERE {condition} LIMIT $5) AS part""",  # noqa: S608 - fixed, above
+        *owner,
+        priority,
+        batch,
+        COUNT_STEP,
+    )
+    assert row is not None  # noqa: S101 - an aggregate has a row
+    if row[0] == COUNT_STEP:
+        following = await tx.fetchrow(
+            f"SELECT priority, batch FROM frontier_batches WHERE {condition} LIMIT 1 OFFSET $5",  # noqa: S608
+            *owner,
+            priority,
+            batch,
+            COUNT_STEP,
+        )
+        if following is not None:
+            return QueueCount(row[1], _id(following[0], owner.slot, following[1]))
+    return QueueCount(row[1])
+
+
 def _id(priority: int, slot: int, batch: int) -> str:
     return f"{priority + _PRIORITY_SHIFT:08x}{slot:08x}{batch:08x}"
+
+
+def is_batch_id(text: str) -> bool:
+    """Whether this has the form of a batch ID."""
+    return _ID.fullmatch(text) is not None
 
 
 def _key(batch_id: str) -> tuple[int, int, int]:
@@ -265,7 +303,7 @@ def _key(batch_id: str) -> tuple[int, int, int]:
 
 
 async def _delete_batches(tx: Transaction, slot: Slot, ids: Sequence[str]) -> None:
-    known = await _owner(tx, slot)
+    known = await _locked(tx, slot)
     if known is None:
         return
     owner = known[0]
@@ -276,13 +314,13 @@ async def _delete_batches(tx: Transaction, slot: Slot, ids: Sequence[str]) -> No
 
 
 async def _fingerprints(tx: Transaction, slot: Slot, after: bytes) -> list[bytes]:
-    known = await _owner(tx, slot)
-    if known is None:
+    owner = await _owner(tx, slot)
+    if owner is None:
         return []
     rows = await tx.fetch(
         """SELECT fp FROM frontier_fingerprints WHERE project = $1 AND slot = $2 AND fp > $3
            ORDER BY fp LIMIT $4""",
-        *known[0],
+        *owner,
         after,
         _FINGERPRINT_PAGE,
     )

@@ -1,10 +1,6 @@
-"""Items, request records and logs of jobs: one implementation, told the kind.
+"""Items, request records, logs and samples of jobs: one implementation, told the kind.
 
-Invariants, each kept within one transaction:
-
-- The chunks of a job and kind cover the indexes 0 to ``record_totals.records`` without gap or overlap.
-- ``record_totals`` and ``record_counts`` say of exactly those records what ``RecordKind.tally`` says.
-- No chunk has more than ``MAX_LINES`` records, so that the chunk with record n starts above ``n - MAX_LINES``.
+This module reads them; what holds of the rows that it reads is said where they are written, in ``record_writes``.
 """
 
 from __future__ import annotations
@@ -14,17 +10,10 @@ from typing import Final, NamedTuple
 
 from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
 from scrapy_ext.api.platform.stats import Stats, Totals
-from scrapy_ext.api.violations import ContractError, Violation
-from scrapy_ext.server.deflate import pack
-from scrapy_ext.server.store.chunks import (
-    MAX_LINES,
-    Chunk,
-    RecordKind,
-    Tally,
-    tally_of_lines,
-    unpack_lines,
-)
+from scrapy_ext.server.store.chunks import MAX_LINES, Chunk, RecordKind
 from scrapy_ext.server.store.engine import Engine, Transaction
+from scrapy_ext.server.store.record_writes import Owner, write_records
+from scrapy_ext.server.store.stretches import cut, unpack_stretches
 
 #: Chunks of one read: eight megabytes of records at most, in all but absurd cases.
 _PAGE_CHUNKS: Final = 8
@@ -60,15 +49,6 @@ class Span(NamedTuple):
         return (spider, MAX_NUMBER if self.job is None else self.job, MAX_NUMBER)
 
 
-class _Owner(NamedTuple):
-    """Whose records: a kind and a job, as the tables key them."""
-
-    project: int
-    kind: str
-    spider: int
-    job: int
-
-
 class RecordStore:
     """The records of one kind."""
 
@@ -83,7 +63,9 @@ class RecordStore:
         What was stored at the same indexes before is replaced, so that sending again changes nothing. Raises
         :class:`ContractError` when ``start`` would leave a gap.
         """
-        return await self._engine.write(_write, self.kind, self._owner(key), start, chunks, now=self._clock())
+        if not chunks:
+            return start or 0
+        return await self._engine.write(write_records, self.kind, self._owner(key), start, chunks, now=self._clock())
 
     async def stats(self, key: JobKey) -> Stats:
         """The stats of a job's records; zeros for a job without any."""
@@ -93,8 +75,8 @@ class RecordStore:
         """The records with these indexes, those that exist."""
         return await self._engine.read(_at, self._owner(key), numbers)
 
-    def _owner(self, key: JobKey) -> _Owner:
-        return _Owner(key.project, self.kind.name, key.spider, key.job)
+    def _owner(self, key: JobKey) -> Owner:
+        return Owner(key.project, self.kind.name, key.spider, key.job)
 
     async def scan(self, span: Span, start: Position, count: int | None = None) -> AsyncIterator[Slice]:
         """The records of a span in the order of their keys, from ``start`` (spider, job, index) on."""
@@ -111,123 +93,7 @@ class RecordStore:
             position = position_after
 
 
-async def _write(
-    tx: Transaction, kind: RecordKind, owner: _Owner, start: int | None, chunks: Sequence[Chunk], *, now: int
-) -> int:
-    end = await _locked_end(tx, owner)
-    start = end if start is None else start
-    if start > end:
-        raise ContractError([_gap(start, end)])
-    stop = start + sum(chunk.records for chunk in chunks)
-    change = Tally()
-    if start < end:
-        if await _is_stored(tx, owner, start, chunks):
-            return start
-        change.subtract(await _clear(tx, kind, owner, start, stop))
-    rows, at = [], start
-    for chunk in chunks:
-        rows.append((at, chunk.records, now, chunk.body))
-        change.add(chunk.tally)
-        at += chunk.records
-    await _insert_chunks(tx, owner, rows)
-    await _add_to_totals(tx, owner, max(stop, end) - end, change)
-    return start
-
-
-def _gap(start: int, end: int) -> Violation:
-    return Violation(
-        "start",
-        f"is {start}, but the job has {end} records, so that records {end} to {start - 1} would be missing",
-        f"Send the records from index {end} on first.",
-    )
-
-
-async def _locked_end(tx: Transaction, owner: _Owner) -> int:
-    """How many records there are; others that write to this job wait from here on. A first writer makes the row."""
-    query = """SELECT records FROM record_totals
-               WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4 FOR UPDATE"""
-    row = await tx.fetchrow(query, *owner)
-    if row is None:
-        await tx.execute(
-            """INSERT INTO record_totals (project, kind, spider, job, records, bytes) VALUES ($1, $2, $3, $4, 0, 0)
-               ON CONFLICT DO NOTHING""",
-            *owner,
-        )
-        row = await tx.fetchrow(query, *owner)
-    assert row is not None  # noqa: S101 - it is there now
-    end: int = row[0]
-    return end
-
-
-async def _is_stored(tx: Transaction, owner: _Owner, start: int, chunks: Sequence[Chunk]) -> bool:
-    """Whether the very same chunks are there already: the usual case of sending again."""
-    for chunk in chunks:
-        row = await tx.fetchrow(
-            """SELECT 1 FROM record_chunks
-               WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4 AND start = $5 AND body = $6""",
-            *owner,
-            start,
-            chunk.body,
-        )
-        if row is None:
-            return False
-        start += chunk.records
-    return True
-
-
-async def _clear(tx: Transaction, kind: RecordKind, owner: _Owner, low: int, high: int) -> Tally:
-    """Take the records ``low`` to ``high - 1`` out of their chunks; returns their tally."""
-    rows = await tx.fetch(
-        """SELECT start, records, ts, body FROM record_chunks
-           WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4 AND start > $5 AND start < $6""",
-        *owner,
-        low - MAX_LINES,
-        high,
-    )
-    removed, kept = Tally(), []
-    for start, records, ts, body in rows:
-        if start + records <= low:
-            continue
-        lines = unpack_lines(body)
-        before, after = lines[: max(low - start, 0)], lines[high - start :]
-        removed.add(tally_of_lines(kind, lines[len(before) : len(lines) - len(after)]))
-        kept += [(at, len(part), ts, pack(b"\n".join(part))) for at, part in ((start, before), (high, after)) if part]
-        await tx.execute(
-            "DELETE FROM record_chunks WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4 AND start = $5",
-            *owner,
-            start,
-        )
-    await _insert_chunks(tx, owner, kept)
-    return removed
-
-
-async def _insert_chunks(tx: Transaction, owner: _Owner, rows: Sequence[tuple[int, int, int, bytes]]) -> None:
-    await tx.execute_many(
-        """INSERT INTO record_chunks (project, kind, spider, job, start, records, ts, body)
-           VALUES ($1, $2, $3, $4, $5, $6, $7, $8)""",
-        [(*owner, *row) for row in rows],
-    )
-
-
-async def _add_to_totals(tx: Transaction, owner: _Owner, records: int, change: Tally) -> None:
-    await tx.execute(
-        """INSERT INTO record_totals (project, kind, spider, job, records, bytes) VALUES ($1, $2, $3, $4, $5, $6)
-           ON CONFLICT (project, kind, spider, job) DO UPDATE
-           SET records = record_totals.records + excluded.records, bytes = record_totals.bytes + excluded.bytes""",
-        *owner,
-        records,
-        change.size,
-    )
-    await tx.execute_many(
-        """INSERT INTO record_counts (project, kind, spider, job, field, occurrences)
-           VALUES ($1, $2, $3, $4, $5, $6)
-           ON CONFLICT (project, kind, spider, job, field) DO UPDATE
-           SET occurrences = record_counts.occurrences + excluded.occurrences""",
-        [(*owner, field, number) for field, number in change.counts.items() if number],
-    )
-
-
-async def _stats(tx: Transaction, owner: _Owner) -> Stats:
+async def _stats(tx: Transaction, owner: Owner) -> Stats:
     totals = await tx.fetchrow(
         "SELECT bytes, records FROM record_totals WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4",
         *owner,
@@ -240,19 +106,20 @@ async def _stats(tx: Transaction, owner: _Owner) -> Stats:
     return Stats(dict(counts), Totals(*totals) if totals else Totals(0, 0))
 
 
-async def _at(tx: Transaction, owner: _Owner, numbers: Sequence[int]) -> list[Slice]:
+async def _at(tx: Transaction, owner: Owner, numbers: Sequence[int]) -> list[Slice]:
     found = []
     for number in numbers:
         row = await tx.fetchrow(
-            """SELECT start, ts, body FROM record_chunks
+            """SELECT start, ts, times, body FROM record_chunks
                WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4 AND start <= $5
                ORDER BY start DESC LIMIT 1""",
             *owner,
             number,
         )
-        lines = unpack_lines(row[2])[number - row[0] :][:1] if row else []
-        if row and lines:
-            found.append(Slice(JobKey(owner.project, owner.spider, owner.job), number, row[1], lines))
+        if row is not None:
+            place = number - row[0]
+            for ts, lines in cut(unpack_stretches(*row[1:]), place, place + 1):
+                found.append(Slice(JobKey(owner.project, owner.spider, owner.job), number, ts, lines))
     return found
 
 
@@ -262,7 +129,7 @@ async def _page(
     """Some records from ``start`` on, and the position to go on from; None at the end."""
     limit = _PAGE_CHUNKS if count is None else min(_PAGE_CHUNKS, count)
     rows = await tx.fetch(
-        """SELECT spider, job, start, ts, body FROM record_chunks
+        """SELECT spider, job, start, ts, times, body FROM record_chunks
            WHERE project = $1 AND kind = $2
            AND (spider, job, start) > ($3, $4, $5) AND (spider, job, start) <= ($6, $7, $8)
            AND NOT (spider = $3 AND job = $4 AND start + records <= $9)
@@ -276,14 +143,16 @@ async def _page(
     )
     slices: list[Slice] = []
     taken, position = 0, start
-    for spider, job, first, ts, body in rows:
-        lines = unpack_lines(body)
-        position = (spider, job, first + len(lines))
-        skipped = max(start[2] - first, 0) if (spider, job) == start[:2] else 0
-        lines = lines[skipped : None if count is None else skipped + count - taken]
-        if lines:
-            slices.append(Slice(JobKey(span.project, spider, job), first + skipped, ts, lines))
-            taken += len(lines)
+    for spider, job, at, *packed in rows:
+        key, low = JobKey(span.project, spider, job), start[2] if (spider, job) == start[:2] else 0
+        for ts, lines in unpack_stretches(*packed):
+            first = max(low - at, 0)
+            part = lines[first : None if count is None else first + count - taken]
+            if part:
+                slices.append(Slice(key, at + first, ts, part))
+                taken += len(part)
+            at += len(lines)  # noqa: PLW2901 - goes on within the chunk
+        position = (spider, job, at)
         if taken == count:
             return slices, None
     return slices, position if len(rows) == limit else None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from scrapy_ext.server.store.activity import ActivityStore
 from scrapy_ext.server.store.address import DatabaseUrl
-from scrapy_ext.server.store.chunks import ITEMS, LOGS, REQUESTS
+from scrapy_ext.server.store.chunks import ITEMS, LOGS, REQUESTS, SAMPLES
 from scrapy_ext.server.store.collections import CollectionStore
 from scrapy_ext.server.store.comments import CommentStore
 from scrapy_ext.server.store.copying import check_whole
@@ -39,6 +39,7 @@ class Store:
         self.items = RecordStore(engine, clock, ITEMS)
         self.requests = RecordStore(engine, clock, REQUESTS)
         self.logs = RecordStore(engine, clock, LOGS)
+        self.samples = RecordStore(engine, clock, SAMPLES)
         self.collections = CollectionStore(engine, clock)
         self.frontier = FrontierStore(engine)
         self.jobs = JobStore(engine, clock)

@@ -140,3 +140,43 @@ async def test_bad_types_and_names_are_refused(http: Http, project: int, name: s
 async def test_a_collection_that_was_never_written_is_empty(http: Http, path: str) -> None:
     answer = await http.get(path)
     assert (answer.status, answer.body) == (200, b"")
+
+
+@pytest.mark.parametrize("kind", ["vs", "vcs"])
+async def test_three_copies_of_a_record_are_readable(http: Http, project: int, kind: str) -> None:
+    path = f"/collections/{project}/{kind}/c"
+    for n in range(5):
+        await http.post(path, [{"_key": "k", "n": n}])
+        await http.post(path, [{"_key": "k", "n": n}])  # sent again: no copy more
+    assert (await http.get(f"{path}/k")).lines == [{"n": 4}]
+    assert (await http.get(f"{path}/k?copies=3")).lines == [{"n": 4}, {"n": 3}, {"n": 2}]
+    assert (await http.get(f"{path}/k?copies=2")).lines == [{"n": 4}, {"n": 3}]
+    dated = (await http.get(f"{path}/k?copies=3&meta=_ts&meta=_key")).lines
+    assert [copy["_key"] for copy in dated] == ["k", "k", "k"]
+    assert dated[0]["_ts"] >= dated[1]["_ts"] >= dated[2]["_ts"]
+    assert (await http.get(f"{path}/none?copies=3")).status == 404
+    assert (await http.get(f"{path}?meta=_key")).lines == [{"n": 4, "_key": "k"}]
+    await http.delete(f"{path}/k")
+    assert (await http.get(f"{path}/k?copies=3")).status == 404
+
+
+async def test_other_types_have_one_copy(http: Http, path: str) -> None:
+    for n in range(3):
+        await http.post(path, [{"_key": "k", "n": n}])
+    assert (await http.get(f"{path}/k?copies=3")).lines == [{"n": 2}]
+
+
+async def test_a_deletion_says_what_it_looked_at(http: Http, path: str) -> None:
+    await http.post(path, [{"_key": f"a{n}"} for n in range(10)])
+    middle = int((await http.get(f"{path}/a0?meta=_ts")).lines[0]["_ts"]) + 1
+    assert (await http.delete(f"{path}?prefix=a&startts={middle}")).json == {"deleted": 0, "scanned": 10}
+    assert (await http.delete(f"{path}?prefix=a&prefixcount=3")).json == {"deleted": 3, "scanned": 10}
+    assert (await http.delete(f"{path}?endts={middle}&startafter=a5")).json == {"deleted": 4, "scanned": 4}
+    assert await found(http, path) == ["a3", "a4", "a5"]
+
+
+async def test_records_named_like_a_path_are_read_by_parameter(http: Http, path: str) -> None:
+    await http.post(path, [{"_key": "count", "n": 1}, {"_key": "deleted", "n": 2}])
+    assert (await http.get(f"{path}?key=count")).lines == [{"n": 1}]
+    assert (await http.get(f"{path}/count")).json == {"count": 2, "scanned": 2}
+    assert (await http.delete(f"{path}?key=count&key=deleted")).json["deleted"] == 2

@@ -143,3 +143,17 @@ async def test_bad_ids_and_names_are_refused(http: Http, slot: str, project: int
     assert (await http.get(f"{slot}/q?mincount=x")).status == 400
     assert (await http.call("PUT", slot)).status == 405
     assert (await http.get(f"/hcf/{project}/a/b/c")).status == 404
+
+
+async def test_the_queue_is_counted(http: Http, slot: str) -> None:
+    assert (await http.get(f"{slot}/q/count")).json == {"count": 0}
+    await http.post(slot, [{"fp": f"/{n}", "p": n % 3} for n in range(250)])
+    assert (await http.get(f"{slot}/q/count")).json == {"count": 250}
+    batches = (await http.get(f"{slot}/q?mincount=100")).lines
+    await http.post(f"{slot}/q/deleted", [batch["id"] for batch in batches])
+    left = 250 - sum(len(batch["requests"]) for batch in batches)
+    assert (await http.get(f"{slot}/q/count")).json == {"count": left}
+    first = (await http.get(f"{slot}/q")).lines[0]
+    assert (await http.get(f"{slot}/q/count?start={first['id']}")).json == {"count": left}
+    assert (await http.get(f"{slot}/q/count?start=x")).status == 400
+    assert (await http.post(f"{slot}/q/count")).status == 405

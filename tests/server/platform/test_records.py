@@ -223,6 +223,45 @@ async def test_stats_of_logs_count_levels_and_of_requests_their_fields(http: Htt
     assert requests["counts"] == {"url": 2, "method": 2, "status": 2, "duration": 2, "rs": 2, "parent": 1}
 
 
+async def test_lines_may_be_laid_out_in_any_way(http: Http, project: int) -> None:
+    body = b'\n\r\n  {"a":1}  \r\n\n{ "b" : [1,\t2] }\n\t{"c":"}{"}\r\n{"d":{}}\n\n'
+    assert (await http.post(f"/items/{project}/1/1", body)).status == 200
+    assert (await http.get(f"/items/{project}/1/1")).lines == [{"a": 1}, {"b": [1, 2]}, {"c": "}{"}, {"d": {}}]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"a":1}{"b":2}',
+        b'{"a":1}{"b":2}\n{"c":\n3}',
+        b'{"a":1,\n"b":2}\n{"c":1}{"d":1}',
+        b'{"a":[{}\n,{}]}\n{"b":1}{"c":1}',
+        b'{"a":"}\n{"}\n{}',
+    ],
+)
+async def test_a_line_is_one_record_whatever_the_lines_add_up_to(http: Http, project: int, body: bytes) -> None:
+    answer = await http.post(f"/items/{project}/1/1", body)
+    assert answer.status == 400
+    assert "Error parsing data, line " in answer.text
+
+
+async def test_a_body_in_small_pieces_is_the_same_body(http: Http, project: int) -> None:
+    body = lines([{"n": n, "text": "\u00e9" * (n % 50)} for n in range(400)])
+
+    async def dripping() -> Any:
+        for at in range(0, len(body), 997):
+            yield body[at : at + 997]
+
+    assert (await http.post(f"/items/{project}/1/1", dripping())).status == 200
+    assert (await http.get(f"/items/{project}/1/1")).lines == [json.loads(line) for line in body.splitlines()]
+
+
+async def test_an_empty_body_stores_nothing(http: Http, project: int) -> None:
+    assert (await http.post(f"/items/{project}/1/1", b"")).status == 200
+    assert (await http.post(f"/items/{project}/1/1", gzip.compress(b"\n"), Content_Encoding="gzip")).status == 200
+    assert (await http.get(f"/items/{project}/1/1")).body == b""
+
+
 @pytest.mark.parametrize(
     ("path", "body", "status", "said"),
     [
@@ -262,7 +301,7 @@ async def test_bad_writes_are_named_and_store_nothing(
         ("start=5", "start: must be <project>/<spider>/<job>/<number>"),
         ("startafter=99999/1/1/1", "startafter: is a key of project 99999"),
         ("meta=_colour", "meta: must be one of"),
-        ("filter=%5B%5D", "filter: is not supported"),
+        ("filter=%5B%5D", "filter: must be an array of a field"),
         ("index=-1", "index: must be a whole number"),
     ],
 )

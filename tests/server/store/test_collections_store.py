@@ -9,7 +9,7 @@ import pytest
 from scrapy_ext.api.platform.collections import EXPIRY_MS, CollectionType
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store import collections as module
-from scrapy_ext.server.store.collections import Collection, Selection, prefix_range
+from scrapy_ext.server.store.selections import Collection, Selection, prefix_range
 
 EVERYTHING = Selection((prefix_range(b""),))
 
@@ -55,6 +55,34 @@ async def test_versioned_types_keep_three_copies(store: Store, clock: Any, look:
     assert record is not None
     assert record.value == b"4"
     assert await look("SELECT value, value_1, value_2 FROM collection_records") == [(b"4", b"3", b"2")]
+
+
+async def test_each_copy_expires_by_itself(store: Store, clock: Any) -> None:
+    which = Collection(1, CollectionType.VERSIONED_CACHED_STORE, "c")
+    for n in range(3):
+        await store.collections.write(which, [(b"k", b"%d" % n)])
+        clock.now += EXPIRY_MS // 2
+    copies = await store.collections.copies(which, b"k")
+    assert [copy.value for copy in copies] == [b"2"]  # the others are a month old, and older
+    clock.now += EXPIRY_MS
+    assert await store.collections.copies(which, b"k") == []
+
+
+async def test_counting_several_prefixes_stops_between_them_too(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "COUNT_STEP", 10)
+    which = Collection(1, CollectionType.STORE, "c")
+    await store.collections.write(which, [(b"%s%02d" % (name, n), b"1") for name in (b"a", b"b") for n in range(10)])
+    count = await store.collections.count(which, Selection((prefix_range(b"a"), prefix_range(b"b"))))
+    assert (count.count, count.nextstart) == (10, "b00")
+    count = await store.collections.count(which, Selection((prefix_range(b"a"), prefix_range(b"none"))))
+    assert (count.count, count.nextstart) == (10, None)
+
+
+async def test_a_large_selection_is_deleted_in_steps(store: Store) -> None:
+    which = Collection(1, CollectionType.STORE, "c")
+    await store.collections.write(which, [(b"a%05d" % n, b"1") for n in range(12_000)] + [(b"b", b"1")])
+    assert await store.collections.delete(which, Selection((prefix_range(b"a"),))) == (12_000, 12_000)
+    assert await keys(store, which) == [b"b"]
 
 
 async def test_a_large_deletion_is_gone_at_once_and_its_rows_soon(store: Store, look: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from scrapy_ext.server.store import Store
+from scrapy_ext.server.store import frontier as module
 from scrapy_ext.server.store.frontier import QueuedRequest, Slot
 from scrapy_ext.server.store.sqlite import SqliteEngine
 
@@ -90,3 +91,17 @@ async def test_a_deleted_slot_leaves_no_rows(store: Store, look: Any) -> None:
     await store.purge()
     for table in ("frontier_slots", "frontier_batches", "frontier_fingerprints", "discarded"):
         assert await look(f"SELECT count(*) FROM {table}") == [(0,)]
+
+
+async def test_counting_goes_on_where_it_stopped(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "COUNT_STEP", 2)
+    for priority in (0, 1):
+        await store.frontier.add(SLOT, requests(1000 * priority, 1000 * priority + 250, priority))
+    parts, start = [], None
+    while True:
+        count = await store.frontier.count(SLOT, start)
+        parts.append(count.count)
+        start = count.nextstart
+        if start is None:
+            break
+    assert parts == [200, 150, 150]

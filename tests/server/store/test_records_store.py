@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import sqlite3
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -11,7 +13,8 @@ import pytest
 
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.store import Store
+from scrapy_ext.server.store import Store, StoreError, record_writes
+from scrapy_ext.server.store import stretches as stretches_module
 from scrapy_ext.server.store.chunks import ITEMS, MAX_BYTES, MAX_LINES, Chunk, Packer
 from scrapy_ext.server.store.records import Span
 
@@ -20,8 +23,16 @@ KEY = JobKey(1, 2, 3)
 
 def packed(records: list[dict[str, Any]]) -> list[Chunk]:
     packer = Packer(ITEMS)
-    chunks = [packer.add(msgspec.json.encode(record), record) for record in records]
+    chunks = packer.add([msgspec.json.encode(record) for record in records], records)
     return [chunk for chunk in (*chunks, packer.rest()) if chunk is not None]
+
+
+def chunks_of(tmp_path: Path) -> list[tuple[int, int]]:
+    """Start and length of the chunks that the database has, in order."""
+    with sqlite3.connect(tmp_path / "data" / "platform.db") as database:
+        rows = database.execute("SELECT start, records FROM record_chunks ORDER BY start").fetchall()
+    database.close()
+    return rows
 
 
 async def stored(store: Store, key: JobKey = KEY) -> list[dict[str, Any]]:
@@ -76,12 +87,75 @@ async def test_without_a_start_records_go_to_the_end(store: Store) -> None:
     assert [await store.items.write(KEY, None, packed([{"a": n}, {}])) for n in range(3)] == [0, 2, 4]
 
 
-async def test_many_tiny_writes_are_read_from_anywhere(store: Store) -> None:
+async def test_many_tiny_writes_are_read_from_anywhere_with_their_times(store: Store, clock: Any) -> None:
+    began = clock.now
     for n in range(600):
         await store.items.write(KEY, n, packed([{"n": n}]))
+        clock.now += n % 2  # so that neighbours have the same time
     for start in (0, 1, 8, 249, 250, 251, 500, 599, 600):
         parts = [part async for part in store.items.scan(Span(1, 2), (2, 3, start))]
-        assert [part.start for part in parts] == list(range(start, 600))
+        found = [(part.start + place, part.ts, line) for part in parts for place, line in enumerate(part.lines)]
+        assert found == [(n, began + n // 2, b'{"n":%d}' % n) for n in range(start, 600)]
+        (one,) = await store.items.at(KEY, [min(start, 599)])
+        assert (one.start, one.ts) == (min(start, 599), began + min(start, 599) // 2)
+
+
+@pytest.mark.parametrize(("length", "writes"), [(1, 1000), (7, 150), (100, 12), (249, 5)])
+async def test_small_writes_leave_few_chunks(store: Store, tmp_path: Path, length: int, writes: int) -> None:
+    records = [{"n": n} for n in range(length * writes)]
+    for start in range(0, len(records), length):
+        await store.items.write(KEY, None, packed(records[start : start + length]))
+    assert await stored(store) == records
+    await check_stats(store, records)
+    chunks = chunks_of(tmp_path)
+    assert [start for start, _ in chunks] == [sum(n for _, n in chunks[:place]) for place in range(len(chunks))]
+    assert sum(1 for _, n in chunks if n < MAX_LINES // 2) <= 8
+
+
+async def test_a_record_is_packed_again_few_times(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    packed_again = 0
+
+    def counted(stretches: list[stretches_module.Stretch]) -> stretches_module.StoredChunk:
+        nonlocal packed_again
+        packed_again += stretches_module.length(stretches)
+        return stretches_module.pack_stretches(stretches)
+
+    monkeypatch.setattr(record_writes, "pack_stretches", counted)
+    for n in range(1000):
+        await store.items.write(KEY, n, packed([{"n": n}]))
+    assert packed_again <= 9 * 1000
+
+
+async def test_small_writes_sent_again_change_nothing_though_they_were_merged(store: Store, clock: Any) -> None:
+    records = [{"n": n} for n in range(500)]
+    for start in range(0, 500, 20):
+        await store.items.write(KEY, start, packed(records[start : start + 20]))
+        clock.now += 1
+    before = [part async for part in store.items.scan(Span(1), (0, 0, 0))]
+    for start in range(0, 500, 20):
+        await store.items.write(KEY, start, packed(records[start : start + 20]))
+    await store.items.write(KEY, 0, packed(records))
+    assert [part async for part in store.items.scan(Span(1), (0, 0, 0))] == before
+    await check_stats(store, records)
+
+
+async def test_large_records_stay_in_chunks_of_bounded_size(store: Store, tmp_path: Path) -> None:
+    text = "".join(random.Random(1).choices("0123456789abcdef", k=MAX_BYTES // 3))
+    records = [{"n": n, "text": text} for n in range(7)]
+    for n, record in enumerate(records):
+        await store.items.write(KEY, n, packed([record]))
+    assert await stored(store) == records
+    assert all(n <= 2 for _, n in chunks_of(tmp_path))
+
+
+async def test_a_damaged_chunk_is_told_and_the_others_are_read(store: Store, tmp_path: Path) -> None:
+    await store.items.write(KEY, 0, packed([{"n": n} for n in range(600)]))
+    with sqlite3.connect(tmp_path / "data" / "platform.db") as database:
+        database.execute("UPDATE record_chunks SET body = x'00' WHERE start = 250")
+    database.close()
+    assert (await store.items.at(KEY, [0]))[0].lines == [b'{"n":0}']
+    with pytest.raises(StoreError, match="damaged"):
+        await store.items.at(KEY, [250])
 
 
 async def test_a_span_stays_within_its_project_spider_and_job(store: Store) -> None:

@@ -1,0 +1,94 @@
+"""Records of jobs on their way in: checked and packed as they come, so that a body is never held.
+
+Each block of lines is decoded in one go, which is what most bodies need. Where anything is unusual in a block, its
+lines are looked at one by one: that finds the line that is to blame, and takes what is only laid out in another way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import msgspec
+from starlette.requests import Request
+
+from scrapy_ext.api.platform.items import MAX_ITEM_BYTES, too_large
+from scrapy_ext.api.platform.logs import LogRecord
+from scrapy_ext.api.platform.requests import RequestRecord
+from scrapy_ext.api.violations import ContractError, Violation
+from scrapy_ext.server.platform import bodies
+from scrapy_ext.server.store.chunks import Chunk, Packer, Record, RecordKind
+
+
+class Form:
+    """What a record of a kind must be: a JSON object, of a certain type if there is one, or an array."""
+
+    def __init__(self, noun: str, remedy: str, *, type: type | None = None, array: bool = False) -> None:
+        self._noun = noun
+        self._remedy = remedy
+        self._between = b"]\n[" if array else b"}\n{"
+        decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(list[Any] if array else dict[str, Any])
+        self._decode: Callable[[bytes], Any] = decoder.decode
+        self._decode_lines: Callable[[bytes], list[Any]] = decoder.decode_lines
+        self._check: Callable[[bytes], Any] | None = None
+        self._check_lines: Callable[[bytes], Any] | None = None
+        if type is not None:
+            checker: msgspec.json.Decoder[Any] = msgspec.json.Decoder(type)
+            self._check, self._check_lines = checker.decode, checker.decode_lines
+
+    def records(self, block: bodies.Block) -> tuple[Sequence[bytes], Sequence[Record]]:
+        """The lines of a block that are not blank, and what they decode to; raises ``ContractError``."""
+        data = block.data
+        # The last character of a line and the first of the next are then between two records, for no string holds
+        # a line break, and nowhere else do these two follow each other. As many records as lines: one on each.
+        between = self._between
+        if data[:1] == between[2:] and data[-1:] == between[:1] and data.count(between) == data.count(b"\n"):
+            lines = block.lines
+            try:
+                records = self._decode_lines(data)
+                if self._check_lines is not None:
+                    self._check_lines(data)
+                if len(records) == len(lines) and max(map(len, lines)) <= MAX_ITEM_BYTES:
+                    return lines, records
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                pass  # the same again below, where the line is known
+        return self._one_by_one(block)
+
+    def _one_by_one(self, block: bodies.Block) -> tuple[Sequence[bytes], Sequence[Record]]:
+        lines, records = [], []
+        for number, line in enumerate(block.lines, block.first):
+            stripped = line.strip()
+            if stripped:
+                records.append(self._record(stripped, f"line {number}"))
+                lines.append(stripped)
+        return lines, records
+
+    def _record(self, line: bytes, place: str) -> Record:
+        if len(line) > MAX_ITEM_BYTES:
+            raise ContractError([too_large(place, len(line))])
+        try:
+            record = self._decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise bodies.not_json(place, self._noun, error) from None
+        if self._check is not None:
+            try:
+                self._check(line)
+            except msgspec.ValidationError as error:
+                raise ContractError([Violation(place, f"is not {self._noun}: {error}", self._remedy)]) from None
+        return record
+
+
+ITEM: Final = Form("a JSON object", "Send one JSON object per line.")
+REQUEST: Final = Form("a request record", "Send time, method, url, status, duration and rs.", type=RequestRecord)
+LOG: Final = Form("a log record", "Send time (ms), level and message.", type=LogRecord)
+SAMPLE: Final = Form("a JSON array", "Send one JSON array per line, which begins with a time (ms).", array=True)
+
+
+async def packed(request: Request, form: Form, kind: RecordKind) -> list[Chunk]:
+    """The records of a body, checked and compressed; raises ``ContractError`` and :class:`Refusal`."""
+    packer, chunks = Packer(kind), list[Chunk]()
+    async for block in bodies.blocks(request, bodies.MAX_RECORDS_BODY):
+        chunks += packer.add(*form.records(block))
+    if (rest := packer.rest()) is not None:
+        chunks.append(rest)
+    return chunks

@@ -1,0 +1,213 @@
+"""Writing records of jobs.
+
+Invariants, each kept within one transaction:
+
+- The chunks of a job and kind cover the indexes 0 to ``record_totals.records`` without gap or overlap.
+- ``record_totals`` and ``record_counts`` say of exactly those records what ``RecordKind.tally`` says.
+- No chunk has more than ``MAX_LINES`` records, so that the chunk with record n starts above ``n - MAX_LINES``.
+
+Small writes leave no small chunks behind: a write that ends in one chunk takes in the chunks before it, as long as
+each is not larger than what is being written. So chunks at the end of a job at least halve in size from one to the
+next (eight at most), and a record is packed again seven times on the way to a full chunk, however it came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from scrapy_ext.api.violations import ContractError, Violation
+from scrapy_ext.server.store.chunks import MAX_BYTES, MAX_LINES, Chunk, RecordKind, Tally, tally_of_lines, unpack_lines
+from scrapy_ext.server.store.engine import Transaction
+from scrapy_ext.server.store.stretches import (
+    StoredChunk,
+    Stretch,
+    cut,
+    length,
+    pack_stretches,
+    split,
+    unpack_stretches,
+)
+
+#: Compressed bytes of a chunk that is large enough, however few its records.
+_LARGE: Final = MAX_BYTES // 8
+
+
+class Owner(NamedTuple):
+    """Whose records: a kind and a job, as the tables key them."""
+
+    project: int
+    kind: str
+    spider: int
+    job: int
+
+
+class _Row(NamedTuple):
+    """A stored chunk and the index of its first record."""
+
+    start: int
+    chunk: StoredChunk
+
+    @property
+    def end(self) -> int:
+        return self.start + self.chunk.records
+
+    def stretches(self) -> list[Stretch]:
+        return unpack_stretches(self.chunk.ts, self.chunk.times, self.chunk.body)
+
+
+async def write_records(
+    tx: Transaction, kind: RecordKind, owner: Owner, start: int | None, chunks: Sequence[Chunk], *, now: int
+) -> int:
+    """Store records from ``start`` on (None: after the last); returns the index of the first."""
+    end = await _locked_end(tx, owner)
+    start = end if start is None else start
+    if start > end:
+        raise ContractError([_gap(start, end)])
+    stop = start + sum(chunk.records for chunk in chunks)
+    change = Tally()
+    if start < end:
+        if stop <= end and await _is_stored(tx, owner, start, chunks):
+            return start
+        change.subtract(await _clear(tx, kind, owner, start, stop))
+    rows, at = [], start
+    for chunk in chunks:
+        rows.append(_Row(at, StoredChunk(chunk.records, now, None, chunk.body)))
+        change.add(chunk.tally)
+        at += chunk.records
+    if start == end and len(rows) == 1 and start:
+        rows = await _merged(tx, owner, rows[0])
+    await _insert(tx, owner, rows)
+    await _add_to_totals(tx, owner, max(stop, end) - end, change)
+    return start
+
+
+def _gap(start: int, end: int) -> Violation:
+    return Violation(
+        "start",
+        f"is {start}, but the job has {end} records, so that records {end} to {start - 1} would be missing",
+        f"Send the records from index {end} on first.",
+    )
+
+
+async def _locked_end(tx: Transaction, owner: Owner) -> int:
+    """How many records there are. Other writers of the same job and kind wait until this one is done."""
+    row = await tx.fetchrow(
+        """SELECT records FROM record_totals WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4
+           FOR UPDATE""",
+        *owner,
+    ) or await tx.fetchrow(
+        """INSERT INTO record_totals (project, kind, spider, job, records, bytes) VALUES ($1, $2, $3, $4, 0, 0)
+           ON CONFLICT (project, kind, spider, job) DO UPDATE SET records = record_totals.records
+           RETURNING records""",
+        *owner,
+    )
+    assert row is not None  # noqa: S101 - the second statement always returns its row
+    end: int = row[0]
+    return end
+
+
+async def _overlapping(tx: Transaction, owner: Owner, low: int, high: int) -> list[_Row]:
+    """The chunks with any of the records ``low`` to ``high - 1``."""
+    rows = await tx.fetch(
+        """SELECT start, records, ts, times, body FROM record_chunks
+           WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4 AND start > $5 AND start < $6
+           ORDER BY start""",
+        *owner,
+        low - MAX_LINES,
+        high,
+    )
+    found = [_Row(row[0], StoredChunk(*row[1:])) for row in rows]
+    return [row for row in found if row.end > low]
+
+
+async def _is_stored(tx: Transaction, owner: Owner, start: int, chunks: Sequence[Chunk]) -> bool:
+    """Whether the very same records are there already, in whichever chunks: the usual case of sending again."""
+    for chunk in chunks:
+        stop = start + chunk.records
+        rows = await _overlapping(tx, owner, start, stop)
+        if not (len(rows) == 1 and rows[0].start == start and rows[0].chunk.body == chunk.body):
+            stored = [line for row in rows for stretch in row.stretches() for line in stretch.lines]
+            if stored[start - rows[0].start : stop - rows[0].start] != unpack_lines(chunk.body):
+                return False
+        start = stop
+    return True
+
+
+async def _clear(tx: Transaction, kind: RecordKind, owner: Owner, low: int, high: int) -> Tally:
+    """Take the records ``low`` to ``high - 1`` out of their chunks; returns their tally."""
+    removed, kept = Tally(), []
+    for row in await _overlapping(tx, owner, low, high):
+        stretches = row.stretches()
+        first, last = max(low - row.start, 0), min(high - row.start, row.chunk.records)
+        for part in cut(stretches, first, last):
+            removed.add(tally_of_lines(kind, part.lines))
+        for at, rest in ((0, cut(stretches, 0, first)), (last, cut(stretches, last, row.chunk.records))):
+            if rest:
+                kept.append(_Row(row.start + at, pack_stretches(rest)))
+        await _delete(tx, owner, row.start)
+    await _insert(tx, owner, kept)
+    return removed
+
+
+async def _merged(tx: Transaction, owner: Owner, new: _Row) -> list[_Row]:
+    """The new last chunk together with the chunks before it that are not larger, which are deleted."""
+    start, records, stretches = new.start, new.chunk.records, list[Stretch]()
+    while start and records < MAX_LINES:
+        row = await tx.fetchrow(
+            """SELECT start, records, ts, times, body FROM record_chunks
+               WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4 AND start >= $5 AND start < $6
+               ORDER BY start DESC LIMIT 1""",
+            *owner,
+            start - records,
+            start,
+        )
+        if row is None:  # the chunk before starts earlier: it is larger
+            break
+        before = _Row(row[0], StoredChunk(*row[1:]))
+        if before.chunk.records == MAX_LINES or len(before.chunk.body) > _LARGE:
+            break
+        stretches = before.stretches() + stretches
+        start, records = before.start, records + before.chunk.records
+        await _delete(tx, owner, before.start)
+    if not stretches:
+        return [new]
+    stretches += new.stretches()
+    rows = []
+    for part in split(stretches):
+        rows.append(_Row(start, pack_stretches(part)))
+        start += length(part)
+    return rows
+
+
+async def _delete(tx: Transaction, owner: Owner, start: int) -> None:
+    await tx.execute(
+        "DELETE FROM record_chunks WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4 AND start = $5",
+        *owner,
+        start,
+    )
+
+
+async def _insert(tx: Transaction, owner: Owner, rows: Sequence[_Row]) -> None:
+    await tx.execute_many(
+        """INSERT INTO record_chunks (project, kind, spider, job, start, records, ts, times, body)
+           VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)""",
+        [(*owner, row.start, *row.chunk) for row in rows],
+    )
+
+
+async def _add_to_totals(tx: Transaction, owner: Owner, records: int, change: Tally) -> None:
+    await tx.execute(
+        """UPDATE record_totals SET records = records + $5, bytes = bytes + $6
+           WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4""",
+        *owner,
+        records,
+        change.size,
+    )
+    await tx.execute_many(
+        """INSERT INTO record_counts (project, kind, spider, job, field, occurrences)
+           VALUES ($1, $2, $3, $4, $5, $6)
+           ON CONFLICT (project, kind, spider, job, field) DO UPDATE
+           SET occurrences = record_counts.occurrences + excluded.occurrences""",
+        [(*owner, field, number) for field, number in sorted(change.counts.items()) if number],
+    )
