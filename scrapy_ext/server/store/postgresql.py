@@ -46,6 +46,8 @@ _ACQUIRE_SECONDS: Final = 30.0
 _WRITERS: Final = 8
 _READERS: Final = 4
 _LONGEST_PAUSE: Final = 0.5
+#: Rows from which on one statement for all of them is faster than one for each.
+_MANY: Final = 6
 
 _BEGIN_WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 _BEGIN_READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -227,6 +229,8 @@ class _PostgresqlTransaction:
     async def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         if len(rows) == 1:
             await self._connection.execute(sql, *rows[0])
+        elif len(rows) >= _MANY and sql.lstrip().startswith("INSERT"):
+            await self.insert_many(sql, rows)
         elif rows:
             await self._connection.executemany(sql, rows)
 
