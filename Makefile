@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 
 help:
 	@echo "make demo   run the example crawl, with both services, and show what was stored"
-	@echo "make test   run the tests (under 10 minutes on 2 cores)"
+	@echo "make test   run the tests (under 10 minutes on 2 cores); needs PostgreSQL's programs (apt-get install postgresql)"
 	@echo "make check  lint and types"
 	@echo "make crash  kill crawls and servers in many more places (takes longer)"
 	@echo "make bench  measure beside Scrapy and its peers; needs a quiet machine (takes hours; BENCH=--quick: minutes)"

@@ -36,7 +36,7 @@ class Transaction(Protocol):
         """Run a statement; returns how many rows it changed."""
 
     async def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Run a statement once for each row of arguments."""
+        """Run a statement once for each row of arguments. Rows of one INSERT have different keys."""
 
     async def insert_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> list[Row]:
         """Run ``INSERT INTO … VALUES ($1, …) … RETURNING …`` for every row; returns what it gives, unordered.

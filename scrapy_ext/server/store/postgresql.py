@@ -22,6 +22,7 @@ import itertools
 import random
 import re
 import time
+import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -46,6 +47,8 @@ _ACQUIRE_SECONDS: Final = 30.0
 _WRITERS: Final = 8
 _READERS: Final = 4
 _LONGEST_PAUSE: Final = 0.5
+#: Rows from which on one statement for all of them is faster than one for each.
+_MANY: Final = 6
 
 _BEGIN_WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 _BEGIN_READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -61,6 +64,8 @@ class PostgresqlEngine:
         self._loop = loop
         self._writers = writers
         self._readers = readers
+        #: The reading operations that are more than one statement.
+        self._several: weakref.WeakSet[Operation[..., Any]] = weakref.WeakSet()
         self._closed = False
 
     @classmethod
@@ -82,7 +87,7 @@ class PostgresqlEngine:
     async def read(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """See :class:`Engine`."""
         self._check_open()
-        return await self._loop.run(self._read(lambda tx: operation(tx, *args, **kwargs)))
+        return await self._loop.run(self._read(operation, lambda tx: operation(tx, *args, **kwargs)))
 
     @contextlib.asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Snapshot]:
@@ -113,9 +118,17 @@ class PostgresqlEngine:
 
     # ── in the engine's thread ──
 
-    async def _read(self, start: _Start[T]) -> T:
+    async def _read(self, operation: Operation[..., T], start: _Start[T]) -> T:
+        """Most reads are one statement, which needs no transaction around it: a third of the ways to the database.
+        Those that turn out to need more are run again, and from then on in a transaction."""
+
         async def attempt() -> T:
             async with self._connection(self._readers) as connection:
+                if operation not in self._several:
+                    try:
+                        return await start(_OneStatement(connection))
+                    except _SeveralStatements:
+                        self._several.add(operation)
                 await connection.execute(_BEGIN_READ)
                 result = await start(_PostgresqlTransaction(connection))
                 await connection.execute("COMMIT")
@@ -227,6 +240,8 @@ class _PostgresqlTransaction:
     async def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         if len(rows) == 1:
             await self._connection.execute(sql, *rows[0])
+        elif len(rows) >= _MANY and sql.lstrip().startswith("INSERT"):
+            await self.insert_many(sql, rows)
         elif rows:
             await self._connection.executemany(sql, rows)
 
@@ -247,6 +262,29 @@ class _PostgresqlTransaction:
     async def script(self, sql: str) -> None:
         await self._connection.execute("SET LOCAL statement_timeout = 0")
         await self._connection.execute(_for_postgresql(sql), timeout=_UNHURRIED_SECONDS)
+
+
+class _SeveralStatements(Exception):  # noqa: N818 - nothing has gone wrong
+    """A second statement, where only one sees a single state of the data."""
+
+
+class _OneStatement(_PostgresqlTransaction):
+    """What an operation gets that has been one statement up to now."""
+
+    _used = False
+
+    async def fetch(self, sql: str, *arguments: Any) -> list[Row]:
+        self._use()
+        return await super().fetch(sql, *arguments)
+
+    async def fetchrow(self, sql: str, *arguments: Any) -> Row | None:
+        self._use()
+        return await super().fetchrow(sql, *arguments)
+
+    def _use(self) -> None:
+        if self._used:
+            raise _SeveralStatements
+        self._used = True
 
 
 def _changed(status: str) -> int:
@@ -336,7 +374,7 @@ async def _patiently(
 
 
 async def _pools(url: DatabaseUrl) -> tuple[asyncpg.Pool, asyncpg.Pool]:
-    return await new_pool(url, _WRITERS), await new_pool(url, _READERS)
+    return await new_pool(url, _WRITERS), await new_pool(url, _READERS, default_transaction_read_only="on")
 
 
 async def _close(*pools: asyncpg.Pool) -> None:

@@ -39,13 +39,13 @@ async def connect(url: DatabaseUrl) -> Any:
     return connection
 
 
-async def new_pool(url: DatabaseUrl, size: int) -> asyncpg.Pool:
-    """A pool of at most so many connections; raises as :func:`connect`."""
+async def new_pool(url: DatabaseUrl, size: int, **session: str) -> asyncpg.Pool:
+    """A pool of at most so many connections, with these settings; raises as :func:`connect`."""
     connection = await connect(url)
     await connection.close(timeout=_CONNECT_SECONDS)
     return await asyncpg.create_pool(
         **_options(url),
-        server_settings=_SESSION,
+        server_settings={**_SESSION, **session},
         min_size=0,
         max_size=size,
         init=_prepare,

@@ -17,12 +17,12 @@ from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.address import DatabaseUrl
 from scrapy_ext.server.store.chunks import ITEMS, Chunk, pack_chunk
-from scrapy_ext.server.store.collections import Collection, Selection, prefix_range
 from scrapy_ext.server.store.frontier import QueuedRequest, Slot
 from scrapy_ext.server.store.job_queries import JobFilter, Page
 from scrapy_ext.server.store.job_states import Change
 from scrapy_ext.server.store.jobs import DuplicateJobError, NewJob
 from scrapy_ext.server.store.records import Span
+from scrapy_ext.server.store.selections import Collection, Selection, prefix_range
 from tests.server.store.conftest import Where
 
 EVERYTHING = Selection((prefix_range(b""),))

@@ -138,6 +138,51 @@ async def test_what_cannot_be_known_is_told(store: Store, cutter: Cutter, monkey
     assert (await store.items.stats(KEY)).totals.input_values == 1
 
 
+async def test_a_read_of_several_statements_sees_one_state(store: Store, store_database: DatabaseUrl) -> None:
+    engine: Any = store._engine
+
+    async def count(tx: Any) -> list[int]:
+        found = []
+        for _ in range(3):
+            row = await tx.fetchrow("SELECT count(*) FROM access_keys")
+            found.append(row[0])
+            await asyncio.sleep(0.005)  # others go on
+        return found
+
+    done = asyncio.Event()
+
+    async def write() -> None:
+        number = 0
+        while not done.is_set():
+            number += 1
+            await store.keys.keep(f"key {number}", "x")
+
+    writing = asyncio.create_task(write())
+    counts: list[list[int]] = []
+    while len({each[0] for each in counts}) < 3:
+        counts.append(await engine.read(count))
+    done.set()
+    await writing
+    assert all(len(set(each)) == 1 for each in counts)
+
+
+async def test_readers_cannot_write(store: Store) -> None:
+    engine: Any = store._engine
+
+    async def once(tx: Any) -> None:
+        await tx.fetch("DELETE FROM access_keys")
+
+    async def twice(tx: Any) -> None:
+        await tx.fetch("SELECT 1")
+        await tx.fetch("DELETE FROM access_keys")
+
+    await store.keys.keep("a", "b")
+    for operation in (once, twice):
+        with pytest.raises(StoreError):
+            await engine.read(operation)
+    assert await store.keys.get("a") == "b"
+
+
 async def test_a_caller_that_goes_away_leaves_a_whole_write(store: Store) -> None:
     records = [{"n": n} for n in range(200)]
     chunk = pack_chunk(ITEMS, [msgspec.json.encode(record) for record in records], records)
