@@ -35,9 +35,7 @@ def main() -> None:
         jobs = count(1)
         runs: dict[str, Callable[[], Load]] = {
             "scrapy_ext": lambda: _write(server, bodies, given.posts, list(islice(jobs, given.connections))),
-            "bare": lambda: send(
-                port, pid, _shared([_post("/", "", bodies[n % 8]) for n in range(given.posts)], given)
-            ),
+            "bare": lambda: send(port, pid, _shared(bodies, given.posts, given.connections)),
         }
         written = alternate(given.rounds, runs)
         rows = given.posts * _LINES

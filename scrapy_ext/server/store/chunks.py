@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -50,13 +50,17 @@ class RecordKind(NamedTuple):
 
     def tally(self, records: Sequence[Record]) -> Tally:
         """The tally of some records."""
-        tally = Tally()
-        tally.size = self.size(records)
-        # Most records have the same fields: count those sets first, and the fields of each set once.
-        for names, occurrences in Counter(map(self.names, records)).items():
-            for name in names:
-                tally.counts[name] += occurrences
-        return tally
+        return tally_of(Counter(map(self.names, records)), self.size(records))
+
+
+def tally_of(occurrences: Mapping[tuple[str, ...], int], size: int) -> Tally:
+    """The tally of records of ``size`` bytes that have so often just these names."""
+    tally = Tally()
+    tally.size = size
+    for names, number in occurrences.items():
+        for name in names:
+            tally.counts[name] += number
+    return tally
 
 
 class Chunk(NamedTuple):
@@ -115,26 +119,36 @@ class Packer:
 
     def __init__(self, kind: RecordKind) -> None:
         self._kind = kind
+        self._clear()
+
+    def _clear(self) -> None:
         self._lines: list[bytes] = []
-        self._tally = Tally()
         self._bytes = 0
+        # Most records have the same fields: how often each set of them occurs, counted when the chunk is full.
+        self._names: Counter[tuple[str, ...]] = Counter()
+        self._size = 0
 
     def add(self, lines: Sequence[bytes], records: Sequence[Record]) -> list[Chunk]:
         """Take some records; returns the chunks that are full."""
         chunks: list[Chunk] = []
         at = 0
         while at < len(lines):
-            fitting = self._fitting(lines[at : at + MAX_LINES - len(self._lines)])
-            self._lines += lines[at : at + fitting]
+            end = at + self._fitting(lines[at : at + MAX_LINES - len(self._lines)])
+            self._lines += lines[at:end]
             # Counted at once: to keep thousands of small objects costs more than to make them.
-            self._tally.add(self._kind.tally(records[at : at + fitting]))
-            at += fitting
+            self._names.update(map(self._kind.names, records[at:end]))
+            self._size += self._kind.size(records[at:end])
+            at = end
             if at < len(lines) and (chunk := self.rest()) is not None:
                 chunks.append(chunk)
         return chunks
 
     def _fitting(self, lines: Sequence[bytes]) -> int:
         """How many of these lines the chunk still takes; counts their bytes."""
+        length = sum(map(len, lines))
+        if self._bytes + length <= MAX_BYTES:
+            self._bytes += length
+            return len(lines)
         for number, line in enumerate(lines):
             if self._bytes + len(line) > MAX_BYTES and (number or self._lines):
                 return number
@@ -146,8 +160,8 @@ class Packer:
         if not self._lines:
             return None
         packed = pack(b"\n".join(self._lines)) if body is None else body
-        chunk = Chunk(len(self._lines), packed, self._tally)
-        self._lines, self._tally, self._bytes = [], Tally(), 0
+        chunk = Chunk(len(self._lines), packed, tally_of(self._names, self._size))
+        self._clear()
         return chunk
 
 
