@@ -22,6 +22,7 @@ class Platform:
 
     port: int
     key: str
+    pid: int
 
 
 @contextmanager
@@ -32,7 +33,7 @@ def platform() -> Generator[Platform]:
     with tempfile.TemporaryDirectory() as data:
         options = ("--port", "0", "--data", data, "--exit-with-stdin")
         with python("-m", "scrapy_ext.server", *options, extra=keys) as running:
-            yield Platform(int(running.said.rsplit(":", 1)[1]), key)
+            yield Platform(int(running.said.rsplit(":", 1)[1]), key, running.process.pid)
 
 
 @contextmanager

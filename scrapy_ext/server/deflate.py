@@ -18,7 +18,9 @@ _LEVEL: Final = 1
 _GZIP: Final = 31
 #: zlib's own header or gzip's, told apart while reading.
 _ZLIB_OR_GZIP: Final = 47
-_PIECE: Final = 128 * 1024
+#: Output of one step: small enough that what is made of it stays in the processor's cache.
+_PIECE: Final = 64 * 1024
+_GZIP_MAGIC: Final = b"\x1f\x8b"
 
 
 class Compressor(Protocol):
@@ -45,9 +47,9 @@ def pack(data: bytes) -> bytes:
 
 
 def unpack(data: bytes) -> bytes:
-    """What :func:`pack` was given; raises :class:`DamagedError`."""
+    """What :func:`pack` was given, or a gzip stream of another's; raises :class:`DamagedError`."""
     try:
-        return _library.decompress(data)
+        return _library.decompress(data, _ZLIB_OR_GZIP)
     except _library.error as error:
         raise DamagedError(str(error)) from None
 
@@ -62,6 +64,8 @@ class Inflater:
 
     def __init__(self, limit: int) -> None:
         self._left = limit
+        self._begin = b""
+        self._streams = 1
         self._stream = _library.decompressobj(_ZLIB_OR_GZIP)
 
     def feed(self, data: bytes) -> Iterator[bytes]:
@@ -69,10 +73,13 @@ class Inflater:
 
         Raises :class:`TooLargeError` or :class:`DamagedError`.
         """
+        if len(self._begin) < len(_GZIP_MAGIC):
+            self._begin += data[: len(_GZIP_MAGIC)]
         full = False
         while data or full:
             if self._stream.eof:  # several gzip members in one body
                 self._stream = _library.decompressobj(_ZLIB_OR_GZIP)
+                self._streams += 1
             try:
                 piece = self._stream.decompress(data, _PIECE)
             except _library.error as error:
@@ -85,6 +92,11 @@ class Inflater:
             # A full piece may leave output behind although all input was taken.
             full = len(piece) == _PIECE and not self._stream.eof
             data = self._stream.unused_data if self._stream.eof else self._stream.unconsumed_tail
+
+    @property
+    def is_one_gzip(self) -> bool:
+        """Whether all that came was one gzip stream."""
+        return self._streams == 1 and self._stream.eof and self._begin.startswith(_GZIP_MAGIC)
 
     def end(self) -> None:
         """Raises :class:`DamagedError` if the stream was cut off."""

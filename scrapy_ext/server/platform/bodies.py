@@ -44,7 +44,28 @@ async def _wire(request: Request) -> AsyncIterator[bytes]:
             yield piece
 
 
-async def pieces(request: Request, limit: int) -> AsyncIterator[bytes]:
+class Copy:
+    """The body as it was sent, if that is one gzip stream of at most ``limit`` bytes; else ``data`` is None."""
+
+    def __init__(self, limit: int) -> None:
+        self.data: bytes | None = None
+        self._limit = limit
+        self._pieces: list[bytes] = []
+        self._length = 0
+
+    def add(self, piece: bytes) -> None:
+        """Take the next piece."""
+        self._length += len(piece)
+        if self._length <= self._limit:
+            self._pieces.append(piece)
+
+    def end(self, inflater: Inflater) -> None:
+        """All pieces were taken and inflated."""
+        if self._length <= self._limit and inflater.is_one_gzip:
+            self.data = b"".join(self._pieces)
+
+
+async def pieces(request: Request, limit: int, copy: Copy | None = None) -> AsyncIterator[bytes]:
     """The body as it comes, inflated, up to ``limit`` bytes; raises :class:`Refusal`."""
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     too_large = Refusal(413, f"The body is over {limit} bytes. Send it in several requests.")
@@ -62,10 +83,14 @@ async def pieces(request: Request, limit: int) -> AsyncIterator[bytes]:
     try:
         async for piece in _wire(request):
             any_data = True
+            if copy is not None:
+                copy.add(piece)
             for inflated in inflater.feed(piece):
                 yield inflated
         if any_data:
             inflater.end()
+            if copy is not None:
+                copy.end(inflater)
     except TooLargeError:
         raise too_large from None
     except DamagedError as error:
@@ -78,26 +103,23 @@ async def whole(request: Request, limit: int = MAX_BODY) -> bytes:
 
 
 class Block(NamedTuple):
-    """Some whole lines of a body, without the line break after the last; ``first`` is the number of the first."""
+    """Some whole lines of a body, and the same without the last line break; ``first`` is the number of the first."""
 
     first: int
     data: bytes
-
-    @property
-    def lines(self) -> list[bytes]:
-        """The lines."""
-        return self.data.split(b"\n")
+    lines: list[bytes]
 
 
-async def blocks(request: Request, limit: int = MAX_BODY) -> AsyncIterator[Block]:
+async def blocks(request: Request, limit: int = MAX_BODY, copy: Copy | None = None) -> AsyncIterator[Block]:
     """The body's lines, which are counted from 1, as they come."""
     number, rest = 1, b""
-    async for piece in pieces(request, limit):
+    async for piece in pieces(request, limit, copy):
         end = piece.rfind(b"\n")
         if end >= 0:
-            block = Block(number, rest + piece[:end])
+            data = rest + piece[:end]
+            block = Block(number, data, data.split(b"\n"))
             yield block
-            number += block.data.count(b"\n") + 1
+            number += len(block.lines)
             if number > MAX_LINES:
                 raise Refusal(413, f"The body has over {MAX_LINES} lines. Send it in several requests.")
             rest = piece[end + 1 :]
@@ -108,7 +130,7 @@ async def blocks(request: Request, limit: int = MAX_BODY) -> AsyncIterator[Block
         if len(rest) > MAX_LINE:
             raise ContractError([_too_long(number, len(rest))])
     if rest:
-        yield Block(number, rest)
+        yield Block(number, rest, [rest])
 
 
 async def lines(request: Request, limit: int = MAX_BODY) -> AsyncIterator[tuple[int, list[bytes]]]:

@@ -6,6 +6,7 @@ them one by one.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import time
@@ -264,7 +265,8 @@ async def _from(first: _Piece, rest: AsyncIterator[_Piece]) -> AsyncIterator[byt
 async def _compressed(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     compressor = gzip_compressor()
     async for piece in pieces:
-        if output := compressor.compress(piece):
+        # Compressing takes longer than all else; others have their turn in the meantime.
+        if output := await asyncio.to_thread(compressor.compress, piece):
             yield output
     yield compressor.flush()
 

@@ -7,6 +7,7 @@ lines are looked at one by one: that finds the line that is to blame, and takes 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any, Final
 
 import msgspec
@@ -17,7 +18,9 @@ from scrapy_ext.api.platform.logs import LogRecord
 from scrapy_ext.api.platform.requests import RequestRecord
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.platform import bodies
-from scrapy_ext.server.store.chunks import Chunk, Packer, Record, RecordKind
+from scrapy_ext.server.store.chunks import MAX_BYTES, Chunk, Packer, Record, RecordKind
+
+_ENDS: Final = itemgetter(0, -1)
 
 
 class Form:
@@ -26,7 +29,8 @@ class Form:
     def __init__(self, noun: str, remedy: str, *, type: type | None = None, array: bool = False) -> None:
         self._noun = noun
         self._remedy = remedy
-        self._between = b"]\n[" if array else b"}\n{"
+        #: The first and the last byte of a record.
+        self._ends = {tuple(b"[]" if array else b"{}")}
         decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(list[Any] if array else dict[str, Any])
         self._decode: Callable[[bytes], Any] = decoder.decode
         self._decode_lines: Callable[[bytes], list[Any]] = decoder.decode_lines
@@ -38,20 +42,18 @@ class Form:
 
     def records(self, block: bodies.Block) -> tuple[Sequence[bytes], Sequence[Record]]:
         """The lines of a block that are not blank, and what they decode to; raises ``ContractError``."""
-        data = block.data
-        # The last character of a line and the first of the next are then between two records, for no string holds
-        # a line break, and nowhere else do these two follow each other. As many records as lines: one on each.
-        between = self._between
-        if data[:1] == between[2:] and data[-1:] == between[:1] and data.count(between) == data.count(b"\n"):
-            lines = block.lines
-            try:
-                records = self._decode_lines(data)
+        lines = block.lines
+        # When each line begins as a record begins and ends as one ends, no record goes over a line break: no string
+        # holds one, and nowhere else does the one character follow the other. As many records as lines: one on each.
+        try:
+            if set(map(_ENDS, lines)) == self._ends:
+                records = self._decode_lines(block.data)
                 if self._check_lines is not None:
-                    self._check_lines(data)
+                    self._check_lines(block.data)
                 if len(records) == len(lines) and max(map(len, lines)) <= MAX_ITEM_BYTES:
                     return lines, records
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                pass  # the same again below, where the line is known
+        except (IndexError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            pass  # a blank line, or the same again below, where the line is known
         return self._one_by_one(block)
 
     def _one_by_one(self, block: bodies.Block) -> tuple[Sequence[bytes], Sequence[Record]]:
@@ -87,8 +89,12 @@ SAMPLE: Final = Form("a JSON array", "Send one JSON array per line, which begins
 async def packed(request: Request, form: Form, kind: RecordKind) -> list[Chunk]:
     """The records of a body, checked and compressed; raises ``ContractError`` and :class:`Refusal`."""
     packer, chunks = Packer(kind), list[Chunk]()
-    async for block in bodies.blocks(request, bodies.MAX_RECORDS_BODY):
-        chunks += packer.add(*form.records(block))
-    if (rest := packer.rest()) is not None:
-        chunks.append(rest)
-    return chunks
+    copy = bodies.Copy(MAX_BYTES)
+    as_sent = True
+    async for block in bodies.blocks(request, bodies.MAX_RECORDS_BODY, copy):
+        lines, records = form.records(block)
+        as_sent = as_sent and lines is block.lines
+        chunks += packer.add(lines, records)
+    # What was sent compressed and is one chunk is stored as it was sent.
+    rest = packer.rest(copy.data if as_sent and not chunks else None)
+    return chunks if rest is None else [*chunks, rest]

@@ -131,6 +131,8 @@ class _Shape:
         self._field = _field(call.path)
         self._nodata = is_true(call.query.get("nodata"))
         self.filter = TimeWindow.of(call) if traits.plain else Filter.of(call)
+        #: Whether the lines of the result are those that are stored, line breaks and all.
+        self._as_text = format_of(call, msgpack=traits.msgpack) is Format.JSON_LINES
         #: How many records may still follow; None: all there are.
         self.left = call.number("count")
         self._plain = self._field is None and not meta and not self._nodata and not traits.drop_nulls
@@ -138,7 +140,7 @@ class _Shape:
     def page(self, part: Slice) -> Page:
         """The lines of the result that some records give."""
         if self.filter is None and self._plain:
-            return part.lines
+            return [part.text] if self._as_text else part.lines
         chosen = self._chosen(part)
         if self._plain:
             return [line for _, line in chosen]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -11,8 +11,9 @@ import msgspec
 from scrapy_ext.server.deflate import DamagedError, pack, unpack
 from scrapy_ext.server.store.errors import StoreError
 
-#: A page of records is read from few chunks, and a record is found in a narrow range of them.
-MAX_LINES: Final = 250
+#: As many as clients send at a time, so that what they sent compressed can be kept as it is; a record is found in so
+#: narrow a range of chunks.
+MAX_LINES: Final = 1000
 #: Of a chunk's lines together, unless one line alone is longer: bounds what reading a chunk takes.
 MAX_BYTES: Final = 1024 * 1024
 
@@ -49,13 +50,17 @@ class RecordKind(NamedTuple):
 
     def tally(self, records: Sequence[Record]) -> Tally:
         """The tally of some records."""
-        tally = Tally()
-        tally.size = self.size(records)
-        # Most records have the same fields: count those sets first, and the fields of each set once.
-        for names, occurrences in Counter(map(self.names, records)).items():
-            for name in names:
-                tally.counts[name] += occurrences
-        return tally
+        return tally_of(Counter(map(self.names, records)), self.size(records))
+
+
+def tally_of(occurrences: Mapping[tuple[str, ...], int], size: int) -> Tally:
+    """The tally of records of ``size`` bytes that have so often just these names."""
+    tally = Tally()
+    tally.size = size
+    for names, number in occurrences.items():
+        for name in names:
+            tally.counts[name] += number
+    return tally
 
 
 class Chunk(NamedTuple):
@@ -109,47 +114,54 @@ LOGS: Final = RecordKind("logs", _level_of_log, _size_of_logs)
 SAMPLES: Final = RecordKind("samples", lambda _: (), _msgpack_size)
 
 
-def pack_chunk(kind: RecordKind, lines: Sequence[bytes], records: Sequence[Record]) -> Chunk:
-    """Pack lines; ``records`` is what they decode to."""
-    return Chunk(len(lines), pack(b"\n".join(lines)), kind.tally(records))
-
-
 class Packer:
     """Gathers records into chunks as they come."""
 
     def __init__(self, kind: RecordKind) -> None:
         self._kind = kind
+        self._clear()
+
+    def _clear(self) -> None:
         self._lines: list[bytes] = []
-        self._records: list[Record] = []
         self._bytes = 0
+        # Most records have the same fields: how often each set of them occurs, counted when the chunk is full.
+        self._names: Counter[tuple[str, ...]] = Counter()
+        self._size = 0
 
     def add(self, lines: Sequence[bytes], records: Sequence[Record]) -> list[Chunk]:
         """Take some records; returns the chunks that are full."""
         chunks: list[Chunk] = []
         at = 0
         while at < len(lines):
-            fitting = self._fitting(lines[at : at + MAX_LINES - len(self._lines)])
-            self._lines += lines[at : at + fitting]
-            self._records += records[at : at + fitting]
-            at += fitting
+            end = at + self._fitting(lines[at : at + MAX_LINES - len(self._lines)])
+            self._lines += lines[at:end]
+            # Counted at once: to keep thousands of small objects costs more than to make them.
+            self._names.update(map(self._kind.names, records[at:end]))
+            self._size += self._kind.size(records[at:end])
+            at = end
             if at < len(lines) and (chunk := self.rest()) is not None:
                 chunks.append(chunk)
         return chunks
 
     def _fitting(self, lines: Sequence[bytes]) -> int:
         """How many of these lines the chunk still takes; counts their bytes."""
+        length = sum(map(len, lines))
+        if self._bytes + length <= MAX_BYTES:
+            self._bytes += length
+            return len(lines)
         for number, line in enumerate(lines):
             if self._bytes + len(line) > MAX_BYTES and (number or self._lines):
                 return number
             self._bytes += len(line)
         return len(lines)
 
-    def rest(self) -> Chunk | None:
-        """The chunk of what is left."""
+    def rest(self, body: bytes | None = None) -> Chunk | None:
+        """The chunk of what is left; ``body``: the same lines, compressed already."""
         if not self._lines:
             return None
-        chunk = pack_chunk(self._kind, self._lines, self._records)
-        self._lines, self._records, self._bytes = [], [], 0
+        packed = pack(b"\n".join(self._lines)) if body is None else body
+        chunk = Chunk(len(self._lines), packed, tally_of(self._names, self._size))
+        self._clear()
         return chunk
 
 
@@ -161,12 +173,18 @@ def tally_of_lines(kind: RecordKind, lines: Sequence[bytes]) -> Tally:
     return kind.tally(list(map(_decode, lines)))
 
 
+def unpack_text(body: bytes) -> bytes:
+    """The lines of a chunk, joined by line breaks; raises :class:`StoreError` when it is damaged."""
+    try:
+        # What was stored as it was sent may end with a line break.
+        return unpack(body).removesuffix(b"\n")
+    except DamagedError as error:
+        raise StoreError(f"Stored records are damaged ({error}). Put a backup in place.") from None
+
+
 def unpack_lines(body: bytes) -> list[bytes]:
-    """The lines of a chunk. No line holds a raw line break: JSON has none inside a value, and lines are split there.
+    """The lines of a chunk, each without its line break, which nothing inside a line is.
 
     Raises :class:`StoreError` when the chunk is damaged.
     """
-    try:
-        return unpack(body).split(b"\n")
-    except DamagedError as error:
-        raise StoreError(f"Stored records are damaged ({error}). Put a backup in place.") from None
+    return unpack_text(body).split(b"\n")

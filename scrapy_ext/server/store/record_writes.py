@@ -8,7 +8,7 @@ Invariants, each kept within one transaction:
 
 Small writes leave no small chunks behind: a write that ends in one chunk takes in the chunks before it, as long as
 each is not larger than what is being written. So chunks at the end of a job at least halve in size from one to the
-next (eight at most), and a record is packed again seven times on the way to a full chunk, however it came.
+next (ten at most), and a record is packed again ten times at most on the way to a full chunk, however it came.
 """
 
 from __future__ import annotations

@@ -5,29 +5,48 @@ This module reads them; what holds of the rows that it reads is said where they 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Final, NamedTuple
 
 from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
 from scrapy_ext.api.platform.stats import Stats, Totals
-from scrapy_ext.server.store.chunks import MAX_LINES, Chunk, RecordKind
+from scrapy_ext.server.store.chunks import MAX_LINES, Chunk, RecordKind, unpack_text
 from scrapy_ext.server.store.engine import Engine, Transaction
 from scrapy_ext.server.store.record_writes import Owner, write_records
 from scrapy_ext.server.store.stretches import cut, unpack_stretches
 
-#: Chunks of one read: eight megabytes of records at most, in all but absurd cases.
-_PAGE_CHUNKS: Final = 8
+#: Chunks of one read: four megabytes of records.
+_PAGE_CHUNKS: Final = 4
 
 Position = tuple[int, int, int]
+#: Some records, and the position to go on from; None at the end.
+_Read = tuple[list["Slice"], Position | None]
 
 
-class Slice(NamedTuple):
-    """Consecutive records of one job: the index of the first, when they were stored (ms), and their lines."""
+class Slice:
+    """Consecutive records of one job: the index of the first, when they were stored (ms), and their lines.
 
-    key: JobKey
-    start: int
-    ts: int
-    lines: list[bytes]
+    ``text`` are the same lines joined by line breaks; each of the two is made from the other when it is asked for.
+    """
+
+    def __init__(self, key: JobKey, start: int, ts: int, lines: list[bytes] | bytes) -> None:
+        self.key = key
+        self.start = start
+        self.ts = ts
+        self._lines = lines
+
+    @property
+    def lines(self) -> list[bytes]:
+        """The lines."""
+        if isinstance(self._lines, bytes):
+            self._lines = self._lines.split(b"\n")
+        return self._lines
+
+    @property
+    def text(self) -> bytes:
+        """The lines, joined."""
+        return self._lines if isinstance(self._lines, bytes) else b"\n".join(self._lines)
 
 
 class Span(NamedTuple):
@@ -80,17 +99,27 @@ class RecordStore:
 
     async def scan(self, span: Span, start: Position, count: int | None = None) -> AsyncIterator[Slice]:
         """The records of a span in the order of their keys, from ``start`` (spider, job, index) on."""
-        position = max(start, span.first)
+        position: Position | None = max(start, span.first)
         left = count
-        while left is None or left > 0:
-            slices, position_after = await self._engine.read(_page, self.kind, span, position, left)
-            for part in slices:
-                yield part
+        following = self._read(span, position, left)
+        try:
+            while position is not None and (left is None or left > 0):
+                slices, position = await following
                 if left is not None:
-                    left -= len(part.lines)
-            if position_after is None:
-                return
-            position = position_after
+                    left -= sum(len(part.lines) for part in slices)
+                # Read while what was read before is being sent.
+                following = self._read(span, position, left)
+                for part in slices:
+                    yield part
+        finally:
+            following.cancel()
+
+    def _read(self, span: Span, start: Position | None, count: int | None) -> asyncio.Future[_Read]:
+        if start is None or count == 0:
+            nothing: asyncio.Future[_Read] = asyncio.get_running_loop().create_future()
+            nothing.cancel()
+            return nothing
+        return asyncio.ensure_future(self._engine.read(_page, self.kind, span, start, count))
 
 
 async def _stats(tx: Transaction, owner: Owner) -> Stats:
@@ -123,13 +152,11 @@ async def _at(tx: Transaction, owner: Owner, numbers: Sequence[int]) -> list[Sli
     return found
 
 
-async def _page(
-    tx: Transaction, kind: RecordKind, span: Span, start: Position, count: int | None
-) -> tuple[list[Slice], Position | None]:
-    """Some records from ``start`` on, and the position to go on from; None at the end."""
+async def _page(tx: Transaction, kind: RecordKind, span: Span, start: Position, count: int | None) -> _Read:
+    """Some records from ``start`` on, ``count`` at most."""
     limit = _PAGE_CHUNKS if count is None else min(_PAGE_CHUNKS, count)
     rows = await tx.fetch(
-        """SELECT spider, job, start, ts, times, body FROM record_chunks
+        """SELECT spider, job, start, records, ts, times, body FROM record_chunks
            WHERE project = $1 AND kind = $2
            AND (spider, job, start) > ($3, $4, $5) AND (spider, job, start) <= ($6, $7, $8)
            AND NOT (spider = $3 AND job = $4 AND start + records <= $9)
@@ -143,16 +170,20 @@ async def _page(
     )
     slices: list[Slice] = []
     taken, position = 0, start
-    for spider, job, at, *packed in rows:
+    for spider, job, at, records, *packed in rows:
         key, low = JobKey(span.project, spider, job), start[2] if (spider, job) == start[:2] else 0
-        for ts, lines in unpack_stretches(*packed):
+        position = (spider, job, at + records)
+        ts, times, body = packed
+        if times is None and low <= at and (count is None or records <= count - taken):
+            slices.append(Slice(key, at, ts, unpack_text(body)))
+            taken += records
+        else:
+            high = records if count is None else max(low - at, 0) + count - taken
             first = max(low - at, 0)
-            part = lines[first : None if count is None else first + count - taken]
-            if part:
-                slices.append(Slice(key, at + first, ts, part))
-                taken += len(part)
-            at += len(lines)  # noqa: PLW2901 - goes on within the chunk
-        position = (spider, job, at)
+            for stretch_ts, lines in cut(unpack_stretches(ts, times, body), first, high):
+                slices.append(Slice(key, at + first, stretch_ts, lines))
+                first += len(lines)
+                taken += len(lines)
         if taken == count:
             return slices, None
     return slices, position if len(rows) == limit else None

@@ -256,6 +256,19 @@ async def test_a_body_in_small_pieces_is_the_same_body(http: Http, project: int)
     assert (await http.get(f"/items/{project}/1/1")).lines == [json.loads(line) for line in body.splitlines()]
 
 
+@pytest.mark.parametrize("end", [b"", b"\n", b"\n\n", b" "])
+async def test_what_was_sent_compressed_comes_back_the_same(http: Http, project: int, end: bytes) -> None:
+    body = lines(ITEMS).rstrip() + end
+    key = f"{project}/1/1"
+    for start in (0, 3, 3):
+        sent = gzip.compress(body, 9 if start else 1)
+        assert (await http.post(f"/items/{key}?start={start}", sent, Content_Encoding="gzip")).status == 200
+    assert (await http.get(f"/items/{key}")).lines == ITEMS * 2
+    assert (await http.get(f"/items/{key}/5")).lines == ITEMS[2:]
+    assert (await http.get(f"/items/{key}/6")).status == 404
+    assert (await http.get(f"/items/{key}/stats")).json["totals"]["input_values"] == 6
+
+
 async def test_an_empty_body_stores_nothing(http: Http, project: int) -> None:
     assert (await http.post(f"/items/{project}/1/1", b"")).status == 200
     assert (await http.post(f"/items/{project}/1/1", gzip.compress(b"\n"), Content_Encoding="gzip")).status == 200

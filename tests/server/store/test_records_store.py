@@ -52,7 +52,7 @@ async def test_positions_and_stats_are_exact_whatever_is_overwritten(store: Stor
     expected: list[dict[str, Any]] = []
     for turn in range(40):
         start = chance.randint(0, len(expected))
-        length = chance.choice([1, 3, 249, 250, 251, 700])
+        length = chance.choice([1, 3, MAX_LINES - 1, MAX_LINES, MAX_LINES + 1, 300])
         records = [{"turn": turn, f"field{chance.randint(0, 5)}": number} for number in range(length)]
         assert await store.items.write(KEY, start, packed(records)) == start
         expected[start : start + length] = records
@@ -66,7 +66,7 @@ async def test_positions_and_stats_are_exact_whatever_is_overwritten(store: Stor
 
 
 async def test_sending_again_changes_nothing_not_even_the_time(store: Store, clock: Any) -> None:
-    records = [{"n": n} for n in range(600)]
+    records = [{"n": n} for n in range(2500)]
     await store.items.write(KEY, 0, packed(records))
     clock.now += 1000
     await store.items.write(KEY, 0, packed(records))
@@ -100,7 +100,7 @@ async def test_many_tiny_writes_are_read_from_anywhere_with_their_times(store: S
         assert (one.start, one.ts) == (min(start, 599), began + min(start, 599) // 2)
 
 
-@pytest.mark.parametrize(("length", "writes"), [(1, 1000), (7, 150), (100, 12), (249, 5)])
+@pytest.mark.parametrize(("length", "writes"), [(1, 1100), (7, 300), (400, 12), (999, 5)])
 async def test_small_writes_leave_few_chunks(store: Store, tmp_path: Path, length: int, writes: int) -> None:
     records = [{"n": n} for n in range(length * writes)]
     for start in range(0, len(records), length):
@@ -109,7 +109,7 @@ async def test_small_writes_leave_few_chunks(store: Store, tmp_path: Path, lengt
     await check_stats(store, records)
     chunks = chunks_of(tmp_path)
     assert [start for start, _ in chunks] == [sum(n for _, n in chunks[:place]) for place in range(len(chunks))]
-    assert sum(1 for _, n in chunks if n < MAX_LINES // 2) <= 8
+    assert sum(1 for _, n in chunks if n < MAX_LINES // 2) <= 10
 
 
 async def test_a_record_is_packed_again_few_times(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +123,7 @@ async def test_a_record_is_packed_again_few_times(store: Store, monkeypatch: pyt
     monkeypatch.setattr(record_writes, "pack_stretches", counted)
     for n in range(1000):
         await store.items.write(KEY, n, packed([{"n": n}]))
-    assert packed_again <= 9 * 1000
+    assert packed_again <= 11 * 1000
 
 
 async def test_small_writes_sent_again_change_nothing_though_they_were_merged(store: Store, clock: Any) -> None:
@@ -131,11 +131,12 @@ async def test_small_writes_sent_again_change_nothing_though_they_were_merged(st
     for start in range(0, 500, 20):
         await store.items.write(KEY, start, packed(records[start : start + 20]))
         clock.now += 1
-    before = [part async for part in store.items.scan(Span(1), (0, 0, 0))]
+    before = [(part.start, part.ts, part.lines) async for part in store.items.scan(Span(1), (0, 0, 0))]
     for start in range(0, 500, 20):
         await store.items.write(KEY, start, packed(records[start : start + 20]))
     await store.items.write(KEY, 0, packed(records))
-    assert [part async for part in store.items.scan(Span(1), (0, 0, 0))] == before
+    after = [(part.start, part.ts, part.lines) async for part in store.items.scan(Span(1), (0, 0, 0))]
+    assert after == before
     await check_stats(store, records)
 
 
@@ -149,13 +150,13 @@ async def test_large_records_stay_in_chunks_of_bounded_size(store: Store, tmp_pa
 
 
 async def test_a_damaged_chunk_is_told_and_the_others_are_read(store: Store, tmp_path: Path) -> None:
-    await store.items.write(KEY, 0, packed([{"n": n} for n in range(600)]))
+    await store.items.write(KEY, 0, packed([{"n": n} for n in range(2 * MAX_LINES)]))
     with sqlite3.connect(tmp_path / "data" / "platform.db") as database:
-        database.execute("UPDATE record_chunks SET body = x'00' WHERE start = 250")
+        database.execute("UPDATE record_chunks SET body = x'00' WHERE start = ?", [MAX_LINES])
     database.close()
     assert (await store.items.at(KEY, [0]))[0].lines == [b'{"n":0}']
     with pytest.raises(StoreError, match="damaged"):
-        await store.items.at(KEY, [250])
+        await store.items.at(KEY, [MAX_LINES])
 
 
 async def test_a_span_stays_within_its_project_spider_and_job(store: Store) -> None:
@@ -170,6 +171,10 @@ async def test_a_span_stays_within_its_project_spider_and_job(store: Store) -> N
 
 
 def test_chunks_are_bounded_in_lines_and_bytes() -> None:
-    assert [chunk.records for chunk in packed([{"n": n} for n in range(600)])] == [MAX_LINES, MAX_LINES, 100]
+    assert [chunk.records for chunk in packed([{"n": n} for n in range(2 * MAX_LINES + 100)])] == [
+        MAX_LINES,
+        MAX_LINES,
+        100,
+    ]
     large = [{"text": "x" * (MAX_BYTES // 3)} for _ in range(6)]
     assert [chunk.records for chunk in packed(large)] == [2, 2, 2]

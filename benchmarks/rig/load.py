@@ -1,0 +1,134 @@
+"""Load over HTTP on this machine: requests that are made before, sent over several connections at once.
+
+The sender does as little as can be done, so that it is the server that is measured: it writes bytes, and reads
+answers by their length or their chunks without looking inside.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from base64 import b64encode
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+_RECEIVE = 256 * 1024
+
+
+@dataclass(frozen=True)
+class Load:
+    """What came of it: seconds on the clock, seconds of the server's processor time, bytes of answers."""
+
+    seconds: float
+    cpu_seconds: float
+    received: int
+
+
+def request(method: str, path: str, key: str, body: bytes = b"", **headers: str) -> bytes:
+    """A request as bytes."""
+    named = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
+    credentials = b64encode(f"{key}:".encode()).decode()
+    head = f"{method} {path} HTTP/1.1\r\nHost: a\r\nAuthorization: Basic {credentials}\r\n{named}"
+    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+def send(port: int, pid: int, connections: Iterable[Iterable[bytes]]) -> Load:
+    """Send requests, those of each connection one after the other; raises for an answer that is not 200."""
+    total, failures = [0], list[BaseException]()
+    lock = threading.Lock()
+
+    def work(requests: Iterable[bytes]) -> None:
+        try:
+            with Connection(port) as connection:
+                received = sum(map(connection.skip, requests))
+            with lock:
+                total[0] += received
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(requests,)) for requests in connections]
+    cpu, began = cpu_seconds(pid), time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    seconds = time.perf_counter() - began
+    if failures:
+        raise failures[0]
+    return Load(seconds, cpu_seconds(pid) - cpu, total[0])
+
+
+class Connection:
+    """One connection, which is kept."""
+
+    def __init__(self, port: int) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", port))
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._rest = b""
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+    def ask(self, request: bytes) -> bytes:
+        """Send a request; returns the body of its answer."""
+        body: list[bytes] = []
+        self._exchange(request, body.append)
+        return b"".join(body)
+
+    def skip(self, request: bytes) -> int:
+        """Send a request; returns the length of its answer's body."""
+        lengths: list[int] = []
+        self._exchange(request, lambda piece: lengths.append(len(piece)))
+        return sum(lengths)
+
+    def _exchange(self, request: bytes, take: Callable[[bytes], None]) -> None:
+        self._socket.sendall(request)
+        head = self._until(b"\r\n\r\n").lower()
+        if not head.startswith(b"http/1.1 200"):
+            raise RuntimeError(head.decode() + self._rest.decode(errors="replace"))
+        if b"transfer-encoding: chunked" in head:
+            while size := int(self._until(b"\r\n"), 16):
+                self._exactly(size, take)
+                self._until(b"\r\n")
+            self._until(b"\r\n")
+        else:
+            self._exactly(int(head.split(b"content-length: ")[1].split(b"\r\n")[0]), take)
+
+    def _until(self, mark: bytes) -> bytes:
+        while mark not in self._rest:
+            self._rest += self._receive()
+        found, _, self._rest = self._rest.partition(mark)
+        return found
+
+    def _exactly(self, size: int, take: Callable[[bytes], None]) -> None:
+        while size:
+            piece, self._rest = self._rest[:size], self._rest[size:]
+            if not piece:
+                self._rest = self._receive()
+                continue
+            take(piece)
+            size -= len(piece)
+
+    def _receive(self) -> bytes:
+        data = self._socket.recv(_RECEIVE)
+        if not data:
+            raise RuntimeError("the server closed the connection")
+        return data
+
+
+def cpu_seconds(pid: int) -> float:
+    """Processor time that a process has used, threads included."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def memory(pid: int) -> int:
+    """The most memory (bytes) that a process has used."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM"))
