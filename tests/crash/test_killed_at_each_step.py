@@ -24,13 +24,9 @@ DEATHS = (When.BEFORE, When.LOST_REPLY, When.AFTER)
 #: The few that each run of the tests has: those between whose steps something could be lost or doubled.
 QUICK = {
     KillPoint(Step.CHILDREN, When.LOST_REPLY, 2),
-    KillPoint(Step.PAYLOAD, When.AFTER, 1),
-    KillPoint(Step.JOURNAL, When.BEFORE, 2),
     KillPoint(Step.JOURNAL, When.LOST_REPLY, 2),
     KillPoint(Step.ITEMS, When.BEFORE, 1),
-    KillPoint(Step.ITEMS, When.LOST_REPLY, 1),
     KillPoint(Step.ACKNOWLEDGE, When.BEFORE, 1),
-    KillPoint(Step.ACKNOWLEDGE, When.AFTER, 1),
 }
 
 

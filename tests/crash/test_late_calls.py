@@ -22,7 +22,7 @@ def held(*quick: tuple[Step, int]) -> list:
     return [pytest.param(point, id=str(point), marks=marks[point]) for point in points]
 
 
-@pytest.mark.parametrize("point", held((Step.ITEMS, 1), (Step.JOURNAL, 1)))
+@pytest.mark.parametrize("point", held((Step.JOURNAL, 1)))
 def test_a_call_of_a_killed_process_that_arrives_in_the_middle_of_the_next_one_changes_nothing(crawls, point):
     worker = crawls.worker(start_items=2)
     dead = worker.start(point)

@@ -112,7 +112,7 @@ def everything_once(tried: Tried) -> None:
 
 
 @pytest.mark.parametrize("fault", [Fault.LOST_REQUEST, Fault.LOST_REPLY, Fault.UNAVAILABLE])
-@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("number", [0, pytest.param(1, marks=pytest.mark.full)])
 def test_a_write_to_the_frontier_that_breaks_loses_no_request(attempt, fault, number):
     tried = attempt(
         lambda method, path, n: fault if method == "POST" and path.count("/") == 5 and n == number else None
@@ -182,7 +182,7 @@ def test_odd_priorities_odd_values_and_huge_inline_requests_lose_nothing(attempt
     everything_once(attempt(spider=spider))
 
 
-@pytest.mark.parametrize("prefetch", [1, 2])
+@pytest.mark.parametrize("prefetch", [1, pytest.param(2, marks=pytest.mark.full)])
 def test_the_smallest_prefetch_reads_everything(attempt, prefetch):
     everything_once(attempt(settings=f"FRONTIER_PREFETCH = {prefetch}\n"))
 

@@ -37,9 +37,7 @@ def test_a_worker_that_is_killed_and_resumed_while_the_others_go_on_loses_and_do
     crawls.check()
 
 
-@pytest.mark.parametrize(
-    "seed", [pytest.param(seed, id=f"seed-{seed}", marks=pytest.mark.full if seed else ()) for seed in range(12)]
-)
+@pytest.mark.parametrize("seed", [pytest.param(seed, id=f"seed-{seed}", marks=pytest.mark.full) for seed in range(12)])
 def test_workers_that_are_killed_anywhere_each_at_its_time_lose_and_double_nothing(make_crawls, seed):
     crawls = make_crawls(pages=36)
     randoms = random.Random(seed)
