@@ -27,13 +27,12 @@ from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.address import DatabaseUrl
-from scrapy_ext.server.store.chunks import ITEMS, Chunk, pack_chunk
+from scrapy_ext.server.store.chunks import ITEMS, Chunk, Packer
 from scrapy_ext.server.store.collections import Collection
 from scrapy_ext.server.store.frontier import QueuedRequest, Slot
 from tests.postgresql import cluster
 
 _ROWS = 1000
-_CHUNK = 250
 _GETS = 500
 
 
@@ -74,10 +73,8 @@ def _chunks() -> list[Chunk]:
         for n in range(_ROWS)
     ]
     lines = [msgspec.json.encode(record) for record in records]
-    return [
-        pack_chunk(ITEMS, lines[first : first + _CHUNK], records[first : first + _CHUNK])
-        for first in range(0, _ROWS, _CHUNK)
-    ]
+    packer = Packer(ITEMS)
+    return [chunk for chunk in (*packer.add(lines, records), packer.rest()) if chunk is not None]
 
 
 async def _measure(where: Path | DatabaseUrl, clients: int, calls: int, chunks: list[Chunk]) -> dict[str, float]:

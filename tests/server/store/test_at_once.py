@@ -16,7 +16,7 @@ from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.address import DatabaseUrl
-from scrapy_ext.server.store.chunks import ITEMS, Chunk, pack_chunk
+from scrapy_ext.server.store.chunks import ITEMS, Chunk
 from scrapy_ext.server.store.frontier import QueuedRequest, Slot
 from scrapy_ext.server.store.job_queries import JobFilter, Page
 from scrapy_ext.server.store.job_states import Change
@@ -24,6 +24,7 @@ from scrapy_ext.server.store.jobs import DuplicateJobError, NewJob
 from scrapy_ext.server.store.records import Span
 from scrapy_ext.server.store.selections import Collection, Selection, prefix_range
 from tests.server.store.conftest import Where
+from tests.server.store.packing import pack_chunk
 
 EVERYTHING = Selection((prefix_range(b""),))
 
@@ -269,7 +270,7 @@ async def test_deletions_of_overlapping_ranges_count_each_record_once(stores: li
 
     async def delete(worker: int) -> int:
         selection = Selection((prefix_range(b"%d" % (worker % 3)), prefix_range(b"%d" % ((worker + 1) % 3))))
-        return await stores[worker % 2].collections.delete(which, selection)
+        return (await stores[worker % 2].collections.delete(which, selection)).deleted
 
     assert sum(await asyncio.gather(*map(delete, range(6)))) == 300
 

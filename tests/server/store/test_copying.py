@@ -17,12 +17,14 @@ from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.commands.platform import SUBCOMMANDS, _load, _parser
 from scrapy_ext.server.store import Store, StoreError, copying
 from scrapy_ext.server.store.address import DatabaseUrl
-from scrapy_ext.server.store.chunks import ITEMS, pack_chunk
+from scrapy_ext.server.store.chunks import ITEMS
 from scrapy_ext.server.store.collections import Collection
 from scrapy_ext.server.store.engines import FILE, open_engine
 from scrapy_ext.server.store.frontier import QueuedRequest, Slot
+from scrapy_ext.server.store.jobs import NewJob
 from tests.postgresql import Cluster
 from tests.server.store.conftest import Where, emptied
+from tests.server.store.packing import pack_chunk
 
 
 async def run(name: str, *arguments: str) -> int:
@@ -41,7 +43,8 @@ def place(where: Where) -> list[str]:
 async def fill(store: Store) -> None:
     """Rows in every table, odd ones among them."""
     for project in (1, 2**31):
-        key = await store.jobs.add(project, "s\0é", JobState.RUNNING, {"tags": ["a", "ü"]}, by="x", unique_key="k")
+        job = NewJob("s\0é", JobState.RUNNING, {"tags": ["a", "ü"]}, "k")
+        (key,) = await store.jobs.add(project, [job], "x")
         records = [{"n": n, "field\0": None} for n in range(250)]
         for turn in range(3):
             lines = [b'{"n":%d,"field\\u0000":null}' % n for n in range(250)]
@@ -103,7 +106,7 @@ async def test_everything_goes_into_a_file_and_out_of_it_onto_the_other_engine_a
     store = await Store.open(other)
     key = JobKey(2**31, 1, 1)
     assert (await store.items.stats(key)).counts == {"n": 750, "field\0": 750}
-    assert await store.jobs.add(2**31, "s\0é", JobState.PENDING, {}, by="x") == JobKey(2**31, 1, 2)
+    assert await store.jobs.add(2**31, [NewJob("s\0é", JobState.PENDING, {})], "x") == [JobKey(2**31, 1, 2)]
     await store.close()
 
 

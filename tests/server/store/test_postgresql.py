@@ -19,12 +19,14 @@ from scrapy_ext.server.store import Store, StoreError
 from scrapy_ext.server.store import postgresql as engine_module
 from scrapy_ext.server.store import postgresql_connection as connection_module
 from scrapy_ext.server.store.address import DatabaseUrl
-from scrapy_ext.server.store.chunks import ITEMS, pack_chunk
+from scrapy_ext.server.store.chunks import ITEMS
 from scrapy_ext.server.store.collections import Collection
 from scrapy_ext.server.store.errors import StoreBusyError, StoreUncertainError
 from scrapy_ext.server.store.frontier import QueuedRequest, Slot
+from scrapy_ext.server.store.jobs import NewJob
 from tests.postgresql import Cluster
 from tests.server.store.conftest import emptied
+from tests.server.store.packing import pack_chunk
 
 KEY = JobKey(1, 1, 1)
 
@@ -117,7 +119,7 @@ async def test_a_write_whose_commit_is_not_answered_is_done_once_and_its_result_
         new = [QueuedRequest(b"%d" % turn, b'["x",0]', None, 0), QueuedRequest(b"x", b'["x",0]', None, 0)]
         assert await store.frontier.add(slot, new) == (1 if turn else 2)
         setattr(cutter, when, 1)
-        assert await store.jobs.add(1, "s", JobState.PENDING, {}, by="x") == JobKey(1, 1, turn + 1)
+        assert await store.jobs.add(1, [NewJob("s", JobState.PENDING, {})], "x") == [JobKey(1, 1, turn + 1)]
         setattr(cutter, when, 1)
         await store.collections.write(which, [(b"k", b"%d" % turn)])
     assert cutter.cut == 12

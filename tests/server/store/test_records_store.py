@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import random
-import sqlite3
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -27,12 +25,8 @@ def packed(records: list[dict[str, Any]]) -> list[Chunk]:
     return [chunk for chunk in (*chunks, packer.rest()) if chunk is not None]
 
 
-def chunks_of(tmp_path: Path) -> list[tuple[int, int]]:
-    """Start and length of the chunks that the database has, in order."""
-    with sqlite3.connect(tmp_path / "data" / "platform.db") as database:
-        rows = database.execute("SELECT start, records FROM record_chunks ORDER BY start").fetchall()
-    database.close()
-    return rows
+#: Start and length of the chunks that the database has, in order.
+CHUNKS = "SELECT start, records FROM record_chunks ORDER BY start"
 
 
 async def stored(store: Store, key: JobKey = KEY) -> list[dict[str, Any]]:
@@ -101,13 +95,13 @@ async def test_many_tiny_writes_are_read_from_anywhere_with_their_times(store: S
 
 
 @pytest.mark.parametrize(("length", "writes"), [(1, 1100), (7, 300), (400, 12), (999, 5)])
-async def test_small_writes_leave_few_chunks(store: Store, tmp_path: Path, length: int, writes: int) -> None:
+async def test_small_writes_leave_few_chunks(store: Store, look: Any, length: int, writes: int) -> None:
     records = [{"n": n} for n in range(length * writes)]
     for start in range(0, len(records), length):
         await store.items.write(KEY, None, packed(records[start : start + length]))
     assert await stored(store) == records
     await check_stats(store, records)
-    chunks = chunks_of(tmp_path)
+    chunks = await look(CHUNKS)
     assert [start for start, _ in chunks] == [sum(n for _, n in chunks[:place]) for place in range(len(chunks))]
     assert sum(1 for _, n in chunks if n < MAX_LINES // 2) <= 10
 
@@ -140,20 +134,21 @@ async def test_small_writes_sent_again_change_nothing_though_they_were_merged(st
     await check_stats(store, records)
 
 
-async def test_large_records_stay_in_chunks_of_bounded_size(store: Store, tmp_path: Path) -> None:
+async def test_large_records_stay_in_chunks_of_bounded_size(store: Store, look: Any) -> None:
     text = "".join(random.Random(1).choices("0123456789abcdef", k=MAX_BYTES // 3))
     records = [{"n": n, "text": text} for n in range(7)]
     for n, record in enumerate(records):
         await store.items.write(KEY, n, packed([record]))
     assert await stored(store) == records
-    assert all(n <= 2 for _, n in chunks_of(tmp_path))
+    assert all(n <= 2 for _, n in await look(CHUNKS))
 
 
-async def test_a_damaged_chunk_is_told_and_the_others_are_read(store: Store, tmp_path: Path) -> None:
+async def test_a_damaged_chunk_is_told_and_the_others_are_read(store: Store) -> None:
+    async def damage(tx: Any) -> None:
+        await tx.execute("UPDATE record_chunks SET body = $1 WHERE start = $2", b"\0", MAX_LINES)
+
     await store.items.write(KEY, 0, packed([{"n": n} for n in range(2 * MAX_LINES)]))
-    with sqlite3.connect(tmp_path / "data" / "platform.db") as database:
-        database.execute("UPDATE record_chunks SET body = x'00' WHERE start = ?", [MAX_LINES])
-    database.close()
+    await store._engine.write(damage)
     assert (await store.items.at(KEY, [0]))[0].lines == [b'{"n":0}']
     with pytest.raises(StoreError, match="damaged"):
         await store.items.at(KEY, [MAX_LINES])
