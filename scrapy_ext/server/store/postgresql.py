@@ -20,35 +20,37 @@ import asyncio
 import contextlib
 import itertools
 import random
-import re
 import time
 import weakref
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from typing import Any, Final, NamedTuple, TypeVar
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any, Final, TypeVar
 
 import asyncpg
 
 from scrapy_ext.server.store.address import DatabaseUrl
-from scrapy_ext.server.store.engine import Operation, P, Row, Snapshot, Transaction
+from scrapy_ext.server.store.engine import Operation, P, Snapshot, Transaction
 from scrapy_ext.server.store.errors import StoreBusyError, StoreError, StoreUncertainError
 from scrapy_ext.server.store.loop_thread import LoopThread
-from scrapy_ext.server.store.postgresql_connection import connect, encode_text, new_pool
+from scrapy_ext.server.store.postgresql_connection import connect, new_pool
 from scrapy_ext.server.store.postgresql_errors import DATABASE_ERRORS, Failure, failure_of, translated
+from scrapy_ext.server.store.postgresql_transaction import (
+    UNHURRIED_SECONDS,
+    OneStatement,
+    PostgresqlTransaction,
+    SeveralStatements,
+)
 
 T = TypeVar("T")
 
 #: How long a database that is away, or that rolls an operation back again and again, is tried.
 PATIENCE_SECONDS: Final = 15.0
 _PATIENCE_AT_START: Final = 3.0
-_UNHURRIED_SECONDS: Final = 7 * 86400.0
 #: How long a free connection is waited for.
 _ACQUIRE_SECONDS: Final = 30.0
 #: Connections for writes and for reads, so that reads do not wait while all writes wait for one lock.
 _WRITERS: Final = 8
 _READERS: Final = 4
 _LONGEST_PAUSE: Final = 0.5
-#: Rows from which on one statement for all of them is faster than one for each.
-_MANY: Final = 6
 
 _BEGIN_WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 _BEGIN_READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -126,11 +128,11 @@ class PostgresqlEngine:
             async with self._connection(self._readers) as connection:
                 if operation not in self._several:
                     try:
-                        return await start(_OneStatement(connection))
-                    except _SeveralStatements:
+                        return await start(OneStatement(connection))
+                    except SeveralStatements:
                         self._several.add(operation)
                 await connection.execute(_BEGIN_READ)
-                result = await start(_PostgresqlTransaction(connection))
+                result = await start(PostgresqlTransaction(connection))
                 await connection.execute("COMMIT")
                 return result
 
@@ -143,7 +145,7 @@ class PostgresqlEngine:
             try:
                 async with self._connection(self._writers) as connection:
                     await connection.execute(_BEGIN_WRITE)
-                    result = await start(_PostgresqlTransaction(connection))
+                    result = await start(PostgresqlTransaction(connection))
                     await commit.run(connection)
             except DATABASE_ERRORS as error:
                 if not (commit.is_sent and failure_of(error) is Failure.LOST):
@@ -223,105 +225,6 @@ class _Commit:
             raise RuntimeError("a store operation went on after an error of the database")
 
 
-class _PostgresqlTransaction:
-    def __init__(self, connection: Any) -> None:
-        self._connection = connection
-
-    async def fetch(self, sql: str, *arguments: Any) -> list[Row]:
-        return list(map(tuple, await self._connection.fetch(sql, *arguments)))
-
-    async def fetchrow(self, sql: str, *arguments: Any) -> Row | None:
-        row = await self._connection.fetchrow(sql, *arguments)
-        return None if row is None else tuple(row)
-
-    async def execute(self, sql: str, *arguments: Any) -> int:
-        return _changed(await self._connection.execute(sql, *arguments))
-
-    async def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        if len(rows) == 1:
-            await self._connection.execute(sql, *rows[0])
-        elif len(rows) >= _MANY and sql.lstrip().startswith("INSERT"):
-            await self.insert_many(sql, rows)
-        elif rows:
-            await self._connection.executemany(sql, rows)
-
-    async def insert_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> list[Row]:
-        if not rows:
-            return []
-        insert = _INSERTS.get(sql)
-        if insert is None:
-            types = [given.name for given in (await self._connection.prepare(sql)).get_parameters()]
-            insert = _INSERTS[sql] = _Insert(_unnested(sql, types), tuple(name == "text" for name in types))
-        columns = [
-            # The driver does not know that the texts of an array are texts, too.
-            [value if value is None else encode_text(value) for value in column] if is_text else column
-            for is_text, column in zip(insert.texts, zip(*rows, strict=True), strict=True)
-        ]
-        return await self.fetch(insert.statement, *columns)
-
-    async def script(self, sql: str) -> None:
-        await self._connection.execute("SET LOCAL statement_timeout = 0")
-        await self._connection.execute(_for_postgresql(sql), timeout=_UNHURRIED_SECONDS)
-
-
-class _SeveralStatements(Exception):  # noqa: N818 - nothing has gone wrong
-    """A second statement, where only one sees a single state of the data."""
-
-
-class _OneStatement(_PostgresqlTransaction):
-    """What an operation gets that has been one statement up to now."""
-
-    _used = False
-
-    async def fetch(self, sql: str, *arguments: Any) -> list[Row]:
-        self._use()
-        return await super().fetch(sql, *arguments)
-
-    async def fetchrow(self, sql: str, *arguments: Any) -> Row | None:
-        self._use()
-        return await super().fetchrow(sql, *arguments)
-
-    def _use(self) -> None:
-        if self._used:
-            raise _SeveralStatements
-        self._used = True
-
-
-def _changed(status: str) -> int:
-    """The rows that a statement changed, from what the server says at its end: ``INSERT 0 5``."""
-    number = status.rpartition(" ")[2]
-    return int(number) if number.isdigit() else 0
-
-
-class _Insert(NamedTuple):
-    """A statement of ``insert_many`` as it is sent, and which of its columns are texts."""
-
-    statement: str
-    texts: tuple[bool, ...]
-
-
-#: By the statement as the stores write it; there are as many as they have.
-_INSERTS: Final[dict[str, _Insert]] = {}
-
-
-def _unnested(sql: str, types: Sequence[str]) -> str:
-    """``INSERT … VALUES ($1, …)`` for any number of rows, whose columns come as arrays."""
-    head, group, tail = re.split(r"VALUES\s*\(([^()]*)\)", sql, maxsplit=1)
-    arrays = ", ".join(f"${place}::{name}[]" for place, name in enumerate(types, 1))
-    columns = ", ".join(f"c{place}" for place in range(1, len(types) + 1))
-    chosen = re.sub(r"\$(\d+)", r"given.c\1", group)
-    return f"{head}SELECT {chosen} FROM unnest({arrays}) AS given ({columns}){tail}"  # noqa: S608 - a store's own statement
-
-
-def _for_postgresql(sql: str) -> str:
-    """Migrations may say something to PostgreSQL alone, inside what other engines read as a comment.
-
-    Text is compared by its bytes, as in SQLite, whatever the language of the server is.
-    """
-    told = re.sub(r"/\*postgresql\s(.*?)\*/", r"\1", sql, flags=re.DOTALL)
-    return re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', re.sub(r"--[^\n]*", "", told))
-
-
 class _PostgresqlSnapshot:
     """A connection of its own, in one transaction."""
 
@@ -344,7 +247,7 @@ class _PostgresqlSnapshot:
 
         async def run() -> T:
             try:
-                return await operation(_PostgresqlTransaction(self._connection), *args, **kwargs)
+                return await operation(PostgresqlTransaction(self._connection), *args, **kwargs)
             except DATABASE_ERRORS as error:
                 raise translated(error, self._url) from error
 
@@ -389,6 +292,6 @@ async def _vacuum(url: DatabaseUrl) -> None:
     connection = await connect(url)
     try:
         await connection.execute("SET statement_timeout = 0")
-        await connection.execute("VACUUM (ANALYZE)", timeout=_UNHURRIED_SECONDS)
+        await connection.execute("VACUUM (ANALYZE)", timeout=UNHURRIED_SECONDS)
     finally:
         await connection.close(timeout=5)

@@ -16,7 +16,6 @@ import queue
 import re
 import sqlite3
 import threading
-import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
@@ -24,19 +23,16 @@ from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
 from scrapy_ext.server.store.engine import Operation, P, Row, Snapshot, Transaction
-from scrapy_ext.server.store.errors import StoreBusyError, StoreError, StoreFullError
+from scrapy_ext.server.store.errors import StoreError
+from scrapy_ext.server.store.sqlite_file import LOCKED, code_of, connect_reader, open_writer, translated, vacuum
 
 T = TypeVar("T")
 
-#: How long a lock that another process holds is waited for.
-BUSY_SECONDS: Final = 30.0
 #: Operations in one commit.
 _MAX_GROUP: Final = 128
 #: Rows of one INSERT that returns something.
 _ROWS_PER_INSERT: Final = 128
 _READERS: Final = 4
-_OLDEST_SQLITE: Final = (3, 35, 0)
-_LOCKED: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 #: Locks of rows, which other engines need.
 _ROW_LOCK: Final = re.compile(r"\s+FOR (?:UPDATE|SHARE)(?: SKIP LOCKED)?\b")
 
@@ -55,7 +51,7 @@ class SqliteEngine:
     @classmethod
     async def open(cls, path: Path) -> SqliteEngine:
         """Open or create the file; raises :class:`StoreError`."""
-        return cls(path, await asyncio.to_thread(_open_writer, path))
+        return cls(path, await asyncio.to_thread(open_writer, path))
 
     async def write(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """See :class:`Engine`."""
@@ -81,7 +77,7 @@ class SqliteEngine:
 
     async def vacuum(self) -> None:
         """See :class:`Engine`. Writes wait for it."""
-        await asyncio.to_thread(_vacuum, self._path)
+        await asyncio.to_thread(vacuum, self._path)
 
     async def close(self) -> None:
         """See :class:`Engine`."""
@@ -100,12 +96,12 @@ class SqliteEngine:
                 if connection.in_transaction:
                     connection.execute("COMMIT")
         except sqlite3.Error as error:
-            raise _translated(error, self._path) from error
+            raise translated(error, self._path) from error
 
     def _reader(self) -> sqlite3.Connection:
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
-            connection = self._local.connection = _connect_reader(self._path)
+            connection = self._local.connection = connect_reader(self._path)
             self._connections.append(connection)
         return connection
 
@@ -116,7 +112,7 @@ class _SqliteSnapshot:
     def __init__(self, path: Path, thread: ThreadPoolExecutor) -> None:
         self._path = path
         self._thread = thread
-        self._connection = _connect_reader(path)
+        self._connection = connect_reader(path)
         self._connection.execute("BEGIN")
         self._connection.execute("SELECT 1 FROM sqlite_master").fetchone()  # the state is that of the first read
 
@@ -129,7 +125,7 @@ class _SqliteSnapshot:
         try:
             return _drive(start(_SqliteTransaction(self._connection)))
         except sqlite3.Error as error:
-            raise _translated(error, self._path) from error
+            raise translated(error, self._path) from error
 
     def close(self) -> None:
         self._connection.close()
@@ -197,12 +193,12 @@ class _Writer(threading.Thread):
         try:
             self._commit(group)
         except sqlite3.Error as error:
-            if len(group) > 1 and _code(error) not in _LOCKED:  # alone, those that are not to blame may succeed
+            if len(group) > 1 and code_of(error) not in LOCKED:  # alone, those that are not to blame may succeed
                 for job in group:
                     self._run_group([job])
                 return
             for job in group:
-                job.outcome = _translated(error, self._path)
+                job.outcome = translated(error, self._path)
         except BaseException as error:
             for job in group:
                 job.outcome = error
@@ -219,7 +215,7 @@ class _Writer(threading.Thread):
                 try:
                     job.outcome = _drive(job.start(transaction))
                 except sqlite3.IntegrityError as error:
-                    job.outcome = _translated(error, self._path)
+                    job.outcome = translated(error, self._path)
                     connection.execute("ROLLBACK TO operation")
                 except sqlite3.Error:
                     raise
@@ -299,83 +295,3 @@ def statements_for_sqlite(sql: str) -> list[str]:
     """The statements of a migration, which may say something to SQLite alone, inside what others read as a comment."""
     told = re.sub(r"/\*sqlite (.*?)\*/", r"\1", re.sub(r"--[^\n]*|/\*postgresql\s.*?\*/", "", sql, flags=re.DOTALL))
     return [statement for statement in told.split(";\n") if statement.strip()]
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(
-        path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=512
-    )
-    connection.execute("PRAGMA temp_store = MEMORY")
-    return connection
-
-
-def _connect_reader(path: Path) -> sqlite3.Connection:
-    connection = _connect(path)
-    connection.execute("PRAGMA query_only = ON")
-    return connection
-
-
-def _vacuum(path: Path) -> None:
-    try:
-        with contextlib.closing(_connect(path)) as connection:
-            connection.execute("VACUUM")
-            connection.execute("PRAGMA optimize = 0x10002")
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    except sqlite3.Error as error:
-        raise _translated(error, path) from error
-
-
-def _open_writer(path: Path) -> sqlite3.Connection:
-    if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
-        raise StoreError(
-            f"SQLite {sqlite3.sqlite_version} is too old: 3.35 or later is needed. Use a newer Python or SQLite."
-        )
-    with contextlib.suppress(OSError):  # SQLite says what is wrong with the path
-        path.touch(mode=0o600)  # the data is its owner's; SQLite gives the files beside it the same mode
-    try:
-        connection = _connect(path)
-        _enter_wal(connection)
-        # FULL syncs the log at every commit: what was answered with 200 survives a power cut, not only a crash.
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA wal_autocheckpoint = 4000")
-        connection.execute("PRAGMA journal_size_limit = 67108864")
-        connection.execute("PRAGMA cache_size = -65536")
-    except sqlite3.Error as error:
-        raise _translated(error, path) from error
-    return connection
-
-
-def _enter_wal(connection: sqlite3.Connection) -> None:
-    """Switching the journal does not wait for other processes that are opening the same file, so wait here."""
-    deadline = time.monotonic() + BUSY_SECONDS
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            return
-        except sqlite3.OperationalError as error:
-            if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                raise
-        time.sleep(0.02)
-
-
-def _code(error: sqlite3.Error) -> int:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF
-
-
-def _translated(error: sqlite3.Error, path: Path) -> StoreError:
-    code = _code(error)
-    if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
-        return StoreFullError(
-            f"{path} cannot be written ({error}). The disk is full, over a quota or failing: make room and try again."
-        )
-    if code in _LOCKED:
-        return StoreBusyError(f"{path} was locked by another process for {BUSY_SECONDS:.0f} s. Try again.")
-    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH):
-        return StoreError(
-            f"{path} cannot be written ({error}). Check the permissions of the data directory, or use another one."
-        )
-    if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
-        return StoreError(
-            f"{path} is damaged or not a database ({error}). Move it away to start afresh, or put a backup in place."
-        )
-    return StoreError(f"{path}: the database refused an operation ({error}). Please report this.")

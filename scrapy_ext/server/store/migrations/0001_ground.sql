@@ -91,6 +91,7 @@ CREATE TABLE record_chunks_4 PARTITION OF record_chunks FOR VALUES WITH (MODULUS
 CREATE TABLE record_chunks_5 PARTITION OF record_chunks FOR VALUES WITH (MODULUS 8, REMAINDER 5);
 CREATE TABLE record_chunks_6 PARTITION OF record_chunks FOR VALUES WITH (MODULUS 8, REMAINDER 6);
 CREATE TABLE record_chunks_7 PARTITION OF record_chunks FOR VALUES WITH (MODULUS 8, REMAINDER 7);
+ALTER TABLE record_chunks ALTER COLUMN body SET STORAGE EXTERNAL; -- it is compressed already
 */
 
 -- A collection's records hang on its number, so that renaming and deleting do not touch them.

@@ -1,0 +1,102 @@
+"""An SQLite file: how it is opened, and what to say when it fails."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import time
+from pathlib import Path
+from typing import Final
+
+from scrapy_ext.server.store.errors import StoreBusyError, StoreError, StoreFullError
+
+#: How long a lock that another process holds is waited for.
+BUSY_SECONDS: Final = 30.0
+LOCKED: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+_OLDEST_SQLITE: Final = (3, 35, 0)
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=512
+    )
+    connection.execute("PRAGMA temp_store = MEMORY")
+    return connection
+
+
+def connect_reader(path: Path) -> sqlite3.Connection:
+    """A connection that cannot write."""
+    connection = _connect(path)
+    connection.execute("PRAGMA query_only = ON")
+    return connection
+
+
+def vacuum(path: Path) -> None:
+    """Rewrite the file without what was deleted; raises :class:`StoreError`."""
+    try:
+        with contextlib.closing(_connect(path)) as connection:
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA optimize = 0x10002")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    except sqlite3.Error as error:
+        raise translated(error, path) from error
+
+
+def open_writer(path: Path) -> sqlite3.Connection:
+    """Open or create the file, in WAL mode, synced at every commit; raises :class:`StoreError`."""
+    if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
+        raise StoreError(
+            f"SQLite {sqlite3.sqlite_version} is too old: 3.35 or later is needed. Use a newer Python or SQLite."
+        )
+    with contextlib.suppress(OSError):  # SQLite says what is wrong with the path
+        path.touch(mode=0o600)  # the data is its owner's; SQLite gives the files beside it the same mode
+    try:
+        connection = _connect(path)
+        _enter_wal(connection)
+        # FULL syncs the log at every commit: what was answered with 200 survives a power cut, not only a crash.
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA wal_autocheckpoint = 4000")
+        connection.execute("PRAGMA journal_size_limit = 67108864")
+        connection.execute("PRAGMA cache_size = -65536")
+    except sqlite3.Error as error:
+        raise translated(error, path) from error
+    return connection
+
+
+def _enter_wal(connection: sqlite3.Connection) -> None:
+    """Switching the journal does not wait for other processes that are opening the same file, so wait here."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if code_of(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+        time.sleep(0.02)
+
+
+def code_of(error: sqlite3.Error) -> int:
+    """What kind of error it is."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+def translated(error: sqlite3.Error, path: Path) -> StoreError:
+    """The error that a store raises instead."""
+    code = code_of(error)
+    if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+        return StoreFullError(
+            f"{path} cannot be written ({error}). The disk is full, over a quota or failing: make room and try again."
+        )
+    if code in LOCKED:
+        return StoreBusyError(f"{path} was locked by another process for {BUSY_SECONDS:.0f} s. Try again.")
+    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH):
+        return StoreError(
+            f"{path} cannot be written ({error}). Check the permissions of the data directory, or use another one."
+        )
+    if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+        return StoreError(
+            f"{path} is damaged or not a database ({error}). Move it away to start afresh, or put a backup in place."
+        )
+    return StoreError(f"{path}: the database refused an operation ({error}). Please report this.")
