@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from enum import Enum
+from http import HTTPStatus
 from typing import Any, Final
 
 import msgspec
@@ -102,6 +103,8 @@ def answer_of(refusal: Refusal, host: Host) -> Response:
     """The response that a client of this host expects."""
     if host is Host.STORAGE and refusal.status < 500:
         return Response(refusal.message + "\n", refusal.status, refusal.headers, media_type=TEXT)
-    kind = "badrequest" if refusal.status == 400 else "error"
-    body = {"status": kind, "message": refusal.message}
+    if host is Host.JOBQ and refusal.status < 500:
+        body = {"error": HTTPStatus(refusal.status).phrase, "message": refusal.message}
+    else:
+        body = {"status": "badrequest" if refusal.status == 400 else "error", "message": refusal.message}
     return Response(msgspec.json.encode(body), refusal.status, refusal.headers, media_type=JSON)

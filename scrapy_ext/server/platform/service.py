@@ -10,6 +10,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
+from scrapy_ext.server.keyring import Grant
 from scrapy_ext.server.platform.access import Access, JobTokens
 from scrapy_ext.server.platform.activity import activity
 from scrapy_ext.server.platform.answers import Host, answer_of, refusal_of
@@ -33,12 +34,12 @@ _HOSTS: Final = {"api": Host.APP, "jobq": Host.JOBQ}
 class PlatformService:
     """The crawling platform over HTTP.
 
-    ``accepts_key`` says whether a presented API key is right. ``routes`` are to be mounted at the root.
+    ``grant_of`` says what a presented API key may do. ``routes`` are to be mounted at the root.
     """
 
-    def __init__(self, store: Store, accepts_key: Callable[[str], bool]) -> None:
+    def __init__(self, store: Store, grant_of: Callable[[str], Awaitable[Grant | None]]) -> None:
         tokens = JobTokens(store)
-        access = Access(accepts_key, tokens)
+        access = Access(grant_of, tokens)
         handlers: dict[str, Handler] = {
             "items": items(store.items),
             "requests": requests(store.requests),
