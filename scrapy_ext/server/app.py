@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 from collections.abc import AsyncIterator
 
 from starlette.applications import Starlette
@@ -12,6 +13,9 @@ from starlette.routing import BaseRoute
 
 from scrapy_ext.server.config import ServerConfig
 from scrapy_ext.server.keyring import Keyring
+from scrapy_ext.server.operation.front import Front
+from scrapy_ext.server.operation.health import Health
+from scrapy_ext.server.operation.rates import RateLimits
 from scrapy_ext.server.platform import PlatformService
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.errors import StoreError
@@ -20,29 +24,30 @@ from scrapy_ext.server.ui import Pages
 logger = logging.getLogger(__name__)
 
 
-def build(config: ServerConfig) -> Starlette:
+def build(config: ServerConfig) -> Front:
     """The application; its parts start and stop with it.
 
-    When they cannot start, ``app.state.failure`` is the error that says why.
+    When they cannot start, ``failure`` of what is returned is the error that says why.
     """
-    app = Starlette(lifespan=lambda app: _lifespan(app, config))
+    front: Front
+    app = Starlette(lifespan=lambda app: _lifespan(app, config, front))
     app.router.redirect_slashes = False
-    app.state.failure = None
-    return app
+    front = Front(app, slow=config.slow_request)
+    return front
 
 
 @contextlib.asynccontextmanager
-async def _lifespan(app: Starlette, config: ServerConfig) -> AsyncIterator[None]:
+async def _lifespan(app: Starlette, config: ServerConfig, front: Front) -> AsyncIterator[None]:
     async with contextlib.AsyncExitStack() as stack:
         try:
-            app.router.routes[:] = await _started(config, stack)
+            app.router.routes[:] = await _started(config, front, stack)
         except Exception as error:
-            app.state.failure = error
+            front.failure = error
             raise
         yield
 
 
-async def _started(config: ServerConfig, stack: contextlib.AsyncExitStack) -> list[BaseRoute]:
+async def _started(config: ServerConfig, front: Front, stack: contextlib.AsyncExitStack) -> list[BaseRoute]:
     """Start the parts, which ``stack`` will stop; returns their routes."""
     # Imported when it starts: the extraction libraries are heavy, and whoever reads the configuration needs none.
     from scrapy_ext.server.extraction import ExtractionService
@@ -56,8 +61,15 @@ async def _started(config: ServerConfig, stack: contextlib.AsyncExitStack) -> li
     stack.push_async_callback(extraction.stop)
     await extraction.start()
     stack.push_async_callback(_ended, asyncio.create_task(_purge(store)))
-    platform, pages = PlatformService(store, keys.grant), Pages(store, keys.grant)
-    return [*extraction.routes, *platform.routes, *pages.routes]
+    platform, pages = PlatformService(store, keys.grant, _rates(config)), Pages(store, keys.grant)
+    health = Health(front, store, keys.grant, open_metrics=config.open_metrics)
+    return [*extraction.routes, *platform.routes, *health.routes, *pages.routes]
+
+
+def _rates(config: ServerConfig) -> RateLimits | None:
+    if config.rate_limit is None:
+        return None
+    return RateLimits(config.rate_limit, config.rate_burst or math.ceil(2 * config.rate_limit))
 
 
 async def _purge(store: Store) -> None:

@@ -20,6 +20,8 @@ from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.auth import basic_credentials
 from scrapy_ext.server.keyring import Grant
+from scrapy_ext.server.operation.exchange import exchange_of
+from scrapy_ext.server.operation.rates import RateLimits
 from scrapy_ext.server.platform.answers import Host, Refusal
 from scrapy_ext.server.platform.calls import Call
 from scrapy_ext.server.store import Store
@@ -61,12 +63,16 @@ class JobTokens:
 class Access:
     """Lets a call in or refuses it; ``grant_of`` says what a presented key may do."""
 
-    def __init__(self, grant_of: Callable[[str], Awaitable[Grant | None]], tokens: JobTokens) -> None:
+    def __init__(
+        self, grant_of: Callable[[str], Awaitable[Grant | None]], tokens: JobTokens, rates: RateLimits | None
+    ) -> None:
         self._grant_of = grant_of
         self._tokens = tokens
+        self._rates = rates
 
     async def check(self, call: Call, resource: str, host: Host) -> None:
-        """Note whose call it is; raises :class:`Refusal`: 401 for who is not known, 403 for what he may not do."""
+        """Note whose call it is; raises :class:`Refusal`: 401 for who is not known, 403 for what he may not do, 429
+        for who asks too often."""
         name, password = basic_credentials(call.request.headers.get("authorization", "")) or ("", "")
         grant = await self._grant_of(name or call.query.get("apikey", ""))
         if grant is None and password:
@@ -74,6 +80,9 @@ class Access:
         if grant is None:
             raise _REFUSALS[host]
         call.grant = grant
+        exchange_of(call.request.scope).who = grant.name
+        if self._rates is not None and (wait := self._rates.take(grant.name)):
+            raise Refusal(429, f"Too Many Requests. Try again in {wait} s.", {"Retry-After": str(wait)})
         if not grant.job:
             call.need_where_named(host)
 

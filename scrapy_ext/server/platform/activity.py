@@ -47,6 +47,7 @@ async def _add(call: Call) -> Response:
         events.append(line.strip())
     if events:
         await call.store.activity.add(project, events)
+        call.wrote(len(events))
     return empty()
 
 

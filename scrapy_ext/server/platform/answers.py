@@ -16,6 +16,7 @@ import msgspec
 from starlette.responses import Response
 
 from scrapy_ext.api.violations import ContractError, Violation
+from scrapy_ext.server.operation.exchange import REQUEST_ID
 from scrapy_ext.server.store.errors import StoreBusyError, StoreError, StoreFullError
 
 logger = logging.getLogger(__name__)
@@ -107,4 +108,6 @@ def answer_of(refusal: Refusal, host: Host) -> Response:
         body = {"error": HTTPStatus(refusal.status).phrase, "message": refusal.message}
     else:
         body = {"status": "badrequest" if refusal.status == 400 else "error", "message": refusal.message}
+        if refusal.status >= 500:
+            body["request_id"] = REQUEST_ID.get()
     return Response(msgspec.json.encode(body), refusal.status, refusal.headers, media_type=JSON)

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from scrapy_ext.api.platform.formats import META_FIELDS, whole_number
 from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
 from scrapy_ext.server.keyring import Grant
+from scrapy_ext.server.operation.exchange import exchange_of
 from scrapy_ext.server.platform import bodies
 from scrapy_ext.server.platform.answers import Host, Refusal, refused
 from scrapy_ext.server.store import Store
@@ -43,6 +44,10 @@ class Call:
     def who(self) -> str:
         """Who asks: the name of the key, or the job whose token it is."""
         return self.grant.name
+
+    def wrote(self, records: int) -> None:
+        """Count records that this call has stored."""
+        exchange_of(self.request.scope).records += records
 
     def may_read(self, project: int) -> bool:
         """Whether what is told of several projects may tell of this one."""

@@ -61,6 +61,7 @@ class RecordResource:
         key, start = call.job, _start(call)
         chunks = [chunk async for chunk in self._chunks(call)]
         await self._store.write(key, start, chunks)
+        call.wrote(sum(chunk.records for chunk in chunks))
         return empty()
 
     async def _chunks(self, call: Call) -> AsyncIterator[Chunk]:

@@ -11,6 +11,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
 from scrapy_ext.server.keyring import Grant
+from scrapy_ext.server.operation.rates import RateLimits
 from scrapy_ext.server.platform.access import Access, JobTokens
 from scrapy_ext.server.platform.activity import activity
 from scrapy_ext.server.platform.answers import Host, answer_of, refusal_of
@@ -34,12 +35,18 @@ _HOSTS: Final = {"api": Host.APP, "jobq": Host.JOBQ}
 class PlatformService:
     """The crawling platform over HTTP.
 
-    ``grant_of`` says what a presented API key may do. ``routes`` are to be mounted at the root.
+    ``grant_of`` says what a presented API key may do, ``rates`` how often it may be used. ``routes`` are to be
+    mounted at the root.
     """
 
-    def __init__(self, store: Store, grant_of: Callable[[str], Awaitable[Grant | None]]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        grant_of: Callable[[str], Awaitable[Grant | None]],
+        rates: RateLimits | None = None,
+    ) -> None:
         tokens = JobTokens(store)
-        access = Access(grant_of, tokens)
+        access = Access(grant_of, tokens, rates)
         handlers: dict[str, Handler] = {
             "items": items(store.items),
             "requests": requests(store.requests),

@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any, Concatenate, Final, Generic, ParamSpec, Protocol, TypeVar
 
 from scrapy_ext.server.store.errors import StoreBusyError, StoreError, StoreFullError
+from scrapy_ext.server.store.measures import Measures
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -81,6 +82,13 @@ class Engine(Protocol):
     async def read(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run an operation that only reads, on one consistent state of the data. Raises :class:`StoreError`."""
 
+    @property
+    def measures(self) -> Measures:
+        """What it has done so far."""
+
+    async def size(self) -> int:
+        """Bytes that the database takes on disk."""
+
     async def close(self) -> None:
         """Finish what was begun and let go of the database."""
 
@@ -111,6 +119,16 @@ class SqliteEngine:
         """See :class:`Engine`."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._readers, self._read, lambda tx: operation(tx, *args, **kwargs))
+
+    @property
+    def measures(self) -> Measures:
+        """See :class:`Engine`."""
+        self._writer.measures.waiting = self._writer.waiting
+        return self._writer.measures
+
+    async def size(self) -> int:
+        """See :class:`Engine`."""
+        return await asyncio.to_thread(_size, self._path)
 
     async def close(self) -> None:
         """See :class:`Engine`."""
@@ -168,6 +186,12 @@ class _Writer(threading.Thread):
         self._connection = connection
         self._waiting: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
         self._closed = False
+        self.measures = Measures()
+
+    @property
+    def waiting(self) -> int:
+        """Operations that are in the queue."""
+        return self._waiting.qsize()
 
     def submit(self, job: _Job[Any]) -> None:
         if self._closed:
@@ -218,6 +242,7 @@ class _Writer(threading.Thread):
     def _commit(self, group: list[_Job[Any]]) -> None:
         connection = self._connection
         transaction = _SqliteTransaction(connection)
+        began, changes = time.perf_counter(), connection.total_changes
         try:
             connection.execute("BEGIN IMMEDIATE")
             for job in group:
@@ -234,7 +259,9 @@ class _Writer(threading.Thread):
                     connection.execute("ROLLBACK TO operation")
                 connection.execute("RELEASE operation")
             connection.execute("COMMIT")
+            self.measures.committed(len(group), connection.total_changes - changes, time.perf_counter() - began)
         except BaseException:
+            self.measures.failures += 1
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
@@ -333,6 +360,14 @@ def _open_writer(path: Path) -> sqlite3.Connection:
     except sqlite3.Error as error:
         raise _translated(error, path) from error
     return connection
+
+
+def _size(path: Path) -> int:
+    size = 0
+    for suffix in ("", "-wal", "-shm"):
+        with contextlib.suppress(OSError):
+            size += path.with_name(path.name + suffix).stat().st_size
+    return size
 
 
 def _enter_wal(connection: sqlite3.Connection) -> None:
