@@ -32,7 +32,7 @@ def build(config: ServerConfig) -> Front:
     front: Front
     app = Starlette(lifespan=lambda app: _lifespan(app, config, front))
     app.router.redirect_slashes = False
-    front = Front(app, slow=config.slow_request)
+    front = Front(app, slow=config.slow_request, patience=config.client_timeout)
     return front
 
 

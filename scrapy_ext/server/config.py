@@ -19,6 +19,7 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     name resolution (``*`` as host stands for every host) and are trusted in the same way. ``exit_with_stdin``
     ends the server when its standard input is closed, which is how an embedded server notices that its crawl
     is gone. ``log_format`` is ``text`` or ``json``; requests that take ``slow_request`` seconds are logged;
+    a client that sends or reads nothing for ``client_timeout`` seconds in the middle of something is given up.
     ``open_metrics`` shows the metrics without a key. ``rate_limit`` requests a second are taken from each key of the
     platform, ``rate_burst`` at once (None: as many as in two seconds).
     """
@@ -36,6 +37,7 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     exit_with_stdin: bool = False
     log_format: str = "text"
     slow_request: float = 10.0
+    client_timeout: float = 60.0
     open_metrics: bool = False
     rate_limit: float | None = None
     rate_burst: int | None = None

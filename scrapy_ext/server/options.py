@@ -54,6 +54,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="log requests that take so long (default: %(default)g)",
     )
     parser.add_argument(
+        "--client-timeout",
+        type=_positive,
+        default=60.0,
+        metavar="SECONDS",
+        help="give up a client that sends or reads nothing for so long (default: %(default)g)",
+    )
+    parser.add_argument(
         "--open-metrics", action="store_true", help="show /metrics to anyone, not only with a key for all projects"
     )
     parser.add_argument(
@@ -85,6 +92,7 @@ def config_from(options: argparse.Namespace, environ: Mapping[str, str]) -> Serv
         exit_with_stdin=options.exit_with_stdin,
         log_format=options.log_format,
         slow_request=options.slow_request,
+        client_timeout=options.client_timeout,
         open_metrics=options.open_metrics,
         rate_limit=options.rate_limit,
         rate_burst=options.rate_burst,

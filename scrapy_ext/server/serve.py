@@ -23,7 +23,7 @@ from scrapy_ext.server.app import build
 from scrapy_ext.server.config import ConfigError, ServerConfig
 from scrapy_ext.server.operation import limits, logs
 from scrapy_ext.server.operation.front import Front
-from scrapy_ext.server.operation.protocol import BoundedProtocol
+from scrapy_ext.server.operation.protocol import bounded
 from scrapy_ext.server.store import StoreError
 
 #: After the grace of requests under way: for connections to close.
@@ -61,7 +61,7 @@ async def _run(config: ServerConfig, listener: socket.socket) -> int:
     server = _Server(
         uvicorn.Config(
             front,
-            http=BoundedProtocol,
+            http=bounded(config.client_timeout),
             ws="none",
             lifespan="on",
             log_config=None,

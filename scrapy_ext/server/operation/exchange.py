@@ -39,16 +39,20 @@ class Memory:
 
 
 class Exchange:
-    """Stands between the application and the connection. ``received`` and ``sent`` are bytes of bodies."""
+    """Stands between the application and the connection. ``received`` and ``sent`` are bytes of bodies,
+    ``patience`` the seconds for which the client may send nothing of its body."""
 
-    __slots__ = ("_length", "_lingers", "_memory", "_more", "_receive", "_send", "held", "id", "received", "records",
-                 "sent", "status", "who")  # fmt: skip
+    __slots__ = (
+        *("_length", "_lingers", "_memory", "_more", "_receive", "_send"),
+        *("held", "id", "patience", "received", "records", "sent", "status", "who"),
+    )
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, memory: Memory) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send, memory: Memory, patience: float) -> None:
         self._receive = receive
         self._send = send
         self._memory = memory
         self._lingers = False
+        self.patience = patience
         #: Of the body that is announced; None: not announced, and its end will be seen when it comes.
         self._length: int | None = 0
         self.id = ""

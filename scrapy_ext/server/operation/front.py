@@ -30,10 +30,12 @@ _ALWAYS: Final = ("/healthz", "/readyz", "/metrics")
 
 
 class Front:
-    """The outermost part of the application. ``slow``: seconds from which a request is told of."""
+    """The outermost part of the application. ``slow``: seconds from which a request is told of; ``patience``: those
+    for which a client may send nothing of a body."""
 
-    def __init__(self, app: ASGIApp, *, slow: float) -> None:
+    def __init__(self, app: ASGIApp, *, slow: float, patience: float) -> None:
         self._app = app
+        self._patience = patience
         self._slow = slow
         self.metrics = Metrics()
         self.memory = Memory(limits.BODIES)
@@ -51,7 +53,7 @@ class Front:
             await self._app(scope, receive, send)
             return
         began = perf_counter()
-        exchange = Exchange(scope, receive, send, self.memory)
+        exchange = Exchange(scope, receive, send, self.memory, self._patience)
         scope[SCOPE_KEY] = exchange
         REQUEST_ID.set(exchange.id)
         broken = True

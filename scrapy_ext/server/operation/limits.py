@@ -1,5 +1,6 @@
 """The bounds of every request, whatever its path; those of bodies are in ``server/platform/bodies.py`` and of the
-extraction service in ``server/extraction/limits.py``. Seconds and bytes unless said."""
+extraction service in ``server/extraction/limits.py``. Seconds and bytes unless said. How long a client may pause is an
+option (``--client-timeout``)."""
 
 from __future__ import annotations
 
@@ -15,10 +16,6 @@ PARAMETERS: Final = 4000
 #: Headers in all, and how many of them; more give 431.
 HEADERS: Final = 64 * KIB
 HEADER_COUNT: Final = 100
-#: From the first byte of a request (or the connection) to the end of its headers; then the connection is closed.
-HEADERS_TIME: Final = 30.0
-#: For which a client may read nothing of an answer that waits for it; then the connection is closed.
-READ_STALL: Final = 60.0
 #: Bodies that are under way, all together; more give 503, and the client tries again.
 BODIES: Final = 512 * MIB
 #: A body that nobody wants is read and thrown away up to here, so that its sender can read the answer; then the

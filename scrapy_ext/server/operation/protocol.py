@@ -17,7 +17,7 @@ from scrapy_ext.server.operation import limits
 
 _TARGET: Final = (414, f"The address is over {limits.TARGET} bytes. Send less in it.")
 _HEADERS: Final = (431, f"The headers are over {limits.HEADERS} bytes or {limits.HEADER_COUNT} lines. Send fewer.")
-_LATE: Final = (408, f"The headers did not come within {limits.HEADERS_TIME:g} s.")
+_LATE: Final = (408, "The headers did not come in time.")
 
 
 class _TooMuchError(Exception):
@@ -26,6 +26,9 @@ class _TooMuchError(Exception):
 
 class BoundedProtocol(HttpToolsProtocol):
     """One connection."""
+
+    #: Seconds for the headers to come, and for which a client may read nothing of what waits for it.
+    patience = 60.0
 
     _refusal: tuple[int, str] | None = None
     _timer: asyncio.TimerHandle | None = None
@@ -108,7 +111,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.loop.call_later(limits.LINGER_TIME / 5, self.transport.close)
 
     def _await_headers(self) -> None:
-        self._timer = self.loop.call_later(limits.HEADERS_TIME, self._late)
+        self._timer = self.loop.call_later(self.patience, self._late)
 
     def _headers_came(self) -> None:
         if self._timer is not None:
@@ -130,7 +133,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """The client reads more slowly than the answer comes."""
         super().pause_writing()
         if self._stalled is None:
-            self._stalled = self.loop.call_later(limits.READ_STALL, self._abort)
+            self._stalled = self.loop.call_later(self.patience, self._abort)
 
     def resume_writing(self) -> None:
         """It has read."""
@@ -145,3 +148,8 @@ class BoundedProtocol(HttpToolsProtocol):
     def _abort(self) -> None:
         self._stalled = None
         self.transport.abort()
+
+
+def bounded(patience: float) -> type[BoundedProtocol]:
+    """The protocol with another patience."""
+    return type("Protocol", (BoundedProtocol,), {"patience": patience})
