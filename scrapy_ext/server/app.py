@@ -51,6 +51,7 @@ async def _started(config: ServerConfig, front: Front, stack: contextlib.AsyncEx
     """Start the parts, which ``stack`` will stop; returns their routes."""
     # Imported when it starts: the extraction libraries are heavy, and whoever reads the configuration needs none.
     from scrapy_ext.server.extraction import ExtractionService
+    from scrapy_ext.server.openapi import document as openapi
 
     keys = Keyring()
     # Made first: it checks the configuration, and a key must not be shown by a server that does not start.
@@ -63,7 +64,7 @@ async def _started(config: ServerConfig, front: Front, stack: contextlib.AsyncEx
     stack.push_async_callback(_ended, asyncio.create_task(_purge(store)))
     platform, pages = PlatformService(store, keys.grant, _rates(config)), Pages(store, keys.grant)
     health = Health(front, store, keys.grant, open_metrics=config.open_metrics)
-    return [*extraction.routes, *platform.routes, *health.routes, *pages.routes]
+    return [*extraction.routes, *platform.routes, *health.routes, openapi.route(), *pages.routes]
 
 
 def _rates(config: ServerConfig) -> RateLimits | None:
