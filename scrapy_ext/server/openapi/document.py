@@ -56,9 +56,10 @@ def document() -> dict[str, Any]:
     types = {id(kind): kind for kind in _types(operations())}
     schemas, components = msgspec.json.schema_components(list(types.values()), ref_template=_REFS)
     known = dict(zip(types, schemas, strict=True))
+    shared = _Shared(known)
     paths: dict[str, dict[str, Any]] = {}
     for each in operations():
-        paths.setdefault(each.path, {})[each.method.lower()] = _operation(each, known)
+        paths.setdefault(each.path, {})[each.method.lower()] = _operation(each, shared)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -69,6 +70,8 @@ def document() -> dict[str, Any]:
         "paths": paths,
         "components": {
             "schemas": components,
+            "parameters": shared.parameters,
+            "responses": shared.refusals,
             "securitySchemes": {
                 "platform": {
                     "type": "http",
@@ -118,29 +121,68 @@ def _types(found: Sequence[Operation]) -> Iterator[Any]:
     yield Problem
 
 
-def _operation(each: Operation, known: dict[int, Schema]) -> dict[str, Any]:
+class _Shared:
+    """What many operations have stands once, and they refer to it."""
+
+    def __init__(self, schemas: dict[int, Schema]) -> None:
+        self.schemas = schemas
+        self.parameters: dict[str, Any] = {}
+        self.refusals: dict[str, Any] = {}
+        self._named: dict[int, str] = {}
+
+    def parameter(self, parameter: Parameter) -> dict[str, str]:
+        """A reference to a parameter."""
+        name = self._named.get(id(parameter))
+        if name is None:
+            name = self._named[id(parameter)] = f"{parameter.name}-{len(self._named)}"
+            self.parameters[name] = {
+                "name": parameter.name,
+                "in": parameter.place,
+                "required": parameter.required,
+                "description": parameter.meaning,
+                "schema": parameter.schema,
+            }
+        return {"$ref": f"#/components/parameters/{name}"}
+
+    def refusal(self, each: Operation, status: int) -> dict[str, str]:
+        """A reference to a refusal: that of the service, or a line of text where the request did not get so far."""
+        content: dict[str, Any] = {TEXT: {"schema": {"type": "string"}}}
+        kind = each.host.value
+        if each.tag == extraction.TAG:
+            kind, content[PROBLEM_CONTENT_TYPE] = each.tag, {"schema": self.schemas[id(Problem)]}
+        elif status >= 500 or each.host is Host.APP:
+            content[JSON] = {"schema": _APP_ERROR}
+        elif each.host is Host.JOBQ:
+            content[JSON] = {"schema": _JOBQ_ERROR}
+        self.refusals[f"{kind}-{status}"] = {"description": _phrase(status), "content": content}
+        return {"$ref": f"#/components/responses/{kind}-{status}"}
+
+    def schema(self, shape: Any) -> Schema:
+        """The schema of a shape."""
+        if isinstance(shape, Many):
+            return {"type": "array", "items": self.schema(shape.item)}
+        return shape if isinstance(shape, dict) else self.schemas[id(shape)]
+
+
+def _operation(each: Operation, shared: _Shared) -> dict[str, Any]:
     path = [
         {"name": name, "in": "path", "required": True, "schema": PATH_PARTS[name]}
         for name in re.findall(r"{(\w+)}", each.path)
     ]
     described: dict[str, Any] = {
-        "operationId": _id(each),
+        "operationId": "_".join([each.method.lower(), *re.findall(r"\w+", each.path)]),
         "summary": each.summary,
         "tags": [each.tag or each.path.split("/")[1]],
-        "parameters": path + [_parameter(parameter) for parameter in each.parameters],
-        "responses": {str(status): body for status, body in _answers(each, known)},
+        "parameters": path + [shared.parameter(parameter) for parameter in each.parameters],
+        "responses": {str(status): body for status, body in _answers(each, shared)},
         "security": _security(each),
     }
     if each.body is not None:
-        content = {each.body.kind: {"schema": _schema(each.body.shape, known)}}
+        content = {each.body.kind: {"schema": shared.schema(each.body.shape)}}
         described["requestBody"] = {"required": True, "content": content}
         if each.body.meaning:
             described["requestBody"]["description"] = each.body.meaning
     return described
-
-
-def _id(each: Operation) -> str:
-    return "_".join([each.method.lower(), *re.findall(r"\w+", each.path)])
 
 
 def _security(each: Operation) -> list[dict[str, list[str]]]:
@@ -151,36 +193,14 @@ def _security(each: Operation) -> list[dict[str, list[str]]]:
     return [{"platform": []}, {"platformParameter": []}]
 
 
-def _parameter(parameter: Parameter) -> dict[str, Any]:
-    return {
-        "name": parameter.name,
-        "in": parameter.place,
-        "required": parameter.required,
-        "description": parameter.meaning,
-        "schema": parameter.schema,
-    }
-
-
-def _answers(each: Operation, known: dict[int, Schema]) -> Iterator[tuple[int, dict[str, Any]]]:
+def _answers(each: Operation, shared: _Shared) -> Iterator[tuple[int, dict[str, Any]]]:
     good: dict[str, Any] = {"description": each.answer.meaning}
     if each.answer.bodies:
-        good["content"] = {kind: {"schema": _schema(shape, known)} for kind, shape in each.answer.bodies.items()}
+        good["content"] = {kind: {"schema": shared.schema(shape)} for kind, shape in each.answer.bodies.items()}
     yield each.status, good
     always = _OPEN if each.open else () if each.tag == extraction.TAG else _ALWAYS
     for status in sorted({*always, *each.errors} - {each.status}):
-        yield status, _refusal(each, status, known)
-
-
-def _refusal(each: Operation, status: int, known: dict[int, Schema]) -> dict[str, Any]:
-    """What a refusal looks like: that of the service, or a line of text where the request did not get so far."""
-    content: dict[str, Any] = {TEXT: {"schema": {"type": "string"}}}
-    if each.tag == extraction.TAG:
-        content[PROBLEM_CONTENT_TYPE] = {"schema": known[id(Problem)]}
-    elif status >= 500 or each.host is Host.APP:
-        content[JSON] = {"schema": _APP_ERROR}
-    elif each.host is Host.JOBQ:
-        content[JSON] = {"schema": _JOBQ_ERROR}
-    return {"description": _phrase(status), "content": content}
+        yield status, shared.refusal(each, status)
 
 
 def _phrase(status: int) -> str:
@@ -188,9 +208,3 @@ def _phrase(status: int) -> str:
         return HTTPStatus(status).phrase
     except ValueError:  # of the extraction service's own
         return next(problem.title for problem in PROBLEM_TYPES.values() if problem.status == status)
-
-
-def _schema(shape: Any, known: dict[int, Schema]) -> Schema:
-    if isinstance(shape, Many):
-        return {"type": "array", "items": _schema(shape.item, known)}
-    return shape if isinstance(shape, dict) else known[id(shape)]
