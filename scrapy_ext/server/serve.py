@@ -61,7 +61,7 @@ async def _run(config: ServerConfig, listener: socket.socket) -> int:
     server = _Server(
         uvicorn.Config(
             front,
-            http=bounded(config.client_timeout),
+            http=bounded(config.client_timeout, front.metrics),
             ws="none",
             lifespan="on",
             log_config=None,

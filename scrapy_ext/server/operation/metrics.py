@@ -47,6 +47,7 @@ class Metrics:
     def __init__(self) -> None:
         self._series: dict[tuple[str, str, int], _Series] = {}
         self._records: dict[str, int] = {}
+        self._unreadable: dict[int, int] = {}
 
     def request(self, what: tuple[str, str], status: int, seconds: float, received: int, sent: int) -> None:
         """Count a request (path and method) that has ended; ``status`` 0: it broke off before there was one."""
@@ -66,6 +67,10 @@ class Metrics:
         """Count records that were stored."""
         resource = resource_of(path)
         self._records[resource] = self._records.get(resource, 0) + number
+
+    def unreadable(self, status: int) -> None:
+        """Count what was refused before it was a request."""
+        self._unreadable[status] = self._unreadable.get(status, 0) + 1
 
     def lines(self) -> Iterator[str]:
         """The counters as text."""
@@ -89,6 +94,11 @@ class Metrics:
         yield from _head("http_request_duration_seconds", "histogram", "From the headers of a request to its end.")
         for labels, each in series:
             yield from histogram("http_request_duration_seconds", labels, DURATIONS, each.buckets, each.seconds)
+        yield from counter(
+            "http_unreadable_total",
+            "What was refused before it was a request: its headers were late, too large, or no HTTP.",
+            (({"status": str(status)}, number) for status, number in sorted(self._unreadable.items())),
+        )
         yield from counter(
             "records_written_total",
             "Records that were stored and synced.",

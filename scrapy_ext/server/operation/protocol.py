@@ -14,6 +14,7 @@ from typing import Final
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from scrapy_ext.server.operation import limits
+from scrapy_ext.server.operation.metrics import Metrics
 
 _TARGET: Final = (414, f"The address is over {limits.TARGET} bytes. Send less in it.")
 _HEADERS: Final = (431, f"The headers are over {limits.HEADERS} bytes or {limits.HEADER_COUNT} lines. Send fewer.")
@@ -29,6 +30,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     #: Seconds for the headers to come, and for which a client may read nothing of what waits for it.
     patience = 60.0
+    metrics = Metrics()
 
     _refusal: tuple[int, str] | None = None
     _timer: asyncio.TimerHandle | None = None
@@ -102,6 +104,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         status, message = refusal
+        self.metrics.unreadable(status)
         head = (
             f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: text/plain; charset=UTF-8\r\n"
             f"content-length: {len(message) + 1}\r\nconnection: close\r\n\r\n{message}\n"
@@ -150,6 +153,6 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.abort()
 
 
-def bounded(patience: float) -> type[BoundedProtocol]:
-    """The protocol with another patience."""
-    return type("Protocol", (BoundedProtocol,), {"patience": patience})
+def bounded(patience: float, metrics: Metrics) -> type[BoundedProtocol]:
+    """The protocol with this patience, which counts what it refuses."""
+    return type("Protocol", (BoundedProtocol,), {"patience": patience, "metrics": metrics})

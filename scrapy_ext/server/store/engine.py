@@ -30,7 +30,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Concatenate, Final, Generic, ParamSpec, Protocol, TypeVar
 
-from scrapy_ext.server.store.errors import StoreBusyError, StoreError, StoreFullError
+from scrapy_ext.server.store.errors import SchemaError, StoreBusyError, StoreError, StoreFullError
 from scrapy_ext.server.store.measures import Measures
 
 P = ParamSpec("P")
@@ -351,6 +351,7 @@ def _open_writer(path: Path) -> sqlite3.Connection:
         path.touch(mode=0o600)  # the data is its owner's; SQLite gives the files beside it the same mode
     try:
         connection = _connect(path)
+        _check_whose(connection, path)
         _enter_wal(connection)
         # FULL syncs the log at every commit: what was answered with 200 survives a power cut, not only a crash.
         connection.execute("PRAGMA synchronous = FULL")
@@ -360,6 +361,15 @@ def _open_writer(path: Path) -> sqlite3.Connection:
     except sqlite3.Error as error:
         raise _translated(error, path) from error
     return connection
+
+
+def _check_whose(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse a database of another program before anything is changed in it."""
+    names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if names and "schema_version" not in names:
+        raise SchemaError(
+            f"{path} is not a database of this server, but of another program. Use another data directory."
+        )
 
 
 def _size(path: Path) -> int:
