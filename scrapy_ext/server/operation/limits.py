@@ -16,6 +16,8 @@ PARAMETERS: Final = 4000
 #: Headers in all, and how many of them; more give 431.
 HEADERS: Final = 64 * KIB
 HEADER_COUNT: Final = 100
+#: From the headers of a request to the platform to the beginning of its answer, its body included; then 503.
+REQUEST: Final = 900.0
 #: Bodies that are under way, all together; more give 503, and the client tries again.
 BODIES: Final = 512 * MIB
 #: A body that nobody wants is read and thrown away up to here, so that its sender can read the answer; then the

@@ -89,6 +89,9 @@ def refusal_of(error: Exception) -> Refusal:
         case StoreError():
             logger.error("%s", error)
             return Refusal(500, str(error))
+        case TimeoutError():
+            told = "This took too long and was given up. A write may still be done: send it again as it was."
+            return Refusal(503, told, {"Retry-After": _RETRY_AFTER})
         case _:
             logger.error("A request failed", exc_info=error)
             return Refusal(500, "The server failed to handle this request; its log says why.")

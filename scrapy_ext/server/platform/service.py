@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -11,6 +12,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
 from scrapy_ext.server.keyring import Grant
+from scrapy_ext.server.operation import limits
 from scrapy_ext.server.operation.rates import RateLimits
 from scrapy_ext.server.platform.access import Access, JobTokens
 from scrapy_ext.server.platform.activity import activity
@@ -80,8 +82,9 @@ class _Endpoint:
         request = Request(scope, receive)
         try:
             call = Call(request, self._store)
-            await self._access.check(call, self._name, self._host)
-            response = await self._handler(call)
+            async with asyncio.timeout(limits.REQUEST):
+                await self._access.check(call, self._name, self._host)
+                response = await self._handler(call)
         except ClientDisconnect:
             return  # in the middle of its body: nothing of it was stored, and nobody is there to be told
         except Exception as error:
