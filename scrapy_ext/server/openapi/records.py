@@ -57,7 +57,7 @@ def _of(resource: str, record: Any, what: str) -> Iterator[Operation]:
             path=f"/{resource}{level}",
             summary=f"Read {what}, in the order of their keys.",
             parameters=_READING,
-            answer=lines(f"The {what}.", record),
+            answer=lines(f"The {what}; with nodata, only what meta adds.", OBJECT),
         )
     job = f"/{resource}{levels[-1]}"
     yield Operation(
@@ -81,7 +81,7 @@ def _of(resource: str, record: Any, what: str) -> Iterator[Operation]:
         path=f"{job}/{{index}}",
         summary="Read one record.",
         parameters=(META, NODATA, *SHAPING),
-        answer=lines("The record.", record),
+        answer=lines("The record; with nodata, only what meta adds.", OBJECT),
     )
     yield Operation(
         method="GET",

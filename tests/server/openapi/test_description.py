@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,11 +13,13 @@ import pytest
 from jsonschema_rs import meta
 
 from scrapy_ext.server import platform
+from scrapy_ext.server.keyring import add_key
 from scrapy_ext.server.openapi.document import document, operations
 from scrapy_ext.server.openapi.words import Operation
 from scrapy_ext.server.platform import PlatformService
 from scrapy_ext.server.store import Store
 from tests.server.http import Http
+from tests.servers import RunningServer
 
 #: One record of everything, so that each path leads somewhere.
 _PARTS = {"project": "4400", "spider": "1", "job": "1", "index": "0", "field": "name", "key": "k", "type": "s"} | {
@@ -71,12 +74,41 @@ async def filled(http: Http) -> Http:
 
 @pytest.mark.parametrize("each", operations(), ids=lambda each: f"{each.method} {each.path}")
 async def test_every_path_that_is_described_is_there(filled: Http, each: Operation) -> None:
-    path = re.sub(r"{(\w+)}", lambda match: _PARTS[match[1]], each.path)
-    required = [
-        (parameter.name, _PARTS.get(parameter.name, "c")) for parameter in each.parameters if parameter.required
-    ]
-    answer = await filled.call(each.method, path + "?" + "&".join(f"{name}={value}" for name, value in required))
+    answer = await filled.call(each.method, _address(each))
     assert answer.status not in (404, 405), answer.text
+
+
+async def test_every_path_refuses_strangers_and_keys_of_other_projects(server: RunningServer) -> None:
+    store = await Store.open(server.data)
+    try:
+        elsewhere = await add_key(store, "elsewhere", frozenset({4499}), may_write=True)
+    finally:
+        await store.close()
+    guarded = [each for each in operations() if not each.open]
+    assert len(guarded) > 40
+    async with Http(server.url, None) as stranger, Http(server.url, elsewhere) as other:
+        await _until_known(other)
+        for each in guarded:
+            path = _address(each)
+            assert (await stranger.call(each.method, path)).status == 401, path
+            form = {"project": _PARTS["project"]} if each.path.startswith("/api") and each.method == "POST" else None
+            answer = await other.call(each.method, path, form)
+            if form or "{project}" in each.path or any(parameter.name == "project" for parameter in each.parameters):
+                assert answer.status == 403, f"{path}: {answer.text}"
+            else:  # of several projects: those that the key opens; or not of the platform
+                assert answer.status in (200, 401), f"{path}: {answer.text}"
+
+
+async def _until_known(http: Http) -> None:
+    async with asyncio.timeout(30):
+        while (await http.get("/hcf/4499/list")).status != 200:
+            await asyncio.sleep(0.1)
+
+
+def _address(each: Operation) -> str:
+    path = re.sub(r"{(\w+)}", lambda match: _PARTS[match[1]], each.path)
+    named = [(parameter.name, _PARTS.get(parameter.name, "c")) for parameter in each.parameters if parameter.required]
+    return path + "?" + "&".join(f"{name}={value}" for name, value in named)
 
 
 async def test_every_resource_is_described(tmp_path: Path) -> None:
