@@ -20,7 +20,10 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     resolve to an address that is not public; ``connect_to`` are ``host:port=address:port`` rules that replace
     name resolution (``*`` as host stands for every host) and are trusted in the same way. ``exit_with_stdin``
     ends the server when its standard input is closed, which is how an embedded server notices that its crawl
-    is gone.
+    is gone. ``log_format`` is ``text`` or ``json``; requests that take ``slow_request`` seconds are logged;
+    a client that sends or reads nothing for ``client_timeout`` seconds in the middle of something is given up.
+    ``open_metrics`` shows the metrics without a key. ``rate_limit`` requests a second are taken from each key of the
+    platform, ``rate_burst`` at once (None: as many as in two seconds).
     """
 
     host: str = "127.0.0.1"
@@ -35,3 +38,9 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     browser_path: str | None = None
     max_browser_pages: int = 4
     exit_with_stdin: bool = False
+    log_format: str = "text"
+    slow_request: float = 10.0
+    client_timeout: float = 60.0
+    open_metrics: bool = False
+    rate_limit: float | None = None
+    rate_burst: int | None = None

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from scrapy_ext.server.config import ConfigError, ServerConfig
+from scrapy_ext.server.operation.logs import FORMATS
 from scrapy_ext.server.store.address import DatabaseUrl
 from scrapy_ext.server.store.errors import StoreError
 
@@ -45,6 +46,38 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--browser", metavar="PATH", help="Chromium to use (default: Playwright's own, else from PATH)")
     parser.add_argument("--exit-with-stdin", action="store_true", help="end when standard input is closed")
     parser.add_argument("--no-runner", action="store_true", help="only keep jobs; this version starts none in any case")
+    parser.add_argument(
+        "--log-format", choices=FORMATS, default="text", help="json: one object a line (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--slow-request",
+        type=_positive,
+        default=10.0,
+        metavar="SECONDS",
+        help="log requests that take so long (default: %(default)g)",
+    )
+    parser.add_argument(
+        "--client-timeout",
+        type=_positive,
+        default=60.0,
+        metavar="SECONDS",
+        help="give up a client that sends or reads nothing for so long (default: %(default)g)",
+    )
+    parser.add_argument(
+        "--open-metrics", action="store_true", help="show /metrics to anyone, not only with a key for all projects"
+    )
+    parser.add_argument(
+        "--rate-limit",
+        type=_positive,
+        metavar="N",
+        help="requests a second that each key of the platform may make; more get 429 (default: no limit)",
+    )
+    parser.add_argument(
+        "--rate-burst",
+        type=_whole,
+        metavar="N",
+        help="with --rate-limit: requests that may come at once (default: those of two seconds)",
+    )
 
 
 def add_store_options(parser: argparse.ArgumentParser) -> None:
@@ -96,6 +129,12 @@ def config_from(options: argparse.Namespace, environ: Mapping[str, str]) -> Serv
         verify_tls=not options.no_verify_tls,
         browser_path=options.browser,
         exit_with_stdin=options.exit_with_stdin,
+        log_format=options.log_format,
+        slow_request=options.slow_request,
+        client_timeout=options.client_timeout,
+        open_metrics=options.open_metrics,
+        rate_limit=options.rate_limit,
+        rate_burst=options.rate_burst,
     )
 
 
@@ -103,3 +142,19 @@ def _port(text: str) -> int:
     if text.isascii() and text.isdigit() and int(text) <= 65535:
         return int(text)
     raise argparse.ArgumentTypeError(f"must be 0 to 65535, got {text!r}")
+
+
+def _positive(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if 0 < number < 1e9:
+        return number
+    raise argparse.ArgumentTypeError(f"must be a number over 0, got {text!r}")
+
+
+def _whole(text: str) -> int:
+    if text.isascii() and text.isdigit() and 0 < int(text[:10]) <= 1_000_000:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"must be 1 to 1000000, got {text!r}")

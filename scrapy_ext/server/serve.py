@@ -21,13 +21,18 @@ import uvicorn
 
 from scrapy_ext.server.app import build
 from scrapy_ext.server.config import ConfigError, ServerConfig
+from scrapy_ext.server.operation import limits, logs
+from scrapy_ext.server.operation.front import Front
+from scrapy_ext.server.operation.protocol import bounded
 from scrapy_ext.server.store import StoreError
 
-_GRACE_SECONDS: Final = 10
+#: After the grace of requests under way: for connections to close.
+_LAST_SECONDS: Final = 2
 #: Longer than clients keep idle connections, so that it is not the server that closes one just as it is used.
 _KEEP_ALIVE_SECONDS: Final = 75
 _MAX_CONNECTIONS: Final = 4096
 _BACKLOG: Final = 1024
+_MAX_FILES: Final = 16_384
 _HINTS: Final = """\
 Pages for people: {url}/ (the user name is the platform key, the password is empty)
 For crawls: EXTRACT_API_URL={url}/v1 PLATFORM_URL={url}
@@ -39,23 +44,24 @@ logger = logging.getLogger(__name__)
 
 def serve(config: ServerConfig) -> int:
     """Run until a signal (or the end of standard input, if so configured) comes; returns the exit code."""
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logs.start(config.log_format)
     _UVICORN.setLevel(logging.CRITICAL)  # what it would say of a failed start is said here, in one line
     try:
         listener = _listen(config.host, config.port)
     except OSError as error:
         where = f"{config.host} port {config.port}"
         return _failed(f"cannot listen on {where}: {error.strerror or error}. Choose another --port or --host.")
+    _allow_many_sockets()
     with listener, asyncio.Runner(loop_factory=_loop_factory()) as runner:
         return runner.run(_run(config, listener))
 
 
 async def _run(config: ServerConfig, listener: socket.socket) -> int:
-    app = build(config)
+    front = build(config)
     server = _Server(
         uvicorn.Config(
-            app,
-            http="httptools",
+            front,
+            http=bounded(config.client_timeout, front.metrics),
             ws="none",
             lifespan="on",
             log_config=None,
@@ -65,15 +71,17 @@ async def _run(config: ServerConfig, listener: socket.socket) -> int:
             backlog=_BACKLOG,
             limit_concurrency=_MAX_CONNECTIONS,
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-            timeout_graceful_shutdown=_GRACE_SECONDS,
-        )
+            timeout_graceful_shutdown=_LAST_SECONDS,
+        ),
+        front,
     )
+    front.connections = lambda: len(server.server_state.connections)
     if config.exit_with_stdin:
         _watch_stdin(asyncio.get_running_loop(), server)
     try:
         await server.serve(sockets=[listener])
     except SystemExit:  # uvicorn's way to say that the application did not start
-        failure = app.state.failure
+        failure = front.failure
         if not isinstance(failure, StoreError | ConfigError):
             logger.error("The server did not start", exc_info=failure)
         return _failed(str(failure))
@@ -86,6 +94,11 @@ def _failed(reason: str) -> int:
 
 
 class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, front: Front) -> None:
+        super().__init__(config)
+        self._front = front
+        self._ending: asyncio.Task[None] | None = None
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started and sockets:
@@ -109,8 +122,14 @@ class _Server(uvicorn.Server):
                 loop.remove_signal_handler(number)
 
     def end(self) -> None:
-        """Finish what is being answered, then end; called again, end at once."""
-        self.force_exit = self.should_exit
+        """Finish what is being answered, refuse what is new, then end; called again, end at once."""
+        if self._ending is None:
+            self._ending = asyncio.get_running_loop().create_task(self._end())
+        else:
+            self.force_exit = self.should_exit = True
+
+    async def _end(self) -> None:
+        await self._front.end(limits.GRACE)
         self.should_exit = True
 
 
@@ -125,6 +144,19 @@ def _listen(host: str, port: int) -> socket.socket:
         listener.close()
         raise
     return listener
+
+
+def _allow_many_sockets() -> None:
+    """As many open files as the system lets this process have: each connection is one."""
+    try:
+        import resource  # not on every platform
+
+        highest = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        wanted = _MAX_FILES if highest == resource.RLIM_INFINITY else min(highest, _MAX_FILES)
+        if resource.getrlimit(resource.RLIMIT_NOFILE)[0] < wanted:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, highest))
+    except (ImportError, OSError, ValueError):
+        return  # with fewer it works as well, for fewer clients
 
 
 def _address(listener: socket.socket) -> str:

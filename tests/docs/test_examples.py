@@ -14,7 +14,7 @@ is a story of its own, in a folder of its own, and its blocks are taken in order
                  rest, where ``...`` stands for anything
 ``start``        a console whose last command goes on in the background until the page ends
 
-The ports 8610 and 8700 are replaced by free ones. Pages but the tutorial and the one about self-hosting use one running
+The ports 8610 and 8700 are replaced by free ones. Pages but the tutorial and those about running a server use one
 server, and have a project with the shop of the tutorial.
 """
 
@@ -50,7 +50,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 SHOP = DOCS / "tutorial" / "shop_site.py"
 #: Pages that begin with nothing.
-FROM_NOTHING = ("tutorial/index.rst", "howto/self-host.rst")
+FROM_NOTHING = ("tutorial/index.rst", "howto/self-host.rst", "howto/operate.rst")
 #: Pages that show one.
 WITH_BROWSER = ("tutorial/index.rst", "howto/browser.rst")
 PATIENCE = 60

@@ -22,7 +22,9 @@ COPIES: Final = 3
 #: Last parts of a path that are not record keys: such a record cannot be addressed by a path of its own.
 RESERVED_KEYS: Final = ("count", "deleted")
 
-_NAME: Final = re.compile(r"\w{1,255}", re.ASCII)
+#: Of names.
+NAME_PATTERN: Final = "[A-Za-z0-9_]{1,255}"
+_NAME: Final = re.compile(NAME_PATTERN)
 
 
 class CollectionType(str, Enum):

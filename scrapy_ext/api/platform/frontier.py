@@ -16,7 +16,9 @@ DEFAULT_PRIORITY: Final = 0
 #: Of one request object, as JSON: the same as of any other stored record.
 MAX_REQUEST_BYTES: Final = 1024 * 1024
 
-_NAME: Final = re.compile(r"[\w.\-]{1,255}", re.ASCII)
+#: Of names of frontiers and slots.
+NAME_PATTERN: Final = r"[A-Za-z0-9_.\-]{1,255}"
+_NAME: Final = re.compile(NAME_PATTERN)
 
 
 class FrontierRequest(msgspec.Struct, omit_defaults=True):

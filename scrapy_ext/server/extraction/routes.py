@@ -27,6 +27,7 @@ from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.auth import basic_credentials
 from scrapy_ext.server.extraction.errors import ExtractionError, timed_out
 from scrapy_ext.server.extraction.limits import Limits
+from scrapy_ext.server.operation.exchange import REQUEST_ID
 
 _log = logging.getLogger(__name__)
 _CHALLENGE: Final = (b"www-authenticate", b'Basic realm="extraction", charset="UTF-8"')
@@ -98,7 +99,7 @@ class _ExtractEndpoint:
         except ExtractionError as error:
             await _send_problem(send, error.problem, _retry_after(error))
         except Exception:
-            number = secrets.token_hex(4)
+            number = REQUEST_ID.get() or secrets.token_hex(4)
             _log.exception("Request %s failed", number)
             detail = f"Something went wrong in the server. Its log tells what, under {number}."
             await _send_problem(send, Problem.of("/server/internal", detail))

@@ -1,17 +1,27 @@
-"""Who may do what: the platform key opens everything, a job's token the data of that job (platform-api.md,
-Authentication)."""
+"""Who may do what: a key opens the projects that it may touch, a job's token the data of that job (platform-api.md,
+Authentication).
+
+A call is checked before its handler runs, wherever the address names its project. What names it elsewhere asks
+:meth:`Call.need`; what is about several projects leaves out those for which :meth:`Call.may_read` is false. A key
+that is limited to projects reaches no data (:attr:`Call.store`) before one of these was asked, so that a handler
+that forgets to ask refuses instead of telling.
+"""
 
 from __future__ import annotations
 
 import hmac
 import secrets
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from hashlib import sha256
 from typing import Final
 
+from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.auth import basic_credentials
+from scrapy_ext.server.keyring import Grant
+from scrapy_ext.server.operation.exchange import exchange_of
+from scrapy_ext.server.operation.rates import RateLimits
 from scrapy_ext.server.platform.answers import Host, Refusal
 from scrapy_ext.server.platform.calls import Call
 from scrapy_ext.server.store import Store
@@ -38,32 +48,53 @@ class JobTokens:
         secret = await self._store.keys.get(_SECRET) or await self._store.keys.keep(_SECRET, secrets.token_hex(32))
         return hmac.new(secret.encode(), str(key).encode(), sha256).hexdigest()
 
-    async def matches(self, key: JobKey, token: str) -> bool:
-        """Whether this is the job's token, in time that does not depend on either."""
-        return hmac.compare_digest((await self.token(key)).encode(), token.encode())
+    async def opens(self, key: JobKey, token: str) -> bool:
+        """Whether this is the job's token, in time that does not depend on either, and the job was not deleted.
+
+        The token of a finished job still opens it: what ends a job writes its last log lines and stats after it has
+        said so, and a finished job may be resumed.
+        """
+        if not hmac.compare_digest((await self.token(key)).encode(), token.encode()):
+            return False
+        job = await self._store.jobs.get(key)
+        return job is not None and job.state is not JobState.DELETED
 
 
 class Access:
-    """Lets a call in or refuses it."""
+    """Lets a call in or refuses it; ``grant_of`` says what a presented key may do."""
 
-    def __init__(self, accepts_key: Callable[[str], bool], tokens: JobTokens) -> None:
-        self._accepts_key = accepts_key
+    def __init__(
+        self, grant_of: Callable[[str], Awaitable[Grant | None]], tokens: JobTokens, rates: RateLimits | None
+    ) -> None:
+        self._grant_of = grant_of
         self._tokens = tokens
+        self._rates = rates
 
     async def check(self, call: Call, resource: str, host: Host) -> None:
-        """Raises :class:`Refusal` (401) unless the call may do what it wants; notes who it is."""
+        """Note whose call it is; raises :class:`Refusal`: 401 for who is not known, 403 for what he may not do, 429
+        for who asks too often."""
         name, password = basic_credentials(call.request.headers.get("authorization", "")) or ("", "")
-        if self._accepts_key(name or call.query.get("apikey", "")):
-            return
-        if password and await self._is_job(call, resource, name, password):
-            call.who = name
-            return
-        raise _REFUSALS[host]
+        grant = await self._grant_of(name or call.query.get("apikey", ""))
+        if grant is None and password:
+            grant = await self._job(call, resource, name, password)
+        if grant is None:
+            raise _REFUSALS[host]
+        call.grant = grant
+        exchange_of(call.request.scope).who = grant.name
+        if self._rates is not None and (wait := self._rates.take(grant.name)):
+            raise Refusal(429, f"Too Many Requests. Try again in {wait} s.", {"Retry-After": str(wait)})
+        if not grant.job:
+            call.need_where_named(host)
 
-    async def _is_job(self, call: Call, resource: str, name: str, token: str) -> bool:
+    async def _job(self, call: Call, resource: str, name: str, token: str) -> Grant | None:
         try:
             key = JobKey.parse(name)
         except ContractError:
-            return False
-        own = resource in _JOB_RESOURCES and call.path[:3] == name.split("/")
-        return own and await self._tokens.matches(key, token)
+            return None
+        if resource not in _JOB_RESOURCES or call.path[:3] != name.split("/"):
+            return None
+        if not await self._tokens.opens(key, token):
+            return None
+        if resource == "jobs" and call.method == "DELETE" and len(call.path) == 3:
+            raise Refusal(403, "Forbidden. The token of a job does not delete it; use an API key.")
+        return Grant(name, job=True)

@@ -47,11 +47,16 @@ async def _add(call: Call) -> Response:
         events.append(line.strip())
     if events:
         await call.store.activity.add(project, events)
+        call.wrote(len(events))
     return empty()
 
 
 async def _projects(call: Call) -> Response:
-    projects = [index_of(text, "p") for text in call.all("p")] or await call.store.jobs.projects()
+    asked = [index_of(text, "p") for text in call.all("p")]
+    for project in asked:
+        call.need(project)
+    call.may_read(0)  # what follows tells of those projects only that the key opens
+    projects = asked or [project for project in await call.store.jobs.projects() if call.may_read(project)]
     count = call.number("count", _DEFAULT_COUNT) or 0
     if len(projects) > _MAX_PROJECTS or count > _MAX_COUNT:
         raise refused("count", f"may be {_MAX_COUNT} at most, for {_MAX_PROJECTS} projects", "Ask for less at a time.")

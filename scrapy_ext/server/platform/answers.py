@@ -9,12 +9,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from enum import Enum
+from http import HTTPStatus
 from typing import Any, Final
 
 import msgspec
 from starlette.responses import Response
 
 from scrapy_ext.api.violations import ContractError, Violation
+from scrapy_ext.server.operation.exchange import REQUEST_ID
 from scrapy_ext.server.store.errors import StoreBusyError, StoreError, StoreFullError
 
 logger = logging.getLogger(__name__)
@@ -87,6 +89,9 @@ def refusal_of(error: Exception) -> Refusal:
         case StoreError():
             logger.error("%s", error)
             return Refusal(500, str(error))
+        case TimeoutError():
+            told = "This took too long and was given up. A write may still be done: send it again as it was."
+            return Refusal(503, told, {"Retry-After": _RETRY_AFTER})
         case _:
             logger.error("A request failed", exc_info=error)
             return Refusal(500, "The server failed to handle this request; its log says why.")
@@ -102,6 +107,10 @@ def answer_of(refusal: Refusal, host: Host) -> Response:
     """The response that a client of this host expects."""
     if host is Host.STORAGE and refusal.status < 500:
         return Response(refusal.message + "\n", refusal.status, refusal.headers, media_type=TEXT)
-    kind = "badrequest" if refusal.status == 400 else "error"
-    body = {"status": kind, "message": refusal.message}
+    if host is Host.JOBQ and refusal.status < 500:
+        body = {"error": HTTPStatus(refusal.status).phrase, "message": refusal.message}
+    else:
+        body = {"status": "badrequest" if refusal.status == 400 else "error", "message": refusal.message}
+        if refusal.status >= 500:
+            body["request_id"] = REQUEST_ID.get()
     return Response(msgspec.json.encode(body), refusal.status, refusal.headers, media_type=JSON)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl
@@ -12,6 +13,7 @@ from starlette.requests import Request
 
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.deflate import DamagedError, Inflater, TooLargeError
+from scrapy_ext.server.operation.exchange import exchange_of
 from scrapy_ext.server.platform.answers import Refusal
 
 MIB: Final = 1024 * 1024
@@ -23,23 +25,31 @@ MAX_LINES: Final = 1_000_000
 #: Of one line; what is longer can be no record of any kind.
 MAX_LINE: Final = MIB
 _MAX_FORM_FIELDS: Final = 10_000
-#: A client that sends nothing for so long (seconds) is given up.
-_STALL: Final = 60.0
+#: Bytes a second that a body must come with on average, beside the time for which its client may send nothing.
+_SLOWEST: Final = 1024
+#: What a decoded record takes beside its bytes.
+_RECORD: Final = 256
 
 _decode_object: Final = msgspec.json.Decoder(dict[str, Any]).decode
 _decode_any: Final = msgspec.json.Decoder().decode
 
 
 async def _wire(request: Request) -> AsyncIterator[bytes]:
-    stream = request.stream()
+    stream, patience = request.stream(), exchange_of(request.scope).patience
+    began, received = time.monotonic(), 0
     while True:
+        left = began + patience + received / _SLOWEST - time.monotonic()
         try:
-            async with asyncio.timeout(_STALL):
+            async with asyncio.timeout(min(patience, max(left, 0))):
                 piece = await anext(stream)
         except StopAsyncIteration:
             return
         except TimeoutError:
-            raise Refusal(408, f"Request Timeout. No data came for {_STALL:.0f} s.") from None
+            told = (
+                f"Request Timeout. The body must not pause for {patience:g} s, nor be slower than {_SLOWEST} bytes/s."
+            )
+            raise Refusal(408, told) from None
+        received += len(piece)
         if piece:
             yield piece
 
@@ -65,10 +75,24 @@ class Copy:
             self.data = b"".join(self._pieces)
 
 
+def _hold(request: Request, size: int) -> None:
+    """Count what is kept until the request ends; raises :class:`Refusal` when all requests keep too much."""
+    if not exchange_of(request.scope).hold(size):
+        raise Refusal(503, "Too many large bodies are under way. Try again.", {"Retry-After": "2"})
+
+
 async def pieces(request: Request, limit: int, copy: Copy | None = None) -> AsyncIterator[bytes]:
     """The body as it comes, inflated, up to ``limit`` bytes; raises :class:`Refusal`."""
-    encoding = request.headers.get("content-encoding", "identity").strip().lower()
     too_large = Refusal(413, f"The body is over {limit} bytes. Send it in several requests.")
+    if exchange_of(request.scope).announced > limit:
+        raise too_large
+    async for piece in _inflated(request, limit, too_large, copy):
+        _hold(request, len(piece))
+        yield piece
+
+
+async def _inflated(request: Request, limit: int, too_large: Refusal, copy: Copy | None) -> AsyncIterator[bytes]:
+    encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding in ("identity", ""):
         length = 0
         async for piece in _wire(request):
@@ -172,12 +196,12 @@ def not_json(place: str, wanted: str, error: Exception) -> ContractError:
 
 async def objects(request: Request, limit: int = MAX_BODY) -> list[tuple[int, bytes, dict[str, Any]]]:
     """The JSON objects of a body, a line each: line number, the line, what it decodes to."""
-    return [
-        (number, line, record(line, number))
-        async for first, group in lines(request, limit)
-        for number, line in enumerate(group, first)
-        if line.strip()
-    ]
+    found: list[tuple[int, bytes, dict[str, Any]]] = []
+    async for first, group in lines(request, limit):
+        new = [(number, line, record(line, number)) for number, line in enumerate(group, first) if line.strip()]
+        _hold(request, _RECORD * len(new))
+        found += new
+    return found
 
 
 async def strings(request: Request) -> list[str]:

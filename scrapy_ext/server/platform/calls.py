@@ -10,11 +10,16 @@ from starlette.requests import Request
 
 from scrapy_ext.api.platform.formats import META_FIELDS, whole_number
 from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
-from scrapy_ext.server.platform.answers import refused
+from scrapy_ext.server.keyring import Grant
+from scrapy_ext.server.operation.exchange import exchange_of
+from scrapy_ext.server.platform import bodies
+from scrapy_ext.server.platform.answers import Host, Refusal, refused
 from scrapy_ext.server.store import Store
 
-#: Who did something, where the key of the platform was used: keys have no names.
-KEY_HOLDER: Final = "api"
+#: What a call may do before it is known whose it is.
+_NOBODY: Final = Grant("", frozenset(), write=False)
+#: Before a project's number in paths of the app host.
+_PROJECTS: Final = "projects"
 
 
 class Call:
@@ -22,10 +27,68 @@ class Call:
 
     def __init__(self, request: Request, store: Store) -> None:
         self.request = request
-        self.store = store
         self.path = _parts(request.scope["raw_path"])[1:]
-        self.who = KEY_HOLDER
+        self.grant = _NOBODY
+        self._store = store
+        self._asked = False
         self._query = request.query_params
+
+    @property
+    def store(self) -> Store:
+        """Where the data is; raises :class:`Refusal` (403) for a limited key before its projects were asked for."""
+        if not (self._asked or self.grant.all_projects or self.grant.job):
+            raise self._forbidden("is limited to projects, and this is about all of them")
+        return self._store
+
+    @property
+    def who(self) -> str:
+        """Who asks: the name of the key, or the job whose token it is."""
+        return self.grant.name
+
+    def wrote(self, records: int) -> None:
+        """Count records that this call has stored."""
+        exchange_of(self.request.scope).records += records
+
+    def may_read(self, project: int) -> bool:
+        """Whether what is told of several projects may tell of this one."""
+        self._asked = True
+        return self.grant.may_read(project)
+
+    def need(self, project: int) -> None:
+        """Raises :class:`Refusal` (403) unless the key may do to this project what the call does."""
+        self._asked = True
+        if not self.grant.may_read(project):
+            raise self._forbidden(f"does not open project {project}")
+        if self.method != "GET":
+            self.need_write(project)
+
+    def need_write(self, project: int) -> None:
+        """The same for a call that changes something although its method does not say so."""
+        if not self.grant.may_write(project):
+            raise self._forbidden("may read, and not write")
+
+    def need_where_named(self, host: Host) -> None:
+        """Ask for the projects that the address names: in the path, and for the app in ``project``."""
+        named = self.path[:1]
+        if host is Host.APP:
+            places = [place for place, part in enumerate(self.path) if part == _PROJECTS]
+            named = [part for place in places for part in self.path[place + 1 : place + 2]] + self.all("project")
+        for text in named:
+            if _is_number(text):
+                self.need(int(text))
+        if self.method != "GET" and not self.grant.write:
+            raise self._forbidden("may read, and not write")
+
+    async def form(self) -> list[tuple[str, str]]:
+        """The fields of a form body; the key must open the project that they name."""
+        fields = await bodies.form(self.request)
+        for name, value in fields:
+            if name == "project" and _is_number(value):
+                self.need(int(value))
+        return fields
+
+    def _forbidden(self, why: str) -> Refusal:
+        return Refusal(403, f"Forbidden. The key {self.who} {why}.")
 
     @property
     def method(self) -> str:
@@ -70,9 +133,13 @@ class Call:
 def path_number(path: list[str], place: int, name: str) -> int:
     """A part of a path that is a number; raises ``ContractError``."""
     text = path[place] if place < len(path) else ""
-    if text.isascii() and text.isdigit() and len(text) <= 19 and int(text) <= MAX_NUMBER:
+    if _is_number(text):
         return int(text)
     raise refused(name, f"must be a whole number in the path, got {text[:60]!r}", "Check the address.")
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 19 and int(text) <= MAX_NUMBER
 
 
 def _parts(raw_path: bytes) -> list[str]:

@@ -196,6 +196,7 @@ async def _write(call: Call, key: str | None) -> Response:
         raise refused("body", f"must be one record, got {len(records)}", "Post several to the collection itself.")
     if records:
         await call.store.collections.write(which, records)
+        call.wrote(len(records))
     return empty()
 
 

@@ -78,6 +78,7 @@ async def _add(call: Call) -> Response:
         if line.strip()
     ]
     added = await call.store.frontier.add(slot, requests) if requests else 0
+    call.wrote(added)
     return json(NewCount(added))
 
 

@@ -46,14 +46,14 @@ async def jobs(call: Call) -> Response:
     """Answer a call to ``/api/run.json`` or ``/api/jobs/….json``."""
     match call.path, call.method:
         case ["run.json" | "schedule.json"], "POST":
-            return await _run(call, Form(await bodies.form(call.request)))
+            return await _run(call, Form(await call.form()))
         case ["jobs", "count.json"], "GET":
             project, which = _selection(call)
             return json({"status": "ok", "total": await call.store.jobs.count(project, which)})
         case ["jobs", "list.json" | "list.jl"], "GET":
             return await _list(call)
         case ["jobs", "update.json" | "delete.json" | "stop.json" as action], "POST":
-            form = Form(await bodies.form(call.request))
+            form = Form(await call.form())
             return await {"update.json": _update, "delete.json": _delete, "stop.json": _stop}[action](call, form)
         case ["jobs", "list.json" | "list.jl" | "count.json"], _:
             raise method_not_allowed("GET")

@@ -70,7 +70,9 @@ class RecordResource:
 
     async def _write(self, call: Call) -> Response:
         key, start = call.job, _start(call)
-        await self._store.write(key, start, await intake.packed(call.request, self._traits.form, self._store.kind))
+        chunks = await intake.packed(call.request, self._traits.form, self._store.kind)
+        await self._store.write(key, start, chunks)
+        call.wrote(sum(chunk.records for chunk in chunks))
         return empty()
 
     async def _stats(self, call: Call) -> Response:

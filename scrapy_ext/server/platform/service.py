@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -10,6 +11,9 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
+from scrapy_ext.server.keyring import Grant
+from scrapy_ext.server.operation import limits
+from scrapy_ext.server.operation.rates import RateLimits
 from scrapy_ext.server.platform.access import Access, JobTokens
 from scrapy_ext.server.platform.activity import activity
 from scrapy_ext.server.platform.answers import Host, answer_of, refusal_of
@@ -36,12 +40,18 @@ _HOSTS: Final = {"api": Host.APP, "jobq": Host.JOBQ}
 class PlatformService:
     """The crawling platform over HTTP.
 
-    ``accepts_key`` says whether a presented API key is right. ``routes`` are to be mounted at the root.
+    ``grant_of`` says what a presented API key may do, ``rates`` how often it may be used. ``routes`` are to be
+    mounted at the root.
     """
 
-    def __init__(self, store: Store, accepts_key: Callable[[str], bool]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        grant_of: Callable[[str], Awaitable[Grant | None]],
+        rates: RateLimits | None = None,
+    ) -> None:
         tokens = JobTokens(store)
-        access = Access(accepts_key, tokens)
+        access = Access(grant_of, tokens, rates)
         handlers: dict[str, Handler] = {
             "items": items(store.items),
             "requests": requests(store.requests),
@@ -79,8 +89,9 @@ class _Endpoint:
         request = Request(scope, receive)
         try:
             call = Call(request, self._store)
-            await self._access.check(call, self._name, self._host)
-            response = await self._handler(call)
+            async with asyncio.timeout(limits.REQUEST):
+                await self._access.check(call, self._name, self._host)
+                response = await self._handler(call)
         except ClientDisconnect:
             return  # in the middle of its body: nothing of it was stored, and nobody is there to be told
         except Exception as error:

@@ -18,6 +18,8 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
+from scrapy_ext.server.store.measures import Measures
+
 P = ParamSpec("P")
 T = TypeVar("T")
 Row = tuple[Any, ...]
@@ -65,6 +67,13 @@ class Engine(Protocol):
 
     async def vacuum(self) -> None:
         """Give the room of deleted rows back. Raises :class:`StoreError`."""
+
+    @property
+    def measures(self) -> Measures:
+        """What it has done so far."""
+
+    async def size(self) -> int:
+        """Bytes that the database takes on disk."""
 
     async def close(self) -> None:
         """Finish what was begun and let go of the database."""

@@ -1,14 +1,27 @@
-"""Secrets that the database keeps: hashes of API keys, and the secret that job tokens are made with."""
+"""What the database knows of keys: hashes of API keys, and the secret that job tokens are made with."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final, NamedTuple
 
-from scrapy_ext.server.store.engine import Engine, Transaction
+from scrapy_ext.server.store.engine import Engine, Row, Transaction
+
+_ALL: Final = "*"
+
+
+class StoredKey(NamedTuple):
+    """A key with a name. ``projects`` None: all of them. ``created`` in milliseconds."""
+
+    name: str
+    hash: str
+    projects: frozenset[int] | None
+    may_write: bool
+    created: int = 0
 
 
 class KeyStore:
-    """Named secrets; each is written once."""
+    """Secrets by their purpose, each written once, and API keys by their name."""
 
     def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
         self._engine = engine
@@ -21,6 +34,18 @@ class KeyStore:
     async def keep(self, name: str, value: str) -> str:
         """Store a secret unless there is one of this name; returns the one that is stored."""
         return await self._engine.write(_keep, name, value, self._clock())
+
+    async def add(self, key: StoredKey) -> bool:
+        """Store a key; False when there is one of this name, which is left as it is."""
+        return await self._engine.write(_add, key._replace(created=self._clock()))
+
+    async def remove(self, name: str) -> bool:
+        """Remove a key; False when there is none of this name."""
+        return await self._engine.write(_remove, name)
+
+    async def named(self) -> list[StoredKey]:
+        """All keys that have names, in their order."""
+        return await self._engine.read(_named)
 
 
 async def _get(tx: Transaction, name: str) -> str | None:
@@ -36,3 +61,32 @@ async def _keep(tx: Transaction, name: str, value: str, now: int) -> str:
         now,
     )
     return await _get(tx, name) or value
+
+
+async def _add(tx: Transaction, key: StoredKey) -> bool:
+    projects = _ALL if key.projects is None else ",".join(map(str, sorted(key.projects)))
+    changed = await tx.execute(
+        """INSERT INTO api_keys (name, hash, projects, may_write, created) VALUES ($1, $2, $3, $4, $5)
+           ON CONFLICT (name) DO NOTHING""",
+        key.name,
+        key.hash,
+        projects,
+        int(key.may_write),
+        key.created,
+    )
+    return changed == 1
+
+
+async def _remove(tx: Transaction, name: str) -> bool:
+    return await tx.execute("DELETE FROM api_keys WHERE name = $1", name) == 1
+
+
+async def _named(tx: Transaction) -> list[StoredKey]:
+    rows = await tx.fetch("SELECT name, hash, projects, may_write, created FROM api_keys ORDER BY name")
+    return [_stored(row) for row in rows]
+
+
+def _stored(row: Row) -> StoredKey:
+    name, digest, projects, may_write, created = row
+    numbers = None if projects == _ALL else frozenset(map(int, projects.split(",")))
+    return StoredKey(name, digest, numbers, bool(may_write), created)

@@ -31,6 +31,7 @@ from scrapy_ext.server.store.address import DatabaseUrl
 from scrapy_ext.server.store.engine import Operation, P, Snapshot, Transaction
 from scrapy_ext.server.store.errors import StoreBusyError, StoreError, StoreUncertainError
 from scrapy_ext.server.store.loop_thread import LoopThread
+from scrapy_ext.server.store.measures import Measures
 from scrapy_ext.server.store.postgresql_connection import connect, new_pool
 from scrapy_ext.server.store.postgresql_errors import DATABASE_ERRORS, Failure, failure_of, translated
 from scrapy_ext.server.store.postgresql_transaction import (
@@ -69,6 +70,7 @@ class PostgresqlEngine:
         #: The reading operations that are more than one statement.
         self._several: weakref.WeakSet[Operation[..., Any]] = weakref.WeakSet()
         self._closed = False
+        self._measures = Measures()
 
     @classmethod
     async def open(cls, url: DatabaseUrl) -> PostgresqlEngine:
@@ -107,6 +109,15 @@ class PostgresqlEngine:
         self._check_open()
         await self._loop.run(_patiently(self._url, lambda: _vacuum(self._url)))
 
+    @property
+    def measures(self) -> Measures:
+        """See :class:`Engine`. Each write is a commit of its own."""
+        return self._measures
+
+    async def size(self) -> int:
+        """See :class:`Engine`."""
+        return await self.read(_size)
+
     async def close(self) -> None:
         """See :class:`Engine`."""
         if not self._closed:
@@ -139,13 +150,18 @@ class PostgresqlEngine:
         return await _patiently(self._url, attempt)
 
     async def _write(self, start: _Start[T]) -> T:
+        began, changed = time.perf_counter(), 0
+
         async def attempt() -> T:
+            nonlocal changed
             commit = _Commit()
             result: T
             try:
                 async with self._connection(self._writers) as connection:
+                    transaction = PostgresqlTransaction(connection)
                     await connection.execute(_BEGIN_WRITE)
-                    result = await start(PostgresqlTransaction(connection))
+                    result = await start(transaction)
+                    changed = transaction.changed
                     await commit.run(connection)
             except DATABASE_ERRORS as error:
                 if not (commit.is_sent and failure_of(error) is Failure.LOST):
@@ -154,7 +170,16 @@ class PostgresqlEngine:
                     raise
             return result
 
-        return await _patiently(self._url, attempt)
+        self._measures.waiting += 1
+        try:
+            result = await _patiently(self._url, attempt)
+        except StoreError:
+            self._measures.failures += 1
+            raise
+        finally:
+            self._measures.waiting -= 1
+        self._measures.committed(1, changed, time.perf_counter() - began)
+        return result
 
     @contextlib.asynccontextmanager
     async def _connection(self, pool: asyncpg.Pool) -> AsyncIterator[Any]:
@@ -286,6 +311,11 @@ async def _close(*pools: asyncpg.Pool) -> None:
             await asyncio.wait_for(pool.close(), PATIENCE_SECONDS)
         except DATABASE_ERRORS:
             pool.terminate()
+
+
+async def _size(tx: Transaction) -> int:
+    row = await tx.fetchrow("SELECT pg_database_size(current_database())")
+    return row[0] if row else 0
 
 
 async def _vacuum(url: DatabaseUrl) -> None:

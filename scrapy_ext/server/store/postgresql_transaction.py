@@ -20,6 +20,8 @@ class PostgresqlTransaction:
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
+        #: How many rows it has changed.
+        self.changed = 0
 
     async def fetch(self, sql: str, *arguments: Any) -> list[Row]:
         """See :class:`~scrapy_ext.server.store.engine.Transaction`."""
@@ -32,16 +34,19 @@ class PostgresqlTransaction:
 
     async def execute(self, sql: str, *arguments: Any) -> int:
         """See :class:`~scrapy_ext.server.store.engine.Transaction`."""
-        return _changed(await self._connection.execute(sql, *arguments))
+        changed = _changed(await self._connection.execute(sql, *arguments))
+        self.changed += changed
+        return changed
 
     async def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         """See :class:`~scrapy_ext.server.store.engine.Transaction`."""
         if len(rows) == 1:
-            await self._connection.execute(sql, *rows[0])
+            await self.execute(sql, *rows[0])
         elif len(rows) >= _MANY and sql.lstrip().startswith("INSERT"):
             await self.insert_many(sql, rows)
         elif rows:
             await self._connection.executemany(sql, rows)
+            self.changed += len(rows)
 
     async def insert_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> list[Row]:
         """See :class:`~scrapy_ext.server.store.engine.Transaction`."""
@@ -56,6 +61,7 @@ class PostgresqlTransaction:
             [value if value is None else encode_text(value) for value in column] if is_text else column
             for is_text, column in zip(insert.texts, zip(*rows, strict=True), strict=True)
         ]
+        self.changed += len(rows)
         return await self.fetch(insert.statement, *columns)
 
     async def script(self, sql: str) -> None:

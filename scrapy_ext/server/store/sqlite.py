@@ -16,6 +16,7 @@ import queue
 import re
 import sqlite3
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
@@ -24,7 +25,16 @@ from typing import Any, Final, Generic, TypeVar
 
 from scrapy_ext.server.store.engine import Operation, P, Row, Snapshot, Transaction
 from scrapy_ext.server.store.errors import StoreError
-from scrapy_ext.server.store.sqlite_file import LOCKED, code_of, connect_reader, open_writer, translated, vacuum
+from scrapy_ext.server.store.measures import Measures
+from scrapy_ext.server.store.sqlite_file import (
+    LOCKED,
+    code_of,
+    connect_reader,
+    open_writer,
+    size_of,
+    translated,
+    vacuum,
+)
 
 T = TypeVar("T")
 
@@ -78,6 +88,16 @@ class SqliteEngine:
     async def vacuum(self) -> None:
         """See :class:`Engine`. Writes wait for it."""
         await asyncio.to_thread(vacuum, self._path)
+
+    @property
+    def measures(self) -> Measures:
+        """See :class:`Engine`."""
+        self._writer.measures.waiting = self._writer.waiting
+        return self._writer.measures
+
+    async def size(self) -> int:
+        """See :class:`Engine`."""
+        return await asyncio.to_thread(size_of, self._path)
 
     async def close(self) -> None:
         """See :class:`Engine`."""
@@ -158,6 +178,12 @@ class _Writer(threading.Thread):
         self._connection = connection
         self._waiting: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
         self._closed = False
+        self.measures = Measures()
+
+    @property
+    def waiting(self) -> int:
+        """Operations that are in the queue."""
+        return self._waiting.qsize()
 
     def submit(self, job: _Job[Any]) -> None:
         if self._closed:
@@ -208,6 +234,7 @@ class _Writer(threading.Thread):
     def _commit(self, group: list[_Job[Any]]) -> None:
         connection = self._connection
         transaction = _SqliteTransaction(connection)
+        began, changes = time.perf_counter(), connection.total_changes
         try:
             connection.execute("BEGIN IMMEDIATE")
             for job in group:
@@ -224,7 +251,9 @@ class _Writer(threading.Thread):
                     connection.execute("ROLLBACK TO operation")
                 connection.execute("RELEASE operation")
             connection.execute("COMMIT")
+            self.measures.committed(len(group), connection.total_changes - changes, time.perf_counter() - began)
         except BaseException:
+            self.measures.failures += 1
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise

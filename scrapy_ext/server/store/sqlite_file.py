@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from scrapy_ext.server.store.errors import StoreBusyError, StoreError, StoreFullError
+from scrapy_ext.server.store.errors import SchemaError, StoreBusyError, StoreError, StoreFullError
 
 #: How long a lock that another process holds is waited for.
 BUSY_SECONDS: Final = 30.0
@@ -53,6 +53,7 @@ def open_writer(path: Path) -> sqlite3.Connection:
         path.touch(mode=0o600)  # the data is its owner's; SQLite gives the files beside it the same mode
     try:
         connection = _connect(path)
+        _check_whose(connection, path)
         _enter_wal(connection)
         # FULL syncs the log at every commit: what was answered with 200 survives a power cut, not only a crash.
         connection.execute("PRAGMA synchronous = FULL")
@@ -62,6 +63,24 @@ def open_writer(path: Path) -> sqlite3.Connection:
     except sqlite3.Error as error:
         raise translated(error, path) from error
     return connection
+
+
+def size_of(path: Path) -> int:
+    """Bytes that the file and those beside it take."""
+    size = 0
+    for suffix in ("", "-wal", "-shm"):
+        with contextlib.suppress(OSError):
+            size += path.with_name(path.name + suffix).stat().st_size
+    return size
+
+
+def _check_whose(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse a database of another program before anything is changed in it."""
+    names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if names and "schema_version" not in names:
+        raise SchemaError(
+            f"{path} is not a database of this server, but of another program. Use another data directory."
+        )
 
 
 def _enter_wal(connection: sqlite3.Connection) -> None:

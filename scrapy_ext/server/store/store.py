@@ -18,10 +18,11 @@ from scrapy_ext.server.store.engines import open_engine
 from scrapy_ext.server.store.frontier import FrontierStore
 from scrapy_ext.server.store.jobs import JobStore
 from scrapy_ext.server.store.keys import KeyStore
+from scrapy_ext.server.store.measures import Measures
 from scrapy_ext.server.store.periodic import PeriodicStore
 from scrapy_ext.server.store.projects import ProjectStore
 from scrapy_ext.server.store.records import RecordStore
-from scrapy_ext.server.store.schema import migrate
+from scrapy_ext.server.store.schema import migrate, touch
 from scrapy_ext.server.store.spiders import SpiderStore
 
 
@@ -68,6 +69,20 @@ class Store:
     async def purge(self) -> None:
         """Remove the rows of what was deleted by name."""
         await purge(self._engine)
+
+    async def probe(self) -> None:
+        """Read and write something; raises :class:`StoreError` when that fails."""
+        await self._engine.write(touch, self.clock())
+        await self.keys.named()
+
+    @property
+    def measures(self) -> Measures:
+        """What the database was asked to do so far."""
+        return self._engine.measures
+
+    async def size(self) -> int:
+        """Bytes that the database takes on disk."""
+        return await self._engine.size()
 
     async def close(self) -> None:
         """Finish what was begun and close the database."""

@@ -15,6 +15,7 @@ from starlette.routing import BaseRoute, Route
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.server.auth import basic_credentials
+from scrapy_ext.server.keyring import Grant
 from scrapy_ext.server.store import Store, StoreError
 from scrapy_ext.server.store.job_queries import JobFilter, Page
 from scrapy_ext.server.store.job_rows import StoredJob
@@ -51,9 +52,9 @@ class _MissingError(Exception):
 class Pages:
     """The pages over a store; ``routes`` are to be mounted at the root."""
 
-    def __init__(self, store: Store, accepts_key: Callable[[str], bool]) -> None:
+    def __init__(self, store: Store, grant_of: Callable[[str], Awaitable[Grant | None]]) -> None:
         self._store = store
-        self._accepts_key = accepts_key
+        self._grant_of = grant_of
         self._templates = Environment(
             loader=PackageLoader("scrapy_ext.server.ui"),
             autoescape=True,
@@ -77,10 +78,14 @@ class Pages:
     def _guarded(self, view: View) -> View:
         async def page(request: Request) -> Response:
             name, _ = basic_credentials(request.headers.get("authorization", "")) or ("", "")
-            if not self._accepts_key(name):
+            grant = await self._grant_of(name)
+            if grant is None:
                 challenge = {"WWW-Authenticate": 'Basic realm="platform API key as user name"', **_HEADERS}
                 return PlainTextResponse(_UNAUTHORIZED, 401, challenge)
+            request.state.grant = grant
             try:
+                if "project" in request.path_params and not grant.may_read(request.path_params["project"]):
+                    raise _MissingError
                 return await view(request)
             except _MissingError:
                 return self._rendered("message.html", 404, title="Not found", text="There is nothing at this address.")
@@ -98,8 +103,11 @@ class Pages:
         return Response(text, status, _HEADERS, media_type="text/html; charset=UTF-8")
 
     async def _jobs(self, request: Request) -> Response:
-        projects = await self._store.jobs.projects()
-        project = _number(request, "project", projects[0] if projects else 0)
+        grant: Grant = request.state.grant
+        projects = [project for project in await self._store.jobs.projects() if grant.may_read(project)]
+        project = _number(request, "project", projects[0] if projects else min(grant.projects or (0,)))
+        if not grant.may_read(project):
+            raise _MissingError
         state = request.query_params.get("state")
         states = tuple(each for each in _SHOWN if each.value == state) or _SHOWN
         counts = {each.value: await self._store.jobs.count(project, JobFilter(states=(each,))) for each in _SHOWN}

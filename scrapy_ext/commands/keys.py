@@ -1,0 +1,130 @@
+"""``scrapy platform keys``: API keys in a server's data. Servers that run on it follow within seconds."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from scrapy.settings import BaseSettings
+
+from scrapy_ext.api.violations import ContractError
+from scrapy_ext.commands.output import Column, Output
+from scrapy_ext.commands.subcommand import FAILED, OK, CommandError, Subcommand, add_output_options, failure
+from scrapy_ext.commands.times import clock
+from scrapy_ext.embedded import EmbeddedServerError, check_installed, data_directory
+
+if TYPE_CHECKING:
+    from scrapy_ext.server.store import Store
+
+_COLUMNS: Final = (
+    Column.field("name", "key"),
+    Column("projects", lambda key: "all" if key["projects"] is None else ", ".join(map(str, key["projects"]))),
+    Column("may", lambda key: "read, write" if key["write"] else "read"),
+    Column("made (UTC)", lambda key: clock(key["created"])[:16]),
+)
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", choices=("add", "list", "remove"), help="what to do")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="name of the key to add or remove")
+    parser.add_argument(
+        "--project",
+        type=_project,
+        action="append",
+        metavar="N",
+        help="with add: a project that the key opens (may be repeated; default: all)",
+    )
+    parser.add_argument("--read-only", action="store_true", help="with add: the key opens reading only")
+    parser.add_argument(
+        "--data", type=Path, metavar="DIR", help="directory of the server's database (default: that of the project)"
+    )
+    add_output_options(parser)
+
+
+def _project(text: str) -> int:
+    if text.isascii() and text.isdigit() and len(text) <= 18:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"must be a whole number, got {text!r}")
+
+
+def _run(settings: BaseSettings, options: argparse.Namespace) -> int:
+    try:
+        check_installed()
+    except EmbeddedServerError as error:
+        return _failed(error)
+    # Only this command and `serve` need the server's code.
+    from scrapy_ext.server.store import StoreError
+
+    try:
+        _check(options)
+        asyncio.run(_with_store(options.data or data_directory(settings), options))
+    except (CommandError, ContractError, StoreError) as error:
+        return _failed(error)
+    return OK
+
+
+def _failed(error: Exception) -> int:
+    print(failure("keys", error), end="", file=sys.stderr)  # noqa: T201  # a command speaks
+    return FAILED
+
+
+def _check(options: argparse.Namespace) -> None:
+    if options.action == "list" and options.name is not None:
+        raise CommandError("list takes no name: it lists all keys")
+    if options.action != "list" and options.name is None:
+        raise CommandError(f"{options.action} needs a name, as in `scrapy platform keys {options.action} reports`")
+    if options.action != "add" and (options.project or options.read_only):
+        raise CommandError("--project and --read-only belong to add")
+
+
+async def _with_store(data: Path, options: argparse.Namespace) -> None:
+    from scrapy_ext.server.store import Store
+
+    store = await Store.open(data)
+    try:
+        await {"add": _add, "list": _list, "remove": _remove}[options.action](store, options)
+    finally:
+        await store.close()
+
+
+async def _add(store: Store, options: argparse.Namespace) -> None:
+    from scrapy_ext.server.keyring import add_key
+
+    projects = None if options.project is None else frozenset(options.project)
+    key = await add_key(store, options.name, projects, may_write=not options.read_only)
+    print(key)  # noqa: T201  # the command's output, alone, so that a program can take it
+    print("This is shown once; only its hash is stored.", file=sys.stderr)  # noqa: T201
+
+
+async def _list(store: Store, options: argparse.Namespace) -> None:
+    keys = await store.keys.named()
+
+    async def records() -> AsyncIterator[dict[str, Any]]:
+        for key in keys:
+            projects = None if key.projects is None else sorted(key.projects)
+            yield {"name": key.name, "projects": projects, "write": key.may_write, "created": key.created}
+
+    output = Output.of(options)
+    await output.records(records(), _COLUMNS)
+    await output.note(f"keys with names: {len(keys)}")
+
+
+async def _remove(store: Store, options: argparse.Namespace) -> None:
+    if not await store.keys.remove(options.name):
+        raise CommandError(f"there is no key {options.name[:80]}; `scrapy platform keys list` lists them")
+
+
+SUBCOMMAND: Final = Subcommand(
+    name="keys",
+    examples=(
+        ("scrapy platform keys add reports --project 7 --read-only", "a key that reads project 7; it is shown once"),
+        ("scrapy platform keys list", "the keys that have names, and what they open"),
+        ("scrapy platform keys remove reports", "requests with it are refused within seconds"),
+    ),
+    add_options=_add_options,
+    run=_run,
+)

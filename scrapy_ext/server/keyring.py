@@ -1,0 +1,131 @@
+"""The keys that open the services, and what each of them may do.
+
+The extraction service has one key. The platform has one that may do everything, and any number of keys with names,
+which may be limited to projects and to reading. Those are in the database, where commands change them while servers
+run: each server reads them again when what it knows is older than :data:`REFRESH_SECONDS`.
+
+A presented key is looked up by a keyed hash whose secret is made anew in each process. How long a lookup takes tells
+nothing about any stored key, however many there are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+import secrets
+import sys
+import time
+from typing import Final, NamedTuple
+
+from scrapy_ext.api.violations import ContractError, Violation
+from scrapy_ext.server.auth import key_hash, matches, new_key
+from scrapy_ext.server.store import Store
+from scrapy_ext.server.store.keys import StoredKey
+
+#: Who did something, where the platform's own key was used.
+KEY_HOLDER: Final = "api"
+#: A key that is added or removed has its effect within this time.
+REFRESH_SECONDS: Final = 2.0
+#: Named keys of one database.
+MAX_KEYS: Final = 1000
+
+_EXTRACT: Final = "extract-key"
+_PLATFORM: Final = "platform-key"
+_PURPOSES: Final = {
+    _EXTRACT: "EXTRACT_API_KEY, the key of the extraction service",
+    _PLATFORM: "PLATFORM_API_KEY, the key of the platform and of its pages",
+}
+_NAME: Final = re.compile(r"[\w.\-]{1,64}", re.ASCII)
+
+
+class Grant(NamedTuple):
+    """What a caller may do: ``projects`` None means all of them, ``job`` is set where it is one job's data only."""
+
+    name: str
+    projects: frozenset[int] | None = None
+    write: bool = True
+    job: bool = False
+
+    def may_read(self, project: int) -> bool:
+        """Whether the project may be looked at."""
+        return not self.job and (self.projects is None or project in self.projects)
+
+    def may_write(self, project: int) -> bool:
+        """Whether the project may be changed."""
+        return self.write and self.may_read(project)
+
+    @property
+    def all_projects(self) -> bool:
+        """Whether nothing of the platform is out of its sight."""
+        return self.projects is None and not self.job
+
+
+class Keyring:
+    """The keys of a server that runs; it knows none before :meth:`load`."""
+
+    _store: Store
+
+    def __init__(self) -> None:
+        self._hashes: dict[str, str] = {}
+        self._secret = secrets.token_bytes(32)
+        self._grants: dict[bytes, Grant] = {}
+        self._read_at = -REFRESH_SECONDS
+        self._reading = asyncio.Lock()
+
+    async def load(self, store: Store, extract_key: str | None, platform_key: str | None) -> None:
+        """Know the keys; one that is neither given nor stored is made, shown once, and its hash stored."""
+        self._store = store
+        for purpose, given in ((_EXTRACT, extract_key), (_PLATFORM, platform_key)):
+            self._hashes[purpose] = (
+                key_hash(given) if given else await store.keys.get(purpose) or await _made(store, purpose)
+            )
+        await self._refresh()
+
+    def opens_extraction(self, key: str) -> bool:
+        """Whether this is the key of the extraction service."""
+        return matches(key, self._hashes[_EXTRACT])
+
+    async def grant(self, key: str) -> Grant | None:
+        """What a key may do on the platform; None for one that is not known."""
+        if time.monotonic() - self._read_at >= REFRESH_SECONDS:
+            await self._refresh()
+        return self._grants.get(self._blinded(key_hash(key)))
+
+    def _blinded(self, digest: str) -> bytes:
+        return hashlib.blake2b(digest.encode(), key=self._secret, digest_size=32).digest()
+
+    async def _refresh(self) -> None:
+        async with self._reading:
+            if time.monotonic() - self._read_at < REFRESH_SECONDS:  # another request did it meanwhile
+                return
+            began = time.monotonic()
+            grants = {
+                self._blinded(key.hash): Grant(key.name, key.projects, key.may_write)
+                for key in await self._store.keys.named()
+            }
+            grants[self._blinded(self._hashes[_PLATFORM])] = Grant(KEY_HOLDER)
+            self._grants, self._read_at = grants, began
+
+
+async def add_key(store: Store, name: str, projects: frozenset[int] | None, *, may_write: bool) -> str:
+    """Make a key with a name; returns it, for the only time. Raises ``ContractError``."""
+    if not _NAME.fullmatch(name) or name == KEY_HOLDER:
+        rule = f"must be 1 to 64 letters, digits, '_', '-' or '.', and not {KEY_HOLDER!r}, got {name[:80]!r}"
+        raise ContractError([Violation("name", rule, "Choose another name.")])
+    if len(await store.keys.named()) >= MAX_KEYS:
+        raise ContractError([Violation("name", f"would be key number {MAX_KEYS + 1}", "Remove keys that nobody uses.")])
+    key = new_key()
+    if not await store.keys.add(StoredKey(name, key_hash(key), projects, may_write)):
+        raise ContractError([Violation("name", f"{name} is taken", "Choose another name, or remove that key first.")])
+    return key
+
+
+async def _made(store: Store, purpose: str) -> str:
+    key = new_key()
+    wanted = key_hash(key)
+    stored = await store.keys.keep(purpose, wanted)
+    if stored == wanted:  # else another process made one at the same time, and has shown it
+        told = f"{_PURPOSES[purpose]}: {key} (shown this once; only its hash is stored)"
+        print(told, file=sys.stderr, flush=True)  # noqa: T201
+    return stored

@@ -1,0 +1,136 @@
+"""One request and its answer, as the server sees them from outside: its id, its bytes, and what becomes of a body
+that nobody has read.
+
+A server that answers before it has read the whole body, and closes, makes the sender see a broken connection
+instead of the answer: the system throws the answer away with the bytes that were not read. So the answer goes out
+with ``Connection: close``, what still comes is read and thrown away for a bounded time, and then the connection
+ends. A short body is read to its end before the answer, and its connection goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import re
+import secrets
+from contextvars import ContextVar
+from typing import Final
+
+from starlette.types import Message, Receive, Scope, Send
+
+from scrapy_ext.server.operation import limits
+
+#: The id of the request that this code runs for.
+REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="")
+#: Where a request's :class:`Exchange` is in its scope.
+SCOPE_KEY: Final = "scrapy_ext.exchange"
+
+_WELL_FORMED: Final = re.compile(rb"[\w.\-]{1,64}", re.ASCII)
+_process: Final = secrets.token_hex(4)
+_number: Final = itertools.count(1)
+
+
+class Memory:
+    """What bodies under way hold, all together."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.held = 0
+
+
+class Exchange:
+    """Stands between the application and the connection. ``received`` and ``sent`` are bytes of bodies,
+    ``patience`` the seconds for which the client may send nothing of its body."""
+
+    __slots__ = (
+        *("_length", "_lingers", "_memory", "_more", "_receive", "_send"),
+        *("held", "id", "patience", "received", "records", "sent", "status", "who"),
+    )
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, memory: Memory, patience: float) -> None:
+        self._receive = receive
+        self._send = send
+        self._memory = memory
+        self._lingers = False
+        self.patience = patience
+        #: Of the body that is announced; None: not announced, and its end will be seen when it comes.
+        self._length: int | None = 0
+        self.id = ""
+        self.who = ""
+        self.status = 0
+        self.received = self.sent = self.records = self.held = 0
+        for name, value in scope["headers"]:
+            if name == b"content-length":
+                self._length = int(value) if value.isdigit() else None
+            elif name == b"transfer-encoding":
+                self._length = None
+            elif name == b"x-request-id" and _WELL_FORMED.fullmatch(value):
+                self.id = value.decode()
+        self._more = self._length != 0
+        self.id = self.id or f"{_process}-{next(_number):x}"
+
+    @property
+    def announced(self) -> int:
+        """The size that the request gives for its body, as it is sent; 0 when it gives none."""
+        return self._length or 0
+
+    def hold(self, size: int) -> bool:
+        """Count bytes that are kept until the request ends; False when there is no room for them now."""
+        if self._memory.held + size > self._memory.limit:
+            return False
+        self._memory.held += size
+        self.held += size
+        return True
+
+    def ended(self) -> None:
+        """Give back what was held."""
+        self._memory.held -= self.held
+        self.held = 0
+
+    async def receive(self) -> Message:
+        """The next message of the client."""
+        message = await self._receive()
+        if message["type"] == "http.request":
+            self.received += len(message.get("body", b""))
+            self._more = message.get("more_body", False)
+        else:
+            self._more = False
+        return message
+
+    async def send(self, message: Message) -> None:
+        """Send a message of the answer."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = [*message.get("headers", ()), (b"x-request-id", self.id.encode())]
+            if self._more:
+                await self._read_rest()
+            if self._more:
+                self._lingers = True
+                headers.append((b"connection", b"close"))
+            await self._send({**message, "headers": headers})
+            return
+        self.sent += len(message.get("body", b""))
+        if self._lingers and not message.get("more_body", False):
+            await self._send({**message, "more_body": True})
+            await self._throw_away()
+            message = {"type": "http.response.body", "body": b""}
+        await self._send(message)
+
+    async def _read_rest(self) -> None:
+        if self._length is not None and self._length <= limits.SHORT_BODY:
+            await self._throw_away()
+
+    async def _throw_away(self) -> None:
+        end = self.received + limits.LINGER
+        try:
+            async with asyncio.timeout(limits.LINGER_TIME):
+                while self._more and self.received < end:
+                    await self.receive()
+        except TimeoutError:
+            return
+
+
+def exchange_of(scope: Scope) -> Exchange:
+    """The exchange that a request belongs to."""
+    exchange: Exchange = scope[SCOPE_KEY]
+    return exchange

@@ -1,0 +1,125 @@
+"""What every request goes through before the application: it gets an id, is counted and measured, is refused when
+the server is ending or the request breaks a bound, and is told of in the log when it failed or was slow.
+
+The log has its method, its path without the query (which may hold a key), its status, its length in milliseconds, the
+bytes of both bodies, and who asked. Failures of the server (5xx) are warnings, and so are slow requests. Requests that
+were refused (4xx) are told of only where a key was right: nobody without one can fill the disk with lines.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from time import perf_counter
+from typing import Final
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from scrapy_ext.server.operation import limits
+from scrapy_ext.server.operation.exchange import REQUEST_ID, SCOPE_KEY, Exchange, Memory
+from scrapy_ext.server.operation.metrics import Metrics
+
+logger = logging.getLogger("scrapy_ext.server.requests")
+
+#: Seconds that a client waits before it tries again when this server ends: another one, or its next start.
+_RETRY_AFTER: Final = "2"
+_LONGEST_PATH: Final = 200
+#: Paths that are answered until the end.
+_ALWAYS: Final = ("/healthz", "/readyz", "/metrics")
+
+
+class Front:
+    """The outermost part of the application. ``slow``: seconds from which a request is told of; ``patience``: those
+    for which a client may send nothing of a body."""
+
+    def __init__(self, app: ASGIApp, *, slow: float, patience: float) -> None:
+        self._app = app
+        self._patience = patience
+        self._slow = slow
+        self.metrics = Metrics()
+        self.memory = Memory(limits.BODIES)
+        self.under_way = 0
+        self.ending = False
+        #: Why the application did not start.
+        self.failure: Exception | None = None
+        #: How many connections are open; whoever listens sets it.
+        self.connections: Callable[[], int] = lambda: 0
+        self._idle = asyncio.Event()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request; whatever is not HTTP goes on as it is."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began = perf_counter()
+        exchange = Exchange(scope, receive, send, self.memory, self._patience)
+        scope[SCOPE_KEY] = exchange
+        REQUEST_ID.set(exchange.id)
+        broken = True
+        self.under_way += 1
+        try:
+            if self.ending and scope["path"] not in _ALWAYS:
+                told = "The server is shutting down. Try again when it is back."
+                await _refuse(exchange, 503, told, (b"retry-after", _RETRY_AFTER.encode()))
+            elif scope["query_string"].count(b"&") >= limits.PARAMETERS:
+                await _refuse(exchange, 400, f"The address has over {limits.PARAMETERS} parameters. Send fewer.")
+            else:
+                await self._app(scope, exchange.receive, exchange.send)
+            broken = False
+        finally:
+            exchange.ended()
+            self._ended(scope, exchange, perf_counter() - began, broken)
+
+    def _ended(self, scope: Scope, exchange: Exchange, seconds: float, broken: bool) -> None:
+        self.under_way -= 1
+        if self.ending and not self.under_way:
+            self._idle.set()
+        status = exchange.status
+        what = (scope["path"], scope["method"])
+        self.metrics.request(what, status, seconds, exchange.received, exchange.sent)
+        if exchange.records and status < 300:
+            self.metrics.records(scope["path"], exchange.records)
+        if status >= 500 or broken or seconds >= self._slow:
+            _tell(logging.WARNING, scope, exchange, seconds, broken)
+        elif status >= 400 and exchange.who:
+            _tell(logging.INFO, scope, exchange, seconds, broken)
+
+    async def end(self, grace: float) -> None:
+        """Refuse new requests, and wait until those under way have been answered, or ``grace`` seconds."""
+        self.ending = True
+        if self.under_way:
+            try:
+                await asyncio.wait_for(self._idle.wait(), grace)
+            except TimeoutError:
+                logger.warning("%d requests did not end within %g s", self.under_way, grace)
+
+
+def _tell(level: int, scope: Scope, exchange: Exchange, seconds: float, broken: bool) -> None:
+    path = scope["raw_path"].decode("ascii", "replace")
+    fields = {
+        "method": scope["method"],
+        "path": path if len(path) <= _LONGEST_PATH else path[: _LONGEST_PATH - 1] + "…",
+        "status": exchange.status,
+        "duration_ms": round(seconds * 1000, 1),
+        "received": exchange.received,
+        "sent": exchange.sent,
+        "who": exchange.who,
+    }
+    if broken:
+        fields["broken"] = True
+    text = " ".join(f"{name}={value}" for name, value in fields.items() if name not in ("method", "path", "status"))
+    message = f"{fields['method']} {fields['path']} {fields['status']} {text} request_id={exchange.id}"
+    logger.log(level, "%s", message, extra={"fields": fields, "event": "request"})
+
+
+async def _refuse(exchange: Exchange, status: int, message: str, *headers: tuple[bytes, bytes]) -> None:
+    """An answer that any host's client understands: JSON where the server is at fault, else a line of text."""
+    body = (
+        f'{{"status":"error","message":"{message}","request_id":"{exchange.id}"}}' if status >= 500 else f"{message}\n"
+    )
+    kind = b"application/json; charset=UTF-8" if status >= 500 else b"text/plain; charset=UTF-8"
+    content = body.encode()
+    named = [(b"content-type", kind), (b"content-length", str(len(content)).encode()), *headers]
+    await exchange.send({"type": "http.response.start", "status": status, "headers": named})
+    await exchange.send({"type": "http.response.body", "body": content})

@@ -1,0 +1,139 @@
+"""``/healthz``, ``/readyz`` and ``/metrics``: for what runs and watches the server, not for its clients.
+
+Anyone may ask whether the process is up and whether it is ready; what is wrong is told to who has a key that opens
+all projects, and is in the log. So are the metrics, unless the server was told to open them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import resource
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from scrapy_ext.server.auth import basic_credentials
+from scrapy_ext.server.keyring import Grant
+from scrapy_ext.server.operation.front import Front
+from scrapy_ext.server.operation.metrics import CONTENT_TYPE, counter, distribution, gauge
+from scrapy_ext.server.store import Store, StoreError
+from scrapy_ext.server.store.measures import GROUPS
+
+logger = logging.getLogger(__name__)
+
+#: For the store to be read and written; a store that takes longer is not ready.
+_PROBE_TIME: Final = 5.0
+#: A probe's outcome holds for so long: asking often costs no disk more than once a second.
+_PROBE_HOLDS: Final = 1.0
+_STARTED: Final = time.time()
+_UNAUTHORIZED: Final = "Unauthorized. The user name is a platform API key that opens all projects.\n"
+
+GrantOf = Callable[[str], Awaitable[Grant | None]]
+
+
+class Health:
+    """``routes`` are to be mounted at the root."""
+
+    def __init__(self, front: Front, store: Store, grant_of: GrantOf, *, open_metrics: bool) -> None:
+        self._front = front
+        self._store = store
+        self._grant_of = grant_of
+        self._open_metrics = open_metrics
+        self._probe: asyncio.Task[str | None] | None = None
+        self._probed = -_PROBE_HOLDS
+        self.routes: list[BaseRoute] = [
+            Route("/healthz", self._up),
+            Route("/readyz", self._ready),
+            Route("/metrics", self._metrics),
+        ]
+
+    async def _up(self, _request: Request) -> Response:
+        return PlainTextResponse("ok\n")
+
+    async def _ready(self, request: Request) -> Response:
+        wrong = "The server is shutting down." if self._front.ending else await self._wrong()
+        answer: dict[str, Any] = {"status": "ok" if wrong is None else "unavailable"}
+        if wrong is not None and await self._trusted(request):
+            answer["message"] = wrong
+        return Response(
+            msgspec.json.encode(answer),
+            200 if wrong is None else 503,
+            {"Cache-Control": "no-store"},
+            media_type="application/json; charset=UTF-8",
+        )
+
+    async def _wrong(self) -> str | None:
+        """What keeps the store from being used; those who ask at the same time share one probe."""
+        if self._probe is None or (self._probe.done() and time.monotonic() - self._probed > _PROBE_HOLDS):
+            self._probed = time.monotonic()
+            self._probe = asyncio.create_task(self._probe_store())
+        return await asyncio.shield(self._probe)
+
+    async def _probe_store(self) -> str | None:
+        try:
+            async with asyncio.timeout(_PROBE_TIME):
+                await self._store.probe()
+        except StoreError as error:
+            wrong = str(error)
+        except TimeoutError:
+            wrong = f"The store did not answer within {_PROBE_TIME:g} s."
+        else:
+            return None
+        finally:
+            self._probed = time.monotonic()
+        logger.error("The server is not ready: %s", wrong)
+        return wrong
+
+    async def _metrics(self, request: Request) -> Response:
+        if not (self._open_metrics or await self._trusted(request)):
+            return PlainTextResponse(_UNAUTHORIZED, 401, {"WWW-Authenticate": 'Basic realm="platform API key"'})
+        size = await self._store.size()
+        lines = [*self._front.metrics.lines(), *self._server(size), *_process()]
+        return Response("\n".join(lines) + "\n", media_type=CONTENT_TYPE)
+
+    async def _trusted(self, request: Request) -> bool:
+        name, _ = basic_credentials(request.headers.get("authorization", "")) or ("", "")
+        grant = await self._grant_of(name) if name else None
+        return grant is not None and grant.all_projects
+
+    def _server(self, size: int) -> Iterator[str]:
+        front, store = self._front, self._store.measures
+        yield from gauge("connections", "Connections that are open.", front.connections())
+        yield from gauge("requests_under_way", "Requests that are being answered.", front.under_way)
+        yield from gauge("body_bytes_held", "Bytes of bodies that are under way.", front.memory.held)
+        yield from gauge("store_writes_waiting", "Writes that wait for the database.", store.waiting)
+        yield from counter("store_writes_total", "Writes that were committed and synced.", [({}, store.operations)])
+        yield from counter("store_rows_total", "Rows that these changed.", [({}, store.rows)])
+        yield from counter("store_failures_total", "Commits that failed.", [({}, store.failures)])
+        groups = (GROUPS, tuple(store.groups), store.operations)
+        yield from distribution("store_commit_writes", "Writes that one commit took together.", *groups)
+        yield from counter("store_commit_seconds_total", "Time that commits took.", [({}, store.seconds)])
+        yield from gauge("database_bytes", "Size of the database, with its log.", size)
+
+
+def _process() -> Iterator[str]:
+    """Numbers of the process, under the names that Prometheus gives them."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    cpu = usage.ru_utime + usage.ru_stime
+    yield from counter("process_cpu_seconds_total", "CPU time of the process.", [({}, cpu)])
+    yield from gauge("process_resident_memory_bytes", "Memory of the process.", _resident(usage.ru_maxrss))
+    yield from gauge("process_start_time_seconds", "When the process started, in seconds since 1970.", _STARTED)
+    descriptors = Path("/proc/self/fd")
+    if descriptors.exists():
+        yield from gauge("process_open_fds", "Open files and sockets.", len(os.listdir(descriptors)))
+
+
+def _resident(highest: int) -> int:
+    try:
+        return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * resource.getpagesize()
+    except (OSError, IndexError, ValueError):  # not Linux: the most that it ever was
+        return highest if sys.platform == "darwin" else highest * 1024

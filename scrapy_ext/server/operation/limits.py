@@ -1,0 +1,30 @@
+"""The bounds of every request, whatever its path; those of bodies are in ``server/platform/bodies.py`` and of the
+extraction service in ``server/extraction/limits.py``. Seconds and bytes unless said. How long a client may pause is an
+option (``--client-timeout``)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+KIB: Final = 1024
+MIB: Final = 1024 * KIB
+
+#: Of the address with its query, as it is sent; longer gives 414.
+TARGET: Final = 64 * KIB
+#: Query parameters; more give 400.
+PARAMETERS: Final = 4000
+#: Headers in all, and how many of them; more give 431.
+HEADERS: Final = 64 * KIB
+HEADER_COUNT: Final = 100
+#: From the headers of a request to the platform to the beginning of its answer, its body included; then 503.
+REQUEST: Final = 900.0
+#: Bodies that are under way, all together; more give 503, and the client tries again.
+BODIES: Final = 512 * MIB
+#: A body that nobody wants is read and thrown away up to here, so that its sender can read the answer; then the
+#: connection is closed.
+LINGER_TIME: Final = 5.0
+LINGER: Final = 256 * MIB
+#: A body shorter than this is read to its end instead, and the connection goes on.
+SHORT_BODY: Final = 64 * KIB
+#: Until requests under way are ended when the server stops.
+GRACE: Final = 10.0

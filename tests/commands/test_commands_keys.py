@@ -1,0 +1,60 @@
+"""``scrapy platform keys`` as its user runs it."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+import pytest
+from scrapy.cmdline import execute
+
+from scrapy_ext.server.auth import key_hash
+
+
+def run(data: Path, *arguments: str) -> tuple[int, str, str]:
+    """Exit code and output of the command, run in this process: starting Python would take most of the time."""
+    streams = [io.TextIOWrapper(io.BytesIO(), "utf-8", newline="") for _ in range(2)]
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(streams[0]), redirect_stderr(streams[1]):
+        patch.chdir(data.parent)
+        with pytest.raises(SystemExit) as ended:
+            execute(["scrapy", "platform", "keys", *arguments, "--data", str(data)])
+    for stream in streams:
+        stream.flush()
+    out, error = (stream.buffer.getvalue().decode() for stream in streams)  # type: ignore[attr-defined]
+    return int(ended.value.code or 0), out, error
+
+
+def test_keys_are_added_shown_once_listed_and_removed(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    code, out, _ = run(data, "add", "reports", "--project", "7", "--project", "12", "--read-only")
+    assert (code, bool(re.fullmatch("[0-9a-f]{32}\n", out))) == (0, True)
+    key = out.strip()
+    _, out, error = run(data, "list", "--json")
+    (line,) = [json.loads(line) for line in out.splitlines()]
+    assert line.pop("created") > 0
+    assert line == {"name": "reports", "projects": [7, 12], "write": False}
+    assert key not in out + error
+    assert key_hash(key) not in out
+    assert run(data, "remove", "reports") == (0, "", "")
+    assert run(data, "list", "--json")[1] == ""
+
+
+def test_mistakes_are_one_line_that_says_what_to_do(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    assert run(data, "add", "taken")[0] == 0
+    for arguments, told in (
+        (["add"], "needs a name"),
+        (["add", "taken"], "Choose another name"),
+        (["add", "api"], "Choose another name"),
+        (["add", "a b"], "letters, digits"),
+        (["remove", "nobody"], "there is no key nobody"),
+        (["list", "taken"], "lists all keys"),
+        (["list", "--read-only"], "belong to add"),
+    ):
+        code, out, error = run(data, *arguments)
+        assert (code, out, error.count("\n")) == (1, "", 1)
+        assert error.startswith("scrapy platform keys: ")
+        assert told in error

@@ -1,0 +1,117 @@
+"""A database that cannot be used: what is said at the start, and at the call that meets it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sqlite3
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.server.http import Http
+from tests.servers import RunningServer, command, without_keys
+
+_BOUNDING_DROP = 24
+#: What lets root pass over the modes of files: CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH.
+_PASS_OVER_MODES = (1, 2)
+
+
+def obey_modes() -> None:
+    """Let the modes of files hold for root too."""
+    if os.geteuid() == 0:
+        libc = ctypes.CDLL(None, use_errno=True)
+        for capability in _PASS_OVER_MODES:
+            if libc.prctl(_BOUNDING_DROP, capability, 0, 0, 0):
+                raise OSError(ctypes.get_errno(), "prctl")
+
+
+def failed_start(data: Path, prepare: Callable[[], None] | None = None) -> str:
+    done = subprocess.run(
+        command("--port", "0", "--data", str(data)),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=90,
+        env={**without_keys(), "EXTRACT_API_KEY": "a", "PLATFORM_API_KEY": "b"},
+        check=False,
+        preexec_fn=prepare,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "Traceback" not in done.stderr
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    return line
+
+
+@pytest.fixture
+def used(tmp_path: Path) -> Path:
+    """A data directory that a server has used."""
+    data = tmp_path / "data"
+    with RunningServer(data):
+        pass
+    return data
+
+
+def test_a_directory_that_may_not_be_written_is_named(used: Path) -> None:
+    (used / "platform.db").chmod(0o400)
+    used.chmod(0o500)
+    try:
+        text = failed_start(used, obey_modes)
+    finally:
+        used.chmod(0o700)
+    assert str(used / "platform.db") in text
+    assert "Check the permissions" in text
+
+
+def test_a_database_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "platform.db") as database:
+        database.execute("CREATE TABLE items (mine TEXT)")
+        database.execute("CREATE TABLE jobs (mine TEXT)")
+        database.execute("INSERT INTO items VALUES ('kept')")
+    database.close()
+    text = failed_start(tmp_path)
+    assert "of another program" in text
+    with sqlite3.connect(tmp_path / "platform.db") as database:
+        assert database.execute("SELECT mine FROM items").fetchall() == [("kept",)]
+        assert database.execute("SELECT count(*) FROM sqlite_master").fetchone() == (2,)
+    database.close()
+
+
+def test_a_truncated_database_is_named(used: Path) -> None:
+    size = (used / "platform.db").stat().st_size
+    os.truncate(used / "platform.db", size // 3)
+    text = failed_start(used)
+    assert str(used / "platform.db") in text
+    assert "backup" in text
+
+
+async def test_damage_in_the_data_is_told_to_who_reads_it_and_the_rest_is_served(used: Path) -> None:
+    with RunningServer(used) as server:
+        async with Http(server.url, server.platform_key) as http:
+            records = [{"_key": f"{number:05}", "value": "v" * 500} for number in range(2000)]
+            assert (await http.post("/collections/1/s/large", records)).status == 200
+            assert (await http.post("/items/1/1/1", [{"a": 1}])).status == 200
+    _damage(used / "platform.db", "collection_records")
+    with RunningServer(used) as server:
+        async with Http(server.url, server.platform_key) as http:
+            answer = await http.get("/collections/1/s/large/01000")
+            assert answer.status == 500
+            assert "damaged" in answer.json["message"]
+            assert "backup" in answer.json["message"]
+            assert (await http.get("/items/1/1/1")).lines == [{"a": 1}]
+            assert (await http.post("/items/1/1/1?start=1", [{"a": 2}])).status == 200
+        assert "damaged" in server.log()
+
+
+def _damage(path: Path, table: str) -> None:
+    """Write zeros over the root page of a table."""
+    database = sqlite3.connect(path)
+    database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    (page,) = database.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)).fetchone()
+    (size,) = database.execute("PRAGMA page_size").fetchone()
+    database.close()
+    with path.open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(b"\0" * size)
