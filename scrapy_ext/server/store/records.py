@@ -119,7 +119,15 @@ class RecordStore:
             nothing: asyncio.Future[_Read] = asyncio.get_running_loop().create_future()
             nothing.cancel()
             return nothing
-        return asyncio.ensure_future(self._engine.read(_page, self.kind, span, start, count))
+        reading = asyncio.ensure_future(self._engine.read(_page, self.kind, span, start, count))
+        reading.add_done_callback(_noted)
+        return reading
+
+
+def _noted(reading: asyncio.Future[_Read]) -> None:
+    """What fails after its reader has gone away needs no report."""
+    if not reading.cancelled():
+        reading.exception()
 
 
 async def _stats(tx: Transaction, owner: Owner) -> Stats:
