@@ -9,7 +9,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from scrapy.settings import BaseSettings
 
+from scrapy_ext.embedded import platform_client
 from tests.postgresql import Cluster, cluster
 from tests.server.http import Http
 from tests.servers import RunningServer, command, without_keys
@@ -113,3 +115,12 @@ async def test_what_was_answered_with_200_survives_the_end_of_postgresql(tmp_pat
                 queued += [(slot, fp) for batch in batches for fp, _ in batch["requests"]]
             assert len(queued) == len(set(queued))
             assert new <= len(queued)
+
+
+async def test_an_embedded_server_keeps_its_data_there_too(postgresql: Cluster, tmp_path: Path) -> None:
+    url = postgresql.database()
+    settings = BaseSettings({"SERVER_DATABASE": url, "SERVER_DATA": str(tmp_path / "data"), "PLATFORM_PROJECT": 7})
+    async with platform_client(settings) as (client, project):
+        await client.jobs.run(project, "spider")
+    assert postgresql.query(url, "SELECT project, name FROM spiders") == [["7", "spider"]]
+    assert not (tmp_path / "data").exists()
