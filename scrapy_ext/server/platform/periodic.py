@@ -40,7 +40,9 @@ async def periodic(call: Call) -> Response:
             return await _page(call, project)
         case [], "POST":
             schedule = _edited(_blank(project), await _fields(call))
-            return json(await call.store.periodic.add(schedule), 201)
+            added = await call.store.periodic.add(schedule)
+            call.wrote(1)
+            return json(added, 201)
         case [], _:
             raise method_not_allowed("GET", "POST")
         case [_], "GET":
