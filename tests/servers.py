@@ -14,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
+from scrapy_ext.server.store.address import DatabaseUrl
+
 #: Seconds that a start may take on a machine that does much else at the same time.
 START_SECONDS = 90
 
@@ -36,6 +38,7 @@ class RunningServer:
         file_limit: int | None = None,
     ) -> None:
         self.data = data
+        self.database = database
         self.extract_key = secrets.token_hex(16)
         self.platform_key = secrets.token_hex(16)
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the server has ended
@@ -76,6 +79,11 @@ class RunningServer:
         word, _, url = line.decode().strip().partition(" ")
         assert word == "ready", line
         return url
+
+    @property
+    def where(self) -> Path | DatabaseUrl:
+        """Its database, for what opens that beside it."""
+        return self.data if self.database is None else DatabaseUrl(self.database)
 
     def log(self) -> str:
         """What the server has written to standard error."""

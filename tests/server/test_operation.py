@@ -99,7 +99,7 @@ async def test_a_full_disk_is_not_ready_and_says_why_to_who_has_the_key(tmp_path
 
 
 async def test_metrics_need_a_key_that_opens_all_projects(server: RunningServer) -> None:
-    store = await Store.open(server.data)
+    store = await Store.open(server.where)
     try:
         limited = await add_key(store, "limited-metrics", frozenset({1}), may_write=True)
     finally:

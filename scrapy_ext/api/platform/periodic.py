@@ -43,8 +43,21 @@ class PeriodicJob(msgspec.Struct, kw_only=True):
     tasks: list[Task]
 
 
+class PeriodicPage(msgspec.Struct):
+    """A page of schedules; ``count`` is of all pages, ``next`` and ``previous`` are addresses, and ``meta`` has
+    ``suggested_hour``."""
+
+    count: int
+    next: str | None
+    previous: str | None
+    results: list[PeriodicJob]
+    meta: dict[str, str]
+
+
 #: The fields of a schedule that its owner sets.
 EDITABLE: Final = ("cron", "tasks", "addtags", "disabled", "description")
+#: Schedules of one page.
+MAX_PER_PAGE: Final = 1000
 MAX_TASKS: Final = 100
 MAX_TAGS: Final = 100
 #: Characters of a description.

@@ -9,13 +9,14 @@ from scrapy_ext.server.openapi.words import (
     COUNT,
     COUNTER,
     DONE,
-    FILTER,
+    FILTERS,
     META,
     NAME,
     NODATA,
     OBJECT,
     PATH_PARTS,
     SHAPING,
+    SHAPING_OR_MSGPACK,
     STRING,
     STRINGS,
     TEXT,
@@ -40,7 +41,6 @@ _SELECTING: Final = (
     Parameter("endts", "stored before this time (ms)", COUNTER),
     Parameter("start", "from this key on", STRING),
     Parameter("startafter", "behind this key", STRING),
-    FILTER,
 )
 _RECORD: Final[dict[str, Any]] = {"type": "object", "properties": {"_key": NAME}, "required": ["_key"]}
 _DELETED: Final[dict[str, Any]] = {
@@ -63,8 +63,8 @@ OPERATIONS: Final = (
         method="GET",
         path=_WHOLE,
         summary="Read records, in the order of their keys.",
-        parameters=(*_SELECTING, COUNT, META, NODATA, *SHAPING),
-        answer=lines("The records.", OBJECT),
+        parameters=(*_SELECTING, *FILTERS, COUNT, META, NODATA, *SHAPING_OR_MSGPACK),
+        answer=lines("The records.", OBJECT, msgpack=True),
     ),
     Operation(
         method="POST",
@@ -85,7 +85,7 @@ OPERATIONS: Final = (
         method="GET",
         path=f"{_WHOLE}/count",
         summary="Count records.",
-        parameters=_SELECTING,
+        parameters=(*_SELECTING, *FILTERS),
         answer=value("The number; with nextstart, counting goes on there.", Count),
     ),
     Operation(
@@ -100,8 +100,13 @@ OPERATIONS: Final = (
         method="GET",
         path=_ONE,
         summary="Read a record.",
-        parameters=(META, NODATA, *SHAPING),
-        answer=lines("The record.", OBJECT),
+        parameters=(
+            Parameter("copies", "at most so many of the copies that vs and vcs keep, the newest first", COUNTER),
+            META,
+            NODATA,
+            *SHAPING_OR_MSGPACK,
+        ),
+        answer=lines("The record; with copies, those that there are.", OBJECT, msgpack=True),
     ),
     Operation(
         method="POST",

@@ -18,17 +18,34 @@ from scrapy_ext.api.extraction.problems import PROBLEM_CONTENT_TYPE, PROBLEM_TYP
 from scrapy_ext.server.openapi import (
     activity,
     collections,
+    comments,
     extraction,
     frontier,
     jobq,
     jobs,
     operation,
+    periodic,
+    projects,
     records,
+    spiders,
 )
 from scrapy_ext.server.openapi.words import JSON, PATH_PARTS, TEXT, Many, Operation, Parameter, Schema
 from scrapy_ext.server.platform.answers import Host
 
-_GROUPS: Final = (records, collections, frontier, jobs, jobq, activity, extraction, operation)
+_GROUPS: Final = (
+    records,
+    collections,
+    frontier,
+    jobs,
+    jobq,
+    projects,
+    spiders,
+    periodic,
+    comments,
+    activity,
+    extraction,
+    operation,
+)
 _REFS: Final = "#/components/schemas/{name}"
 #: What any call to the platform can get beside what its entry says.
 _ALWAYS: Final = (400, 401, 403, 404, 408, 414, 415, 429, 431, 500, 503, 507)

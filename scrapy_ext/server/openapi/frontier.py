@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from scrapy_ext.api.platform.frontier import NAME_PATTERN, Batch, Fingerprint, FrontierRequest, NewCount
+from scrapy_ext.api.platform.frontier import NAME_PATTERN, Batch, Fingerprint, FrontierRequest, NewCount, QueueCount
 from scrapy_ext.server.openapi.words import (
     COUNTER,
     DONE,
@@ -53,6 +53,13 @@ OPERATIONS: Final = (
         summary="Read batches of requests; the same ones until they are deleted.",
         parameters=(Parameter("mincount", "at least so many requests, if there are", COUNTER), *SHAPING),
         answer=lines("Batches.", Batch),
+    ),
+    Operation(
+        method="GET",
+        path=f"{_SLOT}/q/count",
+        summary="Count the requests in the queue.",
+        parameters=(Parameter("start", "the nextstart of a count before", STRING),),
+        answer=value("The number; with nextstart, counting goes on there.", QueueCount),
     ),
     Operation(
         method="POST",

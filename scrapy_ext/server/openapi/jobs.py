@@ -7,6 +7,7 @@ from typing import Any, Final
 from scrapy_ext.api.platform.jobs import MAX_PRIORITY, MAX_UNITS, MIN_PRIORITY, MIN_UNITS, JobList
 from scrapy_ext.server.openapi.words import (
     ANY,
+    COUNT,
     COUNTER,
     DONE,
     FORM,
@@ -16,6 +17,7 @@ from scrapy_ext.server.openapi.words import (
     NAME,
     NUMBER,
     OBJECT,
+    SHAPING,
     STATE,
     STRING,
     STRINGS,
@@ -23,12 +25,13 @@ from scrapy_ext.server.openapi.words import (
     Body,
     Operation,
     Parameter,
+    lines,
     list_of,
     value,
 )
 from scrapy_ext.server.platform.answers import Host
 
-FILTERS: Final = (
+JOB_FILTERS: Final = (
     Parameter("spider", "only jobs of the spider with this name", STRING),
     Parameter("state", "only jobs in one of these states", {"type": "array", "items": STATE}),
     Parameter("has_tag", "only jobs with one of these tags", STRINGS),
@@ -36,10 +39,13 @@ FILTERS: Final = (
     Parameter("startts", "changed at this time (ms) or later", COUNTER),
     Parameter("endts", "changed before this time (ms)", COUNTER),
 )
-_LISTING: Final = (
+_CHOOSING: Final = (
     Parameter("project", "the project", NUMBER, required=True),
     Parameter("job", "only these jobs", {"type": "array", "items": JOB_KEY}),
-    *FILTERS,
+    *JOB_FILTERS,
+)
+_LISTING: Final = (
+    *_CHOOSING,
     Parameter("count", "at most so many", COUNTER),
     Parameter("offset", "leave out so many", COUNTER),
 )
@@ -71,17 +77,52 @@ _RUN: Final = _form(
 )
 _JOB: Final = "/jobs/{project}/{spider}/{job}"
 
-OPERATIONS: Final = (
-    Operation(
+
+def _running(path: str, summary: str) -> Operation:
+    return Operation(
         method="POST",
-        path="/api/run.json",
-        summary="Schedule a job. Fields that are not named here are arguments of the spider.",
+        path=path,
+        summary=summary,
         body=_RUN,
         answer=value(
             "The job.",
             {"type": "object", "properties": {"status": {"const": "ok"}, "jobid": JOB_KEY}, "required": ["jobid"]},
         ),
         errors=(413,),
+        host=Host.APP,
+    )
+
+
+def _metadata_of_all(path: str, whose: str) -> Operation:
+    return Operation(
+        method="GET",
+        path=path,
+        summary=f"Read the metadata of the jobs of {whose}, in the order of their keys.",
+        parameters=(
+            COUNT,
+            Parameter("meta", "what to add to each", {"type": "array", "items": {"const": "_key"}}),
+            *SHAPING,
+        ),
+        answer=lines("An object for each job.", OBJECT),
+    )
+
+
+OPERATIONS: Final = (
+    _running("/api/run.json", "Schedule a job. Fields that are not named here are arguments of the spider."),
+    _running("/api/schedule.json", "The same as run.json."),
+    Operation(
+        method="GET",
+        path="/api/jobs/count.json",
+        summary="Count jobs; all but deleted ones, unless states or jobs are named.",
+        parameters=_CHOOSING,
+        answer=value(
+            "The number.",
+            {
+                "type": "object",
+                "properties": {"status": {"const": "ok"}, "total": COUNTER},
+                "required": ["status", "total"],
+            },
+        ),
         host=Host.APP,
     ),
     Operation(
@@ -127,6 +168,8 @@ OPERATIONS: Final = (
         errors=(413,),
         host=Host.APP,
     ),
+    _metadata_of_all("/jobs/{project}", "a project"),
+    _metadata_of_all("/jobs/{project}/{spider}", "a spider"),
     Operation(
         method="GET",
         path=_JOB,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
-from scrapy_ext.api.platform.formats import CONTENT_TYPES, Format
+from scrapy_ext.api.platform.formats import CONTENT_TYPES, TEXT_FORMATS, Format
 from scrapy_ext.api.platform.items import MAX_ITEM_BYTES
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import MAX_NUMBER
@@ -82,6 +82,8 @@ PATH_PARTS: Final[dict[str, Schema]] = {
     "index": COUNTER,
     "field": NAME,
     "key": NAME,
+    "name": NAME,
+    "state": STATE,
 }
 
 # ── parameters that several paths have ──
@@ -89,11 +91,14 @@ PATH_PARTS: Final[dict[str, Schema]] = {
 COUNT: Final = Parameter("count", "at most so many results", COUNTER)
 META: Final = Parameter("meta", "what to add to each result", {"type": "array", "items": {"enum": ["_key", "_ts"]}})
 NODATA: Final = Parameter("nodata", "only what meta adds", FLAG)
-FORMAT: Final = Parameter(
-    "format", "the format of the result; before the header Accept", {"enum": [kind.value for kind in Format]}
-)
-SHAPING: Final = (
-    FORMAT,
+
+
+def _format(kinds: Iterable[Format]) -> Parameter:
+    schema = {"enum": [kind.value for kind in kinds]}
+    return Parameter("format", "the format of the result; before the header Accept", schema)
+
+
+_AS_TEXT: Final = (
     Parameter("fields", "csv: the columns, joined by commas (required there)", STRING),
     Parameter("include_headers", "csv: names of the columns first", FLAG),
     *(
@@ -103,7 +108,15 @@ SHAPING: Final = (
     Parameter("lineend", "csv: after each row", {"type": "string", "minLength": 1, "maxLength": 2}),
     Parameter("saveas", "a file name for browsers", {"type": "string", "pattern": r"^[A-Za-z0-9_.\-]{1,255}$"}),
 )
-FILTER: Final = Parameter("filter", "a condition as JSON: [field, operator, [values]]", STRING)
+#: How a result looks; the second where MessagePack is offered too.
+SHAPING: Final = (_format(TEXT_FORMATS), *_AS_TEXT)
+SHAPING_OR_MSGPACK: Final = (_format(Format), *_AS_TEXT)
+_CONDITION: Final = "a condition as JSON, [field, operator, [arguments]]"
+FILTERS: Final = (
+    Parameter("filter", f"{_CONDITION}, that must be met", STRINGS),
+    Parameter("filterall", "the same as filter", STRINGS),
+    Parameter("filterany", f"{_CONDITION}; of several one must be met", STRINGS),
+)
 
 
 # ── answers that several paths have ──
@@ -116,11 +129,12 @@ def value(meaning: str, shape: Any) -> Answer:
     return Answer(meaning, {JSON: shape})
 
 
-def lines(meaning: str, shape: Any) -> Answer:
-    """Results in the format that was asked for; ``shape`` is that of one."""
+def lines(meaning: str, shape: Any, *, msgpack: bool = False) -> Answer:
+    """Results in the format that was asked for, ``msgpack`` where that is offered; ``shape`` is that of one."""
     many = list_of(shape)
     rest = {CONTENT_TYPES[kind]: STRING for kind in (Format.XML, Format.CSV, Format.TEXT)}
-    return Answer(meaning, {JSON_LINES: many, JSON: many, **rest, CONTENT_TYPES[Format.MSGPACK]: {}})
+    packed = {CONTENT_TYPES[Format.MSGPACK]: ANY} if msgpack else {}
+    return Answer(meaning, {JSON_LINES: many, JSON: many, **rest, **packed})
 
 
 class Many(msgspec.Struct, frozen=True):

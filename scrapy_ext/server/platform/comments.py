@@ -18,7 +18,6 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.server.platform import bodies
 from scrapy_ext.server.platform.answers import NotFound, json, method_not_allowed, refused
 from scrapy_ext.server.platform.calls import Call, path_number
 from scrapy_ext.server.platform.jobs import Form, check_name, iso_time
@@ -36,7 +35,9 @@ async def comments(call: Call) -> Response:
         case [_, "stats"]:
             if call.method != "GET":
                 raise method_not_allowed("GET")
-            stats = await call.store.comments.stats(path_number(call.path, 1, "project"))
+            project = path_number(call.path, 1, "project")
+            call.need(project)
+            stats = await call.store.comments.stats(project)
             return json({str(job): items for job, items in stats.items()})
         case [_, _, _]:
             if call.method != "GET":
@@ -58,7 +59,9 @@ def _shown(comment: Comment) -> dict[str, Any]:
 
 
 def _job(call: Call) -> JobKey:
-    return JobKey(*(path_number(call.path, place, name) for place, name in enumerate(("project", "spider", "job"), 1)))
+    key = JobKey(*(path_number(call.path, place, name) for place, name in enumerate(("project", "spider", "job"), 1)))
+    call.need(key.project)
+    return key
 
 
 async def _of_job(call: Call) -> Response:
@@ -77,7 +80,9 @@ async def _at(call: Call, field: str) -> Response:
         case "POST":
             if field:
                 check_name("field", field)
-            return json(_shown(await call.store.comments.add(place, call.who, await _text(call))), 201)
+            added = await call.store.comments.add(place, call.who, await _text(call))
+            call.wrote(1)
+            return json(_shown(added), 201)
         case "DELETE":
             return json({"status": "ok", "count": await call.store.comments.clear(place)})
         case _:
@@ -86,6 +91,7 @@ async def _at(call: Call, field: str) -> Response:
 
 async def _one(call: Call) -> Response:
     project, number = _id(call.path[1])
+    call.need(project)
     match call.method:
         case "GET":
             comment = await call.store.comments.get(project, number)
@@ -114,7 +120,7 @@ def _id(text: str) -> tuple[int, int]:
 
 
 async def _text(call: Call) -> str:
-    text = (Form(await bodies.form(call.request)).get("text") or "").strip()
+    text = (Form(await call.form()).get("text") or "").strip()
     if not 0 < len(text) <= MAX_TEXT or "\0" in text:
         raise refused("text", f"must be 1 to {MAX_TEXT} characters, none of them NUL", "Send the form field text.")
     return text

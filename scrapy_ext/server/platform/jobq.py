@@ -15,7 +15,7 @@ from scrapy_ext.api.platform.jobs import DEFAULT_PRIORITY, DEFAULT_UNITS, JobSta
 from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
 from scrapy_ext.server.platform import bodies
 from scrapy_ext.server.platform.access import JobTokens
-from scrapy_ext.server.platform.answers import JSON, NotFound, Refusal, json, method_not_allowed, refused
+from scrapy_ext.server.platform.answers import JSON, NotFound, Refusal, empty, json, method_not_allowed, refused
 from scrapy_ext.server.platform.calls import Call, path_number
 from scrapy_ext.server.platform.job_lines import answer, line, wanted_of
 from scrapy_ext.server.platform.jobs import SHOWN, check_name, check_tags, job_filter, own_key, parse_state, unique_key
@@ -69,6 +69,7 @@ class JobQueue:
         for first in range(0, len(jobs), _PUSHED_AT_ONCE):
             outcomes += await call.store.jobs.add(project, jobs[first : first + _PUSHED_AT_ONCE], call.who)
         lines: list[dict[str, Any]] = []
+        call.wrote(sum(isinstance(added, JobKey) for added in outcomes))
         for added, job, (_, record) in zip(outcomes, jobs, records, strict=True):
             if isinstance(added, DuplicateJobError):
                 lines.append({"request": record, "error": str(added)})
@@ -84,10 +85,10 @@ class JobQueue:
         if not isinstance(fields, dict):
             raise refused("body", "must be a JSON object", 'Write {} or {"field": value}.')
         if not await _in_group(call, fields.get("botgroup")):
-            return Response(b"", media_type=JSON)
+            return empty()
         job = await call.store.jobs.start_next(call.project, fields, call.who)
         if job is None:
-            return Response(b"", media_type=JSON)
+            return empty()
         worker = {"_shub_worker": call.who, **job.metadata}
         return json({**worker, "key": str(job.key), "auth": await self._tokens.token(job.key)})
 

@@ -118,6 +118,7 @@ async def _run(call: Call, form: Form) -> Response:
     if isinstance(added, DuplicateJobError):
         # Not as other refusals of a 400: clients have seen these words since there are clients.
         return json({"status": "error", "message": f"{spider} already scheduled"}, 400)
+    call.wrote(1)
     return json({"status": "ok", "jobid": str(added)})
 
 

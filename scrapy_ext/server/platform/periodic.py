@@ -12,14 +12,22 @@ from urllib.parse import urlencode
 import msgspec
 from starlette.responses import Response
 
-from scrapy_ext.api.platform.periodic import EDITABLE, PeriodicJob, Task, schedule_faults, suggested_hour, type_of
+from scrapy_ext.api.platform.periodic import (
+    EDITABLE,
+    MAX_PER_PAGE,
+    PeriodicJob,
+    PeriodicPage,
+    Task,
+    schedule_faults,
+    suggested_hour,
+    type_of,
+)
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.platform import bodies
 from scrapy_ext.server.platform.answers import NotFound, json, method_not_allowed, refused
 from scrapy_ext.server.platform.calls import Call, path_number
 
 _PER_PAGE: Final = 100
-_MAX_PER_PAGE: Final = 1000
 _READ_ONLY: Final = ("id", "project", "type")
 _MAX_BODY: Final = 1024 * 1024
 
@@ -32,7 +40,9 @@ async def periodic(call: Call) -> Response:
             return await _page(call, project)
         case [], "POST":
             schedule = _edited(_blank(project), await _fields(call))
-            return json(await call.store.periodic.add(schedule), 201)
+            added = await call.store.periodic.add(schedule)
+            call.wrote(1)
+            return json(added, 201)
         case [], _:
             raise method_not_allowed("GET", "POST")
         case [_], "GET":
@@ -64,21 +74,21 @@ def _found(schedule: PeriodicJob | None) -> PeriodicJob:
 async def _page(call: Call, project: int) -> Response:
     count = call.number("count", _PER_PAGE) or 0
     offset = call.number("offset", 0) or 0
-    if not 1 <= count <= _MAX_PER_PAGE:
-        raise refused("count", f"must be 1 to {_MAX_PER_PAGE}, got {count}", "Ask for several pages.")
+    if not 1 <= count <= MAX_PER_PAGE:
+        raise refused("count", f"must be 1 to {MAX_PER_PAGE}, got {count}", "Ask for several pages.")
     page = await call.store.periodic.page(project, count, offset)
 
     def link(place: int) -> str:
         return f"{str(call.request.url).partition('?')[0]}?{urlencode({'count': count, 'offset': place})}"
 
     return json(
-        {
-            "count": page.total,
-            "next": link(offset + count) if offset + count < page.total else None,
-            "previous": link(max(offset - count, 0)) if offset > 0 else None,
-            "results": page.schedules,
-            "meta": {"suggested_hour": str(suggested_hour(await call.store.periodic.load()))},
-        }
+        PeriodicPage(
+            count=page.total,
+            next=link(offset + count) if offset + count < page.total else None,
+            previous=link(max(offset - count, 0)) if offset > 0 else None,
+            results=page.schedules,
+            meta={"suggested_hour": str(suggested_hour(await call.store.periodic.load()))},
+        )
     )
 
 

@@ -51,14 +51,23 @@ async def projects(call: Call) -> Response:
 
 async def listed(call: Call) -> Response:
     """``/api/scrapyd/listprojects.json``."""
-    return json({"projects": await call.store.jobs.projects(), "status": "ok"})
+    call.may_read(0)  # what follows tells of those projects only that the key opens
+    found = await call.store.jobs.projects()
+    return json({"projects": [project for project in found if call.may_read(project)], "status": "ok"})
 
 
 async def _summaries(call: Call) -> Response:
     """Projects with jobs in these states; without any, with jobs that wait or run."""
     states = tuple(parse_state(text) for text in call.all("state")) or ACTIVE
+    call.may_read(0)  # what follows tells of those projects only that the key opens
     counts = await call.store.jobs.states_of_all()
-    return json([_summary(project, of) for project, of in sorted(counts.items()) if any(of[each] for each in states)])
+    return json(
+        [
+            _summary(project, of)
+            for project, of in sorted(counts.items())
+            if call.may_read(project) and any(of[each] for each in states)
+        ]
+    )
 
 
 def _summary(project: int, counts: Mapping[JobState, int]) -> dict[str, Any]:

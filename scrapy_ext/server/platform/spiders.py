@@ -36,6 +36,7 @@ async def ids(call: Call) -> Response:
             name = "/".join(parts)
             if call.query.get("create", "").lower() in ("1", "y", "true"):
                 check_name("spider", name)
+                call.need_write(call.project)
                 return json(await call.store.spiders.add(call.project, name))
             return json(await call.store.spiders.find(call.project, name))
         case [_, "spider", *_], _:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from jsonschema_rs import meta
 from scrapy_ext.server import platform
 from scrapy_ext.server.keyring import add_key
 from scrapy_ext.server.openapi.document import document, operations
-from scrapy_ext.server.openapi.words import Operation
+from scrapy_ext.server.openapi.words import FORM, Operation
 from scrapy_ext.server.platform import PlatformService
 from scrapy_ext.server.store import Store
 from tests.server.http import Http
@@ -26,6 +27,19 @@ _PARTS = {"project": "4400", "spider": "1", "job": "1", "index": "0", "field": "
     "collection": "c",
     "frontier": "f",
     "slot": "s",
+    "name": "c",
+    "state": "running",
+    "item": "0",
+    "comment": "4400-1",
+    "schedule": "1",
+}
+#: What handlers match: the parts of the path, not how many there are.
+_PATH = re.compile(r"(?<!len\()\bcall\.path|^path$")
+#: Parts of paths that come before those which a handler matches: module and how many.
+_BEFORE = {
+    ("comments", 1): ("comments",),
+    ("periodic", 3): ("projects", "*", "periodicjobs"),
+    ("spiders", 5): ("v2", "projects", "*", "spiders", "*"),
 }
 
 
@@ -59,8 +73,8 @@ def _references(value: Any) -> Iterator[str]:
 
 
 @pytest.fixture
-async def filled(http: Http) -> Http:
-    """Data at every path that is made of :data:`_PARTS`."""
+async def there(http: Http) -> dict[str, str]:
+    """Parts of paths with data at every path that is made of them; comments and schedules get new numbers."""
     project = _PARTS["project"]
     await http.post(f"/jobq/{project}/push", [{"spider": "s", "state": "running", "name": "n"}])
     record = {"time": 1, "method": "GET", "url": "u", "status": 200, "duration": 1, "rs": 1, "name": "n"}
@@ -68,18 +82,22 @@ async def filled(http: Http) -> Http:
     await http.post(f"/requests/{project}/1/1?start=0", [record])
     await http.post(f"/logs/{project}/1/1?start=0", [{"time": 1, "level": 20, "message": "m", "name": "n"}])
     await http.post(f"/collections/{project}/s/c", [{"_key": "k", "value": "v"}])
+    await http.post(f"/samples/{project}/1/1?start=0", [[1, 2]])
     await http.post(f"/hcf/{project}/f/s/s", [{"fp": "a"}])
-    return http
+    comment = (await http.post(f"/api/comments/{project}/1/1/0/name", {"text": "t"})).json["id"]
+    schedule = json.dumps({"cron": "1 2 * * *", "tasks": [{"name": "s"}]}).encode()
+    made = (await http.post(f"/api/projects/{project}/periodicjobs", schedule)).json["id"]
+    return {**_PARTS, "comment": comment, "schedule": str(made)}
 
 
 @pytest.mark.parametrize("each", operations(), ids=lambda each: f"{each.method} {each.path}")
-async def test_every_path_that_is_described_is_there(filled: Http, each: Operation) -> None:
-    answer = await filled.call(each.method, _address(each))
+async def test_every_path_that_is_described_is_there(http: Http, there: dict[str, str], each: Operation) -> None:
+    answer = await http.call(each.method, _address(each, there))
     assert answer.status not in (404, 405), answer.text
 
 
 async def test_every_path_refuses_strangers_and_keys_of_other_projects(server: RunningServer) -> None:
-    store = await Store.open(server.data)
+    store = await Store.open(server.where)
     try:
         elsewhere = await add_key(store, "elsewhere", frozenset({4499}), may_write=True)
     finally:
@@ -89,11 +107,11 @@ async def test_every_path_refuses_strangers_and_keys_of_other_projects(server: R
     async with Http(server.url, None) as stranger, Http(server.url, elsewhere) as other:
         await _until_known(other)
         for each in guarded:
-            path = _address(each)
+            path = _address(each, _PARTS)
             assert (await stranger.call(each.method, path)).status == 401, path
-            form = {"project": _PARTS["project"]} if each.path.startswith("/api") and each.method == "POST" else None
+            form = {"project": _PARTS["project"]} if each.body is not None and each.body.kind == FORM else None
             answer = await other.call(each.method, path, form)
-            if form or "{project}" in each.path or any(parameter.name == "project" for parameter in each.parameters):
+            if form or _names_a_project(each):
                 assert answer.status == 403, f"{path}: {answer.text}"
             else:  # of several projects: those that the key opens; or not of the platform
                 assert answer.status in (200, 401), f"{path}: {answer.text}"
@@ -105,8 +123,14 @@ async def _until_known(http: Http) -> None:
             await asyncio.sleep(0.1)
 
 
-def _address(each: Operation) -> str:
-    path = re.sub(r"{(\w+)}", lambda match: _PARTS[match[1]], each.path)
+def _names_a_project(each: Operation) -> bool:
+    return bool({"{project}", "{comment}"} & set(each.path.split("/"))) or any(
+        parameter.name == "project" for parameter in each.parameters
+    )
+
+
+def _address(each: Operation, parts: Mapping[str, str]) -> str:
+    path = re.sub(r"{(\w+)}", lambda match: parts[match[1]], each.path)
     named = [(parameter.name, _PARTS.get(parameter.name, "c")) for parameter in each.parameters if parameter.required]
     return path + "?" + "&".join(f"{name}={value}" for name, value in named)
 
@@ -143,13 +167,13 @@ def _taken() -> Iterator[tuple[str, str | None, tuple[str, ...]]]:
     """Module, method and shape of every path in the ``match`` statements of the handlers."""
     for file in sorted(Path(platform.__file__).parent.glob("*.py")):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-            if not (
-                isinstance(node, ast.Match) and "call.path" in ast.unparse(node.subject).replace("len(call.path)", "")
-            ):
+            if not isinstance(node, ast.Match) or not _PATH.search(ast.unparse(node.subject)):
                 continue
+            sliced = re.search(r"call\.path\[(\d+):\]", ast.unparse(node.subject))
+            before = _BEFORE[file.stem, int(sliced[1])] if sliced else ()
             for case in node.cases:
                 for method, shape in _cases(case.pattern, case.guard):
-                    yield file.stem, method, shape
+                    yield file.stem, method, (*before, *shape)
 
 
 def _cases(pattern: ast.pattern, guard: ast.expr | None) -> Iterator[tuple[str | None, tuple[str, ...]]]:
@@ -164,8 +188,9 @@ def _cases(pattern: ast.pattern, guard: ast.expr | None) -> Iterator[tuple[str |
             return
         if isinstance(first, ast.MatchOr) and any(isinstance(each, ast.MatchSequence) for each in first.patterns):
             return
-    if isinstance(pattern, ast.MatchSequence):
-        yield from ((method, shape) for shape in _shapes(pattern))
+    for each in pattern.patterns if isinstance(pattern, ast.MatchOr) else [pattern]:
+        if isinstance(each, ast.MatchSequence):
+            yield from ((method, shape) for shape in _shapes(each))
 
 
 def _shapes(pattern: ast.MatchSequence) -> list[tuple[str, ...]]:

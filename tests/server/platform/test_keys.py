@@ -23,7 +23,7 @@ def keys(server: RunningServer) -> dict[str, str]:
     """Keys added while the server runs: for two projects, for reading one, and for reading all."""
 
     async def added() -> dict[str, str]:
-        store = await Store.open(server.data)
+        store = await Store.open(server.where)
         try:
             return {
                 "both": await add_key(store, "both", frozenset({9001, 9002}), may_write=True),
@@ -120,7 +120,7 @@ async def test_the_pages_show_the_keys_projects_only(clients: dict[str, Http], h
 
 
 async def test_a_key_that_is_removed_is_refused_within_seconds(server: RunningServer) -> None:
-    store = await Store.open(server.data)
+    store = await Store.open(server.where)
     try:
         key = await add_key(store, "short-lived", None, may_write=True)
         async with Http(server.url, key) as http:
