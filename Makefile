@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 # Two workers: the machines of the CI have two cores.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
-.PHONY: help dev demo test check crash bench wheel docs clean
+.PHONY: help dev demo test test-full check crash bench wheel docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -15,6 +15,7 @@ help:
 	@echo "make test   run the tests (under 10 minutes on 2 cores); needs PostgreSQL's programs (apt-get install postgresql)"
 	@echo "make check  lint and types"
 	@echo "make crash  kill crawls and servers in many more places (takes longer)"
+	@echo "make test-full  run all the tests there are, with more of each kind (takes longer)"
 	@echo "make bench  measure beside Scrapy and its peers; needs a quiet machine (takes hours; BENCH=--quick: minutes)"
 	@echo "make wheel  build the wheel, install it in an empty environment, and crawl with it (takes longer)"
 	@echo "make docs   build the documentation into docs/_build/html"
@@ -49,6 +50,9 @@ check: $(VENV)/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+test-full: $(VENV)/installed $(VENV)/browser
+	$(PYTEST) tests --full
 
 crash: $(VENV)/installed $(VENV)/browser
 	$(PYTEST) tests/crash --full

@@ -27,7 +27,19 @@ def postgresql() -> Iterator[Cluster]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--full", action="store_true", help="kill in every place, not only in a few (make crash)")
+    parser.addoption("--full", action="store_true", help="all there is of each kind (make crash, make test-full)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "full: one of many of its kind; runs with --full only")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--full"):
+        return
+    left_out = [item for item in items if item.get_closest_marker("full")]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if not item.get_closest_marker("full")]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

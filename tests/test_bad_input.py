@@ -71,13 +71,15 @@ def test_a_setting_that_is_wrong_is_named_with_the_remedy(project, settings, wor
     ("setting", "words"),
     [
         ("FRONTIER_WORKER=1/1", "FRONTIER_WORKER must be 'index/count'"),
-        ("FRONTIER_SLOTS=0", "FRONTIER_SLOTS must be at least 1"),
+        pytest.param("FRONTIER_SLOTS=0", "FRONTIER_SLOTS must be at least 1", marks=pytest.mark.full),
         ("FRONTIER_NAME=my frontier", "FRONTIER_NAME cannot be used"),
-        ("FRONTIER_PREFETCH=0", "FRONTIER_PREFETCH must be at least 1"),
+        pytest.param("FRONTIER_PREFETCH=0", "FRONTIER_PREFETCH must be at least 1", marks=pytest.mark.full),
         ('EXTRACT_API_PARAMS={"browserHTML": true}', "EXTRACT_API_PARAMS has a field that cannot be sent"),
-        ("FRONTIER_SLOTS=many", "FRONTIER_SLOTS must be of type int"),
+        pytest.param("FRONTIER_SLOTS=many", "FRONTIER_SLOTS must be of type int", marks=pytest.mark.full),
         ("DUPEFILTER_COLLECTION=a b", "DUPEFILTER_COLLECTION is not the name of a collection"),
-        ("PLATFORM_LOG_LEVEL=LOUD", "PLATFORM_LOG_LEVEL must be the name of a log level"),
+        pytest.param(
+            "PLATFORM_LOG_LEVEL=LOUD", "PLATFORM_LOG_LEVEL must be the name of a log level", marks=pytest.mark.full
+        ),
         ('EXTRACT_API_RETRY_POLICY={"/x": 1}', "EXTRACT_API_RETRY_POLICY cannot be read"),
     ],
 )

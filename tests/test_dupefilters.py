@@ -316,7 +316,7 @@ def kill(running: Running) -> None:
     running.process.wait()
 
 
-@pytest.mark.parametrize("kind", ["s", "cs"])
+@pytest.mark.parametrize("kind", ["s", pytest.param("cs", marks=pytest.mark.full)])
 def test_a_second_crawl_skips_what_the_first_has_stored(runs, site, kind):
     pages = sorted(f"{site.url}/page/{number}" for number in range(site.pages))
     first = runs.crawl("products", f"DUPEFILTER_COLLECTION_TYPE={kind}")
@@ -386,7 +386,9 @@ def test_a_killed_crawl_has_not_seen_what_it_did_not_store(runs, site, server):
     assert runs.recorded() == pages
 
 
-@pytest.mark.parametrize("hits", [2, 25, 55])
+@pytest.mark.parametrize(
+    "hits", [pytest.param(2, marks=pytest.mark.full), 25, pytest.param(55, marks=pytest.mark.full)]
+)
 def test_a_crawl_killed_anywhere_loses_no_page(runs, site, hits):
     running = runs.start("products", "CONCURRENT_REQUESTS=4")
     until(lambda: sum(site.hits.values()) >= hits)

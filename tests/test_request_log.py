@@ -150,7 +150,7 @@ def test_each_answer_has_a_record_and_nothing_else_has(walked, site):
         assert first["time"] + first["duration"] <= retried["time"] + 1
 
 
-@pytest.mark.parametrize("flush_interval", [0.1, 60])
+@pytest.mark.parametrize("flush_interval", [pytest.param(0.1, marks=pytest.mark.full), 60])
 def test_parents_are_right_after_a_kill_and_a_resume(tmp_path, site, flush_interval):
     with RunningServer(tmp_path / "platform") as platform:
         where = f'PLATFORM_URL = "{platform.url}"\nPLATFORM_API_KEY = "{platform.platform_key}"\n'

@@ -200,7 +200,9 @@ async def test_a_throttled_site_does_not_hold_up_the_others(desk: Desk) -> None:
 # ── signals ──
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.full)]
+)
 async def test_the_first_signal_lets_what_is_in_flight_finish(desk: Desk, number: int, status: int) -> None:
     desk.write(urls(50))
     release = asyncio.Event()

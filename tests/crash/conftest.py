@@ -1,4 +1,4 @@
-"""A platform and a maze for each test. Those marked ``full`` run with ``--full``, which ``make crash`` gives."""
+"""A platform and a maze for each test."""
 
 from __future__ import annotations
 
@@ -10,18 +10,6 @@ import pytest
 
 from tests.crash.lives import Crawls, Platform
 from tests.crash.maze import SMALLEST, Maze
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "full: one of many places to kill at; runs with --full only")
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("--full"):
-        return
-    left_out = [item for item in items if item.get_closest_marker("full")]
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if not item.get_closest_marker("full")]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

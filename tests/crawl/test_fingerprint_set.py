@@ -84,6 +84,7 @@ def test_an_empty_set_and_a_small_one_are_small() -> None:
     assert thousand - empty < 2**20
 
 
+@pytest.mark.full
 def test_twenty_million_take_25_bytes_each_at_the_rate_of_the_second_million() -> None:
     """By resident memory, which what the allocator wastes is part of."""
     empty, one, two = resident(0, 1_000_000, 2_000_000)

@@ -70,6 +70,7 @@ def test_the_documentation_builds_without_a_network(tmp_path: Path) -> None:
     assert said == f"No links into the documentation of scrapy: {NOWHERE} cannot be reached.\n"
 
 
+@pytest.mark.full
 def test_settings_of_scrapy_are_links_where_its_documentation_can_be_reached(
     tmp_path: Path, other_documentation: str
 ) -> None:

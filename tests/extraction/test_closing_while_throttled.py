@@ -76,7 +76,9 @@ def test_a_crawl_with_the_frontier_closes_at_sigterm_and_the_next_run_delivers_t
     check_each_once(crawls, wave)
 
 
-@pytest.mark.parametrize("type", ["/limits/over-user-limit", "/limits/over-global-limit"])
+@pytest.mark.parametrize(
+    "type", [pytest.param("/limits/over-user-limit", marks=pytest.mark.full), "/limits/over-global-limit"]
+)
 def test_a_crawl_that_is_held_back_altogether_closes_as_promptly(plan, service, type):
     wave = pages("limited.example", 12)
     service.plays("limited.example", problem(type, retry_after=LONG))

@@ -93,7 +93,9 @@ class TestOneThrottledDomain:
         assert ended[1].stat("extract_api/retries") == len(service.posts) - len(ended[0].delivered())
 
 
-@pytest.mark.parametrize("type", ["/limits/over-user-limit", "/limits/over-global-limit"])
+@pytest.mark.parametrize(
+    "type", ["/limits/over-user-limit", pytest.param("/limits/over-global-limit", marks=pytest.mark.full)]
+)
 def test_a_limit_of_the_user_or_of_all_holds_back_everything(plan, service, type):
     """Four are on their way when the limit comes, so that only its place is free, for a client that does not obey."""
     limited = "https://limited.example/"

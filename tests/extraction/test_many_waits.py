@@ -43,7 +43,7 @@ def test_many_banned_domains_do_not_hold_back_another(plan, service):
 @pytest.mark.parametrize(
     ("answer", "error"),
     [
-        (Answer(body=b"{}"), "UnexpectedAnswerError"),
+        pytest.param(Answer(body=b"{}"), "UnexpectedAnswerError", marks=pytest.mark.full),
         (Answer(body=b'{"error": "log in"}'), "UnexpectedAnswerError"),
         (page(httpResponseBody=None), "IncompleteAnswerError"),
     ],
