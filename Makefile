@@ -5,7 +5,7 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do command 
 VENV := .venv
 BIN := $(VENV)/bin
 # Two workers: the machines of the CI have two cores.
-PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 
 .PHONY: help dev demo test test-full check crash bench wheel docs clean
 .DEFAULT_GOAL := help

@@ -11,6 +11,10 @@ from tests.postgresql import Cluster, cluster
 from tests.real_pages import folder
 
 
+#: Folders whose files take long.
+_LONG = ("crash", "tests", "example_project", "docs", "real_pages", "extraction")
+
+
 @pytest.fixture
 def site() -> Iterator[Site]:
     """A small site on a free port of this machine, with its hits counted."""
@@ -35,6 +39,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    # Files with long tests first, so that no worker is left alone with one of them at the end.
+    items.sort(key=lambda item: item.path.parent.name not in _LONG)
     if config.getoption("--full"):
         return
     left_out = [item for item in items if item.get_closest_marker("full")]
