@@ -10,7 +10,6 @@ from sites import Site
 from tests.postgresql import Cluster, cluster
 from tests.real_pages import folder
 
-
 #: Folders whose files take long.
 _LONG = ("crash", "tests", "example_project", "docs", "real_pages", "extraction")
 
