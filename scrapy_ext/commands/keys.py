@@ -6,19 +6,23 @@ import argparse
 import asyncio
 import sys
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.settings import BaseSettings
 
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.commands.output import Column, Output
+from scrapy_ext.commands.stores import add_store_options, chosen_store
 from scrapy_ext.commands.subcommand import FAILED, OK, CommandError, Subcommand, add_output_options, failure
 from scrapy_ext.commands.times import clock
-from scrapy_ext.embedded import EmbeddedServerError, check_installed, data_directory
+from scrapy_ext.embedded import EmbeddedServerError, check_installed
+from scrapy_ext.settings import SettingError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from scrapy_ext.server.store import Store
+    from scrapy_ext.server.store.address import DatabaseUrl
 
 _COLUMNS: Final = (
     Column.field("name", "key"),
@@ -39,9 +43,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help="with add: a project that the key opens (may be repeated; default: all)",
     )
     parser.add_argument("--read-only", action="store_true", help="with add: the key opens reading only")
-    parser.add_argument(
-        "--data", type=Path, metavar="DIR", help="directory of the server's database (default: that of the project)"
-    )
+    add_store_options(parser)
     add_output_options(parser)
 
 
@@ -61,8 +63,8 @@ def _run(settings: BaseSettings, options: argparse.Namespace) -> int:
 
     try:
         _check(options)
-        asyncio.run(_with_store(options.data or data_directory(settings), options))
-    except (CommandError, ContractError, StoreError) as error:
+        asyncio.run(_with_store(chosen_store(settings, options), options))
+    except (CommandError, ContractError, StoreError, SettingError) as error:
         return _failed(error)
     return OK
 
@@ -81,10 +83,10 @@ def _check(options: argparse.Namespace) -> None:
         raise CommandError("--project and --read-only belong to add")
 
 
-async def _with_store(data: Path, options: argparse.Namespace) -> None:
+async def _with_store(where: Path | DatabaseUrl, options: argparse.Namespace) -> None:
     from scrapy_ext.server.store import Store
 
-    store = await Store.open(data)
+    store = await Store.open(where)
     try:
         await {"add": _add, "list": _list, "remove": _remove}[options.action](store, options)
     finally:

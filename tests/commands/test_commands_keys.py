@@ -12,15 +12,18 @@ import pytest
 from scrapy.cmdline import execute
 
 from scrapy_ext.server.auth import key_hash
+from tests.postgresql import Cluster
 
 
-def run(data: Path, *arguments: str) -> tuple[int, str, str]:
+def run(where: Path | str, *arguments: str) -> tuple[int, str, str]:
     """Exit code and output of the command, run in this process: starting Python would take most of the time."""
     streams = [io.TextIOWrapper(io.BytesIO(), "utf-8", newline="") for _ in range(2)]
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(streams[0]), redirect_stderr(streams[1]):
-        patch.chdir(data.parent)
+        if isinstance(where, Path):
+            patch.chdir(where.parent)
+        store = ["--data" if isinstance(where, Path) else "--database", str(where)]
         with pytest.raises(SystemExit) as ended:
-            execute(["scrapy", "platform", "keys", *arguments, "--data", str(data)])
+            execute(["scrapy", "platform", "keys", *arguments, *store])
     for stream in streams:
         stream.flush()
     out, error = (stream.buffer.getvalue().decode() for stream in streams)  # type: ignore[attr-defined]
@@ -40,6 +43,17 @@ def test_keys_are_added_shown_once_listed_and_removed(tmp_path: Path) -> None:
     assert key_hash(key) not in out
     assert run(data, "remove", "reports") == (0, "", "")
     assert run(data, "list", "--json")[1] == ""
+
+
+def test_keys_of_a_postgresql_database(postgresql: Cluster) -> None:
+    database, other = postgresql.database(), postgresql.database()
+    assert run(database, "add", "reports", "--project", "7")[0] == 0
+    code, out, error = run(database, "add", "reports")
+    assert (code, out) == (1, "")
+    assert "Choose another name" in error
+    assert [json.loads(line)["name"] for line in run(database, "list", "--json")[1].splitlines()] == ["reports"]
+    assert run(other, "list", "--json")[:2] == (0, "")
+    assert run(database, "remove", "reports") == (0, "", "")
 
 
 def test_mistakes_are_one_line_that_says_what_to_do(tmp_path: Path) -> None:

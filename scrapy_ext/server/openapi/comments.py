@@ -18,7 +18,7 @@ from scrapy_ext.server.platform.answers import Host
 from scrapy_ext.server.platform.comments import MAX_TEXT
 
 PATH_PARTS["item"] = COUNTER
-PATH_PARTS["comment"] = {"type": "string", "pattern": "^[0-9]{1,18}-[0-9]{1,18}$"}
+PATH_PARTS["comment"] = {"type": "string", "pattern": "^[0-9]{1,19}-[0-9]{1,19}$"}
 
 _COMMENT: Final[dict[str, Any]] = {
     "type": "object",

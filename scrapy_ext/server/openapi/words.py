@@ -28,8 +28,8 @@ STRINGS: Final[Schema] = {"type": "array", "items": {"type": "string"}}
 OBJECT: Final[Schema] = {"type": "object"}
 ANY: Final[Schema] = {}
 FLAG: Final[Schema] = {"enum": ["1", "Y"]}
-JOB_KEY: Final[Schema] = {"type": "string", "pattern": r"^(0|[1-9][0-9]{0,17})(/(0|[1-9][0-9]{0,17})){2}$"}
-ENTITY_KEY: Final[Schema] = {"type": "string", "pattern": r"^(0|[1-9][0-9]{0,17})(/(0|[1-9][0-9]{0,17})){3}$"}
+JOB_KEY: Final[Schema] = {"type": "string", "pattern": r"^(0|[1-9][0-9]{0,18})(/(0|[1-9][0-9]{0,18})){2}$"}
+ENTITY_KEY: Final[Schema] = {"type": "string", "pattern": r"^(0|[1-9][0-9]{0,18})(/(0|[1-9][0-9]{0,18})){3}$"}
 STATE: Final[Schema] = {"enum": [state.value for state in JobState]}
 
 

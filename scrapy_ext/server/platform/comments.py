@@ -66,7 +66,8 @@ def _job(call: Call) -> JobKey:
 
 async def _of_job(call: Call) -> Response:
     found: dict[str, list[dict[str, Any]]] = {}
-    for comment in await call.store.comments.of_job(_job(call)):
+    job = _job(call)
+    for comment in await call.store.comments.of_job(job):
         item, field = comment.place.item.number, comment.place.field
         found.setdefault(f"{item}/{field}" if field else str(item), []).append(_shown(comment))
     return json(found)

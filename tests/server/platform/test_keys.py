@@ -6,11 +6,15 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
+from scrapy_ext.server.auth import key_hash
 from scrapy_ext.server.keyring import REFRESH_SECONDS, add_key
 from scrapy_ext.server.store import Store
+from scrapy_ext.server.store.engine import Transaction
+from scrapy_ext.server.store.engines import open_engine
 from tests.server.http import Answer, Http
 from tests.servers import RunningServer
 
@@ -103,6 +107,116 @@ async def test_what_is_told_of_several_projects_leaves_out_the_others(clients: d
     assert {9001, 9002, 9003} <= {line.get("of") for line in (await clients["auditor"].get(read)).lines}
 
 
+async def test_projects_and_their_jobs_are_listed_for_who_may_read_them(clients: dict[str, Http], http: Http) -> None:
+    for project in (9001, 9002, 9003):
+        await http.post("/api/run.json", {"project": str(project), "spider": "listed"})
+    for name, seen in (("both", {9001, 9002}), ("reader", {9001}), ("auditor", {9001, 9002, 9003})):
+        client = clients[name]
+        listed = set((await client.get("/api/scrapyd/listprojects.json")).json["projects"])
+        counted = {each["project"] for each in (await client.get("/projects/jobsummaries")).json}
+        for found in (listed, counted):
+            assert found & {9001, 9002, 9003} == seen
+            assert name == "auditor" or found == seen
+        assert (await client.get("/api/v2/users/me")).json == {"username": name}
+
+
+async def test_comments_are_of_their_project_only(clients: dict[str, Http], http: Http) -> None:
+    made = {
+        project: (await http.post(f"/api/comments/{project}/1/1/0", {"text": "t"})).json["id"]
+        for project in (9002, 9003)
+    }
+    both = clients["both"]
+    for path in (f"/{made[9002]}", "/9002/stats", "/9002/1/1", "/9002/1/1/0"):
+        assert (await both.get(f"/api/comments{path}")).status == 200
+        assert (await both.get(f"/api/comments{path.replace('9002', '9003')}")).status == 403
+        assert (await clients["reader"].get(f"/api/comments{path}")).status == 403
+    refused = [
+        await both.call("PUT", f"/api/comments/{made[9003]}", {"text": "changed"}),
+        await both.delete(f"/api/comments/{made[9003]}"),
+        await both.delete("/api/comments/9003/1/1/0"),
+        await both.post("/api/comments/9003/1/1/0", {"text": "t"}),
+        await both.post("/api/comments/9003/1/1/0", {"text": "t", "project": "9002"}),
+    ]
+    assert {answer.status for answer in refused} == {403}
+    assert [each["text"] for each in (await http.get("/api/comments/9003/1/1/0")).json].count("changed") == 0
+    assert (await http.get(f"/api/comments/{made[9003]}")).status == 200
+    assert (await both.call("PUT", f"/api/comments/{made[9002]}", {"text": "changed"})).json["author"] == "api"
+
+
+async def test_what_follows_a_name_is_of_the_keys_projects(clients: dict[str, Http]) -> None:
+    for path in (
+        "/spiders/{}/lastjobsummary",
+        "/spiders/{}/1/lastjobsummary",
+        "/projects/{}/jobsummary",
+        "/projects/{}/settings",
+        "/projects/{}/settings/name",
+        "/samples/{}",
+        "/jobs/{}",
+        "/jobs/{}/1",
+        "/ids/{}/spider/nobody",
+        "/jobq/{}/summary",
+        "/jobq/{}/jobsummary",
+        "/hcf/{}/f/s/s/q/count",
+        "/api/spiders/list.json?project={}",
+        "/api/jobs/count.json?project={}",
+        "/api/projects/{}/periodicjobs",
+    ):
+        assert (await clients["both"].get(path.format(9002))).status == 200, path
+        assert (await clients["both"].get(path.format(9003))).status == 403, path
+    assert (await clients["both"].get("/api/v2/projects/9003/spiders/1")).status == 403
+
+
+#: What writes, other than the paths of records; the body of each is good.
+_WRITES = (
+    ("GET", "/ids/9001/spider/made?create=1", b""),
+    ("POST", "/samples/9001/1/5", [[1, 2]]),
+    ("POST", "/collections/9001/s/c", [{"_key": "k"}]),
+    ("POST", "/hcf/9001/f/s/0", [{"fp": "a"}]),
+    ("POST", "/activity/9001", [{"event": "e"}]),
+    ("POST", "/jobs/9001/1/1", b'{"a": 1}'),
+    ("POST", "/jobs/9001/1/1/a", b"1"),
+    ("DELETE", "/jobs/9001/1/1/a", b""),
+    ("POST", "/projects/9001/settings", b'{"a": 1}'),
+    ("POST", "/projects/9001/settings/a", b"1"),
+    ("DELETE", "/projects/9001/settings/a", b""),
+    ("POST", "/jobq/9001/push", [{"spider": "read-only"}]),
+    ("POST", "/jobq/9001/startjob", b"{}"),
+    ("POST", "/jobq/9001/update", [{"key": "9001/1/1", "a": 1}]),
+    ("POST", "/jobq/9001/cancel?count=1", b""),
+    ("POST", "/jobq/9001/cancel", b'[{"key": "9001/1/1"}]'),
+    ("POST", "/jobq/9001/1/1/cancel", b""),
+    ("POST", "/api/run.json", {"project": "9001", "spider": "read-only"}),
+    ("POST", "/api/schedule.json", {"project": "9001", "spider": "read-only"}),
+    ("POST", "/api/jobs/update.json", {"project": "9001", "job": "9001/1/1", "add_tag": "t"}),
+    ("POST", "/api/jobs/stop.json", {"project": "9001", "job": "9001/1/1"}),
+    ("POST", "/api/jobs/delete.json", {"project": "9001", "job": "9001/1/1"}),
+    ("PATCH", "/api/v2/projects/9001/spiders/1/tags", b'{"add": ["t"]}'),
+    ("POST", "/api/projects/9001/periodicjobs", b'{"cron": "1 2 * * *", "tasks": [{"name": "s"}]}'),
+    ("PATCH", "/api/projects/9001/periodicjobs/1", b'{"disabled": true}'),
+    ("DELETE", "/api/projects/9001/periodicjobs/1", b""),
+    ("POST", "/api/comments/9001/1/1/0", {"text": "t"}),
+    ("POST", "/api/comments/9001/1/1/0/name", {"text": "t"}),
+    ("PUT", "/api/comments/9001-1", {"text": "t"}),
+    ("DELETE", "/api/comments/9001/1/1/0", b""),
+    ("DELETE", "/api/comments/9001-1", b""),
+)
+
+
+@pytest.mark.parametrize(("method", "path", "body"), _WRITES, ids=lambda each: each if isinstance(each, str) else "")
+async def test_no_path_writes_for_a_key_that_reads(
+    clients: dict[str, Http], method: str, path: str, body: bytes | list[object] | dict[str, str]
+) -> None:
+    for name in ("reader", "auditor"):
+        assert (await clients[name].call(method, path, body)).status == 403, name
+
+
+async def test_a_spider_gets_its_number_from_who_may_write(clients: dict[str, Http]) -> None:
+    assert (await clients["reader"].get("/ids/9001/spider/numbered?create=1")).status == 403
+    assert (await clients["reader"].get("/ids/9001/spider/numbered")).json is None
+    number = (await clients["both"].get("/ids/9001/spider/numbered?create=1")).json
+    assert (await clients["reader"].get("/ids/9001/spider/numbered")).json == number
+
+
 async def test_who_did_something_is_the_keys_name(clients: dict[str, Http]) -> None:
     answer = await clients["both"].post("/api/run.json", {"project": "9002", "spider": "who"})
     metadata = (await clients["both"].get(f"/jobs/{answer.json['jobid']}")).json
@@ -132,8 +246,22 @@ async def test_a_key_that_is_removed_is_refused_within_seconds(server: RunningSe
 
 
 async def test_keys_are_stored_as_hashes(server: RunningServer, keys: dict[str, str]) -> None:
-    stored = b"".join(path.read_bytes() for path in server.data.iterdir() if path.name.startswith("platform.db"))
+    engine = await open_engine(server.where)
+    try:
+        stored = await engine.read(_key_rows)
+    finally:
+        await engine.close()
+    if isinstance(server.where, Path):
+        files = (path for path in server.where.iterdir() if path.name.startswith("platform.db"))
+        stored += b"".join(path.read_bytes() for path in files)
+    assert all(key_hash(key).encode() in stored for key in keys.values())
     assert not any(key.encode() in stored for key in keys.values())
+
+
+async def _key_rows(tx: Transaction) -> bytes:
+    rows = await tx.fetch("SELECT name, hash, projects FROM api_keys")
+    rows += await tx.fetch("SELECT name, value FROM access_keys")
+    return str([tuple(row) for row in rows]).encode()
 
 
 async def test_a_jobs_token_opens_its_data_until_it_is_deleted(http: Http, server: RunningServer, project: int) -> None:
