@@ -159,7 +159,9 @@ class SlotFingerprints:
 
     async def _pour(self, sources: list[Run], number: int) -> None:
         """Move the lowest fingerprints, about ``number`` of each of these runs, into their target."""
-        end = await self._place(sources[0].number, b"", number)
+        # Up to the lowest of these places: however unlike the runs are, none has more to move than it was meant to.
+        places = [await self._place(run.number, b"", number) for run in sources]
+        end = min((place for place in places if place is not None), default=None)
         for run in sources:
             keys = "project = $1 AND slot = $2 AND run = $3"
             up_to: tuple[bytes, ...] = ()
