@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import socket
 import ssl
 import subprocess
@@ -41,6 +42,7 @@ class Target:
     connections: int = 0
     port: int = 0
     _handlers: dict[str, Handler] = field(default_factory=dict)
+    _listener: socket.socket | None = None
 
     def start(self) -> Target:
         ready = threading.Event()
@@ -51,16 +53,17 @@ class Target:
 
     def start_on_a_web_port(self) -> Target:
         """Start on a port that is open for public hosts, so that nothing but the address is in the way."""
-        for port in range(8100, 8900):
-            with socket.socket() as probe:
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    continue
-                try:
-                    probe.bind(("127.0.0.1", port))
-                except OSError:
-                    continue
-            self.port = port
+        for port in random.sample(range(8100, 8900), 800):
+            listener = socket.socket()
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                # Kept: whoever looked for a free port by connecting would be counted by another test's target.
+                listener.bind(("127.0.0.1", port))
+                listener.listen(100)
+            except OSError:
+                listener.close()
+                continue
+            self._listener = listener
             return self.start()
         raise AssertionError("no free port from 8100 to 8899")
 
@@ -105,7 +108,10 @@ class Target:
     async def _serve(self, ready: threading.Event) -> None:
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
-        server = await asyncio.start_server(self._accept, "127.0.0.1", self.port, ssl=self.ssl)
+        if self._listener is None:
+            server = await asyncio.start_server(self._accept, "127.0.0.1", self.port, ssl=self.ssl)
+        else:
+            server = await asyncio.start_server(self._accept, sock=self._listener, ssl=self.ssl)
         self.port = server.sockets[0].getsockname()[1]
         ready.set()
         await self._stop.wait()
