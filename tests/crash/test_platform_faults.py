@@ -111,7 +111,9 @@ def everything_once(tried: Tried) -> None:
     assert tried.state() == ("finished", "finished")
 
 
-@pytest.mark.parametrize("fault", [Fault.LOST_REQUEST, Fault.LOST_REPLY, Fault.UNAVAILABLE])
+@pytest.mark.parametrize(
+    "fault", [pytest.param(Fault.LOST_REQUEST, marks=pytest.mark.full), Fault.LOST_REPLY, Fault.UNAVAILABLE]
+)
 @pytest.mark.parametrize("number", [0, pytest.param(1, marks=pytest.mark.full)])
 def test_a_write_to_the_frontier_that_breaks_loses_no_request(attempt, fault, number):
     tried = attempt(
@@ -208,6 +210,7 @@ def test_a_collection_of_seen_pages_that_is_away_for_a_while_loses_nothing(attem
     everything_once(tried)
 
 
+@pytest.mark.full
 def test_pages_are_noted_as_stored_however_items_are_stored(attempt):
     tried = attempt(settings="DUPEFILTER_COLLECTION = 'streamed'\nPLATFORM_ITEMS_MODE = 'streaming'\n")
     everything_once(tried)

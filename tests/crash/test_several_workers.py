@@ -61,6 +61,7 @@ def test_workers_wait_for_one_that_is_not_there_yet(crawls):
     crawls.check()
 
 
+@pytest.mark.full
 def test_one_worker_goes_on_where_three_were_killed(make_crawls):
     crawls = make_crawls(gate=25)
     several = crawls.workers(3)

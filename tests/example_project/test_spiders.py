@@ -196,7 +196,9 @@ def test_forms_are_sent_and_headers_arrive(project: Project, site: str) -> None:
     check_forms(project.crawl("forms"), site)
 
 
-@pytest.mark.parametrize("kind", ["article", "product", "pageContent"])
+@pytest.mark.parametrize(
+    "kind", ["article", *(pytest.param(kind, marks=pytest.mark.full) for kind in ("product", "pageContent"))]
+)
 def test_one_page_of_any_site_is_extracted(project: Project, site: str, kind: str) -> None:
     thing = shop.PRODUCTS[0] if kind == "product" else news.ARTICLES[0]
     (item,) = project.crawl("page", "-a", f"url={site}{thing.path}", "-a", f"kind={kind}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import random
 import re
 import select
 import signal
@@ -201,6 +202,38 @@ async def _written_until_killed(data: Path, database: str | None, jobs: list[int
     server.kill()
     assert all(isinstance(outcome, aiohttp.ClientError) for outcome in outcomes)
     return stored
+
+
+async def test_a_frontier_survives_sigkill_while_its_fingerprints_are_merged(
+    tmp_path: Path, database: str | None
+) -> None:
+    """Enough of them for six runs and more, which are merged from then on."""
+    each, kill_at = 4000, (26, 4, 3)
+    queued: set[str] = set()
+    for turn, posts in enumerate(kill_at):
+        server = RunningServer(tmp_path, database=database)
+        async with Http(server.url, server.platform_key) as http:
+            for number in range(posts):
+                new = [f"{turn}/{number}/{i}" for i in range(each)]
+                random.shuffle(new)
+                known = random.sample(sorted(queued), min(len(queued), 50))
+                answer = await http.post("/hcf/1/f/s/0", [{"fp": fp} for fp in new + known])
+                assert answer.json == {"newcount": each}
+                queued.update(new)
+            # One more, which nobody waits for: the kill comes while it is being stored, or before, or after.
+            late = asyncio.create_task(http.post("/hcf/1/f/s/0", [{"fp": f"{turn}/late/{i}"} for i in range(each)]))
+            await asyncio.sleep(random.uniform(0, 0.1))
+            server.process.kill()
+            await asyncio.gather(late, return_exceptions=True)
+        server.kill()
+    with RunningServer(tmp_path, database=database) as server:
+        async with Http(server.url, server.platform_key) as http:
+            known = [line["fp"] for line in (await http.get("/hcf/1/f/s/0/f")).lines]
+            batches = (await http.get("/hcf/1/f/s/0/q?mincount=1000000")).lines
+    late = [fp for fp in known if "late" in fp]
+    assert known == sorted(queued | set(late)), "in order, each once, and what was answered is there"
+    assert len(late) % each == 0, "all of a post or nothing"
+    assert sorted(fp for batch in batches for fp, _ in batch["requests"]) == known
 
 
 async def test_two_servers_on_one_database_lose_nothing_and_double_nothing(

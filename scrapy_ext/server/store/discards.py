@@ -24,7 +24,7 @@ class _Table(NamedTuple):
 
 _TABLES: Final = {
     COLLECTION: (_Table("collection_records", "collection", "key"),),
-    SLOT: (_Table("frontier_batches", "slot", "priority, batch"), _Table("frontier_fingerprints", "slot", "fp")),
+    SLOT: (_Table("frontier_batches", "slot", "priority, batch"), _Table("frontier_fingerprints", "slot", "run, fp")),
 }
 
 

@@ -9,7 +9,8 @@ SQLite and PostgreSQL both accept. Rules that hold for every operation:
 - Several run at once, in this process and in others. What an operation decides on it reads with
   ``SELECT … FOR UPDATE``, or leaves to ``ON CONFLICT`` and ``RETURNING``; ``FOR SHARE`` holds a row that must stay
   as it is. It locks rows in the order that :ref:`the architecture <lock-order>` gives, many of one table by key.
-- No process remembers what the database says.
+- No process remembers what the database says, except where a value in the database, read in the transaction, proves
+  that it is still so (``fingerprint_filter``).
 """
 
 from __future__ import annotations
@@ -27,6 +28,13 @@ Row = tuple[Any, ...]
 
 class Transaction(Protocol):
     """What an operation may use."""
+
+    @property
+    def sorted_runs(self) -> bool:
+        """Whether large indexes of what comes in no order are worth keeping as sorted runs."""
+
+    async def fetch_any(self, sql: str, *arguments: Any, keys: Sequence[bytes]) -> list[Row]:
+        """All rows of a query that ends in ``= ANY($n)``, where n is one more than the arguments."""
 
     async def fetch(self, sql: str, *arguments: Any) -> list[Row]:
         """All rows of a query."""

@@ -8,8 +8,8 @@ How it works, and why a read or an addition costs the same however long the queu
   order of arrival, as the JSON that a reader is sent. An addition fills the last batch of its priority up, as long
   as no reader has seen that batch; the first reader fixes it. So an ID stands for the same requests for ever.
 - A batch is deleted by its key, and a read starts at the lowest key that is left.
-- An addition inserts the fingerprints with ON CONFLICT DO NOTHING, and queues what that returned: the count of
-  new requests is exact, whoever else adds.
+- An addition queues those requests whose fingerprints it was the first to insert: the count of new requests is
+  exact, whoever else adds. How fingerprints are kept stands in ``fingerprints``.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from scrapy_ext.api.platform.frontier import MAX_BATCH, MAX_REQUEST_BYTES, Queue
 from scrapy_ext.server.store.counters import advance, hold
 from scrapy_ext.server.store.discards import SLOT, discard
 from scrapy_ext.server.store.engine import Engine, Transaction
+from scrapy_ext.server.store.fingerprint_filter import Filters
+from scrapy_ext.server.store.fingerprints import SlotFingerprints, page, runs_of
 
 #: Of the requests of a batch together, unless one alone is larger.
 _MAX_BATCH_BYTES: Final = MAX_REQUEST_BYTES
@@ -34,6 +36,7 @@ _BATCH_PAGE: Final = 64
 #: A batch ID: priority (shifted to be positive), slot number and batch number, in hexadecimal digits.
 _ID: Final = re.compile(r"([0-9a-f]{8})([0-9a-f]{8})([0-9a-f]{8})", re.ASCII)
 _PRIORITY_SHIFT: Final = 2**31
+_SLOT: Final = "project = $1 AND frontier = $2 AND slot = $3"
 
 
 class Slot(NamedTuple):
@@ -73,10 +76,11 @@ class FrontierStore:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._filters = Filters()
 
     async def add(self, slot: Slot, requests: Sequence[QueuedRequest]) -> int:
         """Queue the requests whose fingerprint the slot does not know; returns how many those are."""
-        return await self._engine.write(_add, slot, requests)
+        return await self._engine.write(_add, slot, requests, self._filters)
 
     async def read(self, slot: Slot, mincount: int) -> list[StoredBatch]:
         """The first batches: as many as it takes for ``mincount`` requests, or all there are."""
@@ -147,16 +151,13 @@ async def _created(tx: Transaction, slot: Slot) -> tuple[_Owner, int]:
     return _Owner(slot.project, number), 0
 
 
-async def _add(tx: Transaction, slot: Slot, requests: Sequence[QueuedRequest]) -> int:
+async def _add(tx: Transaction, slot: Slot, requests: Sequence[QueuedRequest], filters: Filters) -> int:
     owner, last_batch = await _locked(tx, slot) or await _created(tx, slot)
     first_of = {request.fp: request for request in reversed(requests)}
-    inserted = await tx.insert_many(
-        """INSERT INTO frontier_fingerprints (project, slot, fp, fdata) VALUES ($1, $2, $3, $4)
-           ON CONFLICT DO NOTHING RETURNING fp""",
-        # in order: neighbours share pages of the index
-        [(*owner, fp, first_of[fp].fdata) for fp in sorted(first_of)],
-    )
-    new = {row[0] for row in inserted}
+    row = await tx.fetchrow(f"SELECT runs, stamp FROM frontier_slots WHERE {_SLOT}", *slot)  # noqa: S608 - fixed
+    assert row is not None  # noqa: S101 - it is locked
+    fingerprints = SlotFingerprints(tx, owner, *row)
+    new, stamp = await fingerprints.add({fp: request.fdata for fp, request in first_of.items()}, filters)
     by_priority: dict[int, list[bytes]] = {}
     for request in requests:
         if request.fp in new and first_of[request.fp] is request:
@@ -164,12 +165,10 @@ async def _add(tx: Transaction, slot: Slot, requests: Sequence[QueuedRequest]) -
     batch = last_batch
     for priority, pairs in by_priority.items():
         batch = await _enqueue(tx, owner, priority, pairs, batch)
-    if batch != last_batch:
-        await tx.execute(
-            "UPDATE frontier_slots SET last_batch = $4 WHERE project = $1 AND frontier = $2 AND slot = $3",
-            *slot,
-            batch,
-        )
+    await tx.execute(
+        f"UPDATE frontier_slots SET last_batch = $4, runs = $5, stamp = $6 WHERE {_SLOT}",  # noqa: S608
+        *(*slot, batch, fingerprints.runs, stamp),
+    )
     return len(new)
 
 
@@ -314,17 +313,10 @@ async def _delete_batches(tx: Transaction, slot: Slot, ids: Sequence[str]) -> No
 
 
 async def _fingerprints(tx: Transaction, slot: Slot, after: bytes) -> list[bytes]:
-    owner = await _owner(tx, slot)
-    if owner is None:
+    row = await tx.fetchrow(f"SELECT number, runs FROM frontier_slots WHERE {_SLOT}", *slot)  # noqa: S608
+    if row is None:
         return []
-    rows = await tx.fetch(
-        """SELECT fp FROM frontier_fingerprints WHERE project = $1 AND slot = $2 AND fp > $3
-           ORDER BY fp LIMIT $4""",
-        *owner,
-        after,
-        _FINGERPRINT_PAGE,
-    )
-    return [row[0] for row in rows]
+    return await page(tx, (slot.project, row[0]), runs_of(row[1]), after, _FINGERPRINT_PAGE)
 
 
 async def _delete_slot(tx: Transaction, slot: Slot) -> None:

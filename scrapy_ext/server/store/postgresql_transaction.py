@@ -18,6 +18,9 @@ _MANY: Final = 6
 class PostgresqlTransaction:
     """A transaction on one connection."""
 
+    #: Writes of pages are put off for minutes and gathered, and rows that move have to be vacuumed.
+    sorted_runs = False
+
     def __init__(self, connection: Any) -> None:
         self._connection = connection
         #: How many rows it has changed.
@@ -26,6 +29,10 @@ class PostgresqlTransaction:
     async def fetch(self, sql: str, *arguments: Any) -> list[Row]:
         """See :class:`~scrapy_ext.server.store.engine.Transaction`."""
         return list(map(tuple, await self._connection.fetch(sql, *arguments)))
+
+    async def fetch_any(self, sql: str, *arguments: Any, keys: Sequence[bytes]) -> list[Row]:
+        """See :class:`~scrapy_ext.server.store.engine.Transaction`."""
+        return await self.fetch(sql, *arguments, list(keys))
 
     async def fetchrow(self, sql: str, *arguments: Any) -> Row | None:
         """See :class:`~scrapy_ext.server.store.engine.Transaction`."""

@@ -42,6 +42,9 @@ T = TypeVar("T")
 _MAX_GROUP: Final = 128
 #: Rows of one INSERT that returns something.
 _ROWS_PER_INSERT: Final = 128
+#: Keys of one query that looks for many.
+_KEY_ROOMS: Final = (8, 32, 128)
+_KEYS_PER_QUERY: Final = _KEY_ROOMS[-1]
 _READERS: Final = 4
 #: Locks of rows, which other engines need.
 _ROW_LOCK: Final = re.compile(r"\s+FOR (?:UPDATE|SHARE)(?: SKIP LOCKED)?\b")
@@ -276,11 +279,23 @@ def _drive(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 class _SqliteTransaction:
+    #: Every page that a commit changes is written and synced.
+    sorted_runs = True
+
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
     async def fetch(self, sql: str, *arguments: Any) -> list[Row]:
         return self._connection.execute(_native(sql), arguments).fetchall()
+
+    async def fetch_any(self, sql: str, *arguments: Any, keys: Sequence[bytes]) -> list[Row]:
+        found: list[Row] = []
+        for first in range(0, len(keys), _KEYS_PER_QUERY):
+            part = list(keys[first : first + _KEYS_PER_QUERY])
+            room = next(size for size in _KEY_ROOMS if size >= len(part))
+            part += part[-1:] * (room - len(part))  # few sizes: so that statements are prepared once
+            found += self._connection.execute(_with_any(sql, room), (*arguments, *part)).fetchall()
+        return found
 
     async def fetchrow(self, sql: str, *arguments: Any) -> Row | None:
         cursor = self._connection.execute(_native(sql), arguments)
@@ -314,6 +329,12 @@ def _native(sql: str) -> str:
 
 
 @lru_cache(maxsize=1024)
+def _with_any(sql: str, keys: int) -> str:
+    head, number = re.split(r"= ANY\(\$(\d+)\)", sql)[:2]
+    return _native(head) + f"IN ({', '.join(f'?{int(number) + place}' for place in range(keys))})"
+
+
+@lru_cache(maxsize=1024)
 def _multiplied(sql: str, rows: int) -> str:
     head, group, tail = re.split(r"(\((?:\$\d+(?:,\s*)?)+\))", sql, maxsplit=1)
     marks = "(" + ", ".join("?" * group.count("$")) + ")"
@@ -322,5 +343,6 @@ def _multiplied(sql: str, rows: int) -> str:
 
 def statements_for_sqlite(sql: str) -> list[str]:
     """The statements of a migration, which may say something to SQLite alone, inside what others read as a comment."""
-    told = re.sub(r"/\*sqlite (.*?)\*/", r"\1", re.sub(r"--[^\n]*|/\*postgresql\s.*?\*/", "", sql, flags=re.DOTALL))
+    shared = re.sub(r"--[^\n]*|/\*postgresql\s.*?\*/", "", sql, flags=re.DOTALL)
+    told = re.sub(r"/\*sqlite\s(.*?)\*/", r"\1", shared, flags=re.DOTALL)
     return [statement for statement in told.split(";\n") if statement.strip()]

@@ -21,7 +21,7 @@ from scrapy_ext.server.openapi.document import document
 from scrapy_ext.server.openapi.words import JSON_LINES
 from tests.servers import RunningServer
 
-EXAMPLES, EXAMPLES_IN_FULL = 5, 60
+EXAMPLES, EXAMPLES_IN_FULL = 3, 60
 
 #: Parts of paths that keep to the description name what is there, every other time.
 _THERE = {"project": 1, "spider": 1, "job": 1, "index": 0, "type": "s"} | dict.fromkeys(
