@@ -4,10 +4,10 @@
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; raise SystemExit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
-# Two workers: the machines of the CI have two cores. Long files come first (tests/conftest.py).
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+# Three workers for the two cores of the CI: tests wait as well. Long files come first (tests/conftest.py).
+PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help dev demo test test-full check crash bench wheel docs clean
+.PHONY: help dev demo test test-crash test-full check crash bench wheel docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -15,6 +15,7 @@ help:
 	@echo "make test   run the tests (under 10 minutes on 2 cores); needs PostgreSQL's programs (apt-get install postgresql)"
 	@echo "make check  lint and types"
 	@echo "make crash  kill crawls and servers in many more places (takes longer)"
+	@echo "make test-crash  kill crawls, workers and servers at the steps that matter most (some minutes)"
 	@echo "make test-full  run all the tests there are, with more of each kind (takes longer)"
 	@echo "make bench  measure beside Scrapy and its peers; needs a quiet machine (takes hours; BENCH=--quick: minutes)"
 	@echo "make wheel  build the wheel, install it in an empty environment, and crawl with it (takes longer)"
@@ -44,7 +45,10 @@ demo: $(VENV)/installed $(VENV)/browser
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m example_project.demo
 
 test: $(VENV)/installed $(VENV)/browser
-	$(PYTEST) tests
+	$(PYTEST) tests --ignore tests/crash
+
+test-crash: $(VENV)/installed $(VENV)/browser
+	$(PYTEST) tests/crash
 
 check: $(VENV)/installed
 	$(BIN)/ruff check .
