@@ -58,15 +58,15 @@ class Filters:
     def __init__(self) -> None:
         self._filters: OrderedDict[_Owner, Filter] = OrderedDict()
 
-    def of(self, owner: _Owner, stamp: int) -> Filter:
-        """The filter of a slot that has this stamp."""
+    def of(self, owner: _Owner, stamp: int, expected: int) -> Filter:
+        """The filter of a slot that has this stamp and will soon have about so many fingerprints."""
         found = self._filters.pop(owner, None)
-        size = _SMALLEST
+        size = _size_for(expected)
         if found is not None and found.stamp == stamp:
             if found.known * _BYTES_EACH <= found.size or found.size == MAX_BYTES:
                 self._filters[owner] = found
                 return found
-            size = min(found.size * _GROWTH, MAX_BYTES)
+            size = max(size, min(found.size * _GROWTH, MAX_BYTES))
         return self._new(owner, size)
 
     def _new(self, owner: _Owner, size: int) -> Filter:
@@ -74,3 +74,11 @@ class Filters:
             self._filters.popitem(last=False)
         made = self._filters[owner] = Filter(size)
         return made
+
+
+def _size_for(fingerprints: int) -> int:
+    """Bytes for so many, with room for as many again: what is too small must be made anew, and loaded."""
+    size = _SMALLEST
+    while size < min(2 * _BYTES_EACH * fingerprints, MAX_BYTES):
+        size *= 2
+    return size

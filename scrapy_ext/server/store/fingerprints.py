@@ -70,7 +70,9 @@ class SlotFingerprints:
 
     async def add(self, fingerprints: dict[bytes, bytes | None], filters: Filters) -> tuple[set[bytes], int]:
         """Add fingerprints with their fdata; returns those that were new, and the slot's next stamp."""
-        chosen = filters.of(self._owner, self._stamp) if self._tx.sorted_runs else None
+        chosen = (
+            filters.of(self._owner, self._stamp, self._about() + len(fingerprints)) if self._tx.sorted_runs else None
+        )
         in_doubt = fingerprints if chosen is None else chosen.doubtful(fingerprints)
         known = await self._found(in_doubt) if len(self._runs) > 1 else set()
         inserted = await self._tx.insert_many(
@@ -88,6 +90,10 @@ class SlotFingerprints:
             await self._tend(len(new))
             chosen.stamp = stamp
         return new, stamp
+
+    def _about(self) -> int:
+        """About how many there are."""
+        return sum(run.size if run is self._runs[-1] else RUN * FAN**run.level for run in self._runs)
 
     async def _found(self, fingerprints: Iterable[bytes]) -> set[bytes]:
         """Those of these that a closed run has."""
