@@ -31,22 +31,33 @@ def children(pid: int) -> list[int]:
     return result[1:]
 
 
-def browsers() -> list[int]:
-    """The main processes of Chromium that belong to this test run."""
-    found = []
+def browser_processes() -> dict[int, list[bytes]]:
+    """The processes of Chromium that belong to this test run, with their command lines."""
+    found = {}
     for pid in children(os.getpid()):
         try:
             command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         except OSError:
             continue
         # Debian starts it from a shell that stays.
-        if (
-            b"--remote-debugging-pipe" in command
-            and not command[0].endswith(b"/sh")
-            and not any(part.startswith(b"--type=") for part in command)
-        ):
-            found.append(pid)
+        if not command[0].endswith(b"/sh"):
+            found[pid] = command
     return found
+
+
+def browsers() -> list[int]:
+    """The main ones."""
+    return [
+        pid
+        for pid, command in browser_processes().items()
+        if b"--remote-debugging-pipe" in command and not any(b"--type=" in part for part in command)
+    ]
+
+
+def renderers() -> set[int]:
+    """Those that have pages in them."""
+    # Forked ones have all that was said to them in one piece.
+    return {pid for pid, command in browser_processes().items() if any(b"--type=renderer" in part for part in command)}
 
 
 @pytest.fixture
@@ -76,6 +87,22 @@ def test_a_killed_browser_costs_nothing_because_its_pages_are_loaded_once_more(o
     result = running.result(url=site.handle("/killer", kill_first), browserHtml=True)
     assert "again" in result["browserHtml"]
     assert running.service.browser.launches == 2
+
+
+def test_a_page_whose_process_dies_once_is_loaded_once_more(own: Any, site: Target) -> None:
+    running, _ = own
+    killed = threading.Event()
+
+    async def kill_first(call: object, writer: asyncio.StreamWriter) -> None:
+        if not killed.is_set():
+            killed.set()
+            for pid in renderers():  # Chromium keeps one ready for the next page as well
+                os.kill(pid, signal.SIGKILL)
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+    url = site.page("/fragile", f"<h1>again</h1><script>fetch('{site.handle('/kill', kill_first)}')</script>")
+    assert "again" in running.result(url=url, browserHtml=True)["browserHtml"]
+    assert (len(site.calls_of("/fragile")), running.service.browser.launches) == (2, 1)
 
 
 def test_a_page_that_ends_the_browser_twice_is_520(own: Any, site: Target) -> None:

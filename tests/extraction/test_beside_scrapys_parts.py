@@ -122,7 +122,7 @@ def test_autothrottle_does_not_slow_routed_requests_down(plan, service, site):
         AUTOTHROTTLE_ENABLED=True, AUTOTHROTTLE_START_DELAY=90, AUTOTHROTTLE_MAX_DELAY=90, AUTOTHROTTLE_DEBUG=True
     )
     direct = {"url": f"{site.url}/page/1", "meta": {"extract_api": False}}
-    crawl = crawls.crawl([*pages("site.example", 20), direct], timeout=60)
+    crawl = crawls.crawl([*pages("site.example", 20), direct])
     assert (crawl.reason, crawl.errors) == ("finished", [])
     assert len(crawls.delivered()) == 21
 

@@ -53,7 +53,7 @@ def ended(service, tmp_path_factory) -> tuple[Plan, Crawl]:
         asked("allowed", download_maxsize=3 * LIMIT),
         asked("small", download_maxsize=1000),
     ]
-    return plan, plan.crawl([asked("there")], wave, timeout=60)
+    return plan, plan.crawl([asked("there")], wave)
 
 
 def outcome(ended, name: str):

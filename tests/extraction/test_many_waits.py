@@ -22,7 +22,7 @@ def test_banned_pages_do_not_hold_back_the_other_pages_of_their_domain(plan, ser
     for number in range(8):
         service.plays(f"site.example/{number}", banned)
     crawls = plan(EXTRACT_API_RETRY_POLICY=PATIENT)
-    crawl = crawls.crawl([*pages("site.example", 8), *good], timeout=30)
+    crawl = crawls.crawl([*pages("site.example", 8), *good])
     assert (crawl.reason, len(crawls.delivered())) == ("finished", 58)
 
 
@@ -36,7 +36,7 @@ def test_many_banned_domains_do_not_hold_back_another(plan, service):
         service.plays(domain, banned)
     wave = [url for domain in domains for url in pages(domain, 12)]
     crawls = plan(EXTRACT_API_RETRY_POLICY=PATIENT)
-    crawl = crawls.crawl([*wave, *pages("healthy.example", 50)], timeout=40)
+    crawl = crawls.crawl([*wave, *pages("healthy.example", 50)])
     assert (crawl.reason, len(crawls.delivered())) == ("finished", 230)
 
 

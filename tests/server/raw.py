@@ -45,13 +45,13 @@ class Raw:
             return False
         return not self.reader.at_eof()
 
-    async def head(self, method: str, path: str, **headers: str) -> None:
-        """Send the request line and the headers."""
+    async def head(self, method: str, path: str, *, then: bytes = b"", **headers: str) -> None:
+        """Send the request line and the headers, and what comes after them in the same piece."""
         lines = [f"{method} {path} HTTP/1.1", "Host: localhost"]
         if self._key is not None:
             lines.append(f"Authorization: Basic {b64encode(f'{self._key}:'.encode()).decode()}")
         lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
-        await self.send("\r\n".join([*lines, "", ""]).encode())
+        await self.send("\r\n".join([*lines, "", ""]).encode() + then)
 
     async def chunk(self, data: bytes) -> bool:
         """Send a piece of a chunked body."""

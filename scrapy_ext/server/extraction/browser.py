@@ -4,8 +4,8 @@
   there for another, and are gone when it is closed, which happens whatever became of the request.
 * The browser starts with the first page, and is replaced after ``Limits.pages_per_browser`` pages, because
   what leaks in Chromium leaks slowly; pages that are open in the old one end in it.
-* When Chromium is gone (crashed, killed) a page that was in it is loaded once more in a new one, then
-  answered with 520. A context that does not close takes its browser with it.
+* When Chromium is gone (crashed, killed), or the process of a page, the page is loaded once more, then answered
+  with 520. A context that does not close takes its browser with it.
 * Everything goes out through :mod:`~scrapy_ext.server.extraction.proxy`; Chromium itself can resolve no name.
 * Chromium's sandbox is on, except as root, where Chromium refuses it, and where the system does not allow it;
   either is said once in the log. Its environment carries none of the server's keys.
@@ -31,7 +31,7 @@ from scrapy_ext.server.extraction.executable import clean_environment, find_brow
 from scrapy_ext.server.extraction.guard import Guard
 from scrapy_ext.server.extraction.limits import Limits
 from scrapy_ext.server.extraction.outgoing import LANGUAGE, Cookie, user_agent
-from scrapy_ext.server.extraction.page import PageResult, load_page
+from scrapy_ext.server.extraction.page import PageCrashedError, PageResult, load_page
 from scrapy_ext.server.extraction.plan import PagePlan
 from scrapy_ext.server.extraction.proxy import PageProxy
 from scrapy_ext.server.extraction.turnstile import Turnstile
@@ -107,9 +107,13 @@ class Browser:
         await self._guard.endpoints(url.raw_host or "", url.port or 0)
         async with self._turnstile.place():
             for _ in range(2):
-                with contextlib.suppress(_Gone):
+                try:
                     return await self._attempt(plan)
-        raise temporary("The browser ended while it loaded this page, twice.")
+                except _Gone:
+                    failure = temporary("The browser ended while it loaded this page, twice.")
+                except PageCrashedError as crash:
+                    failure = crash
+        raise failure
 
     async def stop(self) -> None:
         """End the browser and whatever belongs to it."""

@@ -50,6 +50,13 @@ _PERMANENT: Final = {
 }
 
 
+class PageCrashedError(ExtractionError):
+    """The process of the page ended while it was loaded (520)."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__("/download/temporary-error", f"{url} made its page crash; it may need too much memory.")
+
+
 class PageResult(msgspec.Struct, kw_only=True):
     """What was taken from a page."""
 
@@ -75,7 +82,7 @@ async def load_page(context: BrowserContext, proxy: PageProxy, plan: PagePlan, l
         raise temporary(f"{plan.url} kept its page busy for too long to be read.") from None
     except Error as error:
         if "crashed" in error.message:
-            raise temporary(f"{plan.url} made its page crash; it may need too much memory.") from None
+            raise PageCrashedError(plan.url) from None
         raise
 
 
