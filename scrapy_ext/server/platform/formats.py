@@ -179,8 +179,7 @@ def _plain(value: Any) -> str:
 
 def format_of(call: Call, *, msgpack: bool = False) -> Format:
     """The format that a call asks for, ``msgpack`` where it is offered; raises ``ContractError``."""
-    accept = call.request.headers.get("accept", "")
-    return choose(call.query.get("format"), accept, tuple(Format) if msgpack else TEXT_FORMATS)
+    return choose(call.query.get("format"), call.header(b"accept") or "", tuple(Format) if msgpack else TEXT_FORMATS)
 
 
 def _writer(call: Call, kind: Format) -> Writer:
@@ -213,7 +212,7 @@ async def result(
     kind = format_of(call, msgpack=msgpack)
     headers = {"Vary": "Accept, Accept-Encoding", **_attachment(call)}
     media_type = f"{CONTENT_TYPES[kind]}; charset=UTF-8"
-    gzip = _accepts_gzip(call.request.headers.get("accept-encoding", ""))
+    gzip = _accepts_gzip(call.header(b"accept-encoding") or "")
     stream = _encoded(_writer(call, kind), pages)
     first = await anext(stream)
     if first.is_last:
@@ -223,7 +222,7 @@ async def result(
             data = compressor.compress(data) + compressor.flush()
             headers["Content-Encoding"] = "gzip"
         return Response(data, headers=headers, media_type=media_type, background=background)
-    if call.request.method == "HEAD":  # which is answered without reading further
+    if call.is_head:  # which is answered without reading further
         return Response(headers=headers, media_type=media_type, background=background)
     body = _from(first, stream)
     if gzip:

@@ -181,7 +181,7 @@ async def _each(pages: Sequence[Page]) -> AsyncIterator[Page]:
 
 def _start(call: Call) -> int | None:
     """The start index of a write: a parameter, or the header of the document."""
-    parameter, header = call.number("start"), call.request.headers.get("content-range")
+    parameter, header = call.number("start"), call.header(b"content-range")
     if header is None:
         return parameter
     start = parse_content_range(header)

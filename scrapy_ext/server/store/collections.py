@@ -64,7 +64,7 @@ class CollectionStore:
 
     async def get(self, which: Collection, key: bytes) -> Record | None:
         """One record."""
-        return await self._engine.read(_get, which, key, self._clock())
+        return await self._engine.glance(_get, which, key, self._clock())
 
     async def copies(self, which: Collection, key: bytes) -> list[Record]:
         """The copies of a record that are kept, newest first."""
@@ -80,7 +80,8 @@ class CollectionStore:
             part = each
             while left_here is None or left_here > 0:
                 limit = _PAGE if left_here is None else min(_PAGE, left_here)
-                records = await self._engine.read(_page, which, part, selection, limit=limit, now=self._clock())
+                read = self._engine.glance if part.is_key else self._engine.read
+                records = await read(_page, which, part, selection, limit=limit, now=self._clock())
                 if records:
                     yield records
                 left = None if left is None else left - len(records)
@@ -91,7 +92,7 @@ class CollectionStore:
 
     async def count(self, which: Collection, selection: Selection) -> Count:
         """How many records are selected; stops after ``COUNT_STEP`` keys and says where to go on."""
-        return await self._engine.read(_count, which, selection, self._clock())
+        return await self._engine.glance(_count, which, selection, self._clock())
 
     async def delete(self, which: Collection, selection: Selection) -> Deletion:
         """Delete the selected records, some thousands at a time."""

@@ -91,7 +91,7 @@ class FrontierStore:
 
     async def count(self, slot: Slot, start: str | None = None) -> QueueCount:
         """How many requests are queued, from a batch on; stops after ``COUNT_STEP`` batches."""
-        return await self._engine.read(_count, slot, start)
+        return await self._engine.glance(_count, slot, start)
 
     async def delete_batches(self, slot: Slot, ids: Sequence[str]) -> None:
         """Remove batches; IDs that name nothing are passed over."""
