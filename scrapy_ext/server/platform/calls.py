@@ -122,7 +122,7 @@ class Call:
 
     def all(self, name: str) -> list[str]:
         """Every value of a query parameter."""
-        return [value for each, value in self._parameters if each == name]
+        return [value for each, value in self._parameters if each == name] if name in self.query else []
 
     def number(self, name: str, default: int | None = None) -> int | None:
         """A query parameter that is a whole number; raises ``ContractError``."""

@@ -15,6 +15,7 @@ Whatever is refused or given up is read in a thread, from its start.
 from __future__ import annotations
 
 import sqlite3
+from math import inf
 from pathlib import Path
 from time import perf_counter
 from typing import Final, TypeVar
@@ -48,6 +49,9 @@ class Glances:
         try:
             return run_reading(self._connection, start)
         except sqlite3.Error:  # the thread meets it too, if it is more than a lock or the time
+            self._until = inf  # to end a transaction takes steps too
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
             raise NotAtOnceError from None
 
     def close(self) -> None:
