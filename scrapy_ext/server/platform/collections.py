@@ -154,7 +154,8 @@ async def _one(call: Call, key: str) -> Response:
         return empty()
 
     copies = call.number("copies")
-    found = [await _found(call, key)] if copies is None else await call.store.collections.copies(which, key.encode())
+    store = call.store.collections
+    found = [await _found(call, which, key)] if copies is None else await store.copies(which, key.encode())
     if not found:
         raise NotFound
     return await result_of(call, list(map(_line(call), found[:copies])), msgpack=True)
@@ -162,15 +163,15 @@ async def _one(call: Call, key: str) -> Response:
 
 async def _value(call: Call, key: str) -> Response:
     _only(call, "GET")
-    record = msgspec.json.decode((await _found(call, key)).value)
+    record = msgspec.json.decode((await _found(call, _collection(call), key)).value)
     if "value" not in record:
         raise NotFound("Not Found. The record has no field named value.")
     value = record["value"]
     return Response(value if isinstance(value, str) else msgspec.json.encode(value), media_type=TEXT)
 
 
-async def _found(call: Call, key: str) -> Record:
-    record = await call.store.collections.get(_collection(call), key.encode())
+async def _found(call: Call, which: Collection, key: str) -> Record:
+    record = await call.store.collections.get(which, key.encode())
     if record is None:
         raise NotFound
     return record

@@ -31,6 +31,7 @@ _PATIENCE: Final = 5.0
 #: Smaller results are not worth compressing.
 _MIN_GZIP: Final = 256
 
+_FORMATS: Final = tuple(Format)
 _MEDIA_TYPES: Final = {kind: f"{content_type}; charset=UTF-8" for kind, content_type in CONTENT_TYPES.items()}
 
 _decode: Final = msgspec.json.Decoder().decode
@@ -180,7 +181,7 @@ def _plain(value: Any) -> str:
 
 def format_of(call: Call, *, msgpack: bool = False) -> Format:
     """The format that a call asks for, ``msgpack`` where it is offered; raises ``ContractError``."""
-    return choose(call.query.get("format"), call.header(b"accept") or "", tuple(Format) if msgpack else TEXT_FORMATS)
+    return choose(call.query.get("format"), call.header(b"accept") or "", _FORMATS if msgpack else TEXT_FORMATS)
 
 
 def _writer(call: Call, kind: Format) -> Writer:
