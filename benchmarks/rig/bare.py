@@ -1,7 +1,7 @@
 """A bare server on the same stack as the package's: what it costs to take records and to send them, and no more.
 
 ``POST`` unpacks the body, checks that each line is JSON and throws it away; ``GET /<bytes>`` sends so many bytes, in
-pieces. It says its port when it is ready.
+pieces, and ``GET /`` a few at once. It says its port when it is ready.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from starlette.routing import Route
 
 _GZIP = 31
 _PIECE = b"x" * (256 * 1024)
+_SMALL = b"x" * 100
 
 _decode = msgspec.json.Decoder(dict).decode
 
@@ -29,6 +30,10 @@ async def take(request: Request) -> Response:
     for line in body.splitlines():
         _decode(line)
     return Response(b"")
+
+
+async def say(_request: Request) -> Response:
+    return Response(_SMALL, media_type="text/plain")
 
 
 async def give(request: Request) -> Response:
@@ -41,7 +46,7 @@ async def give(request: Request) -> Response:
 
 
 async def run() -> None:
-    app = Starlette(routes=[Route("/", take, methods=["POST"]), Route("/{size:int}", give)])
+    app = Starlette(routes=[Route("/", take, methods=["POST"]), Route("/", say), Route("/{size:int}", give)])
     listener = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(app, http="httptools", ws="none", log_config=None, access_log=False, server_header=False)
     server = uvicorn.Server(config)

@@ -9,7 +9,7 @@ import math
 from collections.abc import AsyncIterator
 
 from starlette.applications import Starlette
-from starlette.routing import BaseRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from scrapy_ext.server.config import ServerConfig
 from scrapy_ext.server.keyring import Keyring
@@ -29,26 +29,44 @@ def build(config: ServerConfig) -> Front:
 
     When they cannot start, ``failure`` of what is returned is the error that says why.
     """
-    front: Front
-    app = Starlette(lifespan=lambda app: _lifespan(app, config, front))
-    app.router.redirect_slashes = False
-    front = Front(app, slow=config.slow_request, patience=config.client_timeout)
+    parts = _Parts()
+    front = Front(parts, slow=config.slow_request, patience=config.client_timeout)
+    parts.others = Starlette(lifespan=lambda _: _lifespan(parts, config, front))
+    parts.others.router.redirect_slashes = False
     return front
 
 
+class _Parts:
+    """The application without its front. What is asked for most goes straight to its resource; a request that would
+    be compared with one route after the other took longer to get there than to be answered."""
+
+    others: Starlette
+
+    def __init__(self) -> None:
+        #: By the first part of the path, when others follow it.
+        self.resources: dict[str, ASGIApp] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        app: ASGIApp | None = None
+        if scope["type"] == "http":
+            first, slash, _ = scope["path"][1:].partition("/")
+            app = self.resources.get(first) if slash else None
+        await (app or self.others)(scope, receive, send)
+
+
 @contextlib.asynccontextmanager
-async def _lifespan(app: Starlette, config: ServerConfig, front: Front) -> AsyncIterator[None]:
+async def _lifespan(parts: _Parts, config: ServerConfig, front: Front) -> AsyncIterator[None]:
     async with contextlib.AsyncExitStack() as stack:
         try:
-            app.router.routes[:] = await _started(config, front, stack)
+            await _start(parts, config, front, stack)
         except Exception as error:
             front.failure = error
             raise
         yield
 
 
-async def _started(config: ServerConfig, front: Front, stack: contextlib.AsyncExitStack) -> list[BaseRoute]:
-    """Start the parts, which ``stack`` will stop; returns their routes."""
+async def _start(parts: _Parts, config: ServerConfig, front: Front, stack: contextlib.AsyncExitStack) -> None:
+    """Start the parts, which ``stack`` will stop."""
     # Imported when it starts: the extraction libraries are heavy, and whoever reads the configuration needs none.
     from scrapy_ext.server.extraction import ExtractionService
     from scrapy_ext.server.openapi import document as openapi
@@ -64,7 +82,8 @@ async def _started(config: ServerConfig, front: Front, stack: contextlib.AsyncEx
     stack.push_async_callback(_ended, asyncio.create_task(_purge(store)))
     platform, pages = PlatformService(store, keys.grant, _rates(config)), Pages(store, keys.grant)
     health = Health(front, store, keys.grant, open_metrics=config.open_metrics)
-    return [*extraction.routes, *platform.routes, *health.routes, openapi.route(), *pages.routes]
+    parts.others.router.routes[:] = [*extraction.routes, *health.routes, openapi.route(), *pages.routes]
+    parts.resources = platform.resources
 
 
 def _rates(config: ServerConfig) -> RateLimits | None:

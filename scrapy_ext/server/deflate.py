@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -52,6 +53,13 @@ def unpack(data: bytes) -> bytes:
         return _library.decompress(data, _ZLIB_OR_GZIP)
     except _library.error as error:
         raise DamagedError(str(error)) from None
+
+
+def unpack_steps(data: bytes) -> Iterator[bytes]:
+    """The same in pieces, each unpacked when it is asked for; raises :class:`DamagedError`."""
+    inflater = Inflater(sys.maxsize)
+    yield from inflater.feed(data)
+    inflater.end()
 
 
 def gzip_compressor() -> Compressor:

@@ -20,7 +20,6 @@ from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.auth import basic_credentials
 from scrapy_ext.server.keyring import Grant
-from scrapy_ext.server.operation.exchange import exchange_of
 from scrapy_ext.server.operation.rates import RateLimits
 from scrapy_ext.server.platform.answers import Host, Refusal
 from scrapy_ext.server.platform.calls import Call
@@ -73,14 +72,14 @@ class Access:
     async def check(self, call: Call, resource: str, host: Host) -> None:
         """Note whose call it is; raises :class:`Refusal`: 401 for who is not known, 403 for what he may not do, 429
         for who asks too often."""
-        name, password = basic_credentials(call.request.headers.get("authorization", "")) or ("", "")
+        name, password = basic_credentials(call.header(b"authorization") or "") or ("", "")
         grant = await self._grant_of(name or call.query.get("apikey", ""))
         if grant is None and password:
             grant = await self._job(call, resource, name, password)
         if grant is None:
             raise _REFUSALS[host]
         call.grant = grant
-        exchange_of(call.request.scope).who = grant.name
+        call.exchange.who = grant.name
         if self._rates is not None and (wait := self._rates.take(grant.name)):
             raise Refusal(429, f"Too Many Requests. Try again in {wait} s.", {"Retry-After": str(wait)})
         if not grant.job:

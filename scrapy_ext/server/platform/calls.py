@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import cached_property
 from typing import Final
-from urllib.parse import unquote_to_bytes
+from urllib.parse import parse_qsl, unquote_to_bytes
 
 from starlette.requests import Request
+from starlette.types import Receive, Scope
 
 from scrapy_ext.api.platform.formats import META_FIELDS, whole_number
 from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
 from scrapy_ext.server.keyring import Grant
-from scrapy_ext.server.operation.exchange import exchange_of
+from scrapy_ext.server.operation.exchange import Exchange, exchange_of
 from scrapy_ext.server.platform import bodies
 from scrapy_ext.server.platform.answers import Host, Refusal, refused
 from scrapy_ext.server.store import Store
@@ -25,13 +26,42 @@ _PROJECTS: Final = "projects"
 class Call:
     """What a handler is given. ``path`` are the parts after the resource's name, decoded."""
 
-    def __init__(self, request: Request, store: Store) -> None:
-        self.request = request
-        self.path = _parts(request.scope["raw_path"])[1:]
+    def __init__(self, scope: Scope, receive: Receive, store: Store) -> None:
+        self.path = _parts(scope["raw_path"])[1:]
         self.grant = _NOBODY
+        #: ``GET`` also for HEAD, whose answer is the same without its body.
+        self.method: str = "GET" if scope["method"] == "HEAD" else scope["method"]
+        self._scope = scope
+        self._receive = receive
         self._store = store
         self._asked = False
-        self._query = request.query_params
+        query: bytes = scope["query_string"]
+        self._parameters = parse_qsl(query.decode("latin-1"), keep_blank_values=True) if query else []
+        #: The query parameters; of a repeated one the last.
+        self.query = dict(self._parameters)
+
+    @cached_property
+    def request(self) -> Request:
+        """The request with its body."""
+        return Request(self._scope, self._receive)
+
+    @property
+    def exchange(self) -> Exchange:
+        """The request as the server sees it from outside."""
+        return exchange_of(self._scope)
+
+    @property
+    def is_head(self) -> bool:
+        """Whether the answer is to have no body."""
+        return bool(self._scope["method"] == "HEAD")
+
+    def header(self, name: bytes) -> str | None:
+        """A header of the request by its name in small letters; of a repeated one the first."""
+        for each, value in self._scope["headers"]:
+            if each == name:
+                text: str = value.decode("latin-1")
+                return text
+        return None
 
     @property
     def store(self) -> Store:
@@ -47,7 +77,7 @@ class Call:
 
     def wrote(self, records: int) -> None:
         """Count records that this call has stored."""
-        exchange_of(self.request.scope).records += records
+        self.exchange.records += records
 
     def may_read(self, project: int) -> bool:
         """Whether what is told of several projects may tell of this one."""
@@ -90,24 +120,13 @@ class Call:
     def _forbidden(self, why: str) -> Refusal:
         return Refusal(403, f"Forbidden. The key {self.who} {why}.")
 
-    @property
-    def method(self) -> str:
-        """``GET`` also for HEAD, whose answer is the same without its body."""
-        method: str = self.request.method
-        return "GET" if method == "HEAD" else method
-
-    @property
-    def query(self) -> Mapping[str, str]:
-        """The query parameters; of a repeated one the last."""
-        return self._query
-
     def all(self, name: str) -> list[str]:
         """Every value of a query parameter."""
-        return self._query.getlist(name)
+        return [value for each, value in self._parameters if each == name] if name in self.query else []
 
     def number(self, name: str, default: int | None = None) -> int | None:
         """A query parameter that is a whole number; raises ``ContractError``."""
-        return whole_number(self._query, name, default)
+        return whole_number(self.query, name, default)
 
     def meta(self, *known: str) -> tuple[str, ...]:
         """The values of ``meta``, in the order given; raises ``ContractError`` for one that is not known."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -17,7 +17,7 @@ from scrapy_ext.server.platform import bodies
 from scrapy_ext.server.platform.answers import TEXT, NotFound, empty, json, method_not_allowed, refused
 from scrapy_ext.server.platform.calls import Call
 from scrapy_ext.server.platform.filters import Filter, refuse_filters
-from scrapy_ext.server.platform.formats import Page, result, with_meta
+from scrapy_ext.server.platform.formats import Page, result, result_of, with_meta
 from scrapy_ext.server.store.collections import Record
 from scrapy_ext.server.store.selections import Collection, Range, Selection, key_range, prefix_range
 
@@ -154,27 +154,24 @@ async def _one(call: Call, key: str) -> Response:
         return empty()
 
     copies = call.number("copies")
-    found = [await _found(call, key)] if copies is None else await call.store.collections.copies(which, key.encode())
+    store = call.store.collections
+    found = [await _found(call, which, key)] if copies is None else await store.copies(which, key.encode())
     if not found:
         raise NotFound
-
-    async def pages() -> AsyncIterator[list[Record]]:
-        yield found[:copies]
-
-    return await result(call, _pages(call, pages()), msgpack=True)
+    return await result_of(call, list(map(_line(call), found[:copies])), msgpack=True)
 
 
 async def _value(call: Call, key: str) -> Response:
     _only(call, "GET")
-    record = msgspec.json.decode((await _found(call, key)).value)
+    record = msgspec.json.decode((await _found(call, _collection(call), key)).value)
     if "value" not in record:
         raise NotFound("Not Found. The record has no field named value.")
     value = record["value"]
     return Response(value if isinstance(value, str) else msgspec.json.encode(value), media_type=TEXT)
 
 
-async def _found(call: Call, key: str) -> Record:
-    record = await call.store.collections.get(_collection(call), key.encode())
+async def _found(call: Call, which: Collection, key: str) -> Record:
+    record = await call.store.collections.get(which, key.encode())
     if record is None:
         raise NotFound
     return record
@@ -217,13 +214,19 @@ async def _delete_keys(call: Call) -> Response:
     return empty()
 
 
-async def _pages(call: Call, records: AsyncIterator[list[Record]]) -> AsyncIterator[Page]:
+def _line(call: Call) -> Callable[[Record], bytes]:
+    """What a record looks like in a result."""
     meta, nodata = call.meta("_key", "_ts"), is_true(call.query.get("nodata"))
 
     def line(record: Record) -> bytes:
         values: dict[str, str | int] = {"_key": record.key.decode(), "_ts": record.ts}
         return with_meta(b"{}" if nodata else record.value, [(name, values[name]) for name in meta])
 
+    return line
+
+
+async def _pages(call: Call, records: AsyncIterator[list[Record]]) -> AsyncIterator[Page]:
+    line = _line(call)
     async for page in records:
         yield [line(record) for record in page]
 

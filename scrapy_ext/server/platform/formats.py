@@ -15,7 +15,6 @@ from typing import Any, Final, NamedTuple, Protocol
 from xml.sax.saxutils import escape
 
 import msgspec
-from starlette.background import BackgroundTask
 from starlette.responses import Response, StreamingResponse
 
 from scrapy_ext.api.platform.formats import CONTENT_TYPES, TEXT_FORMATS, CsvOptions, Format, choose, csv_options
@@ -31,6 +30,9 @@ _PIECE: Final = 256 * 1024
 _PATIENCE: Final = 5.0
 #: Smaller results are not worth compressing.
 _MIN_GZIP: Final = 256
+
+_FORMATS: Final = tuple(Format)
+_MEDIA_TYPES: Final = {kind: f"{content_type}; charset=UTF-8" for kind, content_type in CONTENT_TYPES.items()}
 
 _decode: Final = msgspec.json.Decoder().decode
 _encode: Final = msgspec.json.Encoder().encode
@@ -179,8 +181,7 @@ def _plain(value: Any) -> str:
 
 def format_of(call: Call, *, msgpack: bool = False) -> Format:
     """The format that a call asks for, ``msgpack`` where it is offered; raises ``ContractError``."""
-    accept = call.request.headers.get("accept", "")
-    return choose(call.query.get("format"), accept, tuple(Format) if msgpack else TEXT_FORMATS)
+    return choose(call.query.get("format"), call.header(b"accept") or "", _FORMATS if msgpack else TEXT_FORMATS)
 
 
 def _writer(call: Call, kind: Format) -> Writer:
@@ -202,34 +203,51 @@ def _writer(call: Call, kind: Format) -> Writer:
             return _JsonLines()
 
 
-async def result(
-    call: Call, pages: AsyncIterator[Page], background: BackgroundTask | None = None, *, msgpack: bool = False
-) -> Response:
+async def result_of(call: Call, records: Page, *, msgpack: bool = False) -> Response:
+    """The answer to a read whose records are all there."""
+    if sum(map(len, records)) >= _PIECE:
+        return await result(call, _only(records), msgpack=msgpack)
+    kind = format_of(call, msgpack=msgpack)
+    writer = _writer(call, kind)
+    return _whole(call, kind, writer.head + (writer.page(records) if records else b"") + writer.tail)
+
+
+async def _only(records: Page) -> AsyncIterator[Page]:
+    yield records
+
+
+def _whole(call: Call, kind: Format, data: bytes) -> Response:
+    headers = _headers(call)
+    if len(data) >= _MIN_GZIP and _accepts_gzip(call):
+        compressor = gzip_compressor()
+        data = compressor.compress(data) + compressor.flush()
+        headers["Content-Encoding"] = "gzip"
+    return Response(data, headers=headers, media_type=_MEDIA_TYPES[kind])
+
+
+def _headers(call: Call) -> dict[str, str]:
+    return {"Vary": "Accept, Accept-Encoding", **_attachment(call)}
+
+
+async def result(call: Call, pages: AsyncIterator[Page], *, msgpack: bool = False) -> Response:
     """The answer to a read: as one piece when it is short, else as a stream.
 
     What fails before the first piece is ready has a status of its own. A stream that fails later breaks off
     without its end, so that no client takes it for complete.
     """
     kind = format_of(call, msgpack=msgpack)
-    headers = {"Vary": "Accept, Accept-Encoding", **_attachment(call)}
-    media_type = f"{CONTENT_TYPES[kind]}; charset=UTF-8"
-    gzip = _accepts_gzip(call.request.headers.get("accept-encoding", ""))
+    headers = _headers(call)
     stream = _encoded(_writer(call, kind), pages)
     first = await anext(stream)
     if first.is_last:
-        data = first.data
-        if gzip and len(data) >= _MIN_GZIP:
-            compressor = gzip_compressor()
-            data = compressor.compress(data) + compressor.flush()
-            headers["Content-Encoding"] = "gzip"
-        return Response(data, headers=headers, media_type=media_type, background=background)
-    if call.request.method == "HEAD":  # which is answered without reading further
-        return Response(headers=headers, media_type=media_type, background=background)
+        return _whole(call, kind, first.data)
+    if call.is_head:  # which is answered without reading further
+        return Response(headers=headers, media_type=_MEDIA_TYPES[kind])
     body = _from(first, stream)
-    if gzip:
+    if _accepts_gzip(call):
         headers["Content-Encoding"] = "gzip"
         body = _compressed(body)
-    return StreamingResponse(body, headers=headers, media_type=media_type, background=background)
+    return StreamingResponse(body, headers=headers, media_type=_MEDIA_TYPES[kind])
 
 
 class _Piece(NamedTuple):
@@ -271,8 +289,8 @@ async def _compressed(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     yield compressor.flush()
 
 
-def _accepts_gzip(header: str) -> bool:
-    for part in header.lower().split(","):
+def _accepts_gzip(call: Call) -> bool:
+    for part in (call.header(b"accept-encoding") or "").lower().split(","):
         coding, _, parameters = part.partition(";")
         if coding.strip() in ("gzip", "*"):
             return parameters.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")

@@ -14,7 +14,7 @@ from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.platform import bodies
 from scrapy_ext.server.platform.answers import NotFound, empty, json, method_not_allowed, refused
 from scrapy_ext.server.platform.calls import Call
-from scrapy_ext.server.platform.formats import Page, result
+from scrapy_ext.server.platform.formats import Page, result, result_of
 from scrapy_ext.server.store.frontier import QueuedRequest, Slot, is_batch_id
 
 #: Requests that a read gives when it names no ``mincount``.
@@ -100,9 +100,13 @@ async def _read(call: Call) -> Response:
     mincount = call.number("mincount", _DEFAULT_MINCOUNT) or 1
     batches = await call.store.frontier.read(_slot(call), mincount)
 
+    lines = (b'{"id":"' + batch.id.encode() + b'","requests":[' + batch.requests + b"]}" for batch in batches)
+    if len(batches) == 1:
+        return await result_of(call, list(lines))
+
     async def pages() -> AsyncIterator[Page]:
-        for batch in batches:
-            yield [b'{"id":"' + batch.id.encode() + b'","requests":[' + batch.requests + b"]}"]
+        for line in lines:
+            yield [line]
 
     return await result(call, pages())
 

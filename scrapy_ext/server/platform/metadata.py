@@ -89,7 +89,7 @@ async def _merge(call: Call, fields: dict[str, Any]) -> Response:
 
 def _whole(call: Call, metadata: dict[str, Any]) -> Response:
     """One object, on one line: what it is called depends on who asks."""
-    kind = choose(call.query.get("format"), call.request.headers.get("accept", ""))
+    kind = choose(call.query.get("format"), call.header(b"accept") or "")
     kind = kind if kind is Format.JSON else Format.JSON_LINES
     body = msgspec.json.encode(metadata) + b"\n"
     return Response(body, media_type=f"{CONTENT_TYPES[kind]}; charset=UTF-8")

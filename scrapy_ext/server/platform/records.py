@@ -20,7 +20,7 @@ from scrapy_ext.server.platform import intake
 from scrapy_ext.server.platform.answers import NotFound, empty, json, method_not_allowed, refused
 from scrapy_ext.server.platform.calls import Call, path_number
 from scrapy_ext.server.platform.filters import Filter, TimeWindow, refuse_filters
-from scrapy_ext.server.platform.formats import Page, format_of, result, with_meta
+from scrapy_ext.server.platform.formats import Page, format_of, result, result_of, with_meta
 from scrapy_ext.server.store.records import Position, RecordStore, Slice, Span
 
 #: Indexes that one request may ask for.
@@ -88,10 +88,10 @@ class RecordResource:
         shape = self._shape(call)
         if len(call.path) > 3 and call.path[3].isdigit():
             found = await self._store.at(call.job, [path_number(call.path, 3, "index")])
-            pages = [shape.page(part) for part in found]
-            if not any(pages):
+            records = [line for part in found for line in shape.page(part)]
+            if not records:
                 raise NotFound
-            return await self._result(call, _each(pages))
+            return await result_of(call, records, msgpack=self._traits.msgpack)
         if call.all("index"):
             numbers = [index_of(text, "index") for text in call.all("index")]
             if len(numbers) > _MAX_INDEXES:
@@ -181,7 +181,7 @@ async def _each(pages: Sequence[Page]) -> AsyncIterator[Page]:
 
 def _start(call: Call) -> int | None:
     """The start index of a write: a parameter, or the header of the document."""
-    parameter, header = call.number("start"), call.request.headers.get("content-range")
+    parameter, header = call.number("start"), call.header(b"content-range")
     if header is None:
         return parameter
     start = parse_content_range(header)

@@ -6,10 +6,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from scrapy_ext.server.keyring import Grant
 from scrapy_ext.server.operation import limits
@@ -29,7 +28,7 @@ from scrapy_ext.server.platform.projects import projects
 from scrapy_ext.server.platform.requests import requests
 from scrapy_ext.server.platform.samples import samples
 from scrapy_ext.server.platform.spiders import ids, last_jobs
-from scrapy_ext.server.platform.system import timestamp
+from scrapy_ext.server.platform.system import system
 from scrapy_ext.server.store import Store
 
 Handler = Callable[[Call], Awaitable[Response]]
@@ -40,8 +39,8 @@ _HOSTS: Final = {"api": Host.APP, "jobq": Host.JOBQ}
 class PlatformService:
     """The crawling platform over HTTP.
 
-    ``grant_of`` says what a presented API key may do, ``rates`` how often it may be used. ``routes`` are to be
-    mounted at the root.
+    ``grant_of`` says what a presented API key may do, ``rates`` how often it may be used. ``resources`` are to be
+    mounted at the root, each at the paths whose first part is its name.
     """
 
     def __init__(
@@ -67,18 +66,16 @@ class PlatformService:
             "ids": ids,
             "api": app,
         }
-        self.routes: list[BaseRoute] = [
-            # The parts after the name are read from the path as it was sent: a record's key may hold a slash.
-            Route(f"/{name}/{{rest:path}}", _Endpoint(name, handler, store, access))
-            for name, handler in handlers.items()
-        ]
-        self.routes += [Route("/system/ts", timestamp), Route("/system/ts/", timestamp)]
+        self.resources: dict[str, ASGIApp] = {
+            name: _Resource(name, handler, store, access) for name, handler in handlers.items()
+        }
+        self.resources["system"] = _Resource("system", system, store, None)
 
 
-class _Endpoint:
-    """One resource as an ASGI application."""
+class _Resource:
+    """One resource as an ASGI application; without ``access`` it is open to anyone."""
 
-    def __init__(self, name: str, handler: Handler, store: Store, access: Access) -> None:
+    def __init__(self, name: str, handler: Handler, store: Store, access: Access | None) -> None:
         self._name = name
         self._handler = handler
         self._store = store
@@ -86,11 +83,12 @@ class _Endpoint:
         self._host = _HOSTS.get(name, Host.STORAGE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
         try:
-            call = Call(request, self._store)
+            # The parts of the path are read as they were sent: a record's key may hold a slash.
+            call = Call(scope, receive, self._store)
             async with asyncio.timeout(limits.REQUEST):
-                await self._access.check(call, self._name, self._host)
+                if self._access is not None:
+                    await self._access.check(call, self._name, self._host)
                 response = await self._handler(call)
         except ClientDisconnect:
             return  # in the middle of its body: nothing of it was stored, and nobody is there to be told

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from scrapy_ext.server.deflate import DamagedError, pack, unpack
+from scrapy_ext.server.deflate import DamagedError, pack, unpack, unpack_steps
 from scrapy_ext.server.store.errors import StoreError
 
 #: As many as clients send at a time, so that what they sent compressed can be kept as it is; a record is found in so
@@ -179,7 +179,30 @@ def unpack_text(body: bytes) -> bytes:
         # What was stored as it was sent may end with a line break.
         return unpack(body).removesuffix(b"\n")
     except DamagedError as error:
-        raise StoreError(f"Stored records are damaged ({error}). Put a backup in place.") from None
+        raise _damaged(error) from None
+
+
+def unpack_line(body: bytes, place: int) -> bytes | None:
+    """One line of a chunk, of which no more is unpacked than it takes; None when the chunk has fewer lines.
+
+    Raises :class:`StoreError` when the chunk is damaged.
+    """
+    passed, rest = 0, b""
+    try:
+        for piece in unpack_steps(body):
+            text = rest + piece
+            ends = text.count(b"\n")
+            if passed + ends > place:
+                return text.split(b"\n", place - passed + 1)[place - passed]
+            passed += ends
+            rest = text[text.rfind(b"\n") + 1 :]
+    except DamagedError as error:
+        raise _damaged(error) from None
+    return rest if rest and passed == place else None  # no line is empty
+
+
+def _damaged(error: DamagedError) -> StoreError:
+    return StoreError(f"Stored records are damaged ({error}). Put a backup in place.")
 
 
 def unpack_lines(body: bytes) -> list[bytes]:

@@ -20,12 +20,14 @@ from scrapy_ext.server.store.collection_writes import (
     write_records,
 )
 from scrapy_ext.server.store.engine import Engine, Row, Transaction
-from scrapy_ext.server.store.selections import Collection, Range, Selection, conditions, key_range, number_of
+from scrapy_ext.server.store.selections import Collection, Range, Selection, conditions, number_of
 
 #: Records of one read. A record has up to 1 MiB.
 _PAGE: Final = 128
 #: Keys that one step of counting looks at.
 COUNT_STEP: Final = 100_000
+#: Keys that are looked up one after the other without a thread, which lets nobody else have a turn.
+_FEW: Final = 4
 
 
 class Record(NamedTuple):
@@ -64,7 +66,7 @@ class CollectionStore:
 
     async def get(self, which: Collection, key: bytes) -> Record | None:
         """One record."""
-        return await self._engine.read(_get, which, key, self._clock())
+        return await self._engine.glance(_get, which, key, self._clock())
 
     async def copies(self, which: Collection, key: bytes) -> list[Record]:
         """The copies of a record that are kept, newest first."""
@@ -75,12 +77,14 @@ class CollectionStore:
     ) -> AsyncIterator[list[Record]]:
         """The selected records, range by range, in the order of their keys."""
         left = count
+        is_few = len(selection.ranges) <= _FEW
         for each in selection.ranges:
             left_here = _lesser(left, selection.per_range)
+            read = self._engine.glance if is_few and each.is_key else self._engine.read
             part = each
             while left_here is None or left_here > 0:
                 limit = _PAGE if left_here is None else min(_PAGE, left_here)
-                records = await self._engine.read(_page, which, part, selection, limit=limit, now=self._clock())
+                records = await read(_page, which, part, selection, limit=limit, now=self._clock())
                 if records:
                     yield records
                 left = None if left is None else left - len(records)
@@ -91,7 +95,7 @@ class CollectionStore:
 
     async def count(self, which: Collection, selection: Selection) -> Count:
         """How many records are selected; stops after ``COUNT_STEP`` keys and says where to go on."""
-        return await self._engine.read(_count, which, selection, self._clock())
+        return await self._engine.glance(_count, which, selection, self._clock())
 
     async def delete(self, which: Collection, selection: Selection) -> Deletion:
         """Delete the selected records, some thousands at a time."""
@@ -133,8 +137,13 @@ async def _names(tx: Transaction, project: int) -> list[CollectionName]:
 
 
 async def _get(tx: Transaction, which: Collection, key: bytes, now: int) -> Record | None:
-    found = await _page(tx, which, key_range(key), Selection(()), limit=1, now=now)
-    return found[0] if found else None
+    row = await tx.fetchrow(
+        """SELECT ts, value FROM collection_records
+           WHERE project = $1 AND key = $2 AND (expires IS NULL OR expires > $3)
+           AND collection = (SELECT collection FROM collections WHERE project = $1 AND name = $4 AND type = $5)""",
+        *(which.project, key, now, which.name, which.type.value),
+    )
+    return Record(key, *row) if row else None
 
 
 async def _copies(tx: Transaction, which: Collection, key: bytes, now: int) -> list[Record]:

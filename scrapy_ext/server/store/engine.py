@@ -70,6 +70,10 @@ class Engine(Protocol):
     async def read(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run an operation that only reads, on one consistent state of the data. Raises :class:`StoreError`."""
 
+    async def glance(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The same as ``read``, for an operation that mostly finds a few rows by their keys, and never fetches more
+        than two megabytes. It may hold up the event loop for as long as that takes. Raises :class:`StoreError`."""
+
     def snapshot(self) -> AbstractAsyncContextManager[Snapshot]:
         """One state of the data for many reads, whatever is written meanwhile. Raises :class:`StoreError`."""
 

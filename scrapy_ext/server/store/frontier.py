@@ -84,14 +84,21 @@ class FrontierStore:
 
     async def read(self, slot: Slot, mincount: int) -> list[StoredBatch]:
         """The first batches: as many as it takes for ``mincount`` requests, or all there are."""
-        batches, fixed = await self._engine.read(_batches, slot, mincount)
+        batches, fixed = await self._first(slot, mincount)
         if not fixed:
             batches = await self._engine.write(_fix_batches, slot, mincount)
         return batches
 
+    async def _first(self, slot: Slot, mincount: int) -> tuple[list[StoredBatch], bool]:
+        if mincount <= MAX_BATCH:  # for which one batch is mostly enough
+            batches, fixed = await self._engine.glance(_batches, slot, mincount, most=1)
+            if not (batches and fixed and batches[0].size < mincount):
+                return batches, fixed
+        return await self._engine.read(_batches, slot, mincount)
+
     async def count(self, slot: Slot, start: str | None = None) -> QueueCount:
         """How many requests are queued, from a batch on; stops after ``COUNT_STEP`` batches."""
-        return await self._engine.read(_count, slot, start)
+        return await self._engine.glance(_count, slot, start)
 
     async def delete_batches(self, slot: Slot, ids: Sequence[str]) -> None:
         """Remove batches; IDs that name nothing are passed over."""
@@ -216,16 +223,18 @@ class _OpenBatch:
         self._length += len(pair)
 
 
-async def _batches(tx: Transaction, slot: Slot, mincount: int) -> tuple[list[StoredBatch], bool]:
-    """The first batches, and whether all of them are fixed."""
+async def _batches(
+    tx: Transaction, slot: Slot, mincount: int, *, most: int | None = None
+) -> tuple[list[StoredBatch], bool]:
+    """The first batches, no more than ``most``, and whether all of them are fixed."""
     owner = await _owner(tx, slot)
     if owner is None:
         return [], True
     found: list[StoredBatch] = []
     fixed, requests, length = True, 0, 0
     after = (-_PRIORITY_SHIFT, 0)
-    while requests < mincount and length < _MAX_READ_BYTES:
-        limit = min(1 + (mincount - requests - 1) // MAX_BATCH, _BATCH_PAGE)
+    while requests < mincount and length < _MAX_READ_BYTES and len(found) != most:
+        limit = min(1 + (mincount - requests - 1) // MAX_BATCH, _BATCH_PAGE, most or _BATCH_PAGE)
         rows = await tx.fetch(
             """SELECT priority, batch, size, fixed, requests FROM frontier_batches
                WHERE project = $1 AND slot = $2 AND (priority, batch) > ($3, $4)

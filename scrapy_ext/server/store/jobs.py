@@ -64,7 +64,7 @@ class JobStore:
 
     async def get(self, key: JobKey) -> StoredJob | None:
         """One job."""
-        return await self._engine.read(get_job, key)
+        return await self._engine.glance(get_job, key)
 
     async def merge(self, key: JobKey, fields: Mapping[str, Any]) -> bool:
         """Set fields of the metadata; the rest stays. Returns whether the job exists."""
@@ -104,7 +104,7 @@ class JobStore:
 
     async def count(self, project: int, which: JobFilter) -> int:
         """How many jobs match."""
-        return await self._engine.read(job_queries.count_jobs, project, which)
+        return await self._engine.glance(job_queries.count_jobs, project, which)
 
     async def listed(self, project: int, which: JobFilter, page: Page, *, counts: bool = False) -> list[StoredJob]:
         """Matching jobs, those that changed state last first; with ``counts``, also what they have stored."""
@@ -116,7 +116,7 @@ class JobStore:
 
     async def states(self, project: int) -> dict[JobState, int]:
         """How many jobs of a project are in each state."""
-        return await self._engine.read(job_queries.count_states, project)
+        return await self._engine.glance(job_queries.count_states, project)
 
     async def states_of_all(self) -> dict[int, dict[JobState, int]]:
         """How many jobs of every project are in each state."""
@@ -138,7 +138,7 @@ class JobStore:
 
     async def projects(self) -> list[int]:
         """The projects that have anything."""
-        return await self._engine.read(job_queries.projects)
+        return await self._engine.glance(job_queries.projects)
 
 
 async def _add(tx: Transaction, project: int, jobs: Sequence[NewJob], stamp: Stamp) -> list[JobKey | DuplicateJobError]:

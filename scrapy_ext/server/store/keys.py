@@ -29,7 +29,7 @@ class KeyStore:
 
     async def get(self, name: str) -> str | None:
         """A stored secret."""
-        return await self._engine.read(_get, name)
+        return await self._engine.glance(_get, name)
 
     async def keep(self, name: str, value: str) -> str:
         """Store a secret unless there is one of this name; returns the one that is stored."""

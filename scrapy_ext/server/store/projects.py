@@ -20,11 +20,11 @@ class ProjectStore:
 
     async def settings(self, project: int) -> dict[str, bytes]:
         """All settings of a project."""
-        return await self._engine.read(_settings, project)
+        return await self._engine.glance(_settings, project)
 
     async def setting(self, project: int, name: str) -> bytes | None:
         """One setting; None when it is not set."""
-        return await self._engine.read(_setting, project, name)
+        return await self._engine.glance(_setting, project, name)
 
     async def merge(self, project: int, values: Mapping[str, bytes]) -> None:
         """Set settings; the others stay. Raises :class:`ContractError` when they are too large together."""

@@ -23,6 +23,11 @@ class Range(NamedTuple):
     high: bytes | None
     after: bool = False
 
+    @property
+    def is_key(self) -> bool:
+        """Whether there can be one key at most in it."""
+        return self.high == self.low + b"\x00"
+
 
 class Selection(NamedTuple):
     """Which records: of these ranges, at most ``per_range`` of each, stored between two times (ms)."""

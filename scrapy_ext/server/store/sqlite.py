@@ -13,17 +13,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import queue
-import re
 import sqlite3
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
-from scrapy_ext.server.store.engine import Operation, P, Row, Snapshot, Transaction
+from scrapy_ext.server.store.engine import Operation, P, Snapshot
 from scrapy_ext.server.store.errors import StoreError
 from scrapy_ext.server.store.measures import Measures
 from scrapy_ext.server.store.sqlite_file import (
@@ -35,26 +33,22 @@ from scrapy_ext.server.store.sqlite_file import (
     translated,
     vacuum,
 )
+from scrapy_ext.server.store.sqlite_glances import Glances, NotAtOnceError
+from scrapy_ext.server.store.sqlite_transaction import SqliteTransaction, Start, drive, run_reading
 
 T = TypeVar("T")
 
 #: Operations in one commit.
 _MAX_GROUP: Final = 128
-#: Rows of one INSERT that returns something.
-_ROWS_PER_INSERT: Final = 128
-#: Keys of one query that looks for many.
-_KEY_ROOMS: Final = (8, 32, 128)
-_KEYS_PER_QUERY: Final = _KEY_ROOMS[-1]
 _READERS: Final = 4
-#: Locks of rows, which other engines need.
-_ROW_LOCK: Final = re.compile(r"\s+FOR (?:UPDATE|SHARE)(?: SKIP LOCKED)?\b")
 
 
 class SqliteEngine:
     """A database file in WAL mode: one writing thread, several reading ones."""
 
-    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+    def __init__(self, path: Path, connection: sqlite3.Connection, glances: Glances) -> None:
         self._path = path
+        self._glances = glances
         self._writer = _Writer(path, connection)
         self._writer.start()
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="store-reader")
@@ -64,7 +58,7 @@ class SqliteEngine:
     @classmethod
     async def open(cls, path: Path) -> SqliteEngine:
         """Open or create the file; raises :class:`StoreError`."""
-        return cls(path, await asyncio.to_thread(open_writer, path))
+        return cls(path, *await asyncio.to_thread(lambda: (open_writer(path), Glances(path))))
 
     async def write(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """See :class:`Engine`."""
@@ -76,6 +70,13 @@ class SqliteEngine:
         """See :class:`Engine`."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._readers, self._read, lambda tx: operation(tx, *args, **kwargs))
+
+    async def glance(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """See :class:`Engine`."""
+        try:
+            return self._glances.read(lambda tx: operation(tx, *args, **kwargs))
+        except NotAtOnceError:
+            return await self.read(operation, *args, **kwargs)
 
     @contextlib.asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Snapshot]:
@@ -104,20 +105,15 @@ class SqliteEngine:
 
     async def close(self) -> None:
         """See :class:`Engine`."""
+        self._glances.close()
         await asyncio.to_thread(self._readers.shutdown)
         for connection in self._connections:
             connection.close()
         await asyncio.to_thread(self._writer.close)
 
-    def _read(self, start: Callable[[Transaction], Coroutine[Any, Any, T]]) -> T:
+    def _read(self, start: Start[T]) -> T:
         try:
-            connection = self._reader()
-            connection.execute("BEGIN")
-            try:
-                return _drive(start(_SqliteTransaction(connection)))
-            finally:
-                if connection.in_transaction:
-                    connection.execute("COMMIT")
+            return run_reading(self._reader(), start)
         except sqlite3.Error as error:
             raise translated(error, self._path) from error
 
@@ -144,9 +140,9 @@ class _SqliteSnapshot:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, self._read, lambda tx: operation(tx, *args, **kwargs))
 
-    def _read(self, start: Callable[[Transaction], Coroutine[Any, Any, T]]) -> T:
+    def _read(self, start: Start[T]) -> T:
         try:
-            return _drive(start(_SqliteTransaction(self._connection)))
+            return drive(start(SqliteTransaction(self._connection)))
         except sqlite3.Error as error:
             raise translated(error, self._path) from error
 
@@ -157,7 +153,7 @@ class _SqliteSnapshot:
 class _Job(Generic[T]):
     """An operation that waits for the writer, and where its outcome goes."""
 
-    def __init__(self, start: Callable[[Transaction], Coroutine[Any, Any, T]], loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, start: Start[T], loop: asyncio.AbstractEventLoop) -> None:
         self.start = start
         self.loop = loop
         self.future: asyncio.Future[T] = loop.create_future()
@@ -236,14 +232,14 @@ class _Writer(threading.Thread):
 
     def _commit(self, group: list[_Job[Any]]) -> None:
         connection = self._connection
-        transaction = _SqliteTransaction(connection)
+        transaction = SqliteTransaction(connection)
         began, changes = time.perf_counter(), connection.total_changes
         try:
             connection.execute("BEGIN IMMEDIATE")
             for job in group:
                 connection.execute("SAVEPOINT operation")
                 try:
-                    job.outcome = _drive(job.start(transaction))
+                    job.outcome = drive(job.start(transaction))
                 except sqlite3.IntegrityError as error:
                     job.outcome = translated(error, self._path)
                     connection.execute("ROLLBACK TO operation")
@@ -265,84 +261,3 @@ class _Writer(threading.Thread):
 def _deliver(group: list[_Job[Any]]) -> None:
     for job in group:
         job.deliver()
-
-
-def _drive(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run an operation to its end, which it reaches without suspending."""
-    try:
-        coroutine.send(None)
-    except StopIteration as stop:
-        result: T = stop.value
-        return result
-    coroutine.close()
-    raise RuntimeError("a store operation awaited something other than its transaction")
-
-
-class _SqliteTransaction:
-    #: Every page that a commit changes is written and synced.
-    sorted_runs = True
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-
-    async def fetch(self, sql: str, *arguments: Any) -> list[Row]:
-        return self._connection.execute(_native(sql), arguments).fetchall()
-
-    async def fetch_any(self, sql: str, *arguments: Any, keys: Sequence[bytes]) -> list[Row]:
-        found: list[Row] = []
-        for first in range(0, len(keys), _KEYS_PER_QUERY):
-            part = list(keys[first : first + _KEYS_PER_QUERY])
-            room = next(size for size in _KEY_ROOMS if size >= len(part))
-            part += part[-1:] * (room - len(part))  # few sizes: so that statements are prepared once
-            found += self._connection.execute(_with_any(sql, room), (*arguments, *part)).fetchall()
-        return found
-
-    async def fetchrow(self, sql: str, *arguments: Any) -> Row | None:
-        cursor = self._connection.execute(_native(sql), arguments)
-        row: Row | None = cursor.fetchone()
-        cursor.close()
-        return row
-
-    async def execute(self, sql: str, *arguments: Any) -> int:
-        return self._connection.execute(_native(sql), arguments).rowcount
-
-    async def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        self._connection.executemany(_native(sql), rows)
-
-    async def insert_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> list[Row]:
-        returned: list[Row] = []
-        for first in range(0, len(rows), _ROWS_PER_INSERT):
-            part = rows[first : first + _ROWS_PER_INSERT]
-            arguments = [value for row in part for value in row]
-            returned += self._connection.execute(_multiplied(sql, len(part)), arguments).fetchall()
-        return returned
-
-    async def script(self, sql: str) -> None:
-        # sqlite3.executescript would commit first; a migration belongs to its transaction.
-        for statement in statements_for_sqlite(sql):
-            self._connection.execute(statement)
-
-
-@lru_cache(maxsize=1024)
-def _native(sql: str) -> str:
-    return re.sub(r"\$(\d+)", r"?\1", _ROW_LOCK.sub("", sql))
-
-
-@lru_cache(maxsize=1024)
-def _with_any(sql: str, keys: int) -> str:
-    head, number = re.split(r"= ANY\(\$(\d+)\)", sql)[:2]
-    return _native(head) + f"IN ({', '.join(f'?{int(number) + place}' for place in range(keys))})"
-
-
-@lru_cache(maxsize=1024)
-def _multiplied(sql: str, rows: int) -> str:
-    head, group, tail = re.split(r"(\((?:\$\d+(?:,\s*)?)+\))", sql, maxsplit=1)
-    marks = "(" + ", ".join("?" * group.count("$")) + ")"
-    return head + ", ".join([marks] * rows) + tail
-
-
-def statements_for_sqlite(sql: str) -> list[str]:
-    """The statements of a migration, which may say something to SQLite alone, inside what others read as a comment."""
-    shared = re.sub(r"--[^\n]*|/\*postgresql\s.*?\*/", "", sql, flags=re.DOTALL)
-    told = re.sub(r"/\*sqlite\s(.*?)\*/", r"\1", shared, flags=re.DOTALL)
-    return [statement for statement in told.split(";\n") if statement.strip()]

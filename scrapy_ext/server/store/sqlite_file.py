@@ -17,17 +17,17 @@ LOCKED: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _OLDEST_SQLITE: Final = (3, 35, 0)
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def _connect(path: Path, wait: float = BUSY_SECONDS) -> sqlite3.Connection:
     connection = sqlite3.connect(
-        path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=512
+        path, timeout=wait, isolation_level=None, check_same_thread=False, cached_statements=512
     )
     connection.execute("PRAGMA temp_store = MEMORY")
     return connection
 
 
-def connect_reader(path: Path) -> sqlite3.Connection:
-    """A connection that cannot write."""
-    connection = _connect(path)
+def connect_reader(path: Path, wait: float = BUSY_SECONDS) -> sqlite3.Connection:
+    """A connection that cannot write, and waits so many seconds for a lock."""
+    connection = _connect(path, wait)
     connection.execute("PRAGMA query_only = ON")
     return connection
 

@@ -47,6 +47,15 @@ def unpack_stretches(ts: int, times: bytes | None, body: bytes) -> list[Stretch]
     return stretches
 
 
+def time_at(ts: int, times: bytes | None, place: int) -> int:
+    """When a line of a row was stored."""
+    for length, later in _decode(times) if times is not None else ():
+        if place < length:
+            return ts + later
+        place -= length
+    return ts
+
+
 def pack_stretches(stretches: Sequence[Stretch]) -> StoredChunk:
     """The row of one chunk."""
     lines = [line for stretch in stretches for line in stretch.lines]

@@ -23,11 +23,7 @@ async def _everything(_key: str) -> Grant:
 
 async def test_a_write_that_waits_too_long_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = await Store.open(tmp_path)
-    (route,) = [
-        route
-        for route in PlatformService(store, _everything).routes
-        if route.path.startswith("/collections")  # type: ignore[attr-defined]
-    ]
+    collections = PlatformService(store, _everything).resources["collections"]
     lock = sqlite3.connect(tmp_path / "platform.db", isolation_level=None)
     lock.execute("BEGIN IMMEDIATE")
     monkeypatch.setattr(limits, "REQUEST", 0.2)
@@ -48,7 +44,7 @@ async def test_a_write_that_waits_too_long_is_given_up(tmp_path: Path, monkeypat
         "query_string": b"",
         "headers": [(b"authorization", b"Basic " + b64encode(b"k:")), (b"content-length", b"13")],
     }
-    await Front(route.app, slow=60, patience=60)(scope, receive, send)  # type: ignore[attr-defined]
+    await Front(collections, slow=60, patience=60)(scope, receive, send)
     lock.execute("ROLLBACK")
     lock.close()
     await store.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -144,3 +145,42 @@ async def test_a_snapshot_stays_as_it_is(engine: Engine) -> None:
         with pytest.raises(StoreError):
             await snapshot.read(_insert, 3)
     assert await engine.read(_all) == [1, 2]
+
+
+async def test_a_glance_gives_what_a_read_gives_and_writes_nothing(engine: Engine) -> None:
+    await engine.write(_insert, 2, 1)
+    assert await engine.glance(_all) == await engine.read(_all) == [1, 2]
+    with pytest.raises(StoreError):
+        await engine.glance(_insert, 3)
+    assert await engine.glance(_all) == [1, 2]
+
+
+async def test_a_glance_that_takes_long_is_a_read_and_the_next_one_a_glance_again(sqlite: SqliteEngine) -> None:
+    threads: list[str] = []
+
+    async def count(tx: Transaction, rows: int) -> int:
+        threads.append(threading.current_thread().name)
+        (row,) = await tx.fetch(
+            f"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {rows}) SELECT count(*) FROM n"
+        )
+        number: int = row[0]
+        return number
+
+    for _ in range(3):
+        threads.clear()
+        assert await sqlite.glance(count, 1_000_000) == 1_000_000
+        assert [name.partition("_")[0] for name in threads] == ["MainThread", "store-reader"]
+    threads.clear()
+    assert await sqlite.glance(count, 10) == 10
+    assert threads[0] == "MainThread"
+
+
+async def test_a_glance_waits_for_no_writer(sqlite: SqliteEngine, tmp_path: Path) -> None:
+    await sqlite.write(_insert, 1)
+    other = sqlite3.connect(tmp_path / "test.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    other.execute("INSERT INTO t (a, b) VALUES (2, 'x')")
+    assert await sqlite.glance(_all) == [1]
+    other.execute("COMMIT")
+    other.close()
+    assert await sqlite.glance(_all) == [1, 2]

@@ -1,0 +1,98 @@
+"""Microseconds of the server's processor time that small GETs of the platform cost, over HTTP on kept connections.
+
+Beside it: a bare server on the same stack that answers with bytes which it already has. ``item`` is one record of a
+chunk of ten, ``item of 1000`` one of a full chunk, each time another one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+
+from rig.load import Connection, Load, request, send
+from rig.processes import python
+from rig.rounds import alternate, median, options, report
+from rig.services import Platform, platform
+
+_FULL_CHUNK = 1000
+_RECORDS = 1000
+_BATCHES = 10
+
+
+def main() -> None:
+    given = options(
+        __doc__,
+        full={"gets": 20_000, "connections": 4, "rounds": 5},
+        quick={"gets": 2_000, "connections": 4, "rounds": 2},
+    )
+    with platform() as server, python("-m", "rig.bare") as bare:
+        _fill(server)
+        bare_port, bare_pid = int(bare.said), bare.process.pid
+
+        def shared(paths: list[str], key: str = server.key) -> list[list[bytes]]:
+            requests = [request("GET", path, key) for path in paths]
+            each = [requests[number % len(requests)] for number in range(given.gets)]
+            return [each[place :: given.connections] for place in range(given.connections)]
+
+        def load(paths: list[str]) -> Callable[[], Load]:
+            requests = shared(paths)
+            return lambda: send(server.port, server.pid, requests)
+
+        bare_requests = shared(["/"], "")
+        runs: dict[str, Callable[[], Load]] = {
+            "bare": lambda: send(bare_port, bare_pid, bare_requests),
+            **{name: load(paths) for name, paths in _PATHS.items()},
+        }
+        loads = alternate(given.rounds, runs)
+    cpu = {name: median(1e6 * load.cpu_seconds / given.gets for load in found) for name, found in loads.items()}
+    report(
+        "platform_small_gets",
+        gets=given.gets,
+        connections=given.connections,
+        rounds=given.rounds,
+        cpu_us={name: round(microseconds, 1) for name, microseconds in cpu.items()},
+        ratio={name: round(each / cpu["bare"], 2) for name, each in cpu.items() if name != "bare"},
+    )
+
+
+_PATHS = {
+    "time": ["/system/ts"],
+    "job metadata": ["/jobs/1/1/1"],
+    "job field": ["/jobs/1/1/1/state"],
+    "item": [f"/items/1/1/1/{number}" for number in range(10)],
+    "item of 1000": [f"/items/1/1/2/{number}" for number in range(_FULL_CHUNK)],
+    "stats": ["/items/1/1/1/stats"],
+    "collection record": [f"/collections/1/s/c/{number:05}" for number in range(_RECORDS)],
+    "collection by keys": [f"/collections/1/s/c?key={number:05}&key={number + 1:05}" for number in range(_RECORDS - 1)],
+    "collection count": ["/collections/1/s/c/count?key=00005"],
+    "frontier read": ["/hcf/1/f/s/0/q?mincount=1"],
+    "frontier count": ["/hcf/1/f/s/0/q/count"],
+    "job count": ["/jobq/1/count?state=pending"],
+    "spider number": ["/ids/1/spider/spider"],
+    "project summary": ["/projects/1/jobsummary"],
+    "project setting": ["/projects/1/settings/name"],
+}
+
+
+def _fill(server: Platform) -> None:
+    lines: dict[str, Iterable[dict[str, object]]] = {
+        "/jobq/1/push": ({"spider": "spider", "tags": ["a"], "spider_args": {"a": "b"}} for _ in range(2)),
+        "/items/1/1/1": map(_item, range(10)),
+        "/items/1/1/2": map(_item, range(_FULL_CHUNK)),
+        "/collections/1/s/c": ({"_key": f"{number:05}", **_item(number)} for number in range(_RECORDS)),
+        "/hcf/1/f/s/0": ({"fp": f"/page/{number}", "qdata": {"depth": 1}} for number in range(100 * _BATCHES)),
+        "/projects/1/settings": [{"name": "value"}],
+    }
+    with Connection(server.port) as connection:
+        for path, records in lines.items():
+            body = "\n".join(map(json.dumps, records)).encode()
+            connection.ask(request("POST", path, server.key, body))
+
+
+def _item(number: int) -> dict[str, object]:
+    page = f"https://site.example/page/{number}"
+    return {"url": page, "name": f"product {number}", "price": number, "text": "x" * 100}
+
+
+if __name__ == "__main__":
+    main()
