@@ -130,14 +130,30 @@ class Packer:
 
     def add(self, lines: Sequence[bytes], records: Sequence[Record]) -> list[Chunk]:
         """Take some records; returns the chunks that are full."""
+
+        def count(low: int, high: int) -> None:
+            # Counted at once: to keep thousands of small objects costs more than to make them.
+            self._names.update(map(self._kind.names, records[low:high]))
+            self._size += self._kind.size(records[low:high])
+
+        return self._take(lines, count)
+
+    def add_alike(self, lines: Sequence[bytes], names: tuple[str, ...], sizes: Sequence[int]) -> list[Chunk]:
+        """The same with records that count under the same names and have these sizes in stats."""
+
+        def count(low: int, high: int) -> None:
+            self._names[names] += high - low
+            self._size += sum(sizes[low:high])
+
+        return self._take(lines, count)
+
+    def _take(self, lines: Sequence[bytes], count: Callable[[int, int], None]) -> list[Chunk]:
         chunks: list[Chunk] = []
         at = 0
         while at < len(lines):
             end = at + self._fitting(lines[at : at + MAX_LINES - len(self._lines)])
             self._lines += lines[at:end]
-            # Counted at once: to keep thousands of small objects costs more than to make them.
-            self._names.update(map(self._kind.names, records[at:end]))
-            self._size += self._kind.size(records[at:end])
+            count(at, end)
             at = end
             if at < len(lines) and (chunk := self.rest()) is not None:
                 chunks.append(chunk)
