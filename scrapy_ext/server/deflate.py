@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     import zlib as _library
@@ -16,21 +17,18 @@ else:
 #: The fastest level of both libraries: records repeat their field names, which the first level finds.
 _LEVEL: Final = 1
 _GZIP: Final = 31
+#: No header and no sum.
+_DEFLATE: Final = -15
 #: zlib's own header or gzip's, told apart while reading.
 _ZLIB_OR_GZIP: Final = 47
-#: Output of one step: small enough that what is made of it stays in the processor's cache.
-_PIECE: Final = 64 * 1024
+#: Input of one step, whose output stays in the processor's cache for what is made of it.
+_STEP: Final = 24 * 1024
+#: Output of one step at most.
+_PIECE: Final = 128 * 1024
+#: How much longer what is stored is when it is inflated, as far as room is made for it beforehand.
+_USUAL_RATIO: Final = 8
+_MOST_ROOM: Final = 1088 * 1024
 _GZIP_MAGIC: Final = b"\x1f\x8b"
-
-
-class Compressor(Protocol):
-    """What compresses a stream."""
-
-    def compress(self, data: bytes, /) -> bytes:
-        """Take more input; returns what output is ready."""
-
-    def flush(self) -> bytes:
-        """End the stream."""
 
 
 class TooLargeError(ValueError):
@@ -48,15 +46,44 @@ def pack(data: bytes) -> bytes:
 
 def unpack(data: bytes) -> bytes:
     """What :func:`pack` was given, or a gzip stream of another's; raises :class:`DamagedError`."""
+    # Room for the whole of it, in one piece: each time it grows, other threads have their turn first.
+    room = max(min(_USUAL_RATIO * len(data), _MOST_ROOM), 1)
     try:
-        return _library.decompress(data, _ZLIB_OR_GZIP)
+        return _library.decompress(data, _ZLIB_OR_GZIP, room)
     except _library.error as error:
         raise DamagedError(str(error)) from None
 
 
-def gzip_compressor() -> Compressor:
-    """A gzip stream for a response."""
-    return _library.compressobj(_LEVEL, _library.DEFLATED, _GZIP)
+def gzip(data: bytes) -> bytes:
+    """All of a response as a gzip stream."""
+    compressor = _library.compressobj(_LEVEL, _library.DEFLATED, _GZIP)
+    return bytes(compressor.compress(data) + compressor.flush())
+
+
+def deflated(data: bytes) -> bytes:
+    """A part of a stream: blocks of deflate, none the last, that end at a whole byte."""
+    compressor = _library.compressobj(_LEVEL, _library.DEFLATED, _DEFLATE)
+    return bytes(compressor.compress(data) + compressor.flush(_library.Z_SYNC_FLUSH))
+
+
+class GzipFrame:
+    """What stands before and after the parts of one gzip stream, each of which was :func:`deflated` by itself."""
+
+    head: Final = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
+
+    def __init__(self) -> None:
+        self._crc = 0
+        self._length = 0
+
+    def add(self, data: bytes) -> None:
+        """Count the next part, as it was before."""
+        self._crc = _library.crc32(data, self._crc)
+        self._length += len(data)
+
+    @property
+    def tail(self) -> bytes:
+        """The last block, which is empty, and the sums of all parts."""
+        return b"\x03\x00" + struct.pack("<II", self._crc, self._length & 0xFFFFFFFF)
 
 
 class Inflater:
@@ -75,6 +102,11 @@ class Inflater:
         """
         if len(self._begin) < len(_GZIP_MAGIC):
             self._begin += data[: len(_GZIP_MAGIC)]
+        # What is left of the input is copied with each piece of output: so there is never much of it.
+        for at in range(0, len(data), _STEP):
+            yield from self._step(data[at : at + _STEP])
+
+    def _step(self, data: bytes) -> Iterator[bytes]:
         full = False
         while data or full:
             if self._stream.eof:  # several gzip members in one body

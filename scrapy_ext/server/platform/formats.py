@@ -19,7 +19,9 @@ from starlette.background import BackgroundTask
 from starlette.responses import Response, StreamingResponse
 
 from scrapy_ext.api.platform.formats import CONTENT_TYPES, TEXT_FORMATS, CsvOptions, Format, choose, csv_options
-from scrapy_ext.server.deflate import gzip_compressor
+from scrapy_ext.server.ahead import ahead
+from scrapy_ext.server.deflate import GzipFrame, deflated
+from scrapy_ext.server.deflate import gzip as gzipped
 from scrapy_ext.server.platform.answers import refused
 from scrapy_ext.server.platform.calls import Call
 
@@ -29,6 +31,8 @@ Page = Sequence[bytes]
 _PIECE: Final = 256 * 1024
 #: A result that takes longer (seconds) is sent as it comes: so it is noticed when its client goes away.
 _PATIENCE: Final = 5.0
+#: Pieces that are compressed while the one before them is sent.
+_COMPRESSED_AHEAD: Final = 2
 #: Smaller results are not worth compressing.
 _MIN_GZIP: Final = 256
 
@@ -53,7 +57,8 @@ class _JsonLines:
     head = tail = b""
 
     def page(self, records: Page) -> bytes:
-        return b"\n".join(records) + b"\n"
+        # No record ends with a line break: one that does is many whole lines, which are passed on as they are.
+        return records[0] if records[0].endswith(b"\n") else b"\n".join(records) + b"\n"
 
 
 class _Json:
@@ -219,8 +224,7 @@ async def result(
     if first.is_last:
         data = first.data
         if gzip and len(data) >= _MIN_GZIP:
-            compressor = gzip_compressor()
-            data = compressor.compress(data) + compressor.flush()
+            data = gzipped(data)
             headers["Content-Encoding"] = "gzip"
         return Response(data, headers=headers, media_type=media_type, background=background)
     if call.request.method == "HEAD":  # which is answered without reading further
@@ -239,7 +243,7 @@ class _Piece(NamedTuple):
 
 async def _encoded(writer: Writer, pages: AsyncIterator[Page]) -> AsyncIterator[_Piece]:
     """Pieces of the result: at least one, and more when it does not fit in a piece or takes long."""
-    waiting, length, sent = [writer.head], 0, time.monotonic()
+    waiting, length, sent = [writer.head] if writer.head else [], 0, time.monotonic()
     async for page in pages:
         if page:
             piece = writer.page(page)
@@ -248,7 +252,7 @@ async def _encoded(writer: Writer, pages: AsyncIterator[Page]) -> AsyncIterator[
         if length >= _PIECE or time.monotonic() - sent > _PATIENCE:
             yield _Piece(b"".join(waiting))
             waiting, length, sent = [], 0, time.monotonic()
-    yield _Piece(b"".join([*waiting, writer.tail]), is_last=True)
+    yield _Piece(b"".join([*waiting, writer.tail] if writer.tail else waiting), is_last=True)
 
 
 async def _from(first: _Piece, rest: AsyncIterator[_Piece]) -> AsyncIterator[bytes]:
@@ -263,12 +267,17 @@ async def _from(first: _Piece, rest: AsyncIterator[_Piece]) -> AsyncIterator[byt
 
 
 async def _compressed(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    compressor = gzip_compressor()
-    async for piece in pieces:
-        # Compressing takes longer than all else; others have their turn in the meantime.
-        if output := await asyncio.to_thread(compressor.compress, piece):
-            yield output
-    yield compressor.flush()
+    frame, loop = GzipFrame(), asyncio.get_running_loop()
+
+    def begin(piece: bytes) -> asyncio.Future[bytes]:
+        frame.add(piece)
+        return loop.run_in_executor(None, deflated, piece)
+
+    yield frame.head
+    # Compressing takes longer than all else: several pieces at once, each by itself, in threads.
+    async for part in ahead(pieces, begin, _COMPRESSED_AHEAD):
+        yield part
+    yield frame.tail
 
 
 def _accepts_gzip(header: str) -> bool:

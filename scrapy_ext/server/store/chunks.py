@@ -190,12 +190,13 @@ def tally_of_lines(kind: RecordKind, lines: Sequence[bytes]) -> Tally:
 
 
 def unpack_text(body: bytes) -> bytes:
-    """The lines of a chunk, joined by line breaks; raises :class:`StoreError` when it is damaged."""
+    """The lines of a chunk, each with its line break; raises :class:`StoreError` when it is damaged."""
     try:
-        # What was stored as it was sent may end with a line break.
-        return unpack(body).removesuffix(b"\n")
+        text = unpack(body)
     except DamagedError as error:
         raise StoreError(f"Stored records are damaged ({error}). Put a backup in place.") from None
+    # What was stored as it was sent may end with a line break.
+    return text if text.endswith(b"\n") else text + b"\n"
 
 
 def unpack_lines(body: bytes) -> list[bytes]:
@@ -203,4 +204,11 @@ def unpack_lines(body: bytes) -> list[bytes]:
 
     Raises :class:`StoreError` when the chunk is damaged.
     """
-    return unpack_text(body).split(b"\n")
+    return split_lines(unpack_text(body))
+
+
+def split_lines(text: bytes) -> list[bytes]:
+    """The lines of a text in which each has its line break, without them."""
+    lines = text.split(b"\n")
+    lines.pop()
+    return lines
