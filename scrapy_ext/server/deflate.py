@@ -24,10 +24,7 @@ _ZLIB_OR_GZIP: Final = 47
 #: Input of one step, whose output stays in the processor's cache for what is made of it.
 _STEP: Final = 24 * 1024
 #: Output of one step at most.
-_PIECE: Final = 128 * 1024
-#: How much longer what is stored is when it is inflated, as far as room is made for it beforehand.
-_USUAL_RATIO: Final = 8
-_MOST_ROOM: Final = 1088 * 1024
+_PIECE: Final = 120 * 1024
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 
 
@@ -44,14 +41,25 @@ def pack(data: bytes) -> bytes:
     return _library.compress(data, _LEVEL)
 
 
-def unpack(data: bytes) -> bytes:
-    """What :func:`pack` was given, or a gzip stream of another's; raises :class:`DamagedError`."""
-    # Room for the whole of it, in one piece: each time it grows, other threads have their turn first.
-    room = max(min(_USUAL_RATIO * len(data), _MOST_ROOM), 1)
+def unpack(data: bytes) -> list[bytes]:
+    """What :func:`pack` was given, or a gzip stream of another's, in pieces; raises :class:`DamagedError`.
+
+    Memory for small pieces is used again and again; for one large piece the system clears new memory each time.
+    """
+    stream, found = _library.decompressobj(_ZLIB_OR_GZIP), []
     try:
-        return _library.decompress(data, _ZLIB_OR_GZIP, room)
+        for at in range(0, len(data), _STEP):
+            rest = data[at : at + _STEP]
+            while rest and not stream.eof:
+                found.append(stream.decompress(rest, _PIECE))
+                rest = stream.unconsumed_tail
+        while not stream.eof and (piece := stream.decompress(b"", _PIECE)):
+            found.append(piece)
     except _library.error as error:
         raise DamagedError(str(error)) from None
+    if not stream.eof:
+        raise DamagedError("the compressed data is cut off")
+    return [piece for piece in found if piece]
 
 
 def gzip(data: bytes) -> bytes:

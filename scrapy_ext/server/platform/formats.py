@@ -27,8 +27,15 @@ from scrapy_ext.server.platform.calls import Call
 
 Page = Sequence[bytes]
 
-#: A result that fits is sent whole, with its length; a longer one in pieces of about this size.
-_PIECE: Final = 256 * 1024
+
+class Text(list[bytes]):
+    """A page that is JSON lines already, in pieces of any length."""
+
+
+#: A result that fits is sent whole, with its length; a longer one in pieces.
+_WHOLE: Final = 256 * 1024
+#: Of such a piece, at least, where it is not compressed: the memory for small ones is used again and again.
+_PIECE: Final = 60 * 1024
 #: A result that takes longer (seconds) is sent as it comes: so it is noticed when its client goes away.
 _PATIENCE: Final = 5.0
 #: Pieces that are compressed while the one before them is sent.
@@ -57,8 +64,7 @@ class _JsonLines:
     head = tail = b""
 
     def page(self, records: Page) -> bytes:
-        # No record ends with a line break: one that does is many whole lines, which are passed on as they are.
-        return records[0] if records[0].endswith(b"\n") else b"\n".join(records) + b"\n"
+        return b"\n".join(records) + b"\n"
 
 
 class _Json:
@@ -219,7 +225,7 @@ async def result(
     headers = {"Vary": "Accept, Accept-Encoding", **_attachment(call)}
     media_type = f"{CONTENT_TYPES[kind]}; charset=UTF-8"
     gzip = _accepts_gzip(call.request.headers.get("accept-encoding", ""))
-    stream = _encoded(_writer(call, kind), pages)
+    stream = _encoded(_writer(call, kind), pages, _WHOLE if gzip else _PIECE)
     first = await anext(stream)
     if first.is_last:
         data = first.data
@@ -241,18 +247,21 @@ class _Piece(NamedTuple):
     is_last: bool = False
 
 
-async def _encoded(writer: Writer, pages: AsyncIterator[Page]) -> AsyncIterator[_Piece]:
-    """Pieces of the result: at least one, and more when it does not fit in a piece or takes long."""
-    waiting, length, sent = [writer.head] if writer.head else [], 0, time.monotonic()
+async def _encoded(writer: Writer, pages: AsyncIterator[Page], size: int) -> AsyncIterator[_Piece]:
+    """Pieces of the result, of ``size`` at least: one, and more when it is not short or takes long."""
+    waiting, length, sent = [writer.head], 0, time.monotonic()
+    enough = _WHOLE
     async for page in pages:
-        if page:
-            piece = writer.page(page)
+        for piece in page if isinstance(page, Text) else [writer.page(page)] if page else ():
             waiting.append(piece)
             length += len(piece)
-        if length >= _PIECE or time.monotonic() - sent > _PATIENCE:
+            if length >= enough:
+                yield _Piece(b"".join(waiting))
+                waiting, length, sent, enough = [], 0, time.monotonic(), size
+        if time.monotonic() - sent > _PATIENCE:
             yield _Piece(b"".join(waiting))
-            waiting, length, sent = [], 0, time.monotonic()
-    yield _Piece(b"".join([*waiting, writer.tail] if writer.tail else waiting), is_last=True)
+            waiting, length, sent, enough = [], 0, time.monotonic(), size
+    yield _Piece(b"".join([*waiting, writer.tail]), is_last=True)
 
 
 async def _from(first: _Piece, rest: AsyncIterator[_Piece]) -> AsyncIterator[bytes]:

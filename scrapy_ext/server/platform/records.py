@@ -20,7 +20,7 @@ from scrapy_ext.server.platform import intake
 from scrapy_ext.server.platform.answers import NotFound, empty, json, method_not_allowed, refused
 from scrapy_ext.server.platform.calls import Call, path_number
 from scrapy_ext.server.platform.filters import Filter, TimeWindow, refuse_filters
-from scrapy_ext.server.platform.formats import Page, format_of, result, with_meta
+from scrapy_ext.server.platform.formats import Page, Text, format_of, result, with_meta
 from scrapy_ext.server.store.records import Position, RecordStore, Slice, Span
 
 #: Indexes that one request may ask for.
@@ -142,7 +142,7 @@ class _Shape:
     def page(self, part: Slice) -> Page:
         """The lines of the result that some records give."""
         if self.filter is None and self._plain:
-            return [part.text] if self._as_text else part.lines
+            return Text(part.text) if self._as_text else part.lines
         chosen = self._chosen(part)
         if self._plain:
             return [line for _, line in chosen]

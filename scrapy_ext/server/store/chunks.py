@@ -189,14 +189,14 @@ def tally_of_lines(kind: RecordKind, lines: Sequence[bytes]) -> Tally:
     return kind.tally(list(map(_decode, lines)))
 
 
-def unpack_text(body: bytes) -> bytes:
-    """The lines of a chunk, each with its line break; raises :class:`StoreError` when it is damaged."""
+def unpack_pieces(body: bytes) -> list[bytes]:
+    """The lines of a chunk, each with its line break, in pieces; raises :class:`StoreError` when it is damaged."""
     try:
-        text = unpack(body)
+        pieces = unpack(body)
     except DamagedError as error:
         raise StoreError(f"Stored records are damaged ({error}). Put a backup in place.") from None
     # What was stored as it was sent may end with a line break.
-    return text if text.endswith(b"\n") else text + b"\n"
+    return pieces if pieces and pieces[-1].endswith(b"\n") else [*pieces, b"\n"]
 
 
 def unpack_lines(body: bytes) -> list[bytes]:
@@ -204,11 +204,11 @@ def unpack_lines(body: bytes) -> list[bytes]:
 
     Raises :class:`StoreError` when the chunk is damaged.
     """
-    return split_lines(unpack_text(body))
+    return split_lines(unpack_pieces(body))
 
 
-def split_lines(text: bytes) -> list[bytes]:
+def split_lines(pieces: Sequence[bytes]) -> list[bytes]:
     """The lines of a text in which each has its line break, without them."""
-    lines = text.split(b"\n")
+    lines = b"".join(pieces).split(b"\n")
     lines.pop()
     return lines

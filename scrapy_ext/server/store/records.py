@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
 from scrapy_ext.api.platform.stats import Stats, Totals
 from scrapy_ext.server.ahead import ahead
-from scrapy_ext.server.store.chunks import MAX_LINES, Chunk, RecordKind, split_lines, unpack_text
+from scrapy_ext.server.store.chunks import MAX_LINES, Chunk, RecordKind, split_lines, unpack_pieces
 from scrapy_ext.server.store.engine import Engine, Transaction
 from scrapy_ext.server.store.record_writes import Owner, write_records
 from scrapy_ext.server.store.stretches import cut, unpack_stretches
@@ -32,26 +32,29 @@ _Read = tuple[list["Slice | _Packed"], Position | None, int]
 class Slice:
     """Consecutive records of one job: the index of the first, when they were stored (ms), and their lines.
 
-    ``text`` are the same lines, each with its line break; each of the two is made from the other when it is asked for.
+    They may be given as ``text`` instead: the same lines, each with its line break, in pieces of any length.
     """
 
-    def __init__(self, key: JobKey, start: int, ts: int, lines: list[bytes] | bytes) -> None:
+    def __init__(
+        self, key: JobKey, start: int, ts: int, lines: list[bytes] | None = None, text: Sequence[bytes] = ()
+    ) -> None:
         self.key = key
         self.start = start
         self.ts = ts
         self._lines = lines
+        self._text = text
 
     @property
     def lines(self) -> list[bytes]:
         """The lines."""
-        if isinstance(self._lines, bytes):
-            self._lines = split_lines(self._lines)
+        if self._lines is None:
+            self._lines = split_lines(self._text)
         return self._lines
 
     @property
-    def text(self) -> bytes:
-        """The lines, joined."""
-        return self._lines if isinstance(self._lines, bytes) else b"\n".join([*self._lines, b""])
+    def text(self) -> Sequence[bytes]:
+        """The lines, each with its line break, in pieces."""
+        return self._text or [b"\n".join([*self.lines, b""])]
 
 
 class _Packed(NamedTuple):
@@ -63,7 +66,7 @@ class _Packed(NamedTuple):
     body: bytes
 
     def inflated(self) -> Slice:
-        return Slice(self.key, self.start, self.ts, unpack_text(self.body))
+        return Slice(self.key, self.start, self.ts, text=unpack_pieces(self.body))
 
 
 class Span(NamedTuple):
