@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 
-async def ahead(parts: AsyncIterator[T], begin: Callable[[T], asyncio.Future[R]], number: int) -> AsyncIterator[R]:
+async def ahead(parts: AsyncIterator[T], begin: Callable[[T], asyncio.Future[R]], number: int) -> AsyncGenerator[R]:
     """What ``begin`` makes of each part, while it is at work on the ``number`` parts after that one.
 
     Where a part fails, or there is none to be had, what was made of those before it comes first.

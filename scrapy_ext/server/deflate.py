@@ -23,6 +23,8 @@ _DEFLATE: Final = -15
 _ZLIB_OR_GZIP: Final = 47
 #: Input of one step, whose output stays in the processor's cache for what is made of it.
 _STEP: Final = 24 * 1024
+#: The same for what is only passed on.
+_UNPACK_STEP: Final = 40 * 1024
 #: Output of one step at most.
 _PIECE: Final = 120 * 1024
 _GZIP_MAGIC: Final = b"\x1f\x8b"
@@ -48,8 +50,8 @@ def unpack(data: bytes) -> list[bytes]:
     """
     stream, found = _library.decompressobj(_ZLIB_OR_GZIP), []
     try:
-        for at in range(0, len(data), _STEP):
-            rest = data[at : at + _STEP]
+        for at in range(0, len(data), _UNPACK_STEP):
+            rest = data[at : at + _UNPACK_STEP]
             while rest and not stream.eof:
                 found.append(stream.decompress(rest, _PIECE))
                 rest = stream.unconsumed_tail
