@@ -105,11 +105,12 @@ async def packed(request: Request, form: Form, kind: RecordKind) -> list[Chunk]:
     async for block in bodies.blocks(request, bodies.MAX_RECORDS_BODY, copy):
         plain = form.plain(block)
         if plain and form.has_shapes and (sizes := shapes.sizes(block.lines)) is not None:
-            chunks += packer.add_alike(block.lines, shapes.names, sizes)
+            chunks += packer.add_alike(block.lines, shapes.names, sizes, block.data)
             continue
         lines, records = form.records(block, plain=plain)
-        as_sent = as_sent and lines is block.lines
-        chunks += packer.add(lines, records)
+        whole = lines is block.lines
+        as_sent = as_sent and whole
+        chunks += packer.add(lines, records, block.data if whole else None)
         if form.has_shapes:
             shapes.learn(records)
     # What was sent compressed and is one chunk is stored as it was sent.
