@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from typing import TypeVar
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+#: For work that leaves the interpreter to others. Few, because each thread keeps memory of its own for later.
+_THREADS: Final = ThreadPoolExecutor(min(os.cpu_count() or 1, 4), thread_name_prefix="ahead")
+
+
+def in_thread(work: Callable[[T], R], part: T) -> asyncio.Future[R]:
+    """Do this in a thread."""
+    return asyncio.get_running_loop().run_in_executor(_THREADS, work, part)
 
 
 async def ahead(parts: AsyncIterator[T], begin: Callable[[T], asyncio.Future[R]], number: int) -> AsyncGenerator[R]:

@@ -6,7 +6,6 @@ them one by one.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
 import time
@@ -19,7 +18,7 @@ from starlette.background import BackgroundTask
 from starlette.responses import Response, StreamingResponse
 
 from scrapy_ext.api.platform.formats import CONTENT_TYPES, TEXT_FORMATS, CsvOptions, Format, choose, csv_options
-from scrapy_ext.server.ahead import ahead
+from scrapy_ext.server.ahead import ahead, in_thread
 from scrapy_ext.server.deflate import GzipFrame, deflated
 from scrapy_ext.server.deflate import gzip as gzipped
 from scrapy_ext.server.platform.answers import refused
@@ -276,11 +275,11 @@ async def _from(first: _Piece, rest: AsyncIterator[_Piece]) -> AsyncIterator[byt
 
 
 async def _compressed(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    frame, loop = GzipFrame(), asyncio.get_running_loop()
+    frame = GzipFrame()
 
     def begin(piece: bytes) -> asyncio.Future[bytes]:
         frame.add(piece)
-        return loop.run_in_executor(None, deflated, piece)
+        return in_thread(deflated, piece)
 
     yield frame.head
     # Compressing takes longer than all else: several pieces at once, each by itself, in threads.

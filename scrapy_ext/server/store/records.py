@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
 from scrapy_ext.api.platform.stats import Stats, Totals
-from scrapy_ext.server.ahead import ahead
+from scrapy_ext.server.ahead import ahead, in_thread
 from scrapy_ext.server.store.chunks import MAX_LINES, Chunk, RecordKind, split_lines, unpack_pieces
 from scrapy_ext.server.store.engine import Engine, Transaction
 from scrapy_ext.server.store.record_writes import Owner, write_records
@@ -150,10 +150,9 @@ class RecordStore:
 
 
 def _opened(part: Slice | _Packed) -> asyncio.Future[Slice]:
-    loop = asyncio.get_running_loop()
     if isinstance(part, _Packed):
-        return loop.run_in_executor(None, part.inflated)
-    ready: asyncio.Future[Slice] = loop.create_future()
+        return in_thread(_Packed.inflated, part)
+    ready: asyncio.Future[Slice] = asyncio.get_running_loop().create_future()
     ready.set_result(part)
     return ready
 
