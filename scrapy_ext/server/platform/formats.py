@@ -6,6 +6,7 @@ them one by one.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import time
