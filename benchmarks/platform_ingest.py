@@ -1,9 +1,10 @@
 """Rows a second that the platform stores, and megabytes a second that it reads back, over HTTP.
 
 Items of 1 KB, gzip JSON lines of 1000 a post, over several connections at once, each answered after a synced commit.
-Beside it: a bare server on the same stack that unpacks, checks and throws away, and that sends bytes it already has.
-The server's processor time is reported too, for the machine may have other work. Then a long result is read, in
-JSON lines and not compressed, and what memory that takes is reported.
+Beside it: a bare server on the same stack that unpacks, checks and throws away. Then one job is read, in JSON lines,
+not compressed and compressed, and what memory that takes is reported. Beside it the bare server sends as many bytes as
+go over the wire, in pieces of 256 KB, of which it has one in memory and makes none. Every ratio is of one run, on the
+clock and of the servers' processor time, for the machine may have other work.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import random
 from collections.abc import Callable
 from functools import partial
 from itertools import count, islice
+from typing import Any, NamedTuple
 
 from rig.load import Load, memory, request, send
 from rig.processes import python
@@ -46,18 +48,16 @@ def main() -> None:
         for first in range(0, given.read // _LINES, given.posts):
             posts = min(given.posts, given.read // _LINES - first)
             _write(server, bodies, posts, [job], first=first)
-        get = request("GET", f"/items/1/1/{job}", server.key)
-        before = memory(server.pid)
-        whole = send(server.port, server.pid, [[get]])
-        same = request("GET", f"/{whole.received}", "")
-        read = alternate(
-            given.rounds,
-            {
-                "scrapy_ext": partial(send, server.port, server.pid, [[get]]),
-                "bare": partial(send, port, pid, [[same]]),
-            },
-        )
-        speeds = {name: median(load.received / load.seconds / 1e6 for load in loads) for name, loads in read.items()}
+        # A short part first, so that what is seen afterwards is what length takes.
+        taken = [memory(server.pid)]
+        for coding in ("identity", "gzip"):
+            short = request("GET", f"/items/1/1/{job}?count=30000", server.key, Accept_Encoding=coding)
+            send(server.port, server.pid, [[short]])
+        taken.append(memory(server.pid))
+        read = {
+            coding: _read(server, Bare(port, pid), f"/items/1/1/{job}", coding, given.rounds)
+            for coding in ("identity", "gzip")
+        }
         report(
             "platform_ingest",
             rows=rows,
@@ -68,10 +68,40 @@ def main() -> None:
             ratio=round(rates["scrapy_ext"] / rates["bare"], 2),
             cpu_ratio=round(cpu["bare"] / cpu["scrapy_ext"], 2),
             read_rows=given.read,
-            read_mb_per_second={name: round(speed) for name, speed in speeds.items()},
-            read_ratio=round(speeds["scrapy_ext"] / speeds["bare"], 2),
-            read_memory_mb=round((memory(server.pid) - before) / 1e6, 1),
+            read=read,
+            read_memory_mb={
+                "first 30000 rows": round((taken[1] - taken[0]) / 1e6, 1),
+                "all the rest": round((memory(server.pid) - taken[1]) / 1e6, 1),
+            },
         )
+
+
+class Bare(NamedTuple):
+    """The bare server."""
+
+    port: int
+    pid: int
+
+
+def _read(server: Platform, bare: Bare, path: str, coding: str, rounds: int) -> dict[str, Any]:
+    """Read a result, and as many bytes from the bare server, in turns."""
+    get = request("GET", path, server.key, Accept_Encoding=coding)
+    same = request("GET", f"/{send(server.port, server.pid, [[get]]).received}", "")
+    loads = alternate(
+        rounds,
+        {
+            "scrapy_ext": partial(send, server.port, server.pid, [[get]]),
+            "bare": partial(send, bare.port, bare.pid, [[same]]),
+        },
+    )
+    speeds = {name: median(load.received / load.seconds / 1e6 for load in each) for name, each in loads.items()}
+    cpu = {name: median(1e9 * load.cpu_seconds / load.received for load in each) for name, each in loads.items()}
+    return {
+        "wire_mb_per_second": {name: round(speed) for name, speed in speeds.items()},
+        "cpu_ms_per_mb": {name: round(each, 2) for name, each in cpu.items()},
+        "ratio": round(speeds["scrapy_ext"] / speeds["bare"], 2),
+        "cpu_ratio": round(cpu["bare"] / cpu["scrapy_ext"], 2),
+    }
 
 
 def _items(seed: int) -> bytes:

@@ -27,6 +27,8 @@ MAX_LINE: Final = MIB
 _MAX_FORM_FIELDS: Final = 10_000
 #: Bytes a second that a body must come with on average, beside the time for which its client may send nothing.
 _SLOWEST: Final = 1024
+#: Seconds after which a body that came at once lets others have their turn.
+_TURN: Final = 0.002
 #: What a decoded record takes beside its bytes.
 _RECORD: Final = 256
 
@@ -136,7 +138,7 @@ class Block(NamedTuple):
 
 async def blocks(request: Request, limit: int = MAX_BODY, copy: Copy | None = None) -> AsyncIterator[Block]:
     """The body's lines, which are counted from 1, as they come."""
-    number, rest = 1, b""
+    number, rest, turn = 1, b"", time.monotonic()
     async for piece in pieces(request, limit, copy):
         end = piece.rfind(b"\n")
         if end >= 0:
@@ -148,7 +150,9 @@ async def blocks(request: Request, limit: int = MAX_BODY, copy: Copy | None = No
                 raise Refusal(413, f"The body has over {MAX_LINES} lines. Send it in several requests.")
             rest = piece[end + 1 :]
             # A small compressed body may hold millions of lines: others have their turn in between.
-            await asyncio.sleep(0)
+            if time.monotonic() - turn > _TURN:
+                await asyncio.sleep(0)
+                turn = time.monotonic()
         else:
             rest += piece
         if len(rest) > MAX_LINE:

@@ -18,16 +18,27 @@ import msgspec
 from starlette.responses import Response, StreamingResponse
 
 from scrapy_ext.api.platform.formats import CONTENT_TYPES, TEXT_FORMATS, CsvOptions, Format, choose, csv_options
-from scrapy_ext.server.deflate import gzip_compressor
+from scrapy_ext.server.ahead import ahead, in_thread
+from scrapy_ext.server.deflate import GzipFrame, deflated
+from scrapy_ext.server.deflate import gzip as gzipped
 from scrapy_ext.server.platform.answers import refused
 from scrapy_ext.server.platform.calls import Call
 
 Page = Sequence[bytes]
 
-#: A result that fits is sent whole, with its length; a longer one in pieces of about this size.
-_PIECE: Final = 256 * 1024
+
+class Text(list[bytes]):
+    """A page that is JSON lines already, in pieces of any length."""
+
+
+#: A result that fits is sent whole, with its length; a longer one in pieces.
+_WHOLE: Final = 256 * 1024
+#: Of such a piece, at least, where it is not compressed: the memory for small ones is used again and again.
+_PIECE: Final = 60 * 1024
 #: A result that takes longer (seconds) is sent as it comes: so it is noticed when its client goes away.
 _PATIENCE: Final = 5.0
+#: Pieces that are compressed while the one before them is sent.
+_COMPRESSED_AHEAD: Final = 2
 #: Smaller results are not worth compressing.
 _MIN_GZIP: Final = 256
 
@@ -209,7 +220,13 @@ async def result_of(call: Call, records: Page, *, msgpack: bool = False) -> Resp
         return await result(call, _only(records), msgpack=msgpack)
     kind = format_of(call, msgpack=msgpack)
     writer = _writer(call, kind)
-    return _whole(call, kind, writer.head + (writer.page(records) if records else b"") + writer.tail)
+    return _whole(call, kind, b"".join([writer.head, *_pieces(writer, records), writer.tail]))
+
+
+def _pieces(writer: Writer, page: Page) -> Sequence[bytes]:
+    if isinstance(page, Text):
+        return page
+    return [writer.page(page)] if page else ()
 
 
 async def _only(records: Page) -> AsyncIterator[Page]:
@@ -217,12 +234,7 @@ async def _only(records: Page) -> AsyncIterator[Page]:
 
 
 def _whole(call: Call, kind: Format, data: bytes) -> Response:
-    headers = _headers(call)
-    if len(data) >= _MIN_GZIP and _accepts_gzip(call):
-        compressor = gzip_compressor()
-        data = compressor.compress(data) + compressor.flush()
-        headers["Content-Encoding"] = "gzip"
-    return Response(data, headers=headers, media_type=_MEDIA_TYPES[kind])
+    return Response(data, headers=_headers(call), media_type=_MEDIA_TYPES[kind])
 
 
 def _headers(call: Call) -> dict[str, str]:
@@ -237,14 +249,15 @@ async def result(call: Call, pages: AsyncIterator[Page], *, msgpack: bool = Fals
     """
     kind = format_of(call, msgpack=msgpack)
     headers = _headers(call)
-    stream = _encoded(_writer(call, kind), pages)
+    gzip = accepts_gzip(call)
+    stream = _encoded(_writer(call, kind), pages, _WHOLE if gzip else _PIECE)
     first = await anext(stream)
-    if first.is_last:
+    if first.is_last:  # compressed, if it is to be, as every answer of one piece is
         return _whole(call, kind, first.data)
     if call.is_head:  # which is answered without reading further
         return Response(headers=headers, media_type=_MEDIA_TYPES[kind])
     body = _from(first, stream)
-    if _accepts_gzip(call):
+    if gzip:
         headers["Content-Encoding"] = "gzip"
         body = _compressed(body)
     return StreamingResponse(body, headers=headers, media_type=_MEDIA_TYPES[kind])
@@ -255,17 +268,20 @@ class _Piece(NamedTuple):
     is_last: bool = False
 
 
-async def _encoded(writer: Writer, pages: AsyncIterator[Page]) -> AsyncIterator[_Piece]:
-    """Pieces of the result: at least one, and more when it does not fit in a piece or takes long."""
+async def _encoded(writer: Writer, pages: AsyncIterator[Page], size: int) -> AsyncIterator[_Piece]:
+    """Pieces of the result, of ``size`` at least: one, and more when it is not short or takes long."""
     waiting, length, sent = [writer.head], 0, time.monotonic()
+    enough = _WHOLE
     async for page in pages:
-        if page:
-            piece = writer.page(page)
+        for piece in _pieces(writer, page):
             waiting.append(piece)
             length += len(piece)
-        if length >= _PIECE or time.monotonic() - sent > _PATIENCE:
+            if length >= enough:
+                yield _Piece(b"".join(waiting))
+                waiting, length, sent, enough = [], 0, time.monotonic(), size
+        if time.monotonic() - sent > _PATIENCE:
             yield _Piece(b"".join(waiting))
-            waiting, length, sent = [], 0, time.monotonic()
+            waiting, length, sent, enough = [], 0, time.monotonic(), size
     yield _Piece(b"".join([*waiting, writer.tail]), is_last=True)
 
 
@@ -281,15 +297,33 @@ async def _from(first: _Piece, rest: AsyncIterator[_Piece]) -> AsyncIterator[byt
 
 
 async def _compressed(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    compressor = gzip_compressor()
-    async for piece in pieces:
-        # Compressing takes longer than all else; others have their turn in the meantime.
-        if output := await asyncio.to_thread(compressor.compress, piece):
-            yield output
-    yield compressor.flush()
+    frame = GzipFrame()
+
+    def begin(piece: bytes) -> asyncio.Future[bytes]:
+        frame.add(piece)
+        return in_thread(deflated, piece)
+
+    yield frame.head
+    # Compressing takes longer than all else: several pieces at once, each by itself, in threads.
+    async for part in ahead(pieces, begin, _COMPRESSED_AHEAD):
+        yield part
+    yield frame.tail
 
 
-def _accepts_gzip(call: Call) -> bool:
+def compress_whole(response: Response) -> None:
+    """Compress an answer of one piece. The document makes no exception for short ones: those are only wrapped, which
+    costs next to nothing."""
+    body = bytes(response.body)
+    if not body or "content-encoding" in response.headers:
+        return
+    response.body = gzipped(body, shorten=len(body) >= _MIN_GZIP)
+    response.headers["Content-Encoding"] = "gzip"
+    response.headers["Content-Length"] = str(len(response.body))
+    response.headers.setdefault("Vary", "Accept-Encoding")
+
+
+def accepts_gzip(call: Call) -> bool:
+    """Whether the caller takes gzip."""
     for part in (call.header(b"accept-encoding") or "").lower().split(","):
         coding, _, parameters = part.partition(";")
         if coding.strip() in ("gzip", "*"):

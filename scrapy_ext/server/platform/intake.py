@@ -18,6 +18,7 @@ from scrapy_ext.api.platform.logs import LogRecord
 from scrapy_ext.api.platform.requests import RequestRecord
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.platform import bodies
+from scrapy_ext.server.platform.shapes import Shapes
 from scrapy_ext.server.store.chunks import MAX_BYTES, Chunk, Packer, Record, RecordKind
 
 _ENDS: Final = itemgetter(0, -1)
@@ -26,7 +27,11 @@ _ENDS: Final = itemgetter(0, -1)
 class Form:
     """What a record of a kind must be: a JSON object, of a certain type if there is one, or an array."""
 
-    def __init__(self, noun: str, remedy: str, *, type: type | None = None, array: bool = False) -> None:
+    def __init__(
+        self, noun: str, remedy: str, *, type: type | None = None, array: bool = False, shapes: bool = False
+    ) -> None:
+        #: Whether records count under their fields and have the size that :class:`Shapes` gives.
+        self.has_shapes = shapes
         self._noun = noun
         self._remedy = remedy
         #: The first and the last byte of a record.
@@ -40,20 +45,26 @@ class Form:
             checker: msgspec.json.Decoder[Any] = msgspec.json.Decoder(type)
             self._check, self._check_lines = checker.decode, checker.decode_lines
 
-    def records(self, block: bodies.Block) -> tuple[Sequence[bytes], Sequence[Record]]:
-        """The lines of a block that are not blank, and what they decode to; raises ``ContractError``."""
-        lines = block.lines
-        # When each line begins as a record begins and ends as one ends, no record goes over a line break: no string
-        # holds one, and nowhere else does the one character follow the other. As many records as lines: one on each.
+    def plain(self, block: bodies.Block) -> bool:
+        """Whether each line begins as a record begins, ends as one ends, and is not too long."""
         try:
-            if set(map(_ENDS, lines)) == self._ends:
+            return set(map(_ENDS, block.lines)) == self._ends and max(map(len, block.lines)) <= MAX_ITEM_BYTES
+        except IndexError:  # a blank line
+            return False
+
+    def records(self, block: bodies.Block, *, plain: bool) -> tuple[Sequence[bytes], Sequence[Record]]:
+        """The lines of a block that are not blank, and what they decode to; raises ``ContractError``."""
+        # Where lines are plain, no record goes over a line break: no string holds one, and nowhere else does a
+        # record's last character come before its first. As many records as lines: one on each.
+        if plain:
+            try:
                 records = self._decode_lines(block.data)
                 if self._check_lines is not None:
                     self._check_lines(block.data)
-                if len(records) == len(lines) and max(map(len, lines)) <= MAX_ITEM_BYTES:
-                    return lines, records
-        except (IndexError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            pass  # a blank line, or the same again below, where the line is known
+                if len(records) == len(block.lines):
+                    return block.lines, records
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                pass  # the same again below, where the line is known
         return self._one_by_one(block)
 
     def _one_by_one(self, block: bodies.Block) -> tuple[Sequence[bytes], Sequence[Record]]:
@@ -80,7 +91,7 @@ class Form:
         return record
 
 
-ITEM: Final = Form("a JSON object", "Send one JSON object per line.")
+ITEM: Final = Form("a JSON object", "Send one JSON object per line.", shapes=True)
 REQUEST: Final = Form("a request record", "Send time, method, url, status, duration and rs.", type=RequestRecord)
 LOG: Final = Form("a log record", "Send time (ms), level and message.", type=LogRecord)
 SAMPLE: Final = Form("a JSON array", "Send one JSON array per line, which begins with a time (ms).", array=True)
@@ -89,12 +100,19 @@ SAMPLE: Final = Form("a JSON array", "Send one JSON array per line, which begins
 async def packed(request: Request, form: Form, kind: RecordKind) -> list[Chunk]:
     """The records of a body, checked and compressed; raises ``ContractError`` and :class:`Refusal`."""
     packer, chunks = Packer(kind), list[Chunk]()
-    copy = bodies.Copy(MAX_BYTES)
+    copy, shapes = bodies.Copy(MAX_BYTES), Shapes()
     as_sent = True
     async for block in bodies.blocks(request, bodies.MAX_RECORDS_BODY, copy):
-        lines, records = form.records(block)
-        as_sent = as_sent and lines is block.lines
-        chunks += packer.add(lines, records)
+        plain = form.plain(block)
+        if plain and form.has_shapes and (sizes := shapes.sizes(block.lines)) is not None:
+            chunks += packer.add_alike(block.lines, shapes.names, sizes, block.data)
+            continue
+        lines, records = form.records(block, plain=plain)
+        whole = lines is block.lines
+        as_sent = as_sent and whole
+        chunks += packer.add(lines, records, block.data if whole else None)
+        if form.has_shapes:
+            shapes.learn(records)
     # What was sent compressed and is one chunk is stored as it was sent.
     rest = packer.rest(copy.data if as_sent and not chunks else None)
     return chunks if rest is None else [*chunks, rest]

@@ -20,7 +20,7 @@ from scrapy_ext.server.platform import intake
 from scrapy_ext.server.platform.answers import NotFound, empty, json, method_not_allowed, refused
 from scrapy_ext.server.platform.calls import Call, path_number
 from scrapy_ext.server.platform.filters import Filter, TimeWindow, refuse_filters
-from scrapy_ext.server.platform.formats import Page, format_of, result, result_of, with_meta
+from scrapy_ext.server.platform.formats import Page, Text, format_of, result, result_of, with_meta
 from scrapy_ext.server.store.records import Position, RecordStore, Slice, Span
 
 #: Indexes that one request may ask for.
@@ -88,10 +88,10 @@ class RecordResource:
         shape = self._shape(call)
         if len(call.path) > 3 and call.path[3].isdigit():
             found = await self._store.at(call.job, [path_number(call.path, 3, "index")])
-            records = [line for part in found for line in shape.page(part)]
-            if not records:
+            page = shape.page(found[0]) if found else ()
+            if not page:
                 raise NotFound
-            return await result_of(call, records, msgpack=self._traits.msgpack)
+            return await result_of(call, page, msgpack=self._traits.msgpack)
         if call.all("index"):
             numbers = [index_of(text, "index") for text in call.all("index")]
             if len(numbers) > _MAX_INDEXES:
@@ -142,7 +142,7 @@ class _Shape:
     def page(self, part: Slice) -> Page:
         """The lines of the result that some records give."""
         if self.filter is None and self._plain:
-            return [part.text] if self._as_text else part.lines
+            return Text(part.text) if self._as_text else part.lines
         chosen = self._chosen(part)
         if self._plain:
             return [line for _, line in chosen]

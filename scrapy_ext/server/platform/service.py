@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from starlette.requests import ClientDisconnect
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from scrapy_ext.server.keyring import Grant
@@ -19,6 +19,7 @@ from scrapy_ext.server.platform.answers import Host, answer_of, refusal_of
 from scrapy_ext.server.platform.app import app
 from scrapy_ext.server.platform.calls import Call
 from scrapy_ext.server.platform.collections import collections
+from scrapy_ext.server.platform.formats import accepts_gzip, compress_whole
 from scrapy_ext.server.platform.frontier import frontier
 from scrapy_ext.server.platform.items import items
 from scrapy_ext.server.platform.jobq import JobQueue
@@ -90,6 +91,8 @@ class _Resource:
                 if self._access is not None:
                     await self._access.check(call, self._name, self._host)
                 response = await self._handler(call)
+            if accepts_gzip(call) and not isinstance(response, StreamingResponse):
+                compress_whole(response)
         except ClientDisconnect:
             return  # in the middle of its body: nothing of it was stored, and nobody is there to be told
         except Exception as error:

@@ -122,22 +122,45 @@ class Packer:
         self._clear()
 
     def _clear(self) -> None:
-        self._lines: list[bytes] = []
+        #: The lines, joined, some in each.
+        self._texts: list[bytes] = []
+        self._records = 0
         self._bytes = 0
         # Most records have the same fields: how often each set of them occurs, counted when the chunk is full.
         self._names: Counter[tuple[str, ...]] = Counter()
         self._size = 0
 
-    def add(self, lines: Sequence[bytes], records: Sequence[Record]) -> list[Chunk]:
-        """Take some records; returns the chunks that are full."""
+    def add(self, lines: Sequence[bytes], records: Sequence[Record], text: bytes | None = None) -> list[Chunk]:
+        """Take some records; returns the chunks that are full. ``text``: the lines joined, where that is at hand."""
+
+        def count(low: int, high: int) -> None:
+            # Counted at once: to keep thousands of small objects costs more than to make them.
+            self._names.update(map(self._kind.names, records[low:high]))
+            self._size += self._kind.size(records[low:high])
+
+        return self._take(lines, text, count)
+
+    def add_alike(
+        self, lines: Sequence[bytes], names: tuple[str, ...], sizes: Sequence[int], text: bytes
+    ) -> list[Chunk]:
+        """The same with records that count under the same names and have these sizes in stats."""
+
+        def count(low: int, high: int) -> None:
+            self._names[names] += high - low
+            self._size += sum(sizes[low:high])
+
+        return self._take(lines, text, count)
+
+    def _take(self, lines: Sequence[bytes], text: bytes | None, count: Callable[[int, int], None]) -> list[Chunk]:
         chunks: list[Chunk] = []
         at = 0
         while at < len(lines):
-            end = at + self._fitting(lines[at : at + MAX_LINES - len(self._lines)])
-            self._lines += lines[at:end]
-            # Counted at once: to keep thousands of small objects costs more than to make them.
-            self._names.update(map(self._kind.names, records[at:end]))
-            self._size += self._kind.size(records[at:end])
+            end = at + self._fitting(lines[at : at + MAX_LINES - self._records])
+            if end > at:
+                # A few long texts take less than thousands of lines, whose memory is soon used again.
+                self._texts.append(b"\n".join(lines[at:end]) if text is None or end - at < len(lines) else text)
+                self._records += end - at
+                count(at, end)
             at = end
             if at < len(lines) and (chunk := self.rest()) is not None:
                 chunks.append(chunk)
@@ -150,17 +173,17 @@ class Packer:
             self._bytes += length
             return len(lines)
         for number, line in enumerate(lines):
-            if self._bytes + len(line) > MAX_BYTES and (number or self._lines):
+            if self._bytes + len(line) > MAX_BYTES and (number or self._records):
                 return number
             self._bytes += len(line)
         return len(lines)
 
     def rest(self, body: bytes | None = None) -> Chunk | None:
         """The chunk of what is left; ``body``: the same lines, compressed already."""
-        if not self._lines:
+        if not self._records:
             return None
-        packed = pack(b"\n".join(self._lines)) if body is None else body
-        chunk = Chunk(len(self._lines), packed, tally_of(self._names, self._size))
+        packed = pack(b"\n".join(self._texts)) if body is None else body
+        chunk = Chunk(self._records, packed, tally_of(self._names, self._size))
         self._clear()
         return chunk
 
@@ -173,13 +196,14 @@ def tally_of_lines(kind: RecordKind, lines: Sequence[bytes]) -> Tally:
     return kind.tally(list(map(_decode, lines)))
 
 
-def unpack_text(body: bytes) -> bytes:
-    """The lines of a chunk, joined by line breaks; raises :class:`StoreError` when it is damaged."""
+def unpack_pieces(body: bytes) -> list[bytes]:
+    """The lines of a chunk, each with its line break, in pieces; raises :class:`StoreError` when it is damaged."""
     try:
-        # What was stored as it was sent may end with a line break.
-        return unpack(body).removesuffix(b"\n")
+        pieces = unpack(body)
     except DamagedError as error:
         raise _damaged(error) from None
+    # What was stored as it was sent may end with a line break.
+    return pieces if pieces and pieces[-1].endswith(b"\n") else [*pieces, b"\n"]
 
 
 def unpack_line(body: bytes, place: int) -> bytes | None:
@@ -210,4 +234,11 @@ def unpack_lines(body: bytes) -> list[bytes]:
 
     Raises :class:`StoreError` when the chunk is damaged.
     """
-    return unpack_text(body).split(b"\n")
+    return split_lines(unpack_pieces(body))
+
+
+def split_lines(pieces: Sequence[bytes]) -> list[bytes]:
+    """The lines of a text in which each has its line break, without them."""
+    lines = b"".join(pieces).split(b"\n")
+    lines.pop()
+    return lines

@@ -11,44 +11,62 @@ from typing import Final, NamedTuple
 
 from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
 from scrapy_ext.api.platform.stats import Stats, Totals
-from scrapy_ext.server.store.chunks import MAX_LINES, Chunk, RecordKind, unpack_line, unpack_text
+from scrapy_ext.server.ahead import ahead, in_thread
+from scrapy_ext.server.store.chunks import MAX_LINES, Chunk, RecordKind, split_lines, unpack_line, unpack_pieces
 from scrapy_ext.server.store.engine import Engine, Row, Transaction
 from scrapy_ext.server.store.record_writes import Owner, write_records
 from scrapy_ext.server.store.stretches import cut, time_at, unpack_stretches
 
-#: Chunks of one read: four megabytes of records.
+#: Chunks of one read: four megabytes of records, when they are inflated.
 _PAGE_CHUNKS: Final = 4
-#: Of a chunk as it is stored, that is unpacked sooner than another thread would have begun with it.
+#: Chunks that are inflated before they are asked for.
+_INFLATED_AHEAD: Final = 2
+#: Bytes of a chunk that is inflated where it is read: with less, to hand it on would take longer.
 _SMALL: Final = 16 * 1024
 
 Position = tuple[int, int, int]
-#: Some records, and the position to go on from; None at the end.
-_Read = tuple[list["Slice"], Position | None]
+#: Some records, the position to go on from (None at the end), and how many they are.
+_Read = tuple[list["Slice | _Packed"], Position | None, int]
 
 
 class Slice:
     """Consecutive records of one job: the index of the first, when they were stored (ms), and their lines.
 
-    ``text`` are the same lines joined by line breaks; each of the two is made from the other when it is asked for.
+    They may be given as ``text`` instead: the same lines, each with its line break, in pieces of any length.
     """
 
-    def __init__(self, key: JobKey, start: int, ts: int, lines: list[bytes] | bytes) -> None:
+    def __init__(
+        self, key: JobKey, start: int, ts: int, lines: list[bytes] | None = None, text: Sequence[bytes] = ()
+    ) -> None:
         self.key = key
         self.start = start
         self.ts = ts
         self._lines = lines
+        self._text = text
 
     @property
     def lines(self) -> list[bytes]:
         """The lines."""
-        if isinstance(self._lines, bytes):
-            self._lines = self._lines.split(b"\n")
+        if self._lines is None:
+            self._lines = split_lines(self._text)
         return self._lines
 
     @property
-    def text(self) -> bytes:
-        """The lines, joined."""
-        return self._lines if isinstance(self._lines, bytes) else b"\n".join(self._lines)
+    def text(self) -> Sequence[bytes]:
+        """The lines, each with its line break, in pieces."""
+        return self._text or [b"\n".join([*self.lines, b""])]
+
+
+class _Packed(NamedTuple):
+    """A whole chunk that is yet to be inflated."""
+
+    key: JobKey
+    start: int
+    ts: int
+    body: bytes
+
+    def inflated(self) -> Slice:
+        return Slice(self.key, self.start, self.ts, text=unpack_pieces(self.body))
 
 
 class Span(NamedTuple):
@@ -105,24 +123,29 @@ class RecordStore:
         start, ts, times, body = row
         place = number - start
         line = unpack_line(body, place) if len(body) <= _SMALL else await asyncio.to_thread(unpack_line, body, place)
-        return [] if line is None else [Slice(key, number, time_at(ts, times, place), line)]
+        return [] if line is None else [Slice(key, number, time_at(ts, times, place), [line])]
 
     def _owner(self, key: JobKey) -> Owner:
         return Owner(key.project, self.kind.name, key.spider, key.job)
 
     async def scan(self, span: Span, start: Position, count: int | None = None) -> AsyncIterator[Slice]:
         """The records of a span in the order of their keys, from ``start`` (spider, job, index) on."""
+        # Several chunks are inflated at once, in threads, while the one before them is being sent.
+        async for part in ahead(self._parts(span, start, count), _opened, _INFLATED_AHEAD):
+            yield part
+
+    async def _parts(self, span: Span, start: Position, count: int | None) -> AsyncIterator[Slice | _Packed]:
         position: Position | None = max(start, span.first)
         left = count
         following = self._read(span, position, left)
         try:
             while position is not None and (left is None or left > 0):
-                slices, position = await following
+                parts, position, taken = await following
                 if left is not None:
-                    left -= sum(len(part.lines) for part in slices)
+                    left -= taken
                 # Read while what was read before is being sent.
                 following = self._read(span, position, left)
-                for part in slices:
+                for part in parts:
                     yield part
         finally:
             following.cancel()
@@ -135,6 +158,14 @@ class RecordStore:
         reading = asyncio.ensure_future(self._engine.read(_page, self.kind, span, start, count))
         reading.add_done_callback(_noted)
         return reading
+
+
+def _opened(part: Slice | _Packed) -> asyncio.Future[Slice]:
+    if isinstance(part, _Packed):
+        return in_thread(_Packed.inflated, part)
+    ready: asyncio.Future[Slice] = asyncio.get_running_loop().create_future()
+    ready.set_result(part)
+    return ready
 
 
 def _noted(reading: asyncio.Future[_Read]) -> None:
@@ -194,22 +225,23 @@ async def _page(tx: Transaction, kind: RecordKind, span: Span, start: Position, 
         start[2],
         limit,
     )
-    slices: list[Slice] = []
+    parts: list[Slice | _Packed] = []
     taken, position = 0, start
     for spider, job, at, records, *packed in rows:
         key, low = JobKey(span.project, spider, job), start[2] if (spider, job) == start[:2] else 0
         position = (spider, job, at + records)
         ts, times, body = packed
         if times is None and low <= at and (count is None or records <= count - taken):
-            slices.append(Slice(key, at, ts, unpack_text(body)))
+            whole = _Packed(key, at, ts, body)
+            parts.append(whole.inflated() if len(body) < _SMALL else whole)
             taken += records
         else:
             high = records if count is None else max(low - at, 0) + count - taken
             first = max(low - at, 0)
             for stretch_ts, lines in cut(unpack_stretches(ts, times, body), first, high):
-                slices.append(Slice(key, at + first, stretch_ts, lines))
+                parts.append(Slice(key, at + first, stretch_ts, lines))
                 first += len(lines)
                 taken += len(lines)
         if taken == count:
-            return slices, None
-    return slices, position if len(rows) == limit else None
+            return parts, None, taken
+    return parts, position if len(rows) == limit else None, taken
