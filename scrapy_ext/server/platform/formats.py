@@ -19,7 +19,7 @@ from starlette.background import BackgroundTask
 from starlette.responses import Response, StreamingResponse
 
 from scrapy_ext.api.platform.formats import CONTENT_TYPES, TEXT_FORMATS, CsvOptions, Format, choose, csv_options
-from scrapy_ext.server.deflate import gzip_compressor
+from scrapy_ext.server.deflate import gzip_compressor, gzip_whole
 from scrapy_ext.server.platform.answers import refused
 from scrapy_ext.server.platform.calls import Call
 
@@ -213,16 +213,11 @@ async def result(
     kind = format_of(call, msgpack=msgpack)
     headers = {"Vary": "Accept, Accept-Encoding", **_attachment(call)}
     media_type = f"{CONTENT_TYPES[kind]}; charset=UTF-8"
-    gzip = _accepts_gzip(call.request.headers.get("accept-encoding", ""))
+    gzip = accepts_gzip(call.request.headers.get("accept-encoding", ""))
     stream = _encoded(_writer(call, kind), pages)
     first = await anext(stream)
-    if first.is_last:
-        data = first.data
-        if gzip and len(data) >= _MIN_GZIP:
-            compressor = gzip_compressor()
-            data = compressor.compress(data) + compressor.flush()
-            headers["Content-Encoding"] = "gzip"
-        return Response(data, headers=headers, media_type=media_type, background=background)
+    if first.is_last:  # compressed, if it is to be, as every answer of one piece is
+        return Response(first.data, headers=headers, media_type=media_type, background=background)
     if call.request.method == "HEAD":  # which is answered without reading further
         return Response(headers=headers, media_type=media_type, background=background)
     body = _from(first, stream)
@@ -271,7 +266,22 @@ async def _compressed(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     yield compressor.flush()
 
 
-def _accepts_gzip(header: str) -> bool:
+def compress_whole(response: Response) -> None:
+    """Compress an answer of one piece. The document makes no exception for short ones: those are only wrapped, which
+    costs next to nothing."""
+    body = bytes(response.body)
+    if not body or "content-encoding" in response.headers:
+        return
+    response.body = gzip_whole(body, shorten=len(body) >= _MIN_GZIP)
+    response.headers["Content-Encoding"] = "gzip"
+    response.headers["Content-Length"] = str(len(response.body))
+    response.headers.setdefault("Vary", "Accept-Encoding")
+
+
+def accepts_gzip(header: str) -> bool:
+    """Whether an ``Accept-Encoding`` takes gzip."""
+    if not header:
+        return False
     for part in header.lower().split(","):
         coding, _, parameters = part.partition(";")
         if coding.strip() in ("gzip", "*"):

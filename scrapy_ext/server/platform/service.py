@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
@@ -20,6 +20,7 @@ from scrapy_ext.server.platform.answers import Host, answer_of, refusal_of
 from scrapy_ext.server.platform.app import app
 from scrapy_ext.server.platform.calls import Call
 from scrapy_ext.server.platform.collections import collections
+from scrapy_ext.server.platform.formats import accepts_gzip, compress_whole
 from scrapy_ext.server.platform.frontier import frontier
 from scrapy_ext.server.platform.items import items
 from scrapy_ext.server.platform.jobq import JobQueue
@@ -92,6 +93,8 @@ class _Endpoint:
             async with asyncio.timeout(limits.REQUEST):
                 await self._access.check(call, self._name, self._host)
                 response = await self._handler(call)
+            if accepts_gzip(request.headers.get("accept-encoding", "")) and not isinstance(response, StreamingResponse):
+                compress_whole(response)
         except ClientDisconnect:
             return  # in the middle of its body: nothing of it was stored, and nobody is there to be told
         except Exception as error:
