@@ -26,10 +26,8 @@ from scrapy_ext.server.store.jobs import DuplicateJobError, NewJob
 _FINISHED: Final = (JobState.FINISHED,)
 #: Jobs that a summary shows of each state, when the caller names no number.
 _SUMMARY: Final = 5
-#: Lines of one push or update, and jobs of one cancel. What changes, changes in one transaction.
+#: Lines of one push or update, and jobs of one cancel.
 MAX_CHANGES: Final = 5000
-#: Jobs that are pushed in one transaction: each stands for itself, and other writers have their turn in between.
-_PUSHED_AT_ONCE: Final = 500
 _PROJECT_SETTING: Final = "botgroups"
 
 
@@ -65,9 +63,7 @@ class JobQueue:
         for number, record in records:  # all are checked before the first is stored
             _check_push(record, f"line {number}")
         jobs = [_pushed(record) for _, record in records]
-        outcomes: list[JobKey | DuplicateJobError] = []
-        for first in range(0, len(jobs), _PUSHED_AT_ONCE):
-            outcomes += await call.store.jobs.add(project, jobs[first : first + _PUSHED_AT_ONCE], call.who)
+        outcomes = await call.store.jobs.add(project, jobs, call.who)
         lines: list[PushedJob | RefusedPush] = []
         call.wrote(sum(isinstance(added, JobKey) for added in outcomes))
         for added, job, (_, record) in zip(outcomes, jobs, records, strict=True):
@@ -210,7 +206,7 @@ async def _summary(call: Call, named: list[str]) -> Response:
 
 
 async def _update(call: Call) -> Response:
-    """Lines that name jobs are made together, all or none; then those that name all jobs of a spider."""
+    """Lines that name jobs are made first, then those that name all jobs of a spider."""
     project = call.project
     changes: list[Change] = []
     spiders: list[tuple[int, JobState | None, dict[str, Any]]] = []
