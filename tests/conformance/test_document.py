@@ -146,8 +146,10 @@ def test_meta_and_nodata(curl, items, project_id):
 
 @pytest.mark.parametrize(
     "path",
-    ["items/{}/1/1", "items/{}/1/1/stats", "jobs/{}/1/1", "collections/{}/list", "hcf/{}/list", "jobq/{}/count"]
-    + ["api/jobs/list.json?project={}", "activity/{}/"],
+    [
+        *("items/{}/1/1", "items/{}/1/1/stats", "jobs/{}/1/1", "collections/{}/list", "hcf/{}/list", "jobq/{}/count"),
+        *("api/jobs/list.json?project={}", "activity/{}/"),
+    ],
 )
 def test_gzip_is_answered_when_it_is_accepted_however_short_the_answer(curl, items, run, project_id, path):
     run()
@@ -187,8 +189,10 @@ def test_run_with_each_of_its_parameters(curl, run, project_id):
 
 @pytest.mark.parametrize(
     "fields",
-    [{"spider": ""}, {"project": ""}, {"priority": 5}, {"priority": -1}, {"units": 0}, {"units": 7}]
-    + [{"job_settings": "[]"}, {"job_settings": "{"}],
+    [
+        *({"spider": ""}, {"project": ""}, {"priority": 5}, {"priority": -1}, {"units": 0}, {"units": 7}),
+        *({"job_settings": "[]"}, {"job_settings": "{"}),
+    ],
 )
 def test_a_run_that_is_not_as_written_is_refused(curl, project_id, fields):
     answer = curl("POST", "/api/run.json", {"project": project_id, "spider": "s", **fields})
