@@ -12,6 +12,7 @@ import pytest
 import shub.config
 import shub.login
 import shub.logout
+import shub.tool
 import shub.utils
 from click.testing import CliRunner
 from shub.tool import cli
@@ -26,6 +27,7 @@ def configured(server, project_id, tmp_path, monkeypatch):
         f"project: {project_id}\nendpoint: {server.url}/api/\napikey: {server.platform_key}\n"
     )
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(shub.tool, "update_available", lambda: None)  # which asks a site for newer versions
     for name in ("SHUB_STORAGE", "SHUB_JOBQ"):
         monkeypatch.setenv(name, f"{server.url}/")
     for name in ("SHUB_APIKEY", "SH_APIKEY"):
