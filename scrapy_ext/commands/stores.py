@@ -118,6 +118,8 @@ async def copied_into_store(source: Engine, target: Engine, origin: str, *, repl
     from scrapy_ext.server.store import StoreError
     from scrapy_ext.server.store.copying import check_whole
 
+    if not replace:
+        await target.read(check_whole)
     try:
         return await copied(source, target, origin, replace=replace)
     except (asyncio.CancelledError, StoreError, OSError):
@@ -131,7 +133,8 @@ async def copied_into_store(source: Engine, target: Engine, origin: str, *, repl
 
 def _command_again() -> str:
     """The command that runs, with ``--replace``; an address is shown without its password."""
-    words = ["scrapy", *(_shown(word) for word in sys.argv[1:])]
+    # Scrapy has taken the name of its command out of the arguments.
+    words = ["scrapy", "platform", *(_shown(word) for word in sys.argv[1:])]
     return shlex.join(words if "--replace" in words else [*words, "--replace"])
 
 

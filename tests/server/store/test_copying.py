@@ -185,7 +185,7 @@ async def test_a_copy_that_ends_early_is_not_opened_until_it_is_repeated(
     assert await run("backup", *place(filled), str(tmp_path / "second.db")) == 1
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["backup.db"]
     words = ["restore", f"--database={other.secret}" if isinstance(other, DatabaseUrl) else "--fresh", str(file)]
-    monkeypatch.setattr(sys, "argv", ["/bin/scrapy", "platform", *words])
+    monkeypatch.setattr(sys, "argv", ["/bin/scrapy", *words])
     capsys.readouterr()
     assert await run("restore", *place(other), str(file)) == 1
     told = capsys.readouterr().err.splitlines()
