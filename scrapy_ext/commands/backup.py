@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Final
 
 from scrapy.settings import BaseSettings
 
-from scrapy_ext.commands.stores import (
-    add_replace_option,
-    add_store_options,
-    chosen_store,
-    copied,
-    opened,
-    run_on_store,
-    summary,
-)
+from scrapy_ext.commands.stores import add_file_options, chosen_store, copied, opened, run_on_store, summary
 from scrapy_ext.commands.subcommand import Subcommand
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="FILE", help="file to write")
-    add_store_options(parser)
-    add_replace_option(parser, "write over FILE if it exists")
+    add_file_options(parser, "file to write", "write over FILE if it exists")
 
 
 async def _backup(settings: BaseSettings, options: argparse.Namespace) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.settings import BaseSettings
 
+from scrapy_ext.api.platform.keys import number_of
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.commands.output import Column, Output
 from scrapy_ext.commands.stores import add_store_options, chosen_store
@@ -48,9 +49,10 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _project(text: str) -> int:
-    if text.isascii() and text.isdigit() and len(text) <= 18:
-        return int(text)
-    raise argparse.ArgumentTypeError(f"must be a whole number, got {text!r}")
+    try:
+        return number_of(text, "project")
+    except ContractError as error:
+        raise argparse.ArgumentTypeError(error.violations[0].rule) from None
 
 
 def _run(settings: BaseSettings, options: argparse.Namespace) -> int:

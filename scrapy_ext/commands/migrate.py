@@ -7,7 +7,14 @@ from typing import Final
 
 from scrapy.settings import BaseSettings
 
-from scrapy_ext.commands.stores import add_replace_option, copied, named_store, opened, run_on_store, summary
+from scrapy_ext.commands.stores import (
+    add_replace_option,
+    copied_into_store,
+    named_store,
+    opened,
+    run_on_store,
+    summary,
+)
 from scrapy_ext.commands.subcommand import Subcommand
 
 _PLACE: Final = (
@@ -29,7 +36,7 @@ async def _migrate(settings: BaseSettings, options: argparse.Namespace) -> str:
     if source == target:
         raise StoreError(f"{source} is both source and target. Name two stores.")
     async with opened(source, must_exist=True) as old, opened(target, must_exist=False) as new:
-        found = await copied(old, new, str(source), replace=options.replace)
+        found = await copied_into_store(old, new, str(source), replace=options.replace)
     return f"{target}: {summary(found)}"
 
 

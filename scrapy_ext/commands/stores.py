@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import shlex
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from pathlib import Path
@@ -38,6 +39,13 @@ def add_store_options(parser: argparse.ArgumentParser) -> None:
     from scrapy_ext.server.options import add_store_options
 
     add_store_options(parser)
+
+
+def add_file_options(parser: argparse.ArgumentParser, file: str, replace: str) -> None:
+    """``FILE``, the store, and ``--replace``: what a backup and a restore take, each with its meaning of them."""
+    parser.add_argument("file", type=Path, metavar="FILE", help=file)
+    add_store_options(parser)
+    add_replace_option(parser, replace)
 
 
 def add_replace_option(parser: argparse.ArgumentParser, what: str) -> None:
@@ -103,6 +111,43 @@ async def copied(source: Engine, target: Engine, origin: str, *, replace: bool) 
     async with source.snapshot() as snapshot:
         with _bars(await count_rows(snapshot)) as report:
             return await copy(snapshot, target, origin, now_ms(), replace=replace, report=report)
+
+
+async def copied_into_store(source: Engine, target: Engine, origin: str, *, replace: bool) -> Mapping[str, Digest]:
+    """The same into a store that servers are to use: whoever ends it early is told how to start over."""
+    from scrapy_ext.server.store import StoreError
+    from scrapy_ext.server.store.copying import check_whole
+
+    if not replace:
+        await target.read(check_whole)
+    try:
+        return await copied(source, target, origin, replace=replace)
+    except (asyncio.CancelledError, StoreError, OSError):
+        try:
+            await target.read(check_whole)
+        except StoreError:
+            again = f"The store is not whole now, and no server opens it. Start over with:\n  {_command_again()}\n"
+            sys.stderr.write(again)
+        raise
+
+
+def _command_again() -> str:
+    """The command that runs, with ``--replace``; an address is shown without its password."""
+    # Scrapy has taken the name of its command out of the arguments.
+    words = ["scrapy", "platform", *(_shown(word) for word in sys.argv[1:])]
+    return shlex.join(words if "--replace" in words else [*words, "--replace"])
+
+
+def _shown(word: str) -> str:
+    from scrapy_ext.server.store import StoreError
+
+    option, equals, rest = word.partition("=") if word.startswith("--") else ("", "", word)
+    if "://" not in rest:
+        return word
+    try:
+        return f"{option}{equals}{_url(rest)}"
+    except StoreError:
+        return f"{option}{equals}..."
 
 
 @contextlib.contextmanager

@@ -31,7 +31,7 @@ CONTENT_TYPES: Final[dict[Format, str]] = {
     Format.MSGPACK: "application/x-msgpack",
 }
 _BY_CONTENT_TYPE: Final = {content_type: kind for kind, content_type in CONTENT_TYPES.items()}
-_TRUE: Final = ("1", "Y", "y", "true")
+_TRUE: Final = ("", "1", "y", "yes", "true")
 
 
 #: MessagePack is given by some resources only; the others pass over it in ``Accept``.
@@ -93,8 +93,8 @@ def csv_options(parameters: Mapping[str, str]) -> CsvOptions:
 
 
 def is_true(value: str | None) -> bool:
-    """How a flag parameter is read: ``1`` or ``Y``."""
-    return value in _TRUE
+    """How a flag parameter is read: ``1`` or ``Y``, in capitals or not, or named without a value."""
+    return value is not None and value.lower() in _TRUE
 
 
 def whole_number(parameters: Mapping[str, str], name: str, default: int | None = None) -> int | None:
@@ -103,9 +103,8 @@ def whole_number(parameters: Mapping[str, str], name: str, default: int | None =
     if text is None:
         return default
     if not (text.isascii() and text.isdigit() and len(text) <= 18):
-        raise ContractError(
-            [Violation(name, f"must be a whole number, got {text[:60]!r}", f"Write {name}=100, for example.")]
-        )
+        rule = f"must be a whole number of 18 digits at most, got {text[:60]!r}"
+        raise ContractError([Violation(name, rule, f"Write {name}=100, for example.")])
     return int(text)
 
 

@@ -33,10 +33,15 @@ class QueueEntry(msgspec.Struct, omit_defaults=True):
     errors: int | None = None
 
 
-class PushedJob(msgspec.Struct, omit_defaults=True):
-    """The answer of ``/jobq/<project>/push``: the new job, and its token when it is pushed as running."""
+class PushedJob(msgspec.Struct):
+    """A line of the answer of ``/jobq/<project>/push``: the new job, and its token when it is pushed as running."""
 
     key: str
     auth: str | None = None
-    error: str | None = None
-    request: dict[str, Any] | None = None
+
+
+class RefusedPush(msgspec.Struct):
+    """The line of a job that was not made because one like it (``unique``) is active: what was sent, and why not."""
+
+    request: dict[str, Any]
+    error: str

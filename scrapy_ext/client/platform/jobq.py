@@ -102,7 +102,10 @@ def _pushed(call: Call, answer: Answer) -> PushedJob:
         raise call.error(UnexpectedAnswer, "no job in the answer", answer.status)
     if pushed[0].get("error"):
         raise answer.error(str(pushed[0]["error"]))
-    return msgspec.convert(pushed[0], PushedJob)
+    try:
+        return msgspec.convert(pushed[0], PushedJob)
+    except msgspec.ValidationError as error:
+        raise call.error(UnexpectedAnswer, f"no job in the answer: {error}", answer.status) from None
 
 
 def _filters(

@@ -100,7 +100,7 @@ OPERATIONS: Final = (
         path="/jobq/{project}/count",
         summary="Count jobs; finished ones, unless states are named.",
         parameters=JOB_FILTERS,
-        answer=value("The number.", COUNTER),
+        answer=Answer("The number.", {TEXT: COUNTER}),
         host=Host.JOBQ,
     ),
     Operation(

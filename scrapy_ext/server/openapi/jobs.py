@@ -10,11 +10,14 @@ from scrapy_ext.server.openapi.words import (
     COUNT,
     COUNTER,
     DONE,
+    FILTERS,
     FORM,
     JOB_KEY,
     JSON,
     JSON_LINES,
+    META,
     NAME,
+    NODATA,
     NUMBER,
     OBJECT,
     SHAPING,
@@ -89,6 +92,25 @@ def _running(path: str, summary: str) -> Operation:
             {"type": "object", "properties": {"status": {"const": "ok"}, "jobid": JOB_KEY}, "required": ["jobid"]},
         ),
         errors=(413,),
+        host=Host.APP,
+    )
+
+
+def _records(path: str, what: str) -> Operation:
+    return Operation(
+        method="GET",
+        path=path,
+        summary=f"Read {what} of a job, as clients do that are older than the storage host.",
+        parameters=(
+            Parameter("project", "the project", NUMBER, required=True),
+            Parameter("job", "the job", JOB_KEY, required=True),
+            Parameter("offset", "leave out so many", COUNTER),
+            COUNT,
+            META,
+            NODATA,
+            *FILTERS,
+        ),
+        answer=Answer("A record a line.", {JSON_LINES: list_of(OBJECT)}),
         host=Host.APP,
     )
 
@@ -168,6 +190,8 @@ OPERATIONS: Final = (
         errors=(413,),
         host=Host.APP,
     ),
+    _records("/api/items.jl", "items"),
+    _records("/api/log.jl", "log lines"),
     _metadata_of_all("/jobs/{project}", "a project"),
     _metadata_of_all("/jobs/{project}/{spider}", "a spider"),
     Operation(

@@ -9,13 +9,13 @@ from typing import Final
 from starlette.responses import Response
 
 from scrapy_ext.api.platform.items import MAX_ITEM_BYTES, too_large
+from scrapy_ext.api.platform.keys import number_of
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.platform import bodies
 from scrapy_ext.server.platform.answers import NotFound, empty, method_not_allowed, refused
 from scrapy_ext.server.platform.calls import Call
 from scrapy_ext.server.platform.filters import Filter
 from scrapy_ext.server.platform.formats import Page, result, with_meta
-from scrapy_ext.server.platform.records import index_of
 from scrapy_ext.server.store.activity import Message
 
 _DEFAULT_COUNT: Final = 100
@@ -52,7 +52,7 @@ async def _add(call: Call) -> Response:
 
 
 async def _projects(call: Call) -> Response:
-    asked = [index_of(text, "p") for text in call.all("p")]
+    asked = [number_of(text, "p") for text in call.all("p")]
     for project in asked:
         call.need(project)
     call.may_read(0)  # what follows tells of those projects only that the key opens

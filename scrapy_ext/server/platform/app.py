@@ -8,6 +8,7 @@ from scrapy_ext.server.platform.answers import json, method_not_allowed
 from scrapy_ext.server.platform.calls import Call
 from scrapy_ext.server.platform.comments import comments
 from scrapy_ext.server.platform.jobs import jobs
+from scrapy_ext.server.platform.legacy import legacy_records
 from scrapy_ext.server.platform.periodic import periodic
 from scrapy_ext.server.platform.projects import listed
 from scrapy_ext.server.platform.spiders import one_spider, spider_list
@@ -26,6 +27,8 @@ async def app(call: Call) -> Response:
             raise method_not_allowed("GET")
         case ["comments", *_], _:
             return await comments(call)
+        case ["items.jl" | "log.jl"], _:
+            return await legacy_records(call)
         case ["projects", _, "periodicjobs", *_], _:
             return await periodic(call)
         case ["v2", "projects", _, "spiders", _, *_], _:

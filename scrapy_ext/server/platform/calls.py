@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Final
-from urllib.parse import parse_qsl, unquote_to_bytes
+from urllib.parse import parse_qsl, unquote_to_bytes, urlencode
 
 from starlette.requests import Request
 from starlette.types import Receive, Scope
 
 from scrapy_ext.api.platform.formats import META_FIELDS, whole_number
-from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
+from scrapy_ext.api.platform.keys import JobKey, is_number, number_of
 from scrapy_ext.server.keyring import Grant
 from scrapy_ext.server.operation.exchange import Exchange, exchange_of
 from scrapy_ext.server.platform import bodies
@@ -63,6 +64,13 @@ class Call:
                 return text
         return None
 
+    def moved(self, path: str, query: Sequence[tuple[str, str]]) -> Call:
+        """The same call, of the same caller, as if it were for another address."""
+        scope = {**self._scope, "raw_path": path.encode(), "query_string": urlencode(query).encode()}
+        call = Call(scope, self._receive, self._store)
+        call.grant, call._asked = self.grant, self._asked
+        return call
+
     @property
     def store(self) -> Store:
         """Where the data is; raises :class:`Refusal` (403) for a limited key before its projects were asked for."""
@@ -104,7 +112,7 @@ class Call:
             places = [place for place, part in enumerate(self.path) if part == _PROJECTS]
             named = [part for place in places for part in self.path[place + 1 : place + 2]] + self.all("project")
         for text in named:
-            if _is_number(text):
+            if is_number(text):
                 self.need(int(text))
         if self.method != "GET" and not self.grant.write:
             raise self._forbidden("may read, and not write")
@@ -113,7 +121,7 @@ class Call:
         """The fields of a form body; the key must open the project that they name."""
         fields = await bodies.form(self.request)
         for name, value in fields:
-            if name == "project" and _is_number(value):
+            if name == "project" and is_number(value):
                 self.need(int(value))
         return fields
 
@@ -143,6 +151,13 @@ class Call:
         """The project, which is the first part of the path."""
         return path_number(self.path, 0, "project")
 
+    def asked_project(self) -> int:
+        """The project that the parameter ``project`` names; raises ``ContractError``."""
+        text = self.query.get("project")
+        if text is None:
+            raise refused("project", "is required", "Add ?project=… to the address.")
+        return number_of(text, "project")
+
     @property
     def job(self) -> JobKey:
         """The job that the first three parts of the path name."""
@@ -151,14 +166,7 @@ class Call:
 
 def path_number(path: list[str], place: int, name: str) -> int:
     """A part of a path that is a number; raises ``ContractError``."""
-    text = path[place] if place < len(path) else ""
-    if _is_number(text):
-        return int(text)
-    raise refused(name, f"must be a whole number in the path, got {text[:60]!r}", "Check the address.")
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= 19 and int(text) <= MAX_NUMBER
+    return number_of(path[place] if place < len(path) else "", name, "Check the path of the address.")
 
 
 def _parts(raw_path: bytes) -> list[str]:

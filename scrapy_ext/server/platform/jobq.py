@@ -10,12 +10,12 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from scrapy_ext.api.platform.jobq import MAX_LIST
+from scrapy_ext.api.platform.jobq import MAX_LIST, PushedJob, RefusedPush
 from scrapy_ext.api.platform.jobs import DEFAULT_PRIORITY, DEFAULT_UNITS, JobState
-from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
+from scrapy_ext.api.platform.keys import JobKey, is_number
 from scrapy_ext.server.platform import bodies
 from scrapy_ext.server.platform.access import JobTokens
-from scrapy_ext.server.platform.answers import JSON, NotFound, Refusal, empty, json, method_not_allowed, refused
+from scrapy_ext.server.platform.answers import TEXT, NotFound, Refusal, empty, json, method_not_allowed, refused
 from scrapy_ext.server.platform.calls import Call, path_number
 from scrapy_ext.server.platform.job_lines import answer, line, wanted_of
 from scrapy_ext.server.platform.jobs import SHOWN, check_name, check_tags, job_filter, own_key, parse_state, unique_key
@@ -26,10 +26,8 @@ from scrapy_ext.server.store.jobs import DuplicateJobError, NewJob
 _FINISHED: Final = (JobState.FINISHED,)
 #: Jobs that a summary shows of each state, when the caller names no number.
 _SUMMARY: Final = 5
-#: Lines of one push or update, and jobs of one cancel. What changes, changes in one transaction.
+#: Lines of one push or update, and jobs of one cancel.
 MAX_CHANGES: Final = 5000
-#: Jobs that are pushed in one transaction: each stands for itself, and other writers have their turn in between.
-_PUSHED_AT_ONCE: Final = 500
 _PROJECT_SETTING: Final = "botgroups"
 
 
@@ -65,17 +63,15 @@ class JobQueue:
         for number, record in records:  # all are checked before the first is stored
             _check_push(record, f"line {number}")
         jobs = [_pushed(record) for _, record in records]
-        outcomes: list[JobKey | DuplicateJobError] = []
-        for first in range(0, len(jobs), _PUSHED_AT_ONCE):
-            outcomes += await call.store.jobs.add(project, jobs[first : first + _PUSHED_AT_ONCE], call.who)
-        lines: list[dict[str, Any]] = []
+        outcomes = await call.store.jobs.add(project, jobs, call.who)
+        lines: list[PushedJob | RefusedPush] = []
         call.wrote(sum(isinstance(added, JobKey) for added in outcomes))
         for added, job, (_, record) in zip(outcomes, jobs, records, strict=True):
             if isinstance(added, DuplicateJobError):
-                lines.append({"request": record, "error": str(added)})
+                lines.append(RefusedPush(record, str(added)))
             else:
                 auth = await self._tokens.token(added) if job.state is JobState.RUNNING else None
-                lines.append({"key": str(added), "auth": auth})
+                lines.append(PushedJob(str(added), auth))
         return await answer(call, lines)
 
     async def _start(self, call: Call) -> Response:
@@ -110,7 +106,7 @@ async def _read(call: Call) -> Response:
     match call.path:
         case [_, "count"]:
             count = await call.store.jobs.count(call.project, job_filter(call, _FINISHED))
-            return Response(str(count), media_type=JSON)
+            return Response(str(count), media_type=TEXT)  # which is a JSON number too
         case [_, "list"]:
             return await _list(call)
         case [_, "jobsummary"]:
@@ -210,7 +206,7 @@ async def _summary(call: Call, named: list[str]) -> Response:
 
 
 async def _update(call: Call) -> Response:
-    """Lines that name jobs are made together, all or none; then those that name all jobs of a spider."""
+    """Lines that name jobs are made first, then those that name all jobs of a spider."""
     project = call.project
     changes: list[Change] = []
     spiders: list[tuple[int, JobState | None, dict[str, Any]]] = []
@@ -241,9 +237,9 @@ async def _changed(call: Call, changes: list[Change]) -> list[dict[str, str]]:
 def _own_spider(text: str, project: int, field: str) -> int:
     """The spider of ``<project>/<spider>``."""
     own, _, spider = text.partition("/")
-    if own != str(project) or not (spider.isascii() and spider.isdigit() and len(spider) <= 19):
+    if own != str(project) or not is_number(spider):
         raise refused(field, f"must be a job or a spider of project {project}, got {text[:60]!r}", "Correct it.")
-    return min(int(spider), MAX_NUMBER)
+    return int(spider)
 
 
 async def _cancel(call: Call) -> Response:

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 from starlette.responses import Response
 
-from scrapy_ext.api.platform.formats import CONTENT_TYPES, Format, whole_number
+from scrapy_ext.api.platform.formats import CONTENT_TYPES, Format
 from scrapy_ext.api.platform.jobs import (
     DEFAULT_PRIORITY,
     DEFAULT_UNITS,
@@ -28,7 +28,7 @@ from scrapy_ext.api.platform.jobs import (
     JobState,
     is_name,
 )
-from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
+from scrapy_ext.api.platform.keys import JobKey, number_of
 from scrapy_ext.server.platform import bodies
 from scrapy_ext.server.platform.answers import NotFound, json, method_not_allowed, refused
 from scrapy_ext.server.platform.calls import Call
@@ -78,19 +78,24 @@ class Form:
         values = self.all(name)
         return values[-1] if values else None
 
-    def number(self, name: str, default: int | None, low: int, high: int) -> int:
+    def number(self, name: str, default: int, low: int, high: int) -> int:
         """A field that is a whole number in a range; raises ``ContractError``."""
         text = self.get(name)
-        number = default if text is None else whole_number({name: text}, name)
-        if number is None:
-            raise refused(name, "is required", f"Send the form field {name}.")
+        number = default if text is None else number_of(text, name)
         if not low <= number <= high:
             raise refused(name, f"must be {low} to {high}, got {number}", "Correct the number.")
         return number
 
     def project(self) -> int:
         """The required project."""
-        return self.number("project", None, 0, MAX_NUMBER)
+        return self.key_number("project")
+
+    def key_number(self, name: str) -> int:
+        """A required field that is a number of a key; raises ``ContractError``."""
+        text = self.get(name)
+        if text is None:
+            raise refused(name, "is required", f"Send the form field {name}.")
+        return number_of(text, name)
 
     def object(self, name: str) -> dict[str, Any] | None:
         """A field that is a JSON object; raises ``ContractError``."""
@@ -125,7 +130,7 @@ async def _run(call: Call, form: Form) -> Response:
 async def _spider_by_id(call: Call, project: int, form: Form) -> str:
     if form.get("jobq_id") is None:
         raise refused("spider", "is required unless jobq_id is given", "Send the spider's name.")
-    number = form.number("jobq_id", None, 0, MAX_NUMBER)
+    number = form.key_number("jobq_id")
     spider = await call.store.spiders.get(project, number)
     if spider is None:
         raise refused("jobq_id", f"{number} is no spider of project {project}", "Send the spider's name.")
@@ -203,9 +208,7 @@ def job_filter(call: Call, default_states: tuple[JobState, ...] = ()) -> JobFilt
 
 def _selection(call: Call) -> tuple[int, JobFilter]:
     """The project, and which of its jobs a request is about."""
-    project = whole_number(call.query, "project")
-    if project is None:
-        raise refused("project", "is required", "Add ?project=… to the address.")
+    project = call.asked_project()
     keys = tuple(own_key(text, project, "job") for text in call.all("job"))
     return project, job_filter(call, tuple(JobState) if keys else SHOWN)._replace(keys=keys)
 

@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from scrapy_ext.api.platform.formats import Format, is_true
 from scrapy_ext.api.platform.items import HIDDEN_PREFIX, parse_content_range
-from scrapy_ext.api.platform.keys import MAX_NUMBER, EntityKey
+from scrapy_ext.api.platform.keys import MAX_NUMBER, EntityKey, number_of
 from scrapy_ext.api.platform.stats import Stats
 from scrapy_ext.server.platform import intake
 from scrapy_ext.server.platform.answers import NotFound, empty, json, method_not_allowed, refused
@@ -93,7 +93,7 @@ class RecordResource:
                 raise NotFound
             return await result_of(call, page, msgpack=self._traits.msgpack)
         if call.all("index"):
-            numbers = [index_of(text, "index") for text in call.all("index")]
+            numbers = [number_of(text, "index") for text in call.all("index")]
             if len(numbers) > _MAX_INDEXES:
                 raise refused("index", f"must be given {_MAX_INDEXES} times at most", "Use start and count.")
             found = await self._store.at(call.job, numbers)
@@ -188,13 +188,6 @@ def _start(call: Call) -> int | None:
     if parameter is not None and parameter != start:
         raise refused("start", f"is {parameter}, and Content-Range says {start}", "Send one of the two.")
     return start
-
-
-def index_of(text: str, name: str) -> int:
-    """A number given as a repeatable parameter; raises ``ContractError``."""
-    if text.isascii() and text.isdigit() and len(text) <= 18:
-        return int(text)
-    raise refused(name, f"must be a whole number, got {text[:60]!r}", f"Write {name}=0, for example.")
 
 
 def _field(path: list[str]) -> str | None:

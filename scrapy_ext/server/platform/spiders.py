@@ -14,8 +14,7 @@ from typing import Any, Final
 import msgspec
 from starlette.responses import Response
 
-from scrapy_ext.api.platform.formats import whole_number
-from scrapy_ext.api.platform.keys import MAX_NUMBER
+from scrapy_ext.api.platform.keys import MAX_NUMBER, is_number
 from scrapy_ext.server.platform import bodies
 from scrapy_ext.server.platform.answers import NotFound, json, method_not_allowed, refused
 from scrapy_ext.server.platform.calls import Call, path_number
@@ -82,18 +81,15 @@ def _first(call: Call) -> int:
         if text is None:
             continue
         own, _, number = text.rpartition("/")
-        valid = number.isascii() and number.isdigit() and len(number) <= 19 and own in ("", str(call.project))
-        if not valid or int(number) > MAX_NUMBER - 1:
+        if not is_number(number) or own not in ("", str(call.project)):
             raise refused(name, f"must be a spider of project {call.project}, got {text[:60]!r}", "Correct it.")
-        return int(number) + more
+        return min(int(number) + more, MAX_NUMBER)
     return 0
 
 
 async def spider_list(call: Call) -> Response:
     """``/api/spiders/list.json``."""
-    project = whole_number(call.query, "project")
-    if project is None:
-        raise refused("project", "is required", "Add ?project=… to the address.")
+    project = call.asked_project()
     named = set(call.all("spider"))
     spiders = [
         {"id": spider.name, "tags": spider.tags, "type": "manual", "version": None}

@@ -114,12 +114,16 @@ async def copy(
 
 async def check_whole(tx: Transaction) -> None:
     """Raise :class:`StoreError` for a database that a copy was begun into and not ended."""
-    row = await tx.fetchrow("SELECT source FROM copies LIMIT 1")
-    if row is not None:
+    if (source := await _unfinished(tx)) is not None:
         raise StoreError(
-            f"The database is not whole: copying {row[0]} into it has not ended. If nobody is at it any more, "
+            f"The database is not whole: copying {source} into it has not ended. If nobody is at it any more, "
             "repeat the command (restore or migrate) with --replace."
         )
+
+
+async def _unfinished(tx: Transaction) -> str | None:
+    row = await tx.fetchrow("SELECT source FROM copies LIMIT 1")
+    return None if row is None else str(row[0])
 
 
 async def _digest(snapshot: Snapshot, table: Table, report: Report) -> Digest:
@@ -140,6 +144,8 @@ async def _count(tx: Transaction, table: Table) -> int:
 
 
 async def _begin(tx: Transaction, found: Sequence[Table], origin: str, now: int, *, replace: bool) -> None:
+    if not replace:
+        await check_whole(tx)
     for table in found:
         if replace:
             await tx.execute(f"DELETE FROM {table.name}")  # noqa: S608

@@ -82,6 +82,19 @@ async def change_jobs(tx: Transaction, project: int, changes: Sequence[Change], 
     return previous
 
 
+async def check_changes(tx: Transaction, changes: Sequence[Change]) -> None:
+    """Raises :class:`ContractError` if a change cannot be made now, and leaves everything as it is."""
+    states: dict[JobKey, JobState | None] = {}
+    for key, state, _ in changes:
+        if key not in states:
+            job = await get_job(tx, key)
+            states[key] = job and job.state
+        present = states[key]
+        if present is not None and state is not None and state is not present:
+            _check(key, present, state)
+            states[key] = state
+
+
 def _check(key: JobKey, present: JobState, wanted: JobState) -> None:
     if wanted in TRANSITIONS[present]:
         return
@@ -156,8 +169,8 @@ async def cancel_jobs(tx: Transaction, project: int, keys: Sequence[JobKey], sta
     return [states[key] for key in keys]
 
 
-async def cancel_some(tx: Transaction, project: int, count: int, stamp: Stamp) -> int:
-    """Cancel jobs that nobody has cancelled: pending ones first, those that would start last before others."""
+async def active_jobs(tx: Transaction, project: int, count: int) -> list[JobKey]:
+    """Some jobs to cancel: pending ones first, those that would start last before others."""
     rows = await tx.fetch(
         """SELECT spider, job FROM jobs WHERE project = $1 AND state = 'pending'
            ORDER BY priority, queued DESC LIMIT $2""",
@@ -170,5 +183,4 @@ async def cancel_some(tx: Transaction, project: int, count: int, stamp: Stamp) -
         project,
         count - len(rows),
     )
-    states = await cancel_jobs(tx, project, [JobKey(project, *row) for row in rows], stamp)
-    return sum(state in ACTIVE for state in states)
+    return [JobKey(project, *row) for row in rows]

@@ -6,8 +6,8 @@ What a job's row is stands in ``job_rows``, how its state changes in ``job_state
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeVar
 
 from scrapy_ext.api.platform.activity import STATE_EVENTS
 from scrapy_ext.api.platform.jobs import JobState
@@ -29,6 +29,11 @@ from scrapy_ext.server.store.job_rows import (
 )
 from scrapy_ext.server.store.job_states import ACTIVE, ENTERED, Change, Happened, Stamp
 from scrapy_ext.server.store.spiders import spider_number
+
+#: Jobs of one transaction. The more there are, the longer other writers wait: this many take about 100 ms on SQLite.
+AT_ONCE: Final = 500
+
+Part = TypeVar("Part")
 
 
 class DuplicateJobError(Exception):
@@ -60,7 +65,11 @@ class JobStore:
 
     async def add(self, project: int, jobs: Sequence[NewJob], by: str) -> list[JobKey | DuplicateJobError]:
         """Create jobs, each on its own: for one that has an active double, that is said in its place."""
-        return await self._engine.write(_add, project, jobs, self._stamp(by))
+        stamp = self._stamp(by)
+        added: list[JobKey | DuplicateJobError] = []
+        for some in _in_parts(jobs):
+            added += await self._engine.write(_add, project, some, stamp)
+        return added
 
     async def get(self, key: JobKey) -> StoredJob | None:
         """One job."""
@@ -75,11 +84,18 @@ class JobStore:
         return await self._engine.write(_merge, key, {}, (field,), self._clock())
 
     async def change(self, project: int, changes: Sequence[Change], by: str) -> list[JobState | None]:
-        """Bring jobs to states and set fields, all or none; returns the states they were in, None for no such job.
+        """Bring jobs to states and set fields; returns the states they were in, None for no such job.
 
-        Raises :class:`ContractError` for a change that jobs do not make.
+        Raises :class:`ContractError` for a change that jobs do not make. Up to :data:`AT_ONCE` are made all or none.
+        Of more, all are checked before the first is made; those that others change meanwhile may still be refused.
         """
-        return await self._engine.write(job_states.change_jobs, project, changes, self._stamp(by))
+        stamp = self._stamp(by)
+        if len(changes) > AT_ONCE:
+            await self._engine.read(job_states.check_changes, changes)
+        previous: list[JobState | None] = []
+        for some in _in_parts(changes):
+            previous += await self._engine.write(job_states.change_jobs, project, some, stamp)
+        return previous
 
     async def start_next(self, project: int, fields: Mapping[str, Any], by: str) -> StoredJob | None:
         """Start the pending job of the highest priority that has waited longest, and set fields of it."""
@@ -87,11 +103,16 @@ class JobStore:
 
     async def cancel(self, project: int, keys: Sequence[JobKey], by: str) -> list[JobState | None]:
         """End pending jobs, ask running ones to end. Returns the states they were in, None for no such job."""
-        return await self._engine.write(job_states.cancel_jobs, project, keys, self._stamp(by))
+        stamp = self._stamp(by)
+        states: list[JobState | None] = []
+        for some in _in_parts(keys):
+            states += await self._engine.write(job_states.cancel_jobs, project, some, stamp)
+        return states
 
     async def cancel_some(self, project: int, count: int, by: str) -> int:
         """Cancel up to ``count`` active jobs, pending ones first; returns how many."""
-        return await self._engine.write(job_states.cancel_some, project, count, self._stamp(by))
+        keys = await self._engine.read(job_states.active_jobs, project, count)
+        return sum(state in job_states.ACTIVE for state in await self.cancel(project, keys, by))
 
     async def delete(self, project: int, keys: Sequence[JobKey], by: str) -> int:
         """Mark jobs as deleted; returns how many were not before."""
@@ -100,7 +121,8 @@ class JobStore:
 
     async def tag(self, keys: Sequence[JobKey], add: Sequence[str], remove: Sequence[str]) -> int:
         """Change the tags of jobs; returns how many jobs there are of these."""
-        return await self._engine.write(_tag, keys, add, remove, self._clock())
+        now = self._clock()
+        return sum([await self._engine.write(_tag, some, add, remove, now) for some in _in_parts(keys)])
 
     async def count(self, project: int, which: JobFilter) -> int:
         """How many jobs match."""
@@ -139,6 +161,11 @@ class JobStore:
     async def projects(self) -> list[int]:
         """The projects that have anything."""
         return await self._engine.glance(job_queries.projects)
+
+
+def _in_parts(several: Sequence[Part]) -> Iterator[Sequence[Part]]:
+    for first in range(0, len(several), AT_ONCE):
+        yield several[first : first + AT_ONCE]
 
 
 async def _add(tx: Transaction, project: int, jobs: Sequence[NewJob], stamp: Stamp) -> list[JobKey | DuplicateJobError]:

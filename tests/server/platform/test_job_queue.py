@@ -168,3 +168,19 @@ async def test_methods_that_a_path_does_not_take(http: Http, project: int) -> No
         assert (await http.post(path)).status == 405
     for path in ("/api/scrapyd/listprojects.json", "/api/v2/users/me", f"/api/spiders/list.json?project={project}"):
         assert (await http.post(path)).status == 405
+
+
+async def test_many_changes_are_checked_before_the_first_is_made(http: Http, project: int) -> None:
+    """More than one transaction takes: a line that cannot be made stops them all, also those of the parts before."""
+    pushed = (await http.post(f"/jobq/{project}/push", [{"spider": "s", "n": n} for n in range(600)])).lines
+    await http.post(f"/jobq/{project}/update", [{"key": pushed[599]["key"], "state": "deleted"}])
+    changes = [{"key": each["key"], "state": "running"} for each in pushed]
+    answer = await http.post(f"/jobq/{project}/update", changes)
+    assert (answer.status, "is deleted and cannot become running" in answer.text) == (400, True)
+    assert (await http.get(f"/jobq/{project}/count?state=running")).json == 0
+    # Two changes of one job, in different parts, are looked at one after the other.
+    changes = [*changes[:599], {"key": pushed[0]["key"], "state": "finished"}]
+    answer = await http.post(f"/jobq/{project}/update", changes)
+    assert [each["prevstate"] for each in answer.lines] == ["pending"] * 599 + ["running"]
+    assert (await http.post(f"/jobq/{project}/cancel", b"[]")).json == {"count": 0}
+    assert (await http.post(f"/jobq/{project}/cancel?count=5000")).json == {"count": 598}

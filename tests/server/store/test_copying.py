@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -183,11 +184,22 @@ async def test_a_copy_that_ends_early_is_not_opened_until_it_is_repeated(
     monkeypatch.setattr(copying, "_put", fail)
     assert await run("backup", *place(filled), str(tmp_path / "second.db")) == 1
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["backup.db"]
+    words = ["restore", f"--database={other.secret}" if isinstance(other, DatabaseUrl) else "--fresh", str(file)]
+    monkeypatch.setattr(sys, "argv", ["/bin/scrapy", *words])
+    capsys.readouterr()
     assert await run("restore", *place(other), str(file)) == 1
+    told = capsys.readouterr().err.splitlines()
+    shown = f"--database={other}" if isinstance(other, DatabaseUrl) else "--fresh"
+    assert told[:2] == [
+        "The store is not whole now, and no server opens it. Start over with:",
+        f"  scrapy platform restore {shown} {file} --replace",
+    ]
+    assert "the disk is full" in told[2]
     monkeypatch.undo()
     with pytest.raises(StoreError, match=r"not whole.*--replace"):
         await Store.open(other)
     assert await run("restore", *place(other), str(file)) == 1
+    assert "has not ended" in capsys.readouterr().err
     assert await run("restore", *place(other), "--replace", str(file)) == 0
     assert await contents(other) == await contents(filled)
     await (await Store.open(other)).close()
