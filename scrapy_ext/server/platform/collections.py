@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final
 
@@ -25,6 +26,9 @@ from scrapy_ext.server.store.selections import Collection, Range, Selection, key
 _MAX_NAMED: Final = 1000
 #: Records that a count with a filter looks at before it says where to go on.
 _MAX_LOOKED_AT: Final = 20_000
+
+#: The beginning of an object whose first member is its key, up to the second.
+_KEY_FIRST: Final = re.compile(rb'\s*\{\s*"_key"\s*:\s*"(?:[^"\\]|\\.)*"\s*,\s*')
 
 _members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
@@ -202,11 +206,18 @@ async def _write(call: Call, key: str | None) -> Response:
 
 def _without_key(line: bytes, record: dict[str, Any]) -> bytes:
     """The record without its key, which is stored apart; the other members keep their bytes."""
-    members = _members(line)
-    members.pop("_key", None)
     if len(record) == 1:
         return b"{}"
+    if (first := _KEY_FIRST.match(line)) and not _perhaps_key(rest := line[first.end() :]):
+        return b"{" + rest.strip()
+    members = _members(line)
+    members.pop("_key", None)
     return b"{" + b",".join(msgspec.json.encode(name) + b":" + bytes(raw) for name, raw in members.items()) + b"}"
+
+
+def _perhaps_key(rest: bytes) -> bool:
+    """Whether another member may be named _key, plainly or in escapes."""
+    return b'_key"' in rest or b"\\u00" in rest
 
 
 async def _delete_keys(call: Call) -> Response:
@@ -225,7 +236,7 @@ async def _pages(call: Call, records: AsyncIterator[list[Record]]) -> AsyncItera
         return with_meta(b"{}" if nodata else record.value, [(name, values[name]) for name in meta])
 
     async for page in records:
-        yield [line(record) for record in page]
+        yield [line(record) for record in page] if meta or nodata else [record.value for record in page]
 
 
 def _selected(call: Call) -> tuple[Collection, Selection]:
