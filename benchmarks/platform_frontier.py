@@ -2,14 +2,17 @@
 
 Several connections add 1000 requests a post, each to a slot of its own; then batches are read, 1000 requests at a
 time, and deleted before the next read. The same again at each size of the slots together, from ``--start`` to ``--to``,
-about three times as many each; it grows in between over the same path. ``--minutes`` ends it before. Beside it: a bare
-server on the same stack that checks the same lines and throws them away. ``--picture`` draws the curve as SVG.
+about three times as many each; it grows in between over the same path. ``--minutes`` ends it before. Beside it, in
+turns: the same additions to slots of the same server that know ``--start`` together, which is what says how flat the
+curve is on a machine that does other things too; and a bare server on the same stack that checks the same lines and
+throws them away. ``--picture`` draws the curve as SVG.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
+import math
 import sys
 import threading
 import time
@@ -24,6 +27,9 @@ from rig.rounds import median, options, report
 from rig.services import Platform, platform
 
 _PER_POST = 1000
+_PER_GROWING_POST = 10_000
+#: Turns of one measurement.
+_TURNS = 4
 #: The sizes: one and three, and their powers of ten.
 _STEPS = [digit * 10**power for power in range(3, 12) for digit in (1, 3)]
 
@@ -54,19 +60,18 @@ def main() -> None:
     sizes = sorted({given.start, given.to, *(step for step in _STEPS if given.start < step < given.to)})
     found = []
     with platform(Path(given.data) if given.data else None) as server, python("-m", "rig.bare") as bare:
-        added, grown_longest = 0, 0.0
+        added = 0
         for size in map(int, sizes):
             growth = _grow(server, added, size - given.measured, given.connections, deadline)
-            added, grown_longest = growth[0], max(grown_longest, growth[1])
-            if time.monotonic() > deadline:
-                break
-            found.append(_measured(server, bare, added, given.measured, given.connections) | {"longest": grown_longest})
-            grown_longest = 0.0
+            added = growth[0]
+            measured = _measured(server, bare, added, int(given.start), given.measured, given.connections)
+            found.append(measured | {"longest_growing": growth[1]})
             added += given.measured
             print(json.dumps(found[-1]), file=sys.stderr, flush=True)
+            if time.monotonic() > deadline:  # what it has come to is measured too
+                break
     if given.picture:
         _draw(Path(given.picture), found)
-    rates = [each["adds"] for each in found]
     report(
         "platform_frontier",
         connections=given.connections,
@@ -74,26 +79,38 @@ def main() -> None:
         sizes=found,
         ended_at=added,
         ratio=round(median(each["ratio"] for each in found), 2),
-        flat=round(rates[-1] / rates[0], 2),
+        flat=found[-1]["by_small"],
     )
 
 
-def _measured(server: Platform, bare: Running, known: int, number: int, connections: int) -> dict[str, float]:
-    """What it takes at this size, and what a bare server takes right after."""
-    adding = _add(server, known, number, connections)
+def _measured(
+    server: Platform, bare: Running, known: int, small: int, number: int, connections: int
+) -> dict[str, float]:
+    """What it takes at this size, beside what small slots and a bare server take."""
+    _grow(server, 0, small - number, connections, math.inf, f"{known}-")
+    part = number // _TURNS
+    adding, beside = [], []
+    for turn in range(_TURNS):
+        adding.append(_add(server, known + turn * part, part, connections))
+        beside.append(_add(server, max(small - number, 0) + turn * part, part, connections, f"{known}-"))
     reading, reading_cpu = _read(server, number, connections)
     posts = [request("POST", "/", "", _body(0, n), Content_Encoding="gzip") for n in range(number // _PER_POST)]
     taken = send(int(bare.said), bare.process.pid, [posts[place::connections] for place in range(connections)])
+    seconds, small_seconds = (sum(load.seconds for load in loads) for loads in (adding, beside))
+    cpu, small_cpu = (sum(load.cpu_seconds for load in loads) for loads in (adding, beside))
     return {
         "known": known + number,
-        "adds": round(number / adding.seconds),
-        "add_cpu_us": round(1e6 * adding.cpu_seconds / number, 1),
-        "longest_measured": round(adding.longest, 3),
+        "adds": round(number / seconds),
+        "add_cpu_us": round(1e6 * cpu / number, 1),
+        "small_adds": round(number / small_seconds),
+        "small_add_cpu_us": round(1e6 * small_cpu / number, 1),
+        "by_small": round(cpu / small_cpu, 2),
+        "longest": round(max(load.longest for load in adding), 3),
         "reads": round(number / reading),
         "read_cpu_us": round(1e6 * reading_cpu / number, 1),
         "bare": round(number / taken.seconds),
         "bare_cpu_us": round(1e6 * taken.cpu_seconds / number, 1),
-        "ratio": round(taken.seconds / adding.seconds, 2),
+        "ratio": round(taken.seconds / seconds, 2),
         "bytes_each": round(server.disk() / (known + number), 1),
         "memory_mb": round(memory_now(server.pid) / 1e6),
     }
@@ -104,23 +121,22 @@ def _fingerprint(number: int, connection: int) -> str:
     return f"{(number * 0x9E3779B97F4A7C15) % 2**64:016x}{connection}"
 
 
-def _lines(connection: int, post: int) -> bytes:
-    numbers = range(post * _PER_POST, (post + 1) * _PER_POST)
+def _lines(connection: int, numbers: range) -> bytes:
     return "\n".join(
         f'{{"fp": "{_fingerprint(n, connection)}", "qdata": {{"url": "/page/{n}"}}, "p": 0}}' for n in numbers
     ).encode()
 
 
 def _body(connection: int, post: int) -> bytes:
-    return gzip.compress(_lines(connection, post), 1)
+    return gzip.compress(_lines(connection, range(post * _PER_POST, (post + 1) * _PER_POST)), 1)
 
 
-def _add(server: Platform, known: int, number: int, connections: int) -> Load:
+def _add(server: Platform, known: int, number: int, connections: int, slots: str = "") -> Load:
     """Add so many requests that the slots do not know."""
     first, posts = known // connections // _PER_POST, number // connections // _PER_POST
 
     def requests(connection: int) -> list[bytes]:
-        path = f"/hcf/1/f/s/{connection}"
+        path = f"/hcf/1/f/s/{slots}{connection}"
         return [
             request("POST", path, server.key, _body(connection, n), Content_Encoding="gzip")
             for n in range(first, first + posts)
@@ -129,20 +145,23 @@ def _add(server: Platform, known: int, number: int, connections: int) -> Load:
     return send(server.port, server.pid, [requests(connection) for connection in range(connections)])
 
 
-def _grow(server: Platform, known: int, size: int, connections: int, deadline: float) -> tuple[int, float]:
+def _grow(
+    server: Platform, known: int, size: int, connections: int, deadline: float, slots: str = ""
+) -> tuple[int, float]:
     """Add until there are so many; returns how many there are, and the seconds of the longest addition."""
-    first, end = known // connections // _PER_POST, size // connections // _PER_POST
+    first, end = known // connections, max(size, 0) // connections // _PER_POST * _PER_POST
     ends = [first] * connections
 
     def requests(connection: int) -> Iterator[bytes]:
-        for post in range(first, end):
-            if time.monotonic() > deadline:
-                return
-            ends[connection] = post + 1
-            yield request("POST", f"/hcf/1/f/s/{connection}", server.key, _lines(connection, post))
+        while (place := ends[connection]) < end and time.monotonic() < deadline:
+            ends[connection] = min(place + _PER_GROWING_POST, end)
+            lines = _lines(connection, range(place, ends[connection]))
+            yield request("POST", f"/hcf/1/f/s/{slots}{connection}", server.key, lines)
 
     load = send(server.port, server.pid, [requests(connection) for connection in range(connections)])
-    return max(ends) * connections * _PER_POST, round(load.longest, 3)
+    if len(set(ends)) > 1:  # the deadline found them apart; what is measured next must be new to every slot
+        return _grow(server, min(ends) * connections, max(ends) * connections, connections, math.inf, slots)
+    return ends[0] * connections, round(load.longest, 3)
 
 
 def _read(server: Platform, number: int, connections: int) -> tuple[float, float]:
@@ -173,8 +192,8 @@ def _draw(path: Path, found: list[dict[str, float]]) -> None:
         "microseconds of the server's processor time",
         [
             Line("a request added", [(each["known"], each["add_cpu_us"]) for each in found]),
+            Line("the same, to small slots", [(each["known"], each["small_add_cpu_us"]) for each in found]),
             Line("a request read and deleted", [(each["known"], each["read_cpu_us"]) for each in found]),
-            Line("the bare server", [(each["known"], each["bare_cpu_us"]) for each in found]),
         ],
     )
 

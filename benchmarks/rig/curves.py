@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -102,6 +103,6 @@ def _apart(places: list[float]) -> list[float]:
     """The places of names, moved down where they would touch."""
     order = sorted(range(len(places)), key=places.__getitem__)
     moved = list(places)
-    for before, here in zip(order, order[1:], strict=False):
+    for before, here in pairwise(order):
         moved[here] = max(moved[here], moved[before] + 18)
     return moved
