@@ -62,9 +62,11 @@ def main() -> None:
     with platform(Path(given.data) if given.data else None) as server, python("-m", "rig.bare") as bare:
         added = 0
         for size in map(int, sizes):
-            growth = _grow(server, added, size - given.measured, given.connections, deadline)
+            growth = _grow(server, added, size - given.measured, given.connections, deadline=deadline)
             added = growth[0]
-            measured = _measured(server, bare, added, int(given.start), given.measured, given.connections)
+            measured = _measured(
+                server, bare, added, small=int(given.start), number=given.measured, connections=given.connections
+            )
             found.append(measured | {"longest_growing": growth[1]})
             added += given.measured
             print(json.dumps(found[-1]), file=sys.stderr, flush=True)
@@ -84,10 +86,10 @@ def main() -> None:
 
 
 def _measured(
-    server: Platform, bare: Running, known: int, small: int, number: int, connections: int
+    server: Platform, bare: Running, known: int, *, small: int, number: int, connections: int
 ) -> dict[str, float]:
     """What it takes at this size, beside what small slots and a bare server take."""
-    _grow(server, 0, small - number, connections, math.inf, f"{known}-")
+    _grow(server, 0, small - number, connections, slots=f"{known}-")
     part = number // _TURNS
     adding, beside = [], []
     for turn in range(_TURNS):
@@ -146,7 +148,7 @@ def _add(server: Platform, known: int, number: int, connections: int, slots: str
 
 
 def _grow(
-    server: Platform, known: int, size: int, connections: int, deadline: float, slots: str = ""
+    server: Platform, known: int, size: int, connections: int, *, deadline: float = math.inf, slots: str = ""
 ) -> tuple[int, float]:
     """Add until there are so many; returns how many there are, and the seconds of the longest addition."""
     first, end = known // connections, max(size, 0) // connections // _PER_POST * _PER_POST
@@ -160,7 +162,7 @@ def _grow(
 
     load = send(server.port, server.pid, [requests(connection) for connection in range(connections)])
     if len(set(ends)) > 1:  # the deadline found them apart; what is measured next must be new to every slot
-        return _grow(server, min(ends) * connections, max(ends) * connections, connections, math.inf, slots)
+        return _grow(server, min(ends) * connections, max(ends) * connections, connections, slots=slots)
     return ends[0] * connections, round(load.longest, 3)
 
 
