@@ -1,9 +1,8 @@
 """Records a second that collections take and give, over HTTP, by how many a collection has.
 
 Keys are random, records have 200 bytes to 1 KB. At each size: new records, 1000 a post; updates of random ones; reads
-of 500 keys a request; reads by prefix, of some hundreds of records each; and the count of the first 100,000. Beside it: a
-bare server on the same stack that checks the same lines as the first and throws them away. Small GETs of one record are
-measured by the server's processor time.
+of 500 keys a request; reads by prefix, of some hundreds of records each; the count of the first 100,000; and small GETs
+of one record. Beside it: a bare server on the same stack that checks the same lines as the first and throws them away.
 """
 
 from __future__ import annotations
