@@ -1,78 +1,144 @@
 """Requests a second that the frontier takes, and that it gives out and deletes, over HTTP, by how many it knows.
 
 Several connections add 1000 requests a post, each to a slot of its own; then batches are read, 1000 requests at a
-time, and deleted before the next read. The same again for each size of the slots together. Beside it: a bare server on
-the same stack that checks the same lines and throws them away.
+time, and deleted before the next read. The same again at each size of the slots together, from ``--start`` to ``--to``,
+about three times as many each; it grows in between over the same path. ``--minutes`` ends it before. Beside it, in
+turns: the same additions to slots of the same server that know ``--start`` together, which is what says how flat the
+curve is on a machine that does other things too; and a bare server on the same stack that checks the same lines and
+throws them away. ``--picture`` draws the curve as SVG.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
+import math
+import sys
 import threading
 import time
+from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 
-from rig.load import Connection, Load, request, send
-from rig.processes import python
+from rig.curves import Line, draw
+from rig.load import Connection, Load, cpu_seconds, memory_now, request, send
+from rig.processes import Running, python
 from rig.rounds import median, options, report
 from rig.services import Platform, platform
 
 _PER_POST = 1000
+_PER_GROWING_POST = 10_000
+#: Turns of one measurement.
+_TURNS = 4
+#: The sizes: one and three, and their powers of ten.
+_STEPS = [digit * 10**power for power in range(3, 12) for digit in (1, 3)]
 
 
 def main() -> None:
     given = options(
         __doc__,
-        full={"sizes": [100_000, 1_000_000, 10_000_000], "connections": 4, "measured": 100_000},
-        quick={"sizes": [20_000, 60_000], "connections": 4, "measured": 20_000},
+        full={
+            "start": 100_000.0,
+            "to": 10_000_000.0,
+            "connections": 4,
+            "measured": 100_000,
+            "minutes": 25.0,
+            "data": "",
+            "picture": "",
+        },
+        quick={
+            "start": 20_000.0,
+            "to": 60_000.0,
+            "connections": 4,
+            "measured": 20_000,
+            "minutes": 1.0,
+            "data": "",
+            "picture": "",
+        },
     )
-    adds, reads, cpu, bare_adds = {}, {}, {}, []
-    with platform() as server, python("-m", "rig.bare") as bare:
-        port, pid = int(bare.said), bare.process.pid
+    deadline = time.monotonic() + 60 * given.minutes
+    sizes = sorted({given.start, given.to, *(step for step in _STEPS if given.start < step < given.to)})
+    found = []
+    with platform(Path(given.data) if given.data else None) as server, python("-m", "rig.bare") as bare:
         added = 0
-        for size in given.sizes:
-            added = _grow(server, added, size - given.measured, given.connections)
-            load = _add(server, added, given.measured, given.connections)
+        for size in map(int, sizes):
+            growth = _grow(server, added, size - given.measured, given.connections, deadline=deadline)
+            added = growth[0]
+            measured = _measured(
+                server, bare, added, small=int(given.start), number=given.measured, connections=given.connections
+            )
+            found.append(measured | {"longest_growing": growth[1]})
             added += given.measured
-            adds[size] = given.measured / load.seconds
-            cpu[size] = 1e6 * load.cpu_seconds / given.measured
-            reads[size] = _read(server, given.measured, given.connections)
-            posts = [
-                request("POST", "/", "", _body(0, n), Content_Encoding="gzip") for n in range(given.measured // 1000)
-            ]
-            taken = send(port, pid, [posts[place :: given.connections] for place in range(given.connections)])
-            bare_adds.append(given.measured / taken.seconds)
+            print(json.dumps(found[-1]), file=sys.stderr, flush=True)
+            if time.monotonic() > deadline:  # what it has come to is measured too
+                break
+    if given.picture:
+        _draw(Path(given.picture), found)
     report(
         "platform_frontier",
         connections=given.connections,
         measured=given.measured,
-        added_per_second={size: round(rate) for size, rate in adds.items()},
-        add_cpu_us={size: round(each, 1) for size, each in cpu.items()},
-        read_and_deleted_per_second={size: round(rate) for size, rate in reads.items()},
-        bare_per_second=round(median(bare_adds)),
-        ratio=round(median(adds.values()) / median(bare_adds), 2),
-        flat=round(adds[given.sizes[-1]] / adds[given.sizes[0]], 2),
+        sizes=found,
+        ended_at=added,
+        ratio=round(median(each["ratio"] for each in found), 2),
+        flat=found[-1]["by_small"],
     )
+
+
+def _measured(
+    server: Platform, bare: Running, known: int, *, small: int, number: int, connections: int
+) -> dict[str, float]:
+    """What it takes at this size, beside what small slots and a bare server take."""
+    _grow(server, 0, small - number, connections, slots=f"{known}-")
+    part = number // _TURNS
+    adding, beside = [], []
+    for turn in range(_TURNS):
+        adding.append(_add(server, known + turn * part, part, connections))
+        beside.append(_add(server, max(small - number, 0) + turn * part, part, connections, f"{known}-"))
+    reading, reading_cpu = _read(server, number, connections)
+    posts = [request("POST", "/", "", _body(0, n), Content_Encoding="gzip") for n in range(number // _PER_POST)]
+    taken = send(int(bare.said), bare.process.pid, [posts[place::connections] for place in range(connections)])
+    seconds, small_seconds = (sum(load.seconds for load in loads) for loads in (adding, beside))
+    cpu, small_cpu = (sum(load.cpu_seconds for load in loads) for loads in (adding, beside))
+    return {
+        "known": known + number,
+        "adds": round(number / seconds),
+        "add_cpu_us": round(1e6 * cpu / number, 1),
+        "small_adds": round(number / small_seconds),
+        "small_add_cpu_us": round(1e6 * small_cpu / number, 1),
+        "by_small": round(cpu / small_cpu, 2),
+        "longest": round(max(load.longest for load in adding), 3),
+        "reads": round(number / reading),
+        "read_cpu_us": round(1e6 * reading_cpu / number, 1),
+        "bare": round(number / taken.seconds),
+        "bare_cpu_us": round(1e6 * taken.cpu_seconds / number, 1),
+        "ratio": round(taken.seconds / seconds, 2),
+        "bytes_each": round(server.disk() / (known + number), 1),
+        "memory_mb": round(memory_now(server.pid) / 1e6),
+    }
+
+
+def _fingerprint(number: int, connection: int) -> str:
+    # As crawls have them: not in order.
+    return f"{(number * 0x9E3779B97F4A7C15) % 2**64:016x}{connection}"
+
+
+def _lines(connection: int, numbers: range) -> bytes:
+    return "\n".join(
+        f'{{"fp": "{_fingerprint(n, connection)}", "qdata": {{"url": "/page/{n}"}}, "p": 0}}' for n in numbers
+    ).encode()
 
 
 def _body(connection: int, post: int) -> bytes:
-    # Fingerprints as crawls have them: not in order.
-    lines = (
-        json.dumps(
-            {"fp": f"{(n * 0x9E3779B97F4A7C15) % 2**64:016x}{connection}", "qdata": {"url": f"/page/{n}"}, "p": 0}
-        )
-        for n in range(post * _PER_POST, (post + 1) * _PER_POST)
-    )
-    return gzip.compress("\n".join(lines).encode(), 1)
+    return gzip.compress(_lines(connection, range(post * _PER_POST, (post + 1) * _PER_POST)), 1)
 
 
-def _add(server: Platform, known: int, number: int, connections: int) -> Load:
+def _add(server: Platform, known: int, number: int, connections: int, slots: str = "") -> Load:
     """Add so many requests that the slots do not know."""
     first, posts = known // connections // _PER_POST, number // connections // _PER_POST
 
     def requests(connection: int) -> list[bytes]:
-        path = f"/hcf/1/f/s/{connection}"
+        path = f"/hcf/1/f/s/{slots}{connection}"
         return [
             request("POST", path, server.key, _body(connection, n), Content_Encoding="gzip")
             for n in range(first, first + posts)
@@ -81,17 +147,28 @@ def _add(server: Platform, known: int, number: int, connections: int) -> Load:
     return send(server.port, server.pid, [requests(connection) for connection in range(connections)])
 
 
-def _grow(server: Platform, known: int, size: int, connections: int) -> int:
-    step = 100 * _PER_POST * connections
-    while known < size:
-        part = min(step, size - known)
-        _add(server, known, part, connections)
-        known += part
-    return max(known, size)
+def _grow(
+    server: Platform, known: int, size: int, connections: int, *, deadline: float = math.inf, slots: str = ""
+) -> tuple[int, float]:
+    """Add until there are so many; returns how many there are, and the seconds of the longest addition."""
+    first, end = known // connections, max(size, 0) // connections // _PER_POST * _PER_POST
+    ends = [first] * connections
+
+    def requests(connection: int) -> Iterator[bytes]:
+        while (place := ends[connection]) < end and time.monotonic() < deadline:
+            ends[connection] = min(place + _PER_GROWING_POST, end)
+            lines = _lines(connection, range(place, ends[connection]))
+            yield request("POST", f"/hcf/1/f/s/{slots}{connection}", server.key, lines)
+
+    load = send(server.port, server.pid, [requests(connection) for connection in range(connections)])
+    if len(set(ends)) > 1:  # the deadline found them apart; what is measured next must be new to every slot
+        return _grow(server, min(ends) * connections, max(ends) * connections, connections, slots=slots)
+    return ends[0] * connections, round(load.longest, 3)
 
 
-def _read(server: Platform, number: int, connections: int) -> float:
-    """Requests a second that are read and deleted, by as many readers at once as there are slots."""
+def _read(server: Platform, number: int, connections: int) -> tuple[float, float]:
+    """Seconds in which so many requests are read and deleted, by as many readers at once as there are slots, and the
+    server's of processor time."""
 
     def work(slot: int) -> None:
         path = f"/hcf/1/f/s/{slot}/q"
@@ -102,12 +179,25 @@ def _read(server: Platform, number: int, connections: int) -> float:
                 connection.ask(request("POST", f"{path}/deleted", server.key, json.dumps(batches).encode()))
 
     threads = [threading.Thread(target=work, args=(slot,)) for slot in range(connections)]
-    began = time.perf_counter()
+    cpu, began = cpu_seconds(server.pid), time.perf_counter()
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return number / (time.perf_counter() - began)
+    return time.perf_counter() - began, cpu_seconds(server.pid) - cpu
+
+
+def _draw(path: Path, found: list[dict[str, float]]) -> None:
+    draw(
+        path,
+        "What one addition costs, by how many fingerprints the frontier knows",
+        "microseconds of the server's processor time",
+        [
+            Line("a request added", [(each["known"], each["add_cpu_us"]) for each in found]),
+            Line("the same, to small slots", [(each["known"], each["small_add_cpu_us"]) for each in found]),
+            Line("a request read and deleted", [(each["known"], each["read_cpu_us"]) for each in found]),
+        ],
+    )
 
 
 if __name__ == "__main__":

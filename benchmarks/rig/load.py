@@ -20,11 +20,13 @@ _RECEIVE = 256 * 1024
 
 @dataclass(frozen=True)
 class Load:
-    """What came of it: seconds on the clock, seconds of the server's processor time, bytes of answers."""
+    """What came of it: seconds on the clock, seconds of the server's processor time, bytes of answers, and the
+    seconds of the request that took longest."""
 
     seconds: float
     cpu_seconds: float
     received: int
+    longest: float = 0.0
 
 
 def request(method: str, path: str, key: str, body: bytes = b"", **headers: str) -> bytes:
@@ -37,15 +39,18 @@ def request(method: str, path: str, key: str, body: bytes = b"", **headers: str)
 
 def send(port: int, pid: int, connections: Iterable[Iterable[bytes]]) -> Load:
     """Send requests, those of each connection one after the other; raises for an answer that is not 200."""
-    total, failures = [0], list[BaseException]()
+    total, longest, failures = [0], [0.0], list[BaseException]()
     lock = threading.Lock()
 
     def work(requests: Iterable[bytes]) -> None:
         try:
             with Connection(port) as connection:
-                received = sum(map(connection.skip, requests))
-            with lock:
-                total[0] += received
+                for each in requests:
+                    asked = time.perf_counter()
+                    received = connection.skip(each)
+                    with lock:
+                        total[0] += received
+                        longest[0] = max(longest[0], time.perf_counter() - asked)
         except BaseException as error:
             failures.append(error)
 
@@ -58,7 +63,7 @@ def send(port: int, pid: int, connections: Iterable[Iterable[bytes]]) -> Load:
     seconds = time.perf_counter() - began
     if failures:
         raise failures[0]
-    return Load(seconds, cpu_seconds(pid) - cpu, total[0])
+    return Load(seconds, cpu_seconds(pid) - cpu, total[0], longest[0])
 
 
 class Connection:
@@ -126,6 +131,11 @@ def cpu_seconds(pid: int) -> float:
     """Processor time that a process has used, threads included."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def memory_now(pid: int) -> int:
+    """The memory (bytes) that a process uses."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def memory(pid: int) -> int:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from rig.processes import program, python
 
@@ -23,17 +24,22 @@ class Platform:
     port: int
     key: str
     pid: int
+    data: Path
+
+    def disk(self) -> int:
+        """Bytes that its data takes."""
+        return sum(file.stat().st_size for file in self.data.rglob("*") if file.is_file())
 
 
 @contextmanager
-def platform() -> Generator[Platform]:
-    """Run ``python -m scrapy_ext.server`` on an empty data directory."""
+def platform(where: Path | None = None) -> Generator[Platform]:
+    """Run ``python -m scrapy_ext.server`` on an empty data directory, in a given one."""
     key = secrets.token_hex(16)
     keys = {"PLATFORM_API_KEY": key, "EXTRACT_API_KEY": secrets.token_hex(16)}
-    with tempfile.TemporaryDirectory() as data:
+    with tempfile.TemporaryDirectory(dir=where) as data:
         options = ("--port", "0", "--data", data, "--exit-with-stdin")
         with python("-m", "scrapy_ext.server", *options, extra=keys) as running:
-            yield Platform(int(running.said.rsplit(":", 1)[1]), key, running.process.pid)
+            yield Platform(int(running.said.rsplit(":", 1)[1]), key, running.process.pid, Path(data))
 
 
 @contextmanager

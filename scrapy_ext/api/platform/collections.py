@@ -98,12 +98,11 @@ def record_faults(record: Mapping[str, Any], size: int, place: str = "record") -
 
 
 def _numbers_fit(value: Any) -> bool:
-    if isinstance(value, bool):
+    if isinstance(value, str) or value is None or isinstance(value, bool):
         return True
     if isinstance(value, int | float):
         return math.isfinite(value) and abs(value) <= MAX_NUMBER
+    # Most members are strings: no call for those.
     if isinstance(value, Mapping):
-        return all(_numbers_fit(member) for member in value.values())
-    if isinstance(value, list):
-        return all(_numbers_fit(member) for member in value)
-    return True
+        return all(type(member) is str or _numbers_fit(member) for member in value.values())
+    return all(type(member) is str or _numbers_fit(member) for member in value) if isinstance(value, list) else True

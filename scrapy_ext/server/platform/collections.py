@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Final
 
@@ -25,6 +26,9 @@ from scrapy_ext.server.store.selections import Collection, Range, Selection, key
 _MAX_NAMED: Final = 1000
 #: Records that a count with a filter looks at before it says where to go on.
 _MAX_LOOKED_AT: Final = 20_000
+
+#: The beginning of an object whose first member is its key, up to the second.
+_KEY_FIRST: Final = re.compile(rb'\s*\{\s*"_key"\s*:\s*"(?:[^"\\]|\\.)*"\s*,\s*')
 
 _members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
@@ -199,11 +203,18 @@ async def _write(call: Call, key: str | None) -> Response:
 
 def _without_key(line: bytes, record: dict[str, Any]) -> bytes:
     """The record without its key, which is stored apart; the other members keep their bytes."""
-    members = _members(line)
-    members.pop("_key", None)
     if len(record) == 1:
         return b"{}"
+    if (first := _KEY_FIRST.match(line)) and not _perhaps_key(rest := line[first.end() :]):
+        return b"{" + rest.strip()
+    members = _members(line)
+    members.pop("_key", None)
     return b"{" + b",".join(msgspec.json.encode(name) + b":" + bytes(raw) for name, raw in members.items()) + b"}"
+
+
+def _perhaps_key(rest: bytes) -> bool:
+    """Whether another member may be named _key, plainly or in escapes."""
+    return b'_key"' in rest or b"\\u00" in rest
 
 
 async def _delete_keys(call: Call) -> Response:
@@ -217,6 +228,9 @@ async def _delete_keys(call: Call) -> Response:
 def _line(call: Call) -> Callable[[Record], bytes]:
     """What a record looks like in a result."""
     meta, nodata = call.meta("_key", "_ts"), is_true(call.query.get("nodata"))
+
+    if not (meta or nodata):
+        return lambda record: record.value
 
     def line(record: Record) -> bytes:
         values: dict[str, str | int] = {"_key": record.key.decode(), "_ts": record.ts}

@@ -6,6 +6,7 @@ however many records there are. A record that has expired is not read; its row g
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Final, NamedTuple
 
@@ -19,15 +20,16 @@ from scrapy_ext.server.store.collection_writes import (
     rename,
     write_records,
 )
-from scrapy_ext.server.store.engine import Engine, Row, Transaction
+from scrapy_ext.server.store.engine import Engine, Transaction
 from scrapy_ext.server.store.selections import Collection, Range, Selection, conditions, number_of
 
-#: Records of one read. A record has up to 1 MiB.
+#: Records of one query, each of which has up to 1 MiB, and bytes at which a read makes no other one.
 _PAGE: Final = 128
+_READ_BYTES: Final = 512 * 1024
 #: Keys that one step of counting looks at.
 COUNT_STEP: Final = 100_000
-#: Keys that are looked up one after the other without a thread, which lets nobody else have a turn.
-_FEW: Final = 4
+#: Records that are looked for by their keys without a thread, which lets nobody else have a turn.
+_FEW: Final = 2
 
 
 class Record(NamedTuple):
@@ -76,22 +78,13 @@ class CollectionStore:
         self, which: Collection, selection: Selection, count: int | None = None
     ) -> AsyncIterator[list[Record]]:
         """The selected records, range by range, in the order of their keys."""
-        left = count
-        is_few = len(selection.ranges) <= _FEW
-        for each in selection.ranges:
-            left_here = _lesser(left, selection.per_range)
-            read = self._engine.glance if is_few and each.is_key else self._engine.read
-            part = each
-            while left_here is None or left_here > 0:
-                limit = _PAGE if left_here is None else min(_PAGE, left_here)
-                records = await read(_page, which, part, selection, limit=limit, now=self._clock())
-                if records:
-                    yield records
-                left = None if left is None else left - len(records)
-                left_here = None if left_here is None else left_here - len(records)
-                if len(records) < limit:
-                    break
-                part = part._replace(low=records[-1].key, after=True)
+        place = _Place(selection.ranges, selection.per_range, count)
+        is_short = len(selection.ranges) <= _FEW and all(part.is_key for part in selection.ranges)
+        read = self._engine.glance if is_short else self._engine.read
+        while place.ranges and place.left != 0:
+            records, place = await read(_page, which, place, selection, now=self._clock())
+            if records:
+                yield records
 
     async def count(self, which: Collection, selection: Selection) -> Count:
         """How many records are selected; stops after ``COUNT_STEP`` keys and says where to go on."""
@@ -127,8 +120,16 @@ class CollectionStore:
         return await self._engine.write(rename, project, name, new_name)
 
 
-def _lesser(one: int | None, other: int | None) -> int | None:
-    return min((number for number in (one, other) if number is not None), default=None)
+class _Place(NamedTuple):
+    """Where a scan is: the ranges that are left, how many records of the first of them may still come, and of all."""
+
+    ranges: tuple[Range, ...]
+    left_here: int | None
+    left: int | None
+
+
+def _less(number: int | None, by: int) -> int | None:
+    return None if number is None else number - by
 
 
 async def _names(tx: Transaction, project: int) -> list[CollectionName]:
@@ -163,24 +164,68 @@ async def _copies(tx: Transaction, which: Collection, key: bytes, now: int) -> l
 
 
 async def _page(
-    tx: Transaction,
-    which: Collection,
-    part: Range,
-    selection: Selection,
-    *,
-    limit: int,
-    now: int,
-) -> list[Record]:
+    tx: Transaction, which: Collection, place: _Place, selection: Selection, *, now: int
+) -> tuple[list[Record], _Place]:
+    """The records of one read, and where the next one begins: many ranges may have few each."""
     number = await number_of(tx, which)
     if number is None:
-        return []
+        return [], _Place((), None, None)
+    found: list[Record] = []
+    size = 0
+    ranges, left_here, left = place
+    while ranges and left != 0 and size < _READ_BYTES:
+        keys, limit = _keys(ranges, left), _PAGE
+        if keys and left_here != 0:
+            records = await _by_key(tx, which.project, number, keys, selection, now=now)
+        else:
+            keys, limit = [], min(each for each in (left, left_here, _PAGE) if each is not None)
+            records = await _of_range(tx, which.project, number, ranges[0], selection, limit=limit, now=now)
+        found += records
+        size += sum(len(record.value) for record in records)
+        left, left_here = _less(left, len(records)), _less(left_here, len(records))
+        if keys:
+            ranges, left_here = ranges[len(keys) :], selection.per_range
+        elif len(records) < limit or left_here == 0:
+            ranges, left_here = ranges[1:], selection.per_range
+        else:
+            ranges = (ranges[0]._replace(low=records[-1].key, after=True), *ranges[1:])
+    return found, _Place(ranges, left_here, left)
+
+
+def _keys(ranges: Sequence[Range], left: int | None) -> list[bytes]:
+    """Those at the beginning that are of one key each, as many as one read looks for."""
+    most = _PAGE if left is None else min(_PAGE, left)
+    singles = itertools.takewhile(lambda part: part.is_key and not part.after, ranges[:most])
+    return [part.low for part in singles]
+
+
+async def _by_key(
+    tx: Transaction, project: int, number: int, keys: Sequence[bytes], selection: Selection, *, now: int
+) -> list[Record]:
+    rows = await tx.fetch_any(
+        """SELECT key, ts, value FROM collection_records
+           WHERE project = $1 AND collection = $2 AND (expires IS NULL OR expires > $3)
+           AND ts >= $4 AND ts < $5 AND key = ANY($6)""",
+        project,
+        number,
+        now,
+        selection.startts or 0,
+        MAX_NUMBER if selection.endts is None else selection.endts,
+        keys=keys,
+    )
+    return sorted(Record(*row) for row in rows)
+
+
+async def _of_range(
+    tx: Transaction, project: int, number: int, part: Range, selection: Selection, *, limit: int, now: int
+) -> list[Record]:
     condition, arguments = conditions(part, selection)
-    rows: list[Row] = await tx.fetch(
+    rows = await tx.fetch(
         f"""SELECT key, ts, value FROM collection_records
             WHERE project = $1 AND collection = $2{condition}
             AND (expires IS NULL OR expires > ${len(arguments) + 3})
             ORDER BY key LIMIT ${len(arguments) + 4}""",  # noqa: S608 - built from fixed conditions above
-        which.project,
+        project,
         number,
         *arguments,
         now,

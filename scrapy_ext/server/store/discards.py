@@ -12,7 +12,7 @@ from scrapy_ext.server.store.engine import Engine, Transaction
 COLLECTION: Final = "collection"
 SLOT: Final = "slot"
 
-#: Rows of one step: some tens of milliseconds.
+#: Rows of one step, where they are small: some tens of milliseconds.
 _STEP: Final = 5000
 
 
@@ -20,11 +20,16 @@ class _Table(NamedTuple):
     name: str
     owner: str
     key: str
+    step: int = _STEP
 
 
 _TABLES: Final = {
     COLLECTION: (_Table("collection_records", "collection", "key"),),
-    SLOT: (_Table("frontier_batches", "slot", "priority, batch"), _Table("frontier_fingerprints", "slot", "run, fp")),
+    SLOT: (
+        _Table("frontier_batches", "slot", "priority, batch"),
+        _Table("frontier_fingerprints", "slot", "run, fp"),
+        _Table("frontier_fingerprint_blocks", "slot", "run, first", 500),
+    ),
 }
 
 
@@ -61,7 +66,7 @@ async def _emptied(tx: Transaction, table: _Table, project: int, number: int) ->
     owned = f"FROM {table.name} WHERE project = $1 AND {table.owner} = $2"
     # A range: that is one walk along the index on every engine, whatever it knows of the table.
     end = await tx.fetchrow(
-        f"SELECT {table.key} {owned} ORDER BY {table.key} LIMIT 1 OFFSET $3", project, number, _STEP
+        f"SELECT {table.key} {owned} ORDER BY {table.key} LIMIT 1 OFFSET $3", project, number, table.step
     )
     if end is None:
         await tx.execute(f"DELETE {owned}", project, number)

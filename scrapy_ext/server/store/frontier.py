@@ -191,10 +191,9 @@ async def _enqueue(tx: Transaction, owner: _Owner, priority: int, pairs: Sequenc
     if row is not None and not row[3]:
         open_batch = _OpenBatch(row[0], row[1], [row[2]], len(row[2]))
     batches = [open_batch]
-    for pair in pairs:
-        if not batches[-1].has_room(len(pair)):
-            batches.append(_OpenBatch(max(batches[-1].number, last_batch) + 1))
-        batches[-1].put(pair)
+    place = 0
+    while (place := batches[-1].fill(pairs, place)) < len(pairs):
+        batches.append(_OpenBatch(max(batches[-1].number, last_batch) + 1))
     await tx.execute_many(
         """INSERT INTO frontier_batches (project, slot, priority, batch, size, fixed, requests)
            VALUES ($1, $2, $3, $4, $5, 0, $6)
@@ -214,13 +213,17 @@ class _OpenBatch:
         self.members = members or []
         self._length = length
 
-    def has_room(self, length: int) -> bool:
-        return self.size == 0 or (self.size < MAX_BATCH and self._length + length <= _MAX_BATCH_BYTES)
-
-    def put(self, pair: bytes) -> None:
-        self.members.append(pair)
-        self.size += 1
-        self._length += len(pair)
+    def fill(self, pairs: Sequence[bytes], place: int) -> int:
+        """Take as many of the pairs from a place on as there is room for; returns the place behind them."""
+        taken = pairs[place : place + MAX_BATCH - self.size]
+        length = sum(map(len, taken))
+        while taken and self._length + length > _MAX_BATCH_BYTES and self.size + len(taken) > 1:
+            length -= len(taken[-1])
+            taken = taken[:-1]
+        self.members += taken
+        self.size += len(taken)
+        self._length += length
+        return place + len(taken)
 
 
 async def _batches(

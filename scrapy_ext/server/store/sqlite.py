@@ -24,9 +24,11 @@ from typing import Any, Final, Generic, TypeVar
 from scrapy_ext.server.store.engine import Operation, P, Snapshot
 from scrapy_ext.server.store.errors import StoreError
 from scrapy_ext.server.store.measures import Measures
+from scrapy_ext.server.store.sqlite_checkpoints import Checkpoints
 from scrapy_ext.server.store.sqlite_file import (
     LOCKED,
     code_of,
+    connect,
     connect_reader,
     open_writer,
     size_of,
@@ -177,6 +179,7 @@ class _Writer(threading.Thread):
         self._connection = connection
         self._waiting: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
         self._closed = False
+        self._checkpoints = Checkpoints(path, connect(path))
         self.measures = Measures()
 
     @property
@@ -198,8 +201,10 @@ class _Writer(threading.Thread):
         while (first := self._waiting.get()) is not None:
             group, ended = self._group(first)
             self._run_group(group)
+            self._checkpoints.committed(self._connection)
             if ended:
                 break
+        self._checkpoints.close()
         self._connection.close()
 
     def _group(self, first: _Job[Any]) -> tuple[list[_Job[Any]], bool]:

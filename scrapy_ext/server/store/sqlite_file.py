@@ -17,7 +17,8 @@ LOCKED: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _OLDEST_SQLITE: Final = (3, 35, 0)
 
 
-def _connect(path: Path, wait: float = BUSY_SECONDS) -> sqlite3.Connection:
+def connect(path: Path, wait: float = BUSY_SECONDS) -> sqlite3.Connection:
+    """A connection, which waits so many seconds for a lock."""
     connection = sqlite3.connect(
         path, timeout=wait, isolation_level=None, check_same_thread=False, cached_statements=512
     )
@@ -27,7 +28,7 @@ def _connect(path: Path, wait: float = BUSY_SECONDS) -> sqlite3.Connection:
 
 def connect_reader(path: Path, wait: float = BUSY_SECONDS) -> sqlite3.Connection:
     """A connection that cannot write, and waits so many seconds for a lock."""
-    connection = _connect(path, wait)
+    connection = connect(path, wait)
     connection.execute("PRAGMA query_only = ON")
     return connection
 
@@ -35,7 +36,7 @@ def connect_reader(path: Path, wait: float = BUSY_SECONDS) -> sqlite3.Connection
 def vacuum(path: Path) -> None:
     """Rewrite the file without what was deleted; raises :class:`StoreError`."""
     try:
-        with contextlib.closing(_connect(path)) as connection:
+        with contextlib.closing(connect(path)) as connection:
             connection.execute("VACUUM")
             connection.execute("PRAGMA optimize = 0x10002")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -52,13 +53,13 @@ def open_writer(path: Path) -> sqlite3.Connection:
     with contextlib.suppress(OSError):  # SQLite says what is wrong with the path
         path.touch(mode=0o600)  # the data is its owner's; SQLite gives the files beside it the same mode
     try:
-        connection = _connect(path)
+        connection = connect(path)
         _check_whose(connection, path)
         _enter_wal(connection)
         # FULL syncs the log at every commit: what was answered with 200 survives a power cut, not only a crash.
         connection.execute("PRAGMA synchronous = FULL")
-        # Pages that change often are written to the database once for many commits.
-        connection.execute("PRAGMA wal_autocheckpoint = 16000")
+        # The log is written back by another thread (sqlite_checkpoints); this is for when that one cannot.
+        connection.execute("PRAGMA wal_autocheckpoint = 48000")
         connection.execute("PRAGMA journal_size_limit = 67108864")
         connection.execute("PRAGMA cache_size = -65536")
     except sqlite3.Error as error:

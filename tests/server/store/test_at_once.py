@@ -95,7 +95,13 @@ async def test_slots_that_come_and_go_keep_no_rows(stores: list[Store], look: An
     await asyncio.gather(*map(add, range(4)), remove(0), remove(1))
     await asyncio.gather(*(store.frontier.delete_slot(slot) for store in stores))
     await asyncio.gather(*(store.purge() for store in stores))
-    for table in ("frontier_slots", "frontier_batches", "frontier_fingerprints", "discarded"):
+    for table in (
+        "frontier_slots",
+        "frontier_batches",
+        "frontier_fingerprints",
+        "frontier_fingerprint_blocks",
+        "discarded",
+    ):
         assert await look(f"SELECT count(*) FROM {table}") == [(0,)]
 
 

@@ -22,6 +22,7 @@ from scrapy_ext.server.store.address import DatabaseUrl
 from scrapy_ext.server.store.chunks import ITEMS
 from scrapy_ext.server.store.collections import Collection
 from scrapy_ext.server.store.comments import Place
+from scrapy_ext.server.store.engine import Transaction
 from scrapy_ext.server.store.engines import FILE, open_engine
 from scrapy_ext.server.store.frontier import QueuedRequest, Slot
 from scrapy_ext.server.store.jobs import NewJob
@@ -80,8 +81,19 @@ async def fill(store: Store) -> None:
     large = Collection(1, CollectionType.STORE, "large")  # more than a page
     await store.collections.write(large, [(b"%02d" % n, b"x" * 900_000) for n in range(10)])
     await store.collections.drop(1, "c")  # not purged: rows without an owner move too
+    await store._engine.write(_pack)
     await store.keys.keep("secret", "value")
     await store.keys.add(StoredKey("k", "hash", frozenset({1, 2}), may_write=False))
+
+
+async def _pack(tx: Transaction) -> None:
+    """A block of fingerprints that no run lists: large frontiers have such rows, of runs that are listed."""
+    await tx.execute(
+        """INSERT INTO frontier_fingerprint_blocks (project, slot, run, first, fps, fdata)
+           VALUES (1, 1, 9, $1, $2, NULL)""",
+        b"a",
+        b"\xffa\xffb\xff",
+    )
 
 
 async def contents(where: Where) -> dict[str, copying.Digest]:

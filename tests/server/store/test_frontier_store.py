@@ -89,7 +89,13 @@ async def test_a_deleted_slot_leaves_no_rows(store: Store, look: Any) -> None:
     await store.frontier.add(SLOT, requests(0, 12_000))
     await store.frontier.delete_slot(SLOT)
     await store.purge()
-    for table in ("frontier_slots", "frontier_batches", "frontier_fingerprints", "discarded"):
+    for table in (
+        "frontier_slots",
+        "frontier_batches",
+        "frontier_fingerprints",
+        "frontier_fingerprint_blocks",
+        "discarded",
+    ):
         assert await look(f"SELECT count(*) FROM {table}") == [(0,)]
 
 

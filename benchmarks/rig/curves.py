@@ -1,0 +1,108 @@
+"""Curves over sizes, as SVG: sizes on a logarithmic scale, values from zero on. Readable on light and on dark pages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+_WIDTH, _HEIGHT = 900, 380
+_LEFT, _RIGHT, _TOP, _BOTTOM = 70, 210, 70, 60
+_COLOURS = ("#0b6bcb", "#b4540a", "#64748b", "#15803d")
+#: Gaps between the lines of the scale: the first that leaves at most six.
+_GAPS = [digit * 10**power for power in range(9) for digit in (1, 2, 5)]
+
+_FRAME = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" aria-labelledby="t d"
+     font-family="system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif" font-size="13">
+  <title id="t">{title}</title>
+  <desc id="d">{description}</desc>
+  <style>
+    .paper {{ fill: #ffffff; stroke: #cbd5e1 }} .scale {{ stroke: #e2e8f0 }} text {{ fill: #334155 }}
+    .head {{ font-size: 15px; font-weight: 600; fill: #0f172a }} .curve {{ fill: none; stroke-width: 2.2 }}
+  </style>
+  <rect class="paper" x="1" y="1" width="{right}" height="{bottom}" rx="10"/>
+  <text class="head" x="20" y="30">{title}</text>
+  <text x="20" y="51">{unit}</text>
+{body}
+</svg>
+"""
+
+
+@dataclass(frozen=True)
+class Line:
+    """What it shows, and its points: size and value."""
+
+    name: str
+    points: Sequence[tuple[float, float]]
+
+
+def draw(path: Path, title: str, unit: str, lines: Sequence[Line]) -> None:
+    """Write the picture."""
+    sizes = [size for line in lines for size, _ in line.points]
+    low, high = math.log10(min(sizes)), math.log10(max(sizes))
+    largest = max(value for line in lines for _, value in line.points)
+    gap = next(gap for gap in _GAPS if largest / gap <= 6)
+    top = gap * math.ceil(largest / gap)
+
+    def x(size: float) -> float:
+        return _LEFT + (_WIDTH - _LEFT - _RIGHT) * (math.log10(size) - low) / max(high - low, 1e-9)
+
+    def y(value: float) -> float:
+        return _HEIGHT - _BOTTOM - (_HEIGHT - _TOP - _BOTTOM) * value / top
+
+    body = []
+    for step in range(top // gap + 1):
+        place = y(step * gap)
+        body.append(f'<path class="scale" d="M{_LEFT} {place:.1f}H{_WIDTH - _RIGHT}"/>')
+        body.append(f'<text x="{_LEFT - 10}" y="{place + 4:.1f}" text-anchor="end">{step * gap:,}</text>')
+    body += [
+        f'<text x="{x(size):.1f}" y="{_HEIGHT - _BOTTOM + 22}" text-anchor="middle">{_short(size)}</text>'
+        for size in sorted(set(sizes))
+    ]
+    names = _apart([y(line.points[-1][1]) for line in lines])
+    for line, colour, place in zip(lines, _COLOURS, names, strict=False):
+        way = " ".join(f"{x(size):.1f},{y(value):.1f}" for size, value in line.points)
+        body.append(f'<polyline class="curve" stroke="{colour}" points="{way}"/>')
+        body += [
+            f'<circle cx="{x(size):.1f}" cy="{y(value):.1f}" r="3.2" fill="{colour}"/>' for size, value in line.points
+        ]
+        body.append(
+            f'<text x="{_WIDTH - _RIGHT + 12}" y="{place + 4:.1f}" style="fill:{colour}">{escape(line.name)}</text>'
+        )
+    body.append(f'<text x="{_LEFT}" y="{_HEIGHT - 14}">sizes, on a logarithmic scale</text>')
+    told = "; ".join(
+        f"{line.name}: " + ", ".join(f"{value:g} at {_short(size)}" for size, value in line.points) for line in lines
+    )
+    picture = _FRAME.format(
+        width=_WIDTH,
+        height=_HEIGHT,
+        right=_WIDTH - 2,
+        bottom=_HEIGHT - 2,
+        title=escape(title),
+        unit=escape(unit),
+        description=escape(f"{unit}. {told}."),
+        body="\n".join(f"  {part}" for part in body),
+    )
+    path.write_text(picture, "utf-8")
+
+
+def _short(size: float) -> str:
+    """As 10⁵ and 3·10⁵; what is neither, in digits."""
+    power = math.floor(math.log10(size) + 1e-9)
+    digit = size / 10**power
+    if abs(digit - round(digit)) > 0.01:
+        return f"{size:,.0f}"
+    raised = str(power).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"10{raised}" if round(digit) == 1 else f"{round(digit)}·10{raised}"
+
+
+def _apart(places: list[float]) -> list[float]:
+    """The places of names, moved down where they would touch."""
+    order = sorted(range(len(places)), key=places.__getitem__)
+    moved = list(places)
+    for before, here in pairwise(order):
+        moved[here] = max(moved[here], moved[before] + 18)
+    return moved
