@@ -25,8 +25,6 @@ import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, Final, TypeVar
 
-import asyncpg
-
 from scrapy_ext.server.store.address import DatabaseUrl
 from scrapy_ext.server.store.engine import Operation, P, Snapshot, Transaction
 from scrapy_ext.server.store.errors import StoreBusyError, StoreError, StoreUncertainError
@@ -34,7 +32,9 @@ from scrapy_ext.server.store.loop_thread import LoopThread
 from scrapy_ext.server.store.measures import Measures
 from scrapy_ext.server.store.postgresql_connection import connect, new_pool
 from scrapy_ext.server.store.postgresql_errors import DATABASE_ERRORS, Failure, failure_of, translated
+from scrapy_ext.server.store.postgresql_pool import Pool
 from scrapy_ext.server.store.postgresql_transaction import (
+    CURRENT_ID,
     UNHURRIED_SECONDS,
     OneStatement,
     PostgresqlTransaction,
@@ -62,7 +62,7 @@ _Start = Callable[[Transaction], Coroutine[Any, Any, T]]
 class PostgresqlEngine:
     """A database of a PostgreSQL server."""
 
-    def __init__(self, url: DatabaseUrl, loop: LoopThread, writers: asyncpg.Pool, readers: asyncpg.Pool) -> None:
+    def __init__(self, url: DatabaseUrl, loop: LoopThread, writers: Pool, readers: Pool) -> None:
         self._url = url
         self._loop = loop
         self._writers = writers
@@ -162,7 +162,7 @@ class PostgresqlEngine:
                     await connection.execute(_BEGIN_WRITE)
                     result = await start(transaction)
                     changed = transaction.changed
-                    await commit.run(connection)
+                    await commit.run(connection, transaction)
             except DATABASE_ERRORS as error:
                 if not (commit.is_sent and failure_of(error) is Failure.LOST):
                     raise
@@ -182,13 +182,12 @@ class PostgresqlEngine:
         return result
 
     @contextlib.asynccontextmanager
-    async def _connection(self, pool: asyncpg.Pool) -> AsyncIterator[Any]:
+    async def _connection(self, pool: Pool) -> AsyncIterator[Any]:
         try:
-            connection = await pool.acquire(timeout=_ACQUIRE_SECONDS)
+            connection = await pool.take(_ACQUIRE_SECONDS)
         except TimeoutError as error:
             raise StoreBusyError(
-                f"{self._url}: none of {pool.get_max_size()} connections was free for {_ACQUIRE_SECONDS:.0f} s. "
-                "Try again."
+                f"{self._url}: none of {pool.size} connections was free for {_ACQUIRE_SECONDS:.0f} s. Try again."
             ) from error
         try:
             yield connection
@@ -200,7 +199,7 @@ class PostgresqlEngine:
                     await connection.execute("ROLLBACK")
             raise
         finally:
-            await pool.release(connection)
+            pool.give_back(connection)
 
     async def _is_committed(self, commit: _Commit) -> bool:
         """What became of a transaction whose COMMIT was sent and not answered."""
@@ -243,8 +242,8 @@ class _Commit:
         self.is_sent = False
         self.transaction: str | None = None
 
-    async def run(self, connection: Any) -> None:
-        self.transaction = await connection.fetchval("SELECT CAST(pg_current_xact_id_if_assigned() AS TEXT)")
+    async def run(self, connection: Any, transaction: PostgresqlTransaction) -> None:
+        self.transaction = transaction.id or await connection.fetchval(f"SELECT {CURRENT_ID}")
         self.is_sent = True
         if await connection.execute("COMMIT") != "COMMIT":  # a failed transaction is rolled back without an error
             raise RuntimeError("a store operation went on after an error of the database")
@@ -301,16 +300,13 @@ async def _patiently(
     raise AssertionError
 
 
-async def _pools(url: DatabaseUrl) -> tuple[asyncpg.Pool, asyncpg.Pool]:
+async def _pools(url: DatabaseUrl) -> tuple[Pool, Pool]:
     return await new_pool(url, _WRITERS), await new_pool(url, _READERS, default_transaction_read_only="on")
 
 
-async def _close(*pools: asyncpg.Pool) -> None:
+async def _close(*pools: Pool) -> None:
     for pool in pools:
-        try:
-            await asyncio.wait_for(pool.close(), PATIENCE_SECONDS)
-        except DATABASE_ERRORS:
-            pool.terminate()
+        await pool.close(PATIENCE_SECONDS)
 
 
 async def _size(tx: Transaction) -> int:

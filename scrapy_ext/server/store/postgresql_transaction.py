@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 from scrapy_ext.server.store.engine import Row
@@ -11,6 +12,8 @@ from scrapy_ext.server.store.postgresql_connection import encode_text
 
 #: Of what may take as long as it does.
 UNHURRIED_SECONDS: Final = 7 * 86400.0
+#: The ID of the transaction, once it has changed something.
+CURRENT_ID: Final = "CAST(pg_current_xact_id_if_assigned() AS TEXT)"
 #: Rows from which on one statement for all of them is faster than one for each.
 _MANY: Final = 6
 
@@ -25,6 +28,8 @@ class PostgresqlTransaction:
         self._connection = connection
         #: How many rows it has changed.
         self.changed = 0
+        #: Its ID, when a change has told it.
+        self.id: str | None = None
 
     async def fetch(self, sql: str, *arguments: Any) -> list[Row]:
         """See :class:`~scrapy_ext.server.store.engine.Transaction`."""
@@ -41,16 +46,21 @@ class PostgresqlTransaction:
 
     async def execute(self, sql: str, *arguments: Any) -> int:
         """See :class:`~scrapy_ext.server.store.engine.Transaction`."""
-        changed = _changed(await self._connection.execute(sql, *arguments))
+        if self.id is None and _TELLS_NOTHING.match(sql):
+            # Asked for on the way, it costs no way of its own.
+            changed, self.id = await self._connection.fetchrow(_telling_id(sql), *arguments)
+        else:
+            changed = _changed(await self._connection.execute(sql, *arguments))
         self.changed += changed
-        return changed
+        return int(changed)
 
     async def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         """See :class:`~scrapy_ext.server.store.engine.Transaction`."""
         if len(rows) == 1:
             await self.execute(sql, *rows[0])
         elif len(rows) >= _MANY and sql.lstrip().startswith("INSERT"):
-            await self.insert_many(sql, rows)
+            statement, columns = await self._insert(sql, rows)
+            await self.execute(statement, *columns)
         elif rows:
             await self._connection.executemany(sql, rows)
             self.changed += len(rows)
@@ -59,17 +69,22 @@ class PostgresqlTransaction:
         """See :class:`~scrapy_ext.server.store.engine.Transaction`."""
         if not rows:
             return []
+        statement, columns = await self._insert(sql, rows)
+        self.changed += len(rows)
+        return await self.fetch(statement, *columns)
+
+    async def _insert(self, sql: str, rows: Sequence[Sequence[Any]]) -> tuple[str, list[Sequence[Any]]]:
+        """An INSERT of one row as it is sent for many, and its arguments."""
         insert = _INSERTS.get(sql)
         if insert is None:
             types = [given.name for given in (await self._connection.prepare(sql)).get_parameters()]
             insert = _INSERTS[sql] = _Insert(_unnested(sql, types), tuple(name == "text" for name in types))
-        columns = [
+        columns: list[Sequence[Any]] = [
             # The driver does not know that the texts of an array are texts, too.
             [value if value is None else encode_text(value) for value in column] if is_text else column
             for is_text, column in zip(insert.texts, zip(*rows, strict=True), strict=True)
         ]
-        self.changed += len(rows)
-        return await self.fetch(insert.statement, *columns)
+        return insert.statement, columns
 
     async def script(self, sql: str) -> None:
         """See :class:`~scrapy_ext.server.store.engine.Transaction`."""
@@ -106,6 +121,16 @@ def _changed(status: str) -> int:
     """The rows that a statement changed, from what the server says at its end: ``INSERT 0 5``."""
     number = status.rpartition(" ")[2]
     return int(number) if number.isdigit() else 0
+
+
+#: A statement that changes rows and returns nothing of them.
+_TELLS_NOTHING: Final = re.compile(r"\s*(INSERT|UPDATE|DELETE)\b(?!.*\bRETURNING\b)", re.DOTALL)
+
+
+@cache
+def _telling_id(sql: str) -> str:
+    """A statement that changes rows, as one that returns how many, and the transaction's ID if there were any."""
+    return f"WITH changed AS ({sql} RETURNING 1) SELECT count(*), {CURRENT_ID} FROM changed"  # noqa: S608 - a store's own
 
 
 class _Insert(NamedTuple):
