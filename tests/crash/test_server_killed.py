@@ -13,7 +13,7 @@ from tests.ledger import write_through
 from tests.postgresql import Cluster
 from tests.server.http import Http
 
-TIMES = [3, pytest.param(50, marks=pytest.mark.full)]
+TIMES = [3, pytest.param(50, marks=[pytest.mark.full, pytest.mark.timeout(3600)])]
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -55,5 +55,6 @@ async def test_two_servers_on_one_postgresql_are_killed_in_turn(
 
 
 @pytest.mark.full
+@pytest.mark.timeout(3600)
 async def test_two_servers_on_one_file_are_killed_in_turn(tmp_path: Path) -> None:
     await killed_in_turn(tmp_path, None, 2, 20)

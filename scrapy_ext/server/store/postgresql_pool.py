@@ -43,10 +43,11 @@ class Pool:
 
     def give_back(self, connection: Any) -> None:
         """Let others have it. One that is in a transaction is thrown away, and its transaction with it."""
-        if connection.is_in_transaction():
-            connection.terminate()
         if not connection.is_closed():
-            self._idle.append((connection, time.monotonic()))
+            if connection.is_in_transaction():
+                connection.terminate()
+            else:
+                self._idle.append((connection, time.monotonic()))
         self._free.release()
 
     async def close(self, seconds: float) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -24,7 +24,7 @@ from scrapy_ext.server.store.collections import Collection
 from scrapy_ext.server.store.errors import StoreBusyError, StoreUncertainError
 from scrapy_ext.server.store.frontier import QueuedRequest, Slot
 from scrapy_ext.server.store.jobs import NewJob
-from tests.postgresql import Cluster
+from tests.postgresql import Cluster, cluster
 from tests.server.store.conftest import emptied
 from tests.server.store.packing import pack_chunk
 
@@ -83,6 +83,13 @@ class Cutter:
             await answers
 
 
+@pytest.fixture(scope="module")
+def own() -> Iterator[Cluster]:
+    """A PostgreSQL that may be harmed."""
+    with cluster() as own:
+        yield own
+
+
 @pytest.fixture
 async def cutter(postgresql: Cluster) -> AsyncIterator[Cutter]:
     cutter = Cutter(postgresql.port)
@@ -138,6 +145,45 @@ async def test_what_cannot_be_known_is_told(store: Store, cutter: Cutter, monkey
         await store.items.write(KEY, 0, [pack_chunk(ITEMS, [b"{}"], [{}])])
     cutter.dark = cutter.dark_after_cut = False
     assert (await store.items.stats(KEY)).totals.input_values == 1
+
+
+async def test_a_database_that_hangs_is_given_up_and_used_again(own: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_module, "PATIENCE_SECONDS", 0.5)
+    for name in ("_COMMAND_SECONDS", "_CONNECT_SECONDS"):
+        monkeypatch.setattr(connection_module, name, 1.0)
+    store = await Store.open(DatabaseUrl(own.database()))
+    chunk = pack_chunk(ITEMS, [b"{}"], [{}])
+    try:
+        for turn in range(3):
+            assert await store.items.write(KEY, None, [chunk]) == turn
+            own.pause()
+            writes = [store.items.write(KEY, None, [chunk]), store.jobs.get(KEY), store.size()]
+            errors = await asyncio.gather(*writes, return_exceptions=True)
+            assert [type(error) for error in errors] == [StoreBusyError] * 3
+            own.go_on()
+        assert (await store.items.stats(KEY)).totals.input_values == 3
+    finally:
+        own.go_on()
+        await store.close()
+
+
+async def test_a_limit_of_connections_is_lived_with_or_told(own: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    url, postgres = own.database(), own.url("postgres")
+    own.query(postgres, "CREATE ROLE few LOGIN PASSWORD 'few' CONNECTION LIMIT 2")
+    own.query(postgres, f"ALTER DATABASE {url.rpartition('/')[2]} OWNER TO few")
+    store = await Store.open(DatabaseUrl(url.replace(f"//scrapy:{own.password}@", "//few:few@")))
+    try:  # it has one for writes and one for reads
+        await asyncio.gather(*(store.keys.keep(f"{number}", "x") for number in range(20)))
+        assert await store.keys.get("19") == "x"
+        monkeypatch.setattr(engine_module, "PATIENCE_SECONDS", 0.3)
+        with pytest.raises(StoreBusyError, match=r"no connection left .*Raise max_connections"):
+            async with store._engine.snapshot():
+                pass
+        own.query(postgres, "ALTER ROLE few CONNECTION LIMIT 20")
+        async with store._engine.snapshot():
+            pass
+    finally:
+        await store.close()
 
 
 async def test_a_read_of_several_statements_sees_one_state(store: Store, store_database: DatabaseUrl) -> None:
@@ -246,7 +292,8 @@ async def test_a_database_of_another_encoding_is_refused(postgresql: Cluster) ->
 
 
 async def test_without_the_driver_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "scrapy_ext.server.store.postgresql")
+    for module in ("postgresql", "postgresql_connection"):
+        monkeypatch.delitem(sys.modules, f"scrapy_ext.server.store.{module}")
     monkeypatch.setitem(sys.modules, "asyncpg", None)
     assert 'pip install "scrapy-ext[postgresql]"' in await refusal("postgresql://a:opensesame@b/c")
 
