@@ -26,12 +26,15 @@ class Platform:
 
 
 @contextmanager
-def platform() -> Generator[Platform]:
-    """Run ``python -m scrapy_ext.server`` on an empty data directory."""
-    key = secrets.token_hex(16)
+def platform(database: str | None = None, key: str | None = None) -> Generator[Platform]:
+    """Run ``python -m scrapy_ext.server`` on an empty data directory, or on a database of PostgreSQL."""
+    key = key or secrets.token_hex(16)
     keys = {"PLATFORM_API_KEY": key, "EXTRACT_API_KEY": secrets.token_hex(16)}
     with tempfile.TemporaryDirectory() as data:
-        options = ("--port", "0", "--data", data, "--exit-with-stdin")
+        store = ("--data", data)
+        if database is not None:
+            store, keys = (), {**keys, "SERVER_DATABASE": database}
+        options = ("--port", "0", *store, "--exit-with-stdin")
         with python("-m", "scrapy_ext.server", *options, extra=keys) as running:
             yield Platform(int(running.said.rsplit(":", 1)[1]), key, running.process.pid)
 
