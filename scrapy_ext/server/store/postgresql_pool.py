@@ -26,7 +26,10 @@ class Pool:
 
     async def take(self, seconds: float) -> Any:
         """A connection of the caller's own; raises :class:`TimeoutError`, and what making one raises."""
-        async with asyncio.timeout(seconds if self._free.locked() else None):
+        if self._free.locked():
+            async with asyncio.timeout(seconds):
+                await self._free.acquire()
+        else:
             await self._free.acquire()
         try:
             while self._idle:
