@@ -20,7 +20,7 @@ from scrapy_ext.server.store.collection_writes import (
     write_records,
 )
 from scrapy_ext.server.store.engine import Engine, Row, Transaction
-from scrapy_ext.server.store.selections import Collection, Range, Selection, conditions, key_range, number_of
+from scrapy_ext.server.store.selections import Collection, Range, Selection, conditions, number_of
 
 #: Records of one read. A record has up to 1 MiB.
 _PAGE: Final = 128
@@ -133,8 +133,18 @@ async def _names(tx: Transaction, project: int) -> list[CollectionName]:
 
 
 async def _get(tx: Transaction, which: Collection, key: bytes, now: int) -> Record | None:
-    found = await _page(tx, which, key_range(key), Selection(()), limit=1, now=now)
-    return found[0] if found else None
+    row = await tx.fetchrow(
+        """SELECT key, ts, value FROM collection_records
+           WHERE project = $1 AND collection = (
+               SELECT collection FROM collections WHERE project = $1 AND type = $2 AND name = $3)
+           AND key = $4 AND (expires IS NULL OR expires > $5)""",
+        which.project,
+        which.type.value,
+        which.name,
+        key,
+        now,
+    )
+    return Record(*row) if row else None
 
 
 async def _copies(tx: Transaction, which: Collection, key: bytes, now: int) -> list[Record]:
@@ -162,18 +172,18 @@ async def _page(
     limit: int,
     now: int,
 ) -> list[Record]:
-    number = await number_of(tx, which)
-    if number is None:
-        return []
     condition, arguments = conditions(part, selection)
     rows: list[Row] = await tx.fetch(
         f"""SELECT key, ts, value FROM collection_records
-            WHERE project = $1 AND collection = $2{condition}
-            AND (expires IS NULL OR expires > ${len(arguments) + 3})
-            ORDER BY key LIMIT ${len(arguments) + 4}""",  # noqa: S608 - built from fixed conditions above
+            WHERE project = $1 AND collection = (
+                SELECT collection FROM collections
+                WHERE project = $1 AND type = $2 AND name = ${len(arguments) + 3}){condition}
+            AND (expires IS NULL OR expires > ${len(arguments) + 4})
+            ORDER BY key LIMIT ${len(arguments) + 5}""",  # noqa: S608 - built from fixed conditions above
         which.project,
-        number,
+        which.type.value,
         *arguments,
+        which.name,
         now,
         limit,
     )

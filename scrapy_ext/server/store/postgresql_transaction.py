@@ -41,6 +41,12 @@ class PostgresqlTransaction:
 
     async def fetchrow(self, sql: str, *arguments: Any) -> Row | None:
         """See :class:`~scrapy_ext.server.store.engine.Transaction`."""
+        if self.id is None and (telling := _lock_telling_id(sql)) is not None:
+            row = await self._connection.fetchrow(telling, *arguments)
+            if row is None:
+                return None
+            *found, self.id = row
+            return tuple(found)
         row = await self._connection.fetchrow(sql, *arguments)
         return None if row is None else tuple(row)
 
@@ -125,6 +131,14 @@ def _changed(status: str) -> int:
 
 #: A statement that changes rows and returns nothing of them.
 _TELLS_NOTHING: Final = re.compile(r"\s*(INSERT|UPDATE|DELETE)\b(?!.*\bRETURNING\b)", re.DOTALL)
+
+
+@cache
+def _lock_telling_id(sql: str) -> str | None:
+    """A statement that locks a row, as one that returns the transaction's ID with it."""
+    if re.search(r"\bFOR (UPDATE|SHARE)\s*$", sql) is None:
+        return None
+    return f"WITH held AS ({sql}) SELECT *, {CURRENT_ID} FROM held"  # noqa: S608 - a store's own
 
 
 @cache

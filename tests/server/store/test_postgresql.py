@@ -24,6 +24,7 @@ from scrapy_ext.server.store.collections import Collection
 from scrapy_ext.server.store.errors import StoreBusyError, StoreUncertainError
 from scrapy_ext.server.store.frontier import QueuedRequest, Slot
 from scrapy_ext.server.store.jobs import NewJob
+from scrapy_ext.server.store.selections import Selection, prefix_range
 from tests.postgresql import Cluster, cluster
 from tests.server.store.conftest import emptied
 from tests.server.store.packing import pack_chunk
@@ -212,6 +213,22 @@ async def test_a_read_of_several_statements_sees_one_state(store: Store, store_d
     done.set()
     await writing
     assert all(len(set(each)) == 1 for each in counts)
+
+
+async def test_what_is_read_most_is_one_statement(store: Store) -> None:
+    which, slot = Collection(1, CollectionType.STORE, "c"), Slot(1, "f", "0")
+    await store.collections.write(which, [(b"k", b"1")])
+    await store.frontier.add(slot, [QueuedRequest(b"%d" % n, b'["x",0]', None, 0) for n in range(100)])
+    await store.jobs.add(1, [NewJob("s", JobState.PENDING, {})], "x")
+    commits = store.measures.operations
+    assert await store.collections.get(which, b"k") is not None
+    assert [len(page) async for page in store.collections.scan(which, Selection((prefix_range(b""),)))] == [1]
+    assert len(await store.frontier.read(slot, 100)) == 1  # a full batch, which needs no write either
+    assert await store.jobs.get(KEY) is not None
+    assert await store.keys.named() == []
+    engine: Any = store._engine
+    assert not list(engine._several)
+    assert store.measures.operations == commits
 
 
 async def test_readers_cannot_write(store: Store) -> None:
