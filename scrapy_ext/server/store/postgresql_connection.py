@@ -10,6 +10,7 @@ import asyncpg
 
 from scrapy_ext.server.store.address import DatabaseUrl
 from scrapy_ext.server.store.errors import StoreError
+from scrapy_ext.server.store.postgresql_marks import prepare
 from scrapy_ext.server.store.postgresql_pool import Pool
 
 logger = logging.getLogger(__name__)
@@ -43,7 +44,10 @@ async def connect(url: DatabaseUrl) -> Any:
 async def new_pool(url: DatabaseUrl, size: int, **session: str) -> Pool:
     """A pool of at most so many connections, with these settings; raises as :func:`connect`."""
     connection = await connect(url)
-    await connection.close(timeout=_CONNECT_SECONDS)
+    try:
+        await prepare(connection)
+    finally:
+        await connection.close(timeout=_CONNECT_SECONDS)
     return Pool(lambda: _connected(url, session), size)
 
 

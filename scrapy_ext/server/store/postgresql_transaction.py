@@ -9,11 +9,10 @@ from typing import Any, Final, NamedTuple
 
 from scrapy_ext.server.store.engine import Row
 from scrapy_ext.server.store.postgresql_connection import encode_text
+from scrapy_ext.server.store.postgresql_marks import SET_MARK, Mark
 
 #: Of what may take as long as it does.
 UNHURRIED_SECONDS: Final = 7 * 86400.0
-#: The ID of the transaction, once it has changed something.
-CURRENT_ID: Final = "CAST(pg_current_xact_id_if_assigned() AS TEXT)"
 #: Rows from which on one statement for all of them is faster than one for each.
 _MANY: Final = 6
 
@@ -24,12 +23,12 @@ class PostgresqlTransaction:
     #: Writes of pages are put off for minutes and gathered, and rows that move have to be vacuumed.
     sorted_runs = False
 
-    def __init__(self, connection: Any) -> None:
+    def __init__(self, connection: Any, mark: Mark | None = None) -> None:
         self._connection = connection
         #: How many rows it has changed.
         self.changed = 0
-        #: Its ID, when a change has told it.
-        self.id: str | None = None
+        #: What is to be set before it commits.
+        self.unset_mark = mark
 
     async def fetch(self, sql: str, *arguments: Any) -> list[Row]:
         """See :class:`~scrapy_ext.server.store.engine.Transaction`."""
@@ -41,20 +40,20 @@ class PostgresqlTransaction:
 
     async def fetchrow(self, sql: str, *arguments: Any) -> Row | None:
         """See :class:`~scrapy_ext.server.store.engine.Transaction`."""
-        if self.id is None and (telling := _lock_telling_id(sql)) is not None:
-            row = await self._connection.fetchrow(telling, *arguments)
-            if row is None:
-                return None
-            *found, self.id = row
-            return tuple(found)
+        if self.unset_mark is not None and _LOCKS.search(sql):
+            # On the way of another statement it costs none of its own.
+            row = await self._connection.fetchrow(_marking_lock(sql, len(arguments)), *arguments, *self.unset_mark)
+            self.unset_mark = None
+            return None if row is None else tuple(row)
         row = await self._connection.fetchrow(sql, *arguments)
         return None if row is None else tuple(row)
 
     async def execute(self, sql: str, *arguments: Any) -> int:
         """See :class:`~scrapy_ext.server.store.engine.Transaction`."""
-        if self.id is None and _TELLS_NOTHING.match(sql):
-            # Asked for on the way, it costs no way of its own.
-            changed, self.id = await self._connection.fetchrow(_telling_id(sql), *arguments)
+        if self.unset_mark is not None and _CHANGES.match(sql):
+            marking = _marking_change(sql, len(arguments))
+            changed = await self._connection.fetchval(marking, *arguments, *self.unset_mark)
+            self.unset_mark = None
         else:
             changed = _changed(await self._connection.execute(sql, *arguments))
         self.changed += changed
@@ -129,22 +128,25 @@ def _changed(status: str) -> int:
     return int(number) if number.isdigit() else 0
 
 
-#: A statement that changes rows and returns nothing of them.
-_TELLS_NOTHING: Final = re.compile(r"\s*(INSERT|UPDATE|DELETE)\b(?!.*\bRETURNING\b)", re.DOTALL)
+#: A statement that changes rows and returns nothing of them, and one that locks rows.
+_CHANGES: Final = re.compile(r"\s*(INSERT|UPDATE|DELETE)\b(?!.*\bRETURNING\b)", re.DOTALL)
+_LOCKS: Final = re.compile(r"\bFOR (UPDATE|SHARE)\s*$")
 
 
 @cache
-def _lock_telling_id(sql: str) -> str | None:
-    """A statement that locks a row, as one that returns the transaction's ID with it."""
-    if re.search(r"\bFOR (UPDATE|SHARE)\s*$", sql) is None:
-        return None
-    return f"WITH held AS ({sql}) SELECT *, {CURRENT_ID} FROM held"  # noqa: S608 - a store's own
+def _marking_lock(sql: str, arguments: int) -> str:
+    return f"WITH held AS ({sql}), marked AS ({_set_mark(arguments)}) SELECT * FROM held"  # noqa: S608 - a store's own
 
 
 @cache
-def _telling_id(sql: str) -> str:
-    """A statement that changes rows, as one that returns how many, and the transaction's ID if there were any."""
-    return f"WITH changed AS ({sql} RETURNING 1) SELECT count(*), {CURRENT_ID} FROM changed"  # noqa: S608 - a store's own
+def _marking_change(sql: str, arguments: int) -> str:
+    """It returns how many rows were changed."""
+    changed = f"WITH changed AS ({sql} RETURNING 1)"
+    return f"{changed}, marked AS ({_set_mark(arguments)}) SELECT count(*) FROM changed"  # noqa: S608 - likewise
+
+
+def _set_mark(arguments: int) -> str:
+    return re.sub(r"\$(\d)", lambda place: f"${arguments + int(place[1])}", SET_MARK)
 
 
 class _Insert(NamedTuple):

@@ -137,6 +137,33 @@ async def test_a_write_whose_commit_is_not_answered_is_done_once_and_its_result_
     assert record.value == b"2"
 
 
+async def test_a_crash_that_gives_the_transactions_id_to_another_deceives_nobody(own: Cluster) -> None:
+    """Of a transaction whose COMMIT did not get there before the crash, nothing may be on the disk."""
+    url = own.database()
+    await opened_once(DatabaseUrl(url))
+    cutter = Cutter(own.port)
+    port = await cutter.start()
+    store = await Store.open(DatabaseUrl(url.replace(f":{own.port}/", f":{port}/")))
+    chunk = pack_chunk(ITEMS, [b"{}"], [{}])
+    try:
+        for turn in range(3):
+            cutter.before, cutter.dark_after_cut = 1, True
+            writing = asyncio.create_task(store.items.write(KEY, None, [chunk]))
+            async with asyncio.timeout(60):
+                while not cutter.dark:
+                    await asyncio.sleep(0.001)
+            own.kill()
+            own.start()
+            for _ in range(8):
+                own.query(url, "UPDATE schema_version SET opened = opened")
+            cutter.dark = cutter.dark_after_cut = False
+            assert await writing == turn
+            assert (await store.items.stats(KEY)).totals.input_values == turn + 1
+    finally:
+        cutter.stop()
+        await store.close()
+
+
 async def test_what_cannot_be_known_is_told(store: Store, cutter: Cutter, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_module, "PATIENCE_SECONDS", 0.2)
     cutter.after, cutter.dark_after_cut = 1, True
