@@ -30,6 +30,7 @@ from scrapy_ext.server.store.address import DatabaseUrl
 from scrapy_ext.server.store.chunks import ITEMS, Chunk, Packer
 from scrapy_ext.server.store.collections import Collection
 from scrapy_ext.server.store.frontier import QueuedRequest, Slot
+from scrapy_ext.server.store.jobs import NewJob
 from tests.postgresql import cluster
 
 _ROWS = 1000
@@ -101,7 +102,8 @@ async def _measure(where: Path | DatabaseUrl, clients: int, calls: int, chunks: 
     rates = {}
     for work in (items, add, consume, records):
         rates[work.__name__] = clients * calls * _ROWS / await _seconds(work, clients, calls)
-    key = await store.jobs.add(1, "s", JobState.PENDING, {}, by="x")
+    (key,) = await store.jobs.add(1, [NewJob("s", JobState.PENDING, {})], "x")
+    assert isinstance(key, JobKey)
     begun = perf_counter()
     for _ in range(_GETS):
         await store.jobs.get(key)

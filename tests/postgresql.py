@@ -7,6 +7,7 @@ import ctypes
 import itertools
 import os
 import pwd
+import resource
 import secrets
 import shutil
 import signal
@@ -54,8 +55,13 @@ class Cluster:
         options = ["--auth=scram-sha-256", f"--pwfile={secret}", "--encoding=UTF8", "--locale=C", "--no-sync"]
         self._run("initdb", f"--pgdata={self._folder / 'data'}", f"--username={_USER}", *options)
 
-    def start(self) -> None:
-        """Start it, and wait until it answers. After a kill, those that it had started may be in the way a moment."""
+    def start(self, *, file_limit: int | None = None) -> None:
+        """Start it, and wait until it answers. After a kill, those that it had started may be in the way a moment.
+
+        ``file_limit`` bounds how long (bytes) its files may grow, as a full disk would. PostgreSQL calls it a full
+        disk when a part of what it writes gets there, so that the bound must not be at the end of a page.
+        """
+        self._file_limit = file_limit
         deadline = time.monotonic() + _START_SECONDS
         self._spawn()
         while self._call("pg_isready", "--quiet").returncode != 0:
@@ -81,9 +87,14 @@ class Cluster:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                preexec_fn=_end_with_parent,  # noqa: PLW1509
+                preexec_fn=self._begin,  # noqa: PLW1509
                 **self._as_owner(),
             )
+
+    def _begin(self) -> None:
+        _end_with_parent()
+        if self._file_limit is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (self._file_limit, self._file_limit))
 
     def kill(self) -> None:
         """End it as a power cut does: its first process, and with it those that it has started."""
@@ -96,6 +107,22 @@ class Cluster:
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(signal.SIGQUIT)  # what it holds is thrown away: nothing to write out
             self.process.wait(timeout=60)
+
+    def pause(self) -> None:
+        """Let it hang: its processes are there and do nothing."""
+        for pid in self._pids():
+            os.kill(pid, signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """End a pause."""
+        for pid in reversed(self._pids()):
+            os.kill(pid, signal.SIGCONT)
+
+    def _pids(self) -> list[int]:
+        """Of its first process and of those that it has started."""
+        assert self.process is not None
+        first = self.process.pid
+        return [first, *map(int, Path(f"/proc/{first}/task/{first}/children").read_text().split())]
 
     def remove(self) -> None:
         """Stop it and remove its folder."""

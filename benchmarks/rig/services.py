@@ -32,12 +32,15 @@ class Platform:
 
 
 @contextmanager
-def platform(where: Path | None = None) -> Generator[Platform]:
-    """Run ``python -m scrapy_ext.server`` on an empty data directory, in a given one."""
-    key = secrets.token_hex(16)
-    keys = {"PLATFORM_API_KEY": key, "EXTRACT_API_KEY": secrets.token_hex(16)}
+def platform(where: Path | None = None, *, database: str | None = None, key: str | None = None) -> Generator[Platform]:
+    """Run ``python -m scrapy_ext.server`` on an empty data directory, in a given one, or on a database of PostgreSQL."""
+    key = key or secrets.token_hex(16)
+    """Run ``python -m scrapy_ext.server`` on an empty data directory, in a given one, or on PostgreSQL."""
     with tempfile.TemporaryDirectory(dir=where) as data:
-        options = ("--port", "0", "--data", data, "--exit-with-stdin")
+        store = ("--data", data)
+        if database is not None:
+            store, keys = (), {**keys, "SERVER_DATABASE": database}
+        options = ("--port", "0", *store, "--exit-with-stdin")
         with python("-m", "scrapy_ext.server", *options, extra=keys) as running:
             yield Platform(int(running.said.rsplit(":", 1)[1]), key, running.process.pid, Path(data))
 

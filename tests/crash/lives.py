@@ -152,11 +152,12 @@ def survive(plans: Mapping[Worker, Sequence[KillPoint]], latency: float = 0.0) -
 class Platform:
     """The real server, which can be started again with the same data on the same port."""
 
-    def __init__(self, data: Path) -> None:
+    def __init__(self, data: Path, *, database: str | None = None, key: str | None = None) -> None:
         self._data = data
-        self._server = RunningServer(data)
+        self._database = database
+        self._server = RunningServer(data, database=database, options=("--platform-key", key) if key else ())
         self.url = self._server.url
-        self.key = self._server.platform_key
+        self.key = key or self._server.platform_key
 
     @property
     def pid(self) -> int:
@@ -167,7 +168,8 @@ class Platform:
 
     def start_again(self) -> None:
         port = self.url.rpartition(":")[2]
-        self._server = RunningServer(self._data, options=("--port", port, "--platform-key", self.key))
+        options = ("--port", port, "--platform-key", self.key)
+        self._server = RunningServer(self._data, database=self._database, options=options)
 
     def close(self) -> None:
         if self._server.process.returncode is None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
-from collections import Counter
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 from scrapy.settings import BaseSettings
 
 from scrapy_ext.embedded import platform_client
+from tests.ledger import write_through
 from tests.postgresql import Cluster, cluster
 from tests.server.http import Http
 from tests.servers import RunningServer, command, without_keys
@@ -64,57 +65,87 @@ def test_a_data_directory_that_is_named_wins_over_the_environment(
         assert (tmp_path / "platform.db").exists()
 
 
-async def test_what_was_answered_with_200_survives_the_end_of_postgresql(tmp_path: Path) -> None:
-    """Nothing here may be sent again: without ``start``, an item that is sent twice is stored twice."""
-    stored: list[str] = []
-    sent: list[str] = []
-    new = 0
-    with cluster() as own, RunningServer(tmp_path, database=own.database()) as server:
-        async with Http(server.url, server.platform_key) as http:
-            done = asyncio.Event()
+def test_a_database_that_is_away_at_the_start_is_named() -> None:
+    code, text = failed_start("--database", "postgresql://scrapy:opensesame@127.0.0.1:1/crawls")
+    assert code == 1
+    assert text.startswith("error: postgresql://scrapy@127.0.0.1:1/crawls cannot be reached")
+    assert "Check that PostgreSQL runs there" in text
 
-            async def write(worker: int) -> None:
-                number = 0
-                while not done.is_set():
-                    mark = f"{worker}/{number}"
-                    number += 1
-                    sent.append(mark)
-                    answer = await http.post(f"/items/1/1/{worker}", [{"mark": mark}])
-                    assert answer.status in (200, 503), server.log()
-                    if answer.status == 200:
-                        stored.append(mark)
 
-            async def add(worker: int) -> None:
-                nonlocal new
-                number = 0
-                while not done.is_set():
-                    answer = await http.post(f"/hcf/1/f/s/{worker % 2}", [{"fp": f"{number}"}])
-                    if answer.status == 200:  # else it is added again, by the same name
-                        new += answer.json["newcount"]
-                        number += 1
+@pytest.fixture(scope="module")
+def own() -> Iterator[Cluster]:
+    """A PostgreSQL that may be harmed."""
+    with cluster() as own:
+        yield own
 
-            async def kill() -> None:
-                for turn in range(2):
-                    while len(stored) < 40 * (turn + 1):
-                        await asyncio.sleep(0.01)
-                    await asyncio.to_thread(own.kill)
-                    await asyncio.to_thread(own.start)
-                while len(stored) < 120:
-                    await asyncio.sleep(0.01)
-                done.set()
 
-            await asyncio.gather(kill(), *map(write, range(4)), *map(add, range(4)))
-            marks = Counter(item["mark"] for item in (await http.get("/items/1/1")).lines)
-            assert set(marks.values()) == {1}
-            assert set(stored) <= marks.keys() <= set(sent)
-            stats = [(await http.get(f"/items/1/1/{worker}/stats")).json for worker in range(4)]
-            assert sum(each["totals"]["input_values"] for each in stats) == len(marks)
-            queued = []
-            for slot in (0, 1):
-                batches = (await http.get(f"/hcf/1/f/s/{slot}/q?mincount=100000")).lines
-                queued += [(slot, fp) for batch in batches for fp, _ in batch["requests"]]
-            assert len(queued) == len(set(queued))
-            assert new <= len(queued)
+@pytest.fixture
+def served(own: Cluster, tmp_path: Path) -> Iterator[RunningServer]:
+    """A server on a new database of it."""
+    with RunningServer(tmp_path, database=own.database()) as server:
+        yield server
+
+
+@pytest.fixture
+async def client(served: RunningServer) -> AsyncIterator[Http]:
+    async with Http(served.url, served.platform_key) as client:
+        yield client
+
+
+@pytest.mark.parametrize("times", [4, pytest.param(40, marks=[pytest.mark.full, pytest.mark.timeout(3600)])])
+async def test_what_was_answered_with_200_survives_the_end_of_postgresql(
+    own: Cluster, client: Http, times: int
+) -> None:
+    """Its clients notice that they wait, and nothing else."""
+
+    async def restart(turn: int) -> None:
+        await asyncio.to_thread(own.stop if turn % 2 else own.kill)
+        await asyncio.to_thread(own.start)
+
+    try:
+        call = await write_through([client], times, times, restart)
+    finally:
+        own.stop()
+        own.start()  # by the main thread, with which it ends
+    assert call.broken == 0
+
+
+async def test_a_full_disk_is_told_and_stores_nothing_by_halves(own: Cluster, client: Http) -> None:
+    blob, start = os.urandom(200_000).hex(), 0
+    assert (await client.post("/collections/1/s/c", [{"_key": "before", "value": 1}])).status == 200
+    own.stop()
+    own.start(file_limit=20_000_100)  # a little more than a segment of PostgreSQL's log
+    try:
+        while (answer := await client.post(f"/items/1/1/1?start={start}", [{"blob": blob}] * 2)).status == 200:
+            start += 2
+            assert start < 400
+        assert answer.status == 507
+        assert "Make room on the database's disk" in answer.json["message"]
+        assert len((await client.get("/items/1/1/1?nodata=1&meta=_key")).lines) == start
+        assert (await client.get("/collections/1/s/c/before")).status == 200
+    finally:
+        own.stop()
+        own.start()
+    assert (await client.post(f"/items/1/1/1?start={start}", [{"blob": blob}] * 2)).status == 200
+    assert (await client.get("/items/1/1/1/stats")).json["totals"]["input_values"] == start + 2
+
+
+async def test_a_database_that_hangs_is_not_ready_and_is_waited_for(own: Cluster, client: Http) -> None:
+    assert (await client.post("/items/1/1/1", [{"n": 0}])).status == 200
+    own.pause()
+    try:
+        writing = asyncio.create_task(client.post("/items/1/1/1", [{"n": 1}]))
+        answer = await client.get("/readyz")
+        assert (answer.status, answer.json["status"]) == (503, "unavailable")
+        assert (await client.get("/healthz")).status == 200
+        assert not writing.done()
+    finally:
+        own.go_on()
+    assert (await writing).status == 200
+    assert (await client.get("/items/1/1/1")).lines == [{"n": 0}, {"n": 1}]
+    async with asyncio.timeout(60):
+        while (await client.get("/readyz")).status != 200:
+            await asyncio.sleep(0.1)  # what was seen holds for a moment
 
 
 async def test_an_embedded_server_keeps_its_data_there_too(postgresql: Cluster, tmp_path: Path) -> None:

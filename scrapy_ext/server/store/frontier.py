@@ -6,7 +6,8 @@ How it works, and why a read or an addition costs the same however long the queu
   ID of a deleted slot never names a batch of its successor.
 - Requests become batches when they are added: one row holds up to ``MAX_BATCH`` requests of one priority, in the
   order of arrival, as the JSON that a reader is sent. An addition fills the last batch of its priority up, as long
-  as no reader has seen that batch; the first reader fixes it. So an ID stands for the same requests for ever.
+  as no reader has seen that batch; being full fixes it, or the first reader. So an ID stands for the same requests
+  for ever, and whoever reads full batches has nothing to write.
 - A batch is deleted by its key, and a read starts at the lowest key that is left.
 - An addition queues those requests whose fingerprints it was the first to insert: the count of new requests is
   exact, whoever else adds. How fingerprints are kept stands in ``fingerprints``.
@@ -52,6 +53,15 @@ class _Owner(NamedTuple):
 
     project: int
     slot: int
+
+
+class _Held(NamedTuple):
+    """The row of a slot that nobody else changes meanwhile."""
+
+    owner: _Owner
+    last_batch: int
+    runs: bytes | None
+    stamp: int
 
 
 class QueuedRequest(NamedTuple):
@@ -135,17 +145,17 @@ async def _owner(tx: Transaction, slot: Slot) -> _Owner | None:
     return _Owner(slot.project, row[0]) if row else None
 
 
-async def _locked(tx: Transaction, slot: Slot) -> tuple[_Owner, int] | None:
-    """A slot's number and that of its last batch. Whoever else changes its queue waits until this one is done."""
+async def _locked(tx: Transaction, slot: Slot) -> _Held | None:
+    """A slot's row. Whoever else changes its queue waits until this one is done."""
     row = await tx.fetchrow(
-        """SELECT number, last_batch FROM frontier_slots WHERE project = $1 AND frontier = $2 AND slot = $3
-           FOR UPDATE""",
+        """SELECT number, last_batch, runs, stamp FROM frontier_slots
+           WHERE project = $1 AND frontier = $2 AND slot = $3 FOR UPDATE""",
         *slot,
     )
-    return (_Owner(slot.project, row[0]), row[1]) if row else None
+    return _Held(_Owner(slot.project, row[0]), *row[1:]) if row else None
 
 
-async def _created(tx: Transaction, slot: Slot) -> tuple[_Owner, int]:
+async def _created(tx: Transaction, slot: Slot) -> _Held:
     await hold(tx, slot.project, "frontier slot")
     if (known := await _locked(tx, slot)) is not None:  # another was faster
         return known
@@ -155,15 +165,13 @@ async def _created(tx: Transaction, slot: Slot) -> tuple[_Owner, int]:
         *slot,
         number,
     )
-    return _Owner(slot.project, number), 0
+    return _Held(_Owner(slot.project, number), 0, None, 0)
 
 
 async def _add(tx: Transaction, slot: Slot, requests: Sequence[QueuedRequest], filters: Filters) -> int:
-    owner, last_batch = await _locked(tx, slot) or await _created(tx, slot)
+    owner, last_batch, runs, stamp = await _locked(tx, slot) or await _created(tx, slot)
     first_of = {request.fp: request for request in reversed(requests)}
-    row = await tx.fetchrow(f"SELECT runs, stamp FROM frontier_slots WHERE {_SLOT}", *slot)  # noqa: S608 - fixed
-    assert row is not None  # noqa: S101 - it is locked
-    fingerprints = SlotFingerprints(tx, owner, *row)
+    fingerprints = SlotFingerprints(tx, owner, runs, stamp)
     new, stamp = await fingerprints.add({fp: request.fdata for fp, request in first_of.items()}, filters)
     by_priority: dict[int, list[bytes]] = {}
     for request in requests:
@@ -193,13 +201,17 @@ async def _enqueue(tx: Transaction, owner: _Owner, priority: int, pairs: Sequenc
     batches = [open_batch]
     place = 0
     while (place := batches[-1].fill(pairs, place)) < len(pairs):
+        batches[-1].is_full = True
         batches.append(_OpenBatch(max(batches[-1].number, last_batch) + 1))
     await tx.execute_many(
         """INSERT INTO frontier_batches (project, slot, priority, batch, size, fixed, requests)
-           VALUES ($1, $2, $3, $4, $5, 0, $6)
+           VALUES ($1, $2, $3, $4, $5, $6, $7)
            ON CONFLICT (project, slot, priority, batch) DO UPDATE
-           SET size = excluded.size, requests = excluded.requests""",
-        [(*owner, priority, batch.number, batch.size, b",".join(batch.members)) for batch in batches],
+           SET size = excluded.size, fixed = excluded.fixed, requests = excluded.requests""",
+        [
+            (*owner, priority, batch.number, batch.size, int(batch.is_full), b",".join(batch.members))
+            for batch in batches
+        ],
     )
     return max(batches[-1].number, last_batch)
 
@@ -210,6 +222,7 @@ class _OpenBatch:
     def __init__(self, number: int, size: int = 0, members: list[bytes] | None = None, length: int = 0) -> None:
         self.number = number
         self.size = size
+        self.is_full = False
         self.members = members or []
         self._length = length
 
@@ -222,6 +235,7 @@ class _OpenBatch:
             taken = taken[:-1]
         self.members += taken
         self.size += len(taken)
+        self.is_full = self.size == MAX_BATCH
         self._length += length
         return place + len(taken)
 
@@ -230,24 +244,21 @@ async def _batches(
     tx: Transaction, slot: Slot, mincount: int, *, most: int | None = None
 ) -> tuple[list[StoredBatch], bool]:
     """The first batches, no more than ``most``, and whether all of them are fixed."""
-    owner = await _owner(tx, slot)
-    if owner is None:
-        return [], True
     found: list[StoredBatch] = []
     fixed, requests, length = True, 0, 0
     after = (-_PRIORITY_SHIFT, 0)
     while requests < mincount and length < _MAX_READ_BYTES and len(found) != most:
         limit = min(1 + (mincount - requests - 1) // MAX_BATCH, _BATCH_PAGE, most or _BATCH_PAGE)
         rows = await tx.fetch(
-            """SELECT priority, batch, size, fixed, requests FROM frontier_batches
-               WHERE project = $1 AND slot = $2 AND (priority, batch) > ($3, $4)
-               ORDER BY priority, batch LIMIT $5""",
-            *owner,
+            f"""SELECT slot, priority, batch, size, fixed, requests FROM frontier_batches
+               WHERE project = $1 AND slot = (SELECT number FROM frontier_slots WHERE {_SLOT})
+               AND (priority, batch) > ($4, $5) ORDER BY priority, batch LIMIT $6""",  # noqa: S608 - fixed, above
+            *slot,
             *after,
             limit,
         )
-        for priority, batch, size, is_fixed, pairs in rows:
-            found.append(StoredBatch(_id(priority, owner.slot, batch), size, pairs))
+        for number, priority, batch, size, is_fixed, pairs in rows:
+            found.append(StoredBatch(_id(priority, number, batch), size, pairs))
             fixed = fixed and bool(is_fixed)
             requests, length = requests + size, length + len(pairs)
             after = (priority, batch)
@@ -317,7 +328,7 @@ async def _delete_batches(tx: Transaction, slot: Slot, ids: Sequence[str]) -> No
     known = await _locked(tx, slot)
     if known is None:
         return
-    owner = known[0]
+    owner = known.owner
     await tx.execute_many(
         "DELETE FROM frontier_batches WHERE project = $1 AND slot = $2 AND priority = $3 AND batch = $4",
         [(owner.project, *key) for key in sorted(set(map(_key, ids))) if key[0] == owner.slot],
@@ -336,7 +347,7 @@ async def _delete_slot(tx: Transaction, slot: Slot) -> None:
     if known is None:
         return
     await tx.execute("DELETE FROM frontier_slots WHERE project = $1 AND frontier = $2 AND slot = $3", *slot)
-    await discard(tx, slot.project, SLOT, known[0].slot)
+    await discard(tx, slot.project, SLOT, known.owner.slot)
 
 
 async def _frontiers(tx: Transaction, project: int) -> list[str]:

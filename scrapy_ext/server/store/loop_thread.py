@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
 import contextlib
 import threading
 from collections.abc import Coroutine
@@ -17,17 +16,27 @@ class LoopThread:
 
     def __init__(self, name: str) -> None:
         self._loop = _new_loop()
+        #: Those under way, which the loop itself does not hold.
+        self._running: set[asyncio.Task[Any]] = set()
         self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
         self._thread.start()
 
     async def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """The result of a coroutine that runs in the thread."""
-        running = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
-        try:
-            return await asyncio.shield(asyncio.wrap_future(running))
-        except asyncio.CancelledError:
-            running.add_done_callback(_seen)
-            raise
+        result: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._loop.call_soon_threadsafe(self._start, coroutine, result)
+        return await result
+
+    def _start(self, coroutine: Coroutine[Any, Any, T], result: asyncio.Future[T]) -> None:
+        def deliver(done: asyncio.Task[T]) -> None:
+            self._running.discard(done)
+            error = done.exception()
+            with contextlib.suppress(RuntimeError):  # the loop of the one who waits has ended
+                result.get_loop().call_soon_threadsafe(_settle, result, done, error)
+
+        task = self._loop.create_task(coroutine)
+        self._running.add(task)
+        task.add_done_callback(deliver)
 
     async def close(self) -> None:
         """End the thread; what it still runs is given up."""
@@ -36,10 +45,13 @@ class LoopThread:
         self._loop.close()
 
 
-def _seen(done: concurrent.futures.Future[Any]) -> None:
-    """Nobody waits any more, and an error was not left unseen."""
-    with contextlib.suppress(concurrent.futures.CancelledError):
-        done.exception()
+def _settle(result: asyncio.Future[T], done: asyncio.Task[T], error: BaseException | None) -> None:
+    if result.done():  # nobody waits any more
+        return
+    if error is None:
+        result.set_result(done.result())
+    else:
+        result.set_exception(error)
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:

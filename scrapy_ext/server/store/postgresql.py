@@ -8,8 +8,8 @@ in which several statements see one state. What a transaction came to is always 
 
 - One that the database rolled back (a deadlock, a serialization failure) runs again.
 - One whose connection broke before its COMMIT was sent is rolled back too, and runs again.
-- One whose connection broke after that is asked for by its transaction ID: it runs again when it was rolled back,
-  and its result stands when it was committed. So no operation needs to be idempotent.
+- One whose connection broke after that has left a mark or not (``postgresql_marks``): it runs again when it was rolled
+  back, and its result stands when it was committed. So no operation needs to be idempotent.
 
 A database that is away is waited for, but not for long; then the caller is told to try again.
 """
@@ -25,8 +25,6 @@ import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, Final, TypeVar
 
-import asyncpg
-
 from scrapy_ext.server.store.address import DatabaseUrl
 from scrapy_ext.server.store.engine import Operation, P, Snapshot, Transaction
 from scrapy_ext.server.store.errors import StoreBusyError, StoreError, StoreUncertainError
@@ -34,6 +32,8 @@ from scrapy_ext.server.store.loop_thread import LoopThread
 from scrapy_ext.server.store.measures import Measures
 from scrapy_ext.server.store.postgresql_connection import connect, new_pool
 from scrapy_ext.server.store.postgresql_errors import DATABASE_ERRORS, Failure, failure_of, translated
+from scrapy_ext.server.store.postgresql_marks import SET_MARK, Mark, is_set, new_mark
+from scrapy_ext.server.store.postgresql_pool import Pool
 from scrapy_ext.server.store.postgresql_transaction import (
     UNHURRIED_SECONDS,
     OneStatement,
@@ -62,7 +62,7 @@ _Start = Callable[[Transaction], Coroutine[Any, Any, T]]
 class PostgresqlEngine:
     """A database of a PostgreSQL server."""
 
-    def __init__(self, url: DatabaseUrl, loop: LoopThread, writers: asyncpg.Pool, readers: asyncpg.Pool) -> None:
+    def __init__(self, url: DatabaseUrl, loop: LoopThread, writers: Pool, readers: Pool) -> None:
         self._url = url
         self._loop = loop
         self._writers = writers
@@ -162,11 +162,12 @@ class PostgresqlEngine:
             result: T
             try:
                 async with self._connection(self._writers) as connection:
-                    transaction = PostgresqlTransaction(connection)
+                    commit.mark = new_mark(connection)
+                    transaction = PostgresqlTransaction(connection, commit.mark)
                     await connection.execute(_BEGIN_WRITE)
                     result = await start(transaction)
                     changed = transaction.changed
-                    await commit.run(connection)
+                    await commit.run(connection, transaction)
             except DATABASE_ERRORS as error:
                 if not (commit.is_sent and failure_of(error) is Failure.LOST):
                     raise
@@ -186,13 +187,12 @@ class PostgresqlEngine:
         return result
 
     @contextlib.asynccontextmanager
-    async def _connection(self, pool: asyncpg.Pool) -> AsyncIterator[Any]:
+    async def _connection(self, pool: Pool) -> AsyncIterator[Any]:
         try:
-            connection = await pool.acquire(timeout=_ACQUIRE_SECONDS)
+            connection = await pool.take(_ACQUIRE_SECONDS)
         except TimeoutError as error:
             raise StoreBusyError(
-                f"{self._url}: none of {pool.get_max_size()} connections was free for {_ACQUIRE_SECONDS:.0f} s. "
-                "Try again."
+                f"{self._url}: none of {pool.size} connections was free for {_ACQUIRE_SECONDS:.0f} s. Try again."
             ) from error
         try:
             yield connection
@@ -204,32 +204,19 @@ class PostgresqlEngine:
                     await connection.execute("ROLLBACK")
             raise
         finally:
-            await pool.release(connection)
+            pool.give_back(connection)
 
     async def _is_committed(self, commit: _Commit) -> bool:
         """What became of a transaction whose COMMIT was sent and not answered."""
-        if commit.transaction is None:
-            return False  # it has changed nothing, so that it may run again
+        mark = commit.mark
+        assert mark is not None  # noqa: S101 - a transaction that was begun has one
 
-        async def ask() -> str | None:
+        async def look() -> bool:
             async with self._connection(self._writers) as connection:
-                status: str | None = await connection.fetchval(
-                    "SELECT pg_xact_status(CAST(CAST($1 AS TEXT) AS xid8))", commit.transaction
-                )
-                return status
+                return await is_set(connection, mark)
 
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        status = await self._told(ask)
-        while status == "in progress" and time.monotonic() < deadline:
-            await asyncio.sleep(0.05)
-            status = await self._told(ask)
-        if status not in ("committed", "aborted"):
-            raise self._uncertain()
-        return status == "committed"
-
-    async def _told(self, ask: Callable[[], Coroutine[Any, Any, str | None]]) -> str | None:
         try:
-            return await _patiently(self._url, ask)
+            return await _patiently(self._url, look)
         except StoreError as error:
             raise self._uncertain() from error
 
@@ -241,14 +228,15 @@ class PostgresqlEngine:
 
 
 class _Commit:
-    """The end of a transaction: whether it was asked for, and the ID by which its outcome can be asked for."""
+    """The end of a transaction: whether it was asked for, and the mark by which its outcome can be found out."""
 
     def __init__(self) -> None:
         self.is_sent = False
-        self.transaction: str | None = None
+        self.mark: Mark | None = None
 
-    async def run(self, connection: Any) -> None:
-        self.transaction = await connection.fetchval("SELECT CAST(pg_current_xact_id_if_assigned() AS TEXT)")
+    async def run(self, connection: Any, transaction: PostgresqlTransaction) -> None:
+        if transaction.unset_mark is not None:
+            await connection.execute(SET_MARK, *transaction.unset_mark)
         self.is_sent = True
         if await connection.execute("COMMIT") != "COMMIT":  # a failed transaction is rolled back without an error
             raise RuntimeError("a store operation went on after an error of the database")
@@ -305,16 +293,13 @@ async def _patiently(
     raise AssertionError
 
 
-async def _pools(url: DatabaseUrl) -> tuple[asyncpg.Pool, asyncpg.Pool]:
+async def _pools(url: DatabaseUrl) -> tuple[Pool, Pool]:
     return await new_pool(url, _WRITERS), await new_pool(url, _READERS, default_transaction_read_only="on")
 
 
-async def _close(*pools: asyncpg.Pool) -> None:
+async def _close(*pools: Pool) -> None:
     for pool in pools:
-        try:
-            await asyncio.wait_for(pool.close(), PATIENCE_SECONDS)
-        except DATABASE_ERRORS:
-            pool.terminate()
+        await pool.close(PATIENCE_SECONDS)
 
 
 async def _size(tx: Transaction) -> int:

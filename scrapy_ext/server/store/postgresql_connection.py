@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import Any, Final
 
 import asyncpg
 
 from scrapy_ext.server.store.address import DatabaseUrl
 from scrapy_ext.server.store.errors import StoreError
+from scrapy_ext.server.store.postgresql_marks import prepare
+from scrapy_ext.server.store.postgresql_pool import Pool
 
 logger = logging.getLogger(__name__)
 
@@ -29,38 +32,40 @@ _SESSION: Final = {
 
 async def connect(url: DatabaseUrl) -> Any:
     """A connection; raises what the driver raises, and :class:`StoreError` for a server that will not do."""
-    connection = await asyncpg.connect(**_options(url), server_settings=_SESSION)
+    connection = await _connected(url, {})
     try:
         await _check(connection, url)
-        await _prepare(connection)
     except BaseException:
         connection.terminate()
         raise
     return connection
 
 
-async def new_pool(url: DatabaseUrl, size: int, **session: str) -> asyncpg.Pool:
+async def new_pool(url: DatabaseUrl, size: int, **session: str) -> Pool:
     """A pool of at most so many connections, with these settings; raises as :func:`connect`."""
     connection = await connect(url)
-    await connection.close(timeout=_CONNECT_SECONDS)
-    return await asyncpg.create_pool(
-        **_options(url),
+    try:
+        await prepare(connection)
+    finally:
+        await connection.close(timeout=_CONNECT_SECONDS)
+    return Pool(lambda: _connected(url, session), size)
+
+
+async def _connected(url: DatabaseUrl, session: Mapping[str, str]) -> Any:
+    connection = await asyncpg.connect(
+        dsn=url.secret,
+        timeout=_CONNECT_SECONDS,
+        command_timeout=_COMMAND_SECONDS,
         server_settings={**_SESSION, **session},
-        min_size=0,
-        max_size=size,
-        init=_prepare,
-        reset=_leave,
         statement_cache_size=512,
         max_cached_statement_lifetime=0,
     )
-
-
-def _options(url: DatabaseUrl) -> dict[str, Any]:
-    return {"dsn": url.secret, "timeout": _CONNECT_SECONDS, "command_timeout": _COMMAND_SECONDS}
-
-
-async def _leave(_connection: Any) -> None:
-    """Nothing to reset: whoever has a connection leaves only a transaction behind, which the pool rolls back."""
+    try:
+        await _prepare(connection)
+    except BaseException:
+        connection.terminate()
+        raise
+    return connection
 
 
 async def _prepare(connection: Any) -> None:

@@ -68,6 +68,11 @@ def translated(error: BaseException, url: DatabaseUrl) -> StoreError:
         return StoreError(f"{url}: the user may not do this ({said}). Make it the owner of the database.")
     if state == "25006":
         return StoreError(f"{url} takes no writes ({said}). Name the primary server, not a copy.")
+    if state == "53300":
+        return StoreBusyError(
+            f"{url} has no connection left ({said}). Raise max_connections of PostgreSQL or the limit of its user, "
+            "or run fewer server processes."
+        )
     if failure_of(error) is Failure.LOST:
         return StoreBusyError(
             f"{url} cannot be reached ({said}). Check that PostgreSQL runs there, and host and port of the address."

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 from scrapy_ext.server.store.engine import Row
 from scrapy_ext.server.store.postgresql_connection import encode_text
+from scrapy_ext.server.store.postgresql_marks import SET_MARK, Mark
 
 #: Of what may take as long as it does.
 UNHURRIED_SECONDS: Final = 7 * 86400.0
@@ -21,10 +23,12 @@ class PostgresqlTransaction:
     #: Writes of pages are put off for minutes and gathered, and rows that move have to be vacuumed.
     sorted_runs = False
 
-    def __init__(self, connection: Any) -> None:
+    def __init__(self, connection: Any, mark: Mark | None = None) -> None:
         self._connection = connection
         #: How many rows it has changed.
         self.changed = 0
+        #: What is to be set before it commits.
+        self.unset_mark = mark
 
     async def fetch(self, sql: str, *arguments: Any) -> list[Row]:
         """See :class:`~scrapy_ext.server.store.engine.Transaction`."""
@@ -36,21 +40,32 @@ class PostgresqlTransaction:
 
     async def fetchrow(self, sql: str, *arguments: Any) -> Row | None:
         """See :class:`~scrapy_ext.server.store.engine.Transaction`."""
+        if self.unset_mark is not None and _LOCKS.search(sql):
+            # On the way of another statement it costs none of its own.
+            row = await self._connection.fetchrow(_marking_lock(sql, len(arguments)), *arguments, *self.unset_mark)
+            self.unset_mark = None
+            return None if row is None else tuple(row)
         row = await self._connection.fetchrow(sql, *arguments)
         return None if row is None else tuple(row)
 
     async def execute(self, sql: str, *arguments: Any) -> int:
         """See :class:`~scrapy_ext.server.store.engine.Transaction`."""
-        changed = _changed(await self._connection.execute(sql, *arguments))
+        if self.unset_mark is not None and _CHANGES.match(sql):
+            marking = _marking_change(sql, len(arguments))
+            changed = await self._connection.fetchval(marking, *arguments, *self.unset_mark)
+            self.unset_mark = None
+        else:
+            changed = _changed(await self._connection.execute(sql, *arguments))
         self.changed += changed
-        return changed
+        return int(changed)
 
     async def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         """See :class:`~scrapy_ext.server.store.engine.Transaction`."""
         if len(rows) == 1:
             await self.execute(sql, *rows[0])
         elif len(rows) >= _MANY and sql.lstrip().startswith("INSERT"):
-            await self.insert_many(sql, rows)
+            statement, columns = await self._insert(sql, rows)
+            await self.execute(statement, *columns)
         elif rows:
             await self._connection.executemany(sql, rows)
             self.changed += len(rows)
@@ -59,17 +74,22 @@ class PostgresqlTransaction:
         """See :class:`~scrapy_ext.server.store.engine.Transaction`."""
         if not rows:
             return []
+        statement, columns = await self._insert(sql, rows)
+        self.changed += len(rows)
+        return await self.fetch(statement, *columns)
+
+    async def _insert(self, sql: str, rows: Sequence[Sequence[Any]]) -> tuple[str, list[Sequence[Any]]]:
+        """An INSERT of one row as it is sent for many, and its arguments."""
         insert = _INSERTS.get(sql)
         if insert is None:
             types = [given.name for given in (await self._connection.prepare(sql)).get_parameters()]
             insert = _INSERTS[sql] = _Insert(_unnested(sql, types), tuple(name == "text" for name in types))
-        columns = [
+        columns: list[Sequence[Any]] = [
             # The driver does not know that the texts of an array are texts, too.
             [value if value is None else encode_text(value) for value in column] if is_text else column
             for is_text, column in zip(insert.texts, zip(*rows, strict=True), strict=True)
         ]
-        self.changed += len(rows)
-        return await self.fetch(insert.statement, *columns)
+        return insert.statement, columns
 
     async def script(self, sql: str) -> None:
         """See :class:`~scrapy_ext.server.store.engine.Transaction`."""
@@ -106,6 +126,27 @@ def _changed(status: str) -> int:
     """The rows that a statement changed, from what the server says at its end: ``INSERT 0 5``."""
     number = status.rpartition(" ")[2]
     return int(number) if number.isdigit() else 0
+
+
+#: A statement that changes rows and returns nothing of them, and one that locks rows.
+_CHANGES: Final = re.compile(r"\s*(INSERT|UPDATE|DELETE)\b(?!.*\bRETURNING\b)", re.DOTALL)
+_LOCKS: Final = re.compile(r"\bFOR (UPDATE|SHARE)\s*$")
+
+
+@cache
+def _marking_lock(sql: str, arguments: int) -> str:
+    return f"WITH held AS ({sql}), marked AS ({_set_mark(arguments)}) SELECT * FROM held"  # noqa: S608 - a store's own
+
+
+@cache
+def _marking_change(sql: str, arguments: int) -> str:
+    """It returns how many rows were changed."""
+    changed = f"WITH changed AS ({sql} RETURNING 1)"
+    return f"{changed}, marked AS ({_set_mark(arguments)}) SELECT count(*) FROM changed"  # noqa: S608 - likewise
+
+
+def _set_mark(arguments: int) -> str:
+    return re.sub(r"\$(\d)", lambda place: f"${arguments + int(place[1])}", SET_MARK)
 
 
 class _Insert(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -24,7 +24,8 @@ from scrapy_ext.server.store.collections import Collection
 from scrapy_ext.server.store.errors import StoreBusyError, StoreUncertainError
 from scrapy_ext.server.store.frontier import QueuedRequest, Slot
 from scrapy_ext.server.store.jobs import NewJob
-from tests.postgresql import Cluster
+from scrapy_ext.server.store.selections import Selection, prefix_range
+from tests.postgresql import Cluster, cluster
 from tests.server.store.conftest import emptied
 from tests.server.store.packing import pack_chunk
 
@@ -83,6 +84,13 @@ class Cutter:
             await answers
 
 
+@pytest.fixture(scope="module")
+def own() -> Iterator[Cluster]:
+    """A PostgreSQL that may be harmed."""
+    with cluster() as own:
+        yield own
+
+
 @pytest.fixture
 async def cutter(postgresql: Cluster) -> AsyncIterator[Cutter]:
     cutter = Cutter(postgresql.port)
@@ -129,6 +137,33 @@ async def test_a_write_whose_commit_is_not_answered_is_done_once_and_its_result_
     assert record.value == b"2"
 
 
+async def test_a_crash_that_gives_the_transactions_id_to_another_deceives_nobody(own: Cluster) -> None:
+    """Of a transaction whose COMMIT did not get there before the crash, nothing may be on the disk."""
+    url = own.database()
+    await opened_once(DatabaseUrl(url))
+    cutter = Cutter(own.port)
+    port = await cutter.start()
+    store = await Store.open(DatabaseUrl(url.replace(f":{own.port}/", f":{port}/")))
+    chunk = pack_chunk(ITEMS, [b"{}"], [{}])
+    try:
+        for turn in range(3):
+            cutter.before, cutter.dark_after_cut = 1, True
+            writing = asyncio.create_task(store.items.write(KEY, None, [chunk]))
+            async with asyncio.timeout(60):
+                while not cutter.dark:
+                    await asyncio.sleep(0.001)
+            own.kill()
+            own.start()
+            for _ in range(8):
+                own.query(url, "UPDATE schema_version SET opened = opened")
+            cutter.dark = cutter.dark_after_cut = False
+            assert await writing == turn
+            assert (await store.items.stats(KEY)).totals.input_values == turn + 1
+    finally:
+        cutter.stop()
+        await store.close()
+
+
 async def test_what_cannot_be_known_is_told(store: Store, cutter: Cutter, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_module, "PATIENCE_SECONDS", 0.2)
     cutter.after, cutter.dark_after_cut = 1, True
@@ -138,6 +173,45 @@ async def test_what_cannot_be_known_is_told(store: Store, cutter: Cutter, monkey
         await store.items.write(KEY, 0, [pack_chunk(ITEMS, [b"{}"], [{}])])
     cutter.dark = cutter.dark_after_cut = False
     assert (await store.items.stats(KEY)).totals.input_values == 1
+
+
+async def test_a_database_that_hangs_is_given_up_and_used_again(own: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_module, "PATIENCE_SECONDS", 0.5)
+    for name in ("_COMMAND_SECONDS", "_CONNECT_SECONDS"):
+        monkeypatch.setattr(connection_module, name, 1.0)
+    store = await Store.open(DatabaseUrl(own.database()))
+    chunk = pack_chunk(ITEMS, [b"{}"], [{}])
+    try:
+        for turn in range(3):
+            assert await store.items.write(KEY, None, [chunk]) == turn
+            own.pause()
+            writes = [store.items.write(KEY, None, [chunk]), store.jobs.get(KEY), store.size()]
+            errors = await asyncio.gather(*writes, return_exceptions=True)
+            assert [type(error) for error in errors] == [StoreBusyError] * 3
+            own.go_on()
+        assert (await store.items.stats(KEY)).totals.input_values == 3
+    finally:
+        own.go_on()
+        await store.close()
+
+
+async def test_a_limit_of_connections_is_lived_with_or_told(own: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    url, postgres = own.database(), own.url("postgres")
+    own.query(postgres, "CREATE ROLE few LOGIN PASSWORD 'few' CONNECTION LIMIT 2")
+    own.query(postgres, f"ALTER DATABASE {url.rpartition('/')[2]} OWNER TO few")
+    store = await Store.open(DatabaseUrl(url.replace(f"//scrapy:{own.password}@", "//few:few@")))
+    try:  # it has one for writes and one for reads
+        await asyncio.gather(*(store.keys.keep(f"{number}", "x") for number in range(20)))
+        assert await store.keys.get("19") == "x"
+        monkeypatch.setattr(engine_module, "PATIENCE_SECONDS", 0.3)
+        with pytest.raises(StoreBusyError, match=r"no connection left .*Raise max_connections"):
+            async with store._engine.snapshot():
+                pass
+        own.query(postgres, "ALTER ROLE few CONNECTION LIMIT 20")
+        async with store._engine.snapshot():
+            pass
+    finally:
+        await store.close()
 
 
 async def test_a_read_of_several_statements_sees_one_state(store: Store, store_database: DatabaseUrl) -> None:
@@ -166,6 +240,22 @@ async def test_a_read_of_several_statements_sees_one_state(store: Store, store_d
     done.set()
     await writing
     assert all(len(set(each)) == 1 for each in counts)
+
+
+async def test_what_is_read_most_is_one_statement(store: Store) -> None:
+    which, slot = Collection(1, CollectionType.STORE, "c"), Slot(1, "f", "0")
+    await store.collections.write(which, [(b"k", b"1")])
+    await store.frontier.add(slot, [QueuedRequest(b"%d" % n, b'["x",0]', None, 0) for n in range(100)])
+    await store.jobs.add(1, [NewJob("s", JobState.PENDING, {})], "x")
+    commits = store.measures.operations
+    assert await store.collections.get(which, b"k") is not None
+    assert [len(page) async for page in store.collections.scan(which, Selection((prefix_range(b""),)))] == [1]
+    assert len(await store.frontier.read(slot, 100)) == 1  # a full batch, which needs no write either
+    assert await store.jobs.get(KEY) is not None
+    assert await store.keys.named() == []
+    engine: Any = store._engine
+    assert not list(engine._several)
+    assert store.measures.operations == commits
 
 
 async def test_readers_cannot_write(store: Store) -> None:
@@ -246,7 +336,8 @@ async def test_a_database_of_another_encoding_is_refused(postgresql: Cluster) ->
 
 
 async def test_without_the_driver_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "scrapy_ext.server.store.postgresql")
+    for module in ("postgresql", "postgresql_connection"):
+        monkeypatch.delitem(sys.modules, f"scrapy_ext.server.store.{module}")
     monkeypatch.setitem(sys.modules, "asyncpg", None)
     assert 'pip install "scrapy-ext[postgresql]"' in await refusal("postgresql://a:opensesame@b/c")
 
