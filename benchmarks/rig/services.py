@@ -33,9 +33,9 @@ class Platform:
 
 @contextmanager
 def platform(where: Path | None = None, *, database: str | None = None, key: str | None = None) -> Generator[Platform]:
-    """Run ``python -m scrapy_ext.server`` on an empty data directory, in a given one, or on a database of PostgreSQL."""
-    key = key or secrets.token_hex(16)
     """Run ``python -m scrapy_ext.server`` on an empty data directory, in a given one, or on PostgreSQL."""
+    key = key or secrets.token_hex(16)
+    keys = {"PLATFORM_API_KEY": key, "EXTRACT_API_KEY": secrets.token_hex(16)}
     with tempfile.TemporaryDirectory(dir=where) as data:
         store = ("--data", data)
         if database is not None:

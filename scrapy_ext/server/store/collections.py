@@ -139,12 +139,12 @@ async def _names(tx: Transaction, project: int) -> list[CollectionName]:
 
 async def _get(tx: Transaction, which: Collection, key: bytes, now: int) -> Record | None:
     row = await tx.fetchrow(
-        """SELECT ts, value FROM collection_records
-           WHERE project = $1 AND key = $2 AND (expires IS NULL OR expires > $3)
-           AND collection = (SELECT collection FROM collections WHERE project = $1 AND name = $4 AND type = $5)""",
-        *(which.project, key, now, which.name, which.type.value),
+        f"""SELECT key, ts, value FROM collection_records
+            WHERE project = $1 AND collection = {_number("$2", "$3")}
+            AND key = $4 AND (expires IS NULL OR expires > $5)""",  # noqa: S608 - built from fixed conditions
+        *(which.project, which.type.value, which.name, key, now),
     )
-    return Record(key, *row) if row else None
+    return Record(*row) if row else None
 
 
 async def _copies(tx: Transaction, which: Collection, key: bytes, now: int) -> list[Record]:
@@ -167,19 +167,16 @@ async def _page(
     tx: Transaction, which: Collection, place: _Place, selection: Selection, *, now: int
 ) -> tuple[list[Record], _Place]:
     """The records of one read, and where the next one begins: many ranges may have few each."""
-    number = await number_of(tx, which)
-    if number is None:
-        return [], _Place((), None, None)
     found: list[Record] = []
     size = 0
     ranges, left_here, left = place
     while ranges and left != 0 and size < _READ_BYTES:
         keys, limit = _keys(ranges, left), _PAGE
         if keys and left_here != 0:
-            records = await _by_key(tx, which.project, number, keys, selection, now=now)
+            records = await _by_key(tx, which, keys, selection, now=now)
         else:
             keys, limit = [], min(each for each in (left, left_here, _PAGE) if each is not None)
-            records = await _of_range(tx, which.project, number, ranges[0], selection, limit=limit, now=now)
+            records = await _of_range(tx, which, ranges[0], selection, limit=limit, now=now)
         found += records
         size += sum(len(record.value) for record in records)
         left, left_here = _less(left, len(records)), _less(left_here, len(records))
@@ -200,14 +197,15 @@ def _keys(ranges: Sequence[Range], left: int | None) -> list[bytes]:
 
 
 async def _by_key(
-    tx: Transaction, project: int, number: int, keys: Sequence[bytes], selection: Selection, *, now: int
+    tx: Transaction, which: Collection, keys: Sequence[bytes], selection: Selection, *, now: int
 ) -> list[Record]:
     rows = await tx.fetch_any(
-        """SELECT key, ts, value FROM collection_records
-           WHERE project = $1 AND collection = $2 AND (expires IS NULL OR expires > $3)
-           AND ts >= $4 AND ts < $5 AND key = ANY($6)""",
-        project,
-        number,
+        f"""SELECT key, ts, value FROM collection_records
+            WHERE project = $1 AND collection = {_number("$2", "$3")} AND (expires IS NULL OR expires > $4)
+            AND ts >= $5 AND ts < $6 AND key = ANY($7)""",  # noqa: S608 - built from fixed conditions
+        which.project,
+        which.type.value,
+        which.name,
         now,
         selection.startts or 0,
         MAX_NUMBER if selection.endts is None else selection.endts,
@@ -217,21 +215,28 @@ async def _by_key(
 
 
 async def _of_range(
-    tx: Transaction, project: int, number: int, part: Range, selection: Selection, *, limit: int, now: int
+    tx: Transaction, which: Collection, part: Range, selection: Selection, *, limit: int, now: int
 ) -> list[Record]:
     condition, arguments = conditions(part, selection)
+    name = len(arguments) + 3
     rows = await tx.fetch(
         f"""SELECT key, ts, value FROM collection_records
-            WHERE project = $1 AND collection = $2{condition}
-            AND (expires IS NULL OR expires > ${len(arguments) + 3})
-            ORDER BY key LIMIT ${len(arguments) + 4}""",  # noqa: S608 - built from fixed conditions above
-        project,
-        number,
+            WHERE project = $1 AND collection = {_number("$2", f"${name}")}{condition}
+            AND (expires IS NULL OR expires > ${name + 1})
+            ORDER BY key LIMIT ${name + 2}""",  # noqa: S608 - built from fixed conditions
+        which.project,
+        which.type.value,
         *arguments,
+        which.name,
         now,
         limit,
     )
     return [Record(*row) for row in rows]
+
+
+def _number(kind: str, name: str) -> str:
+    """The number of a collection, looked up in the same statement."""
+    return f"(SELECT collection FROM collections WHERE project = $1 AND type = {kind} AND name = {name})"  # noqa: S608
 
 
 async def _count(tx: Transaction, which: Collection, selection: Selection, now: int) -> Count:
