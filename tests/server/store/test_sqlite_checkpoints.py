@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -14,6 +15,17 @@ from scrapy_ext.server.store import Store, sqlite_checkpoints
 from scrapy_ext.server.store.frontier import QueuedRequest, Slot
 
 SLOT = Slot(1, "f", "0")
+
+#: Says whether another process has the file beside the database open: by the lock that SQLite holds as long, without
+#: which it begins that file anew, under whoever uses it (UNIX_SHM_DMS in SQLite's os_unix.c).
+IN_USE = """
+import fcntl, sys
+with open(sys.argv[1], "r+b") as file:
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 128)
+    except OSError:
+        print("in use")
+"""
 
 
 def in_database_alone(path: Path) -> int:
@@ -45,3 +57,23 @@ async def test_commits_go_on_while_the_log_is_written_back_and_begun_anew(
     assert (await store.frontier.count(SLOT)).count == number
     await store.close()
     assert in_database_alone(tmp_path / "platform.db") == number // 100
+
+
+def is_in_use(data: Path) -> bool:
+    told = subprocess.run(
+        [sys.executable, "-c", IN_USE, str(data / "platform.db-shm")],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
+    return told.stdout == "in use\n"
+
+
+async def test_another_process_knows_that_the_file_is_in_use_after_any_number_of_commits(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    for number in range(3):
+        assert await store.frontier.add(SLOT, [QueuedRequest(b"%d" % number, b'["",0]', None, 0)]) == 1
+        await store.frontier.read(SLOT, 1)
+        assert await asyncio.to_thread(is_in_use, tmp_path)
+    await store.close()
