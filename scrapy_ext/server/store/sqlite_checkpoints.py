@@ -71,6 +71,8 @@ class Checkpoints:
             header = os.pread(log, _HEADER.size, 0)
             if len(header) < _HEADER.size:
                 return False
+            page_size: int
+            salts: bytes
             page_size, salts = _HEADER.unpack(header)
             if salts != self._salts:  # it has begun anew
                 self._salts, self._length_at_last = salts, 0
@@ -83,9 +85,14 @@ class Checkpoints:
             os.close(log)
 
     def _run(self) -> None:
-        while self._due.wait() and not self._closed:
+        while self._due.wait() and not self._ends():
             # What fails here, the writer meets too, in an operation whose caller is told.
             with contextlib.suppress(sqlite3.Error):
                 self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
             self._ready = True
             self._due.clear()
+            if self._ends():  # which was perhaps said before that
+                break
+
+    def _ends(self) -> bool:
+        return self._closed

@@ -6,12 +6,14 @@ import asyncio
 import sqlite3
 import subprocess
 import sys
+import time
 from contextlib import closing
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from scrapy_ext.server.store import Store, sqlite_checkpoints
+from scrapy_ext.server.store import Store, sqlite, sqlite_checkpoints
 from scrapy_ext.server.store.frontier import QueuedRequest, Slot
 
 SLOT = Slot(1, "f", "0")
@@ -77,3 +79,34 @@ async def test_another_process_knows_that_the_file_is_in_use_after_any_number_of
         await store.frontier.read(SLOT, 1)
         assert await asyncio.to_thread(is_in_use, tmp_path)
     await store.close()
+
+
+class _SlowConnection:
+    """Writing the log back takes so long that the store is closed meanwhile."""
+
+    def __init__(self, connection: sqlite3.Connection, begun: asyncio.Event) -> None:
+        self._connection = connection
+        self._begun = begun
+        self._loop = asyncio.get_running_loop()
+
+    def execute(self, sql: str) -> sqlite3.Cursor:
+        self._loop.call_soon_threadsafe(self._begun.set)
+        time.sleep(0.5)
+        return self._connection.execute(sql)
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+async def test_a_store_is_closed_while_its_log_is_written_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = asyncio.Event()
+
+    def slow(path: Path, connection: sqlite3.Connection) -> sqlite_checkpoints.Checkpoints:
+        return sqlite_checkpoints.Checkpoints(path, cast(sqlite3.Connection, _SlowConnection(connection, begun)))
+
+    monkeypatch.setattr(sqlite_checkpoints, "_PAGES", 1)
+    monkeypatch.setattr(sqlite, "Checkpoints", slow)
+    store = await Store.open(tmp_path)
+    async with asyncio.timeout(20):
+        await begun.wait()
+        await store.close()
