@@ -110,6 +110,8 @@ async def _whole(call: Call) -> Response:
     if call.method == "GET":
         return await result(call, _pages(call, _chosen(call, which, selection)), msgpack=True)
     refuse_filters(call)
+    if "count" in call.query:  # to ignore it would be to delete more than was asked
+        raise refused("count", "is not supported here", "Leave it out, or delete by key.")
     if not any(name in call.query for name in ("key", "prefix", "startts", "endts")):
         raise refused(
             "selection",

@@ -179,6 +179,14 @@ async def test_a_deletion_says_what_it_looked_at(http: Http, path: str) -> None:
     assert await found(http, path) == ["a3", "a4", "a5"]
 
 
+async def test_a_deletion_that_is_to_end_early_deletes_nothing(http: Http, path: str) -> None:
+    await http.post(path, [{"_key": f"a{n}"} for n in range(3)])
+    answer = await http.delete(f"{path}?prefix=a&count=1")
+    assert answer.status == 400
+    assert "count" in answer.text
+    assert await found(http, path) == ["a0", "a1", "a2"]
+
+
 async def test_records_named_like_a_path_are_read_by_parameter(http: Http, path: str) -> None:
     await http.post(path, [{"_key": "count", "n": 1}, {"_key": "deleted", "n": 2}])
     assert (await http.get(f"{path}?key=count")).lines == [{"n": 1}]
