@@ -105,11 +105,6 @@ class GzipFrame:
         return b"\x03\x00" + struct.pack("<II", self._crc, self._length & 0xFFFFFFFF)
 
 
-def gzip_whole(data: bytes, *, shorten: bool) -> bytes:
-    """A response of one piece as gzip, which takes microseconds where it need not be ``shorten``ed."""
-    return _library.compress(data, _LEVEL if shorten else _STORED, wbits=_GZIP)
-
-
 class Inflater:
     """Inflates a gzip or zlib stream piece by piece, never further than ``limit`` bytes in all."""
 

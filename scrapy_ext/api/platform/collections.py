@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Mapping
 from enum import Enum
@@ -97,12 +96,18 @@ def record_faults(record: Mapping[str, Any], size: int, place: str = "record") -
         yield Violation(place, f"has a number that is infinite or over {MAX_NUMBER}", "Send it as a string.")
 
 
-def _numbers_fit(value: Any) -> bool:
-    if isinstance(value, str) or value is None or isinstance(value, bool):
-        return True
-    if isinstance(value, int | float):
-        return math.isfinite(value) and abs(value) <= MAX_NUMBER
-    # Most members are strings: no call for those.
-    if isinstance(value, Mapping):
-        return all(type(member) is str or _numbers_fit(member) for member in value.values())
-    return all(type(member) is str or _numbers_fit(member) for member in value) if isinstance(value, list) else True
+def _numbers_fit(record: Mapping[str, Any]) -> bool:
+    # Not recursive: a record may be nested as deeply as JSON is decoded.
+    waiting: list[Any] = [record]
+    while waiting:
+        value = waiting.pop()
+        for member in value.values() if isinstance(value, Mapping) else value:
+            kind = type(member)
+            if kind is str or kind is bool or member is None:
+                continue
+            if kind is int or kind is float:
+                if not -MAX_NUMBER <= member <= MAX_NUMBER:  # nor is anything infinite
+                    return False
+            elif kind is dict or kind is list:
+                waiting.append(member)
+    return True

@@ -24,6 +24,8 @@ from scrapy_ext.server.store.selections import Collection, Range, Selection, key
 
 #: Keys or prefixes that one request may name.
 _MAX_NAMED: Final = 1000
+#: Bytes of records that are checked in a thread.
+_MUCH: Final = 256 * 1024
 #: Records that a count with a filter looks at before it says where to go on.
 _MAX_LOOKED_AT: Final = 20_000
 
@@ -108,6 +110,8 @@ async def _whole(call: Call) -> Response:
     if call.method == "GET":
         return await result(call, _pages(call, _chosen(call, which, selection)), msgpack=True)
     refuse_filters(call)
+    if "count" in call.query:  # to ignore it would be to delete more than was asked
+        raise refused("count", "is not supported here", "Leave it out, or delete by key.")
     if not any(name in call.query for name in ("key", "prefix", "startts", "endts")):
         raise refused(
             "selection",
@@ -184,8 +188,22 @@ async def _found(call: Call, which: Collection, key: str) -> Record:
 async def _write(call: Call, key: str | None) -> Response:
     """Records of the body; with ``key``, the one record whose key the path gives."""
     which = _collection(call)
+    given = await bodies.objects(call.request)
+    # Others have their turn while much is checked: each number of it is looked at.
+    is_much = sum(len(line) for _, line, _ in given) > _MUCH
+    records = await asyncio.to_thread(_checked, given, key) if is_much else _checked(given, key)
+    if key is not None and len(records) != 1:
+        raise refused("body", f"must be one record, got {len(records)}", "Post several to the collection itself.")
+    if records:
+        await call.store.collections.write(which, records)
+        call.wrote(len(records))
+    return empty()
+
+
+def _checked(given: Sequence[tuple[int, bytes, dict[str, Any]]], key: str | None) -> list[tuple[bytes, bytes]]:
+    """Keys and records without them; raises ``ContractError``."""
     records: list[tuple[bytes, bytes]] = []
-    for number, line, record in await bodies.objects(call.request):
+    for number, line, record in given:
         place = f"line {number}"
         if key is not None and record.setdefault("_key", key) != key:
             raise refused(place, f"has _key {record['_key']!r}, and the path says {key!r}", "Make them the same.")
@@ -193,12 +211,7 @@ async def _write(call: Call, key: str | None) -> Response:
         if faults:
             raise ContractError(faults)
         records.append((record["_key"].encode(), _without_key(line, record)))
-    if key is not None and len(records) != 1:
-        raise refused("body", f"must be one record, got {len(records)}", "Post several to the collection itself.")
-    if records:
-        await call.store.collections.write(which, records)
-        call.wrote(len(records))
-    return empty()
+    return records
 
 
 def _without_key(line: bytes, record: dict[str, Any]) -> bytes:

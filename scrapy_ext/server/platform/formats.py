@@ -35,6 +35,8 @@ class Text(list[bytes]):
 _WHOLE: Final = 256 * 1024
 #: Of such a piece, at least, where it is not compressed: the memory for small ones is used again and again.
 _PIECE: Final = 60 * 1024
+#: Bytes of records that are written in a thread in formats for which they are decoded.
+_LONG: Final = 128 * 1024
 #: A result that takes longer (seconds) is sent as it comes: so it is noticed when its client goes away.
 _PATIENCE: Final = 5.0
 #: Pieces that are compressed while the one before them is sent.
@@ -57,6 +59,8 @@ class Writer(Protocol):
 
     head: bytes
     tail: bytes
+    #: Whether it decodes the records, so that large ones are long work.
+    decodes: bool
 
     def page(self, records: Page) -> bytes:
         """Some records; not called with none."""
@@ -64,6 +68,7 @@ class Writer(Protocol):
 
 class _JsonLines:
     head = tail = b""
+    decodes = False
 
     def page(self, records: Page) -> bytes:
         return b"\n".join(records) + b"\n"
@@ -71,6 +76,7 @@ class _JsonLines:
 
 class _Json:
     head, tail = b"[", b"]\n"
+    decodes = False
 
     def __init__(self) -> None:
         self._separator = b""
@@ -84,6 +90,7 @@ class _Text:
     """A string as it is, so that it may be more than one line; anything else as JSON."""
 
     head = tail = b""
+    decodes = True
 
     def page(self, records: Page) -> bytes:
         return b"".join(_plain(_decode(record)).encode() + b"\n" for record in records)
@@ -91,6 +98,7 @@ class _Text:
 
 class _Csv:
     tail = b""
+    decodes = True
 
     def __init__(self, options: CsvOptions) -> None:
         self._options = options
@@ -122,9 +130,13 @@ class _Xml:
 
     head = b'<?xml version="1.0" encoding="UTF-8"?>\n<params><param><value><array><data>\n'
     tail = b"</data></array></value></param></params>\n"
+    decodes = True
 
     def page(self, records: Page) -> bytes:
-        return b"".join(f"{_xml(_decode(record))}\n".encode() for record in records)
+        try:
+            return b"".join(f"{_xml(_decode(record))}\n".encode() for record in records)
+        except RecursionError:
+            raise refused("format", "xml cannot be had of records that are nested so deeply", "Use jl.") from None
 
 
 #: What XML 1.0 cannot hold, not even escaped.
@@ -163,6 +175,7 @@ class _MessagePack:
     """Objects one after the other. Whole numbers that 64 bits do not hold become text: all their digits are kept."""
 
     head = tail = b""
+    decodes = True
 
     def page(self, records: Page) -> bytes:
         decoded = [_decode(record) for record in records]
@@ -273,7 +286,9 @@ async def _encoded(writer: Writer, pages: AsyncIterator[Page], size: int) -> Asy
     waiting, length, sent = [writer.head], 0, time.monotonic()
     enough = _WHOLE
     async for page in pages:
-        for piece in _pieces(writer, page):
+        is_long = writer.decodes and sum(map(len, page)) > _LONG
+        # Others have their turn meanwhile.
+        for piece in await asyncio.to_thread(_pieces, writer, page) if is_long else _pieces(writer, page):
             waiting.append(piece)
             length += len(piece)
             if length >= enough:

@@ -58,6 +58,8 @@ class Metadata:
                 raise NotFound
 
     async def _token(self, call: Call) -> str:
+        if not call.grant.job:
+            call.need_write(call.project)  # which is what the token does
         if await call.store.jobs.get(call.job) is None:
             raise _unknown(call.job)
         return await self._tokens.token(call.job)

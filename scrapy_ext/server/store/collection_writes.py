@@ -88,7 +88,7 @@ async def _delete_rows(tx: Transaction, project: int, number: int, keys: Sequenc
 
 
 async def delete_step(
-    tx: Transaction, which: Collection, part: Range, selection: Selection, left: int | None
+    tx: Transaction, which: Collection, part: Range, selection: Selection, left: int | None, *, now: int
 ) -> tuple[int, int, bytes | None]:
     """One step: how many were deleted, how many keys looked at, and the last of these if there may be more."""
     number = await number_of(tx, which)
@@ -96,7 +96,7 @@ async def delete_step(
         return 0, 0, None
     condition, arguments = conditions(part, selection._replace(startts=None, endts=None))
     rows = await tx.fetch(
-        f"""SELECT key, ts FROM collection_records WHERE project = $1 AND collection = $2{condition}
+        f"""SELECT key, ts, expires FROM collection_records WHERE project = $1 AND collection = $2{condition}
             ORDER BY key LIMIT ${len(arguments) + 3} FOR UPDATE""",  # noqa: S608 - made of fixed conditions
         which.project,
         number,
@@ -105,7 +105,8 @@ async def delete_step(
     )
     low = 0 if selection.startts is None else selection.startts
     high = MAX_NUMBER if selection.endts is None else selection.endts
-    keys = [key for key, ts in rows if low <= ts < high][:left]
+    # What has expired is not there for whoever deletes, either: so many are deleted as a read would give.
+    keys = [key for key, ts, expires in rows if low <= ts < high and (expires is None or expires > now)][:left]
     await _delete_rows(tx, which.project, number, [(key,) for key in keys])
     return len(keys), len(rows), rows[-1][0] if len(rows) == _DELETE_STEP else None
 

@@ -92,11 +92,11 @@ class CollectionStore:
 
     async def delete(self, which: Collection, selection: Selection) -> Deletion:
         """Delete the selected records, some thousands at a time."""
-        deleted, scanned = 0, 0
+        deleted, scanned, now = 0, 0, self._clock()
         for each in selection.ranges:
             part, left = each, selection.per_range
             while left is None or left > 0:
-                step, seen, last = await self._engine.write(delete_step, which, part, selection, left)
+                step, seen, last = await self._engine.write(delete_step, which, part, selection, left, now=now)
                 deleted, scanned = deleted + step, scanned + seen
                 left = None if left is None else left - step
                 if last is None:

@@ -43,6 +43,7 @@ T = TypeVar("T")
 #: Operations in one commit.
 _MAX_GROUP: Final = 128
 _READERS: Final = 4
+_CLOSED: Final = "The store is closed. The server is shutting down; try again when it is back."
 
 
 class SqliteEngine:
@@ -54,6 +55,7 @@ class SqliteEngine:
         self._writer = _Writer(path, connection)
         self._writer.start()
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="store-reader")
+        self._closed = False
         self._local = threading.local()
         self._connections: list[sqlite3.Connection] = []
 
@@ -70,6 +72,8 @@ class SqliteEngine:
 
     async def read(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """See :class:`Engine`."""
+        if self._closed:
+            raise StoreError(_CLOSED)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._readers, self._read, lambda tx: operation(tx, *args, **kwargs))
 
@@ -107,6 +111,7 @@ class SqliteEngine:
 
     async def close(self) -> None:
         """See :class:`Engine`."""
+        self._closed = True
         self._glances.close()
         await asyncio.to_thread(self._readers.shutdown)
         for connection in self._connections:
@@ -189,7 +194,7 @@ class _Writer(threading.Thread):
 
     def submit(self, job: _Job[Any]) -> None:
         if self._closed:
-            raise StoreError("The store is closed. The server is shutting down; try again when it is back.")
+            raise StoreError(_CLOSED)
         self._waiting.put(job)
 
     def close(self) -> None:

@@ -4,11 +4,16 @@ SQLite writes the log back within the commit that makes it long: a second and mo
 changed. Here a thread does nearly all of it through a connection of its own, while commits go on; the writer does the
 rest between two commits, a few pages, after which it begins the log anew. Where that does not come about (a reader
 holds an old state), SQLite's own limit, which is higher, does as before.
+
+How long the log is stands in the ``-shm`` file, which must not be opened here: the locks of SQLite are on that file,
+and to close it would give up all those of this process (https://sqlite.org/howtocorrupt.html, 2.2). So it is seen from
+the log itself, on which there are none.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
 import struct
 import threading
@@ -17,21 +22,24 @@ from typing import Final
 
 #: Pages of the log at which it is written back: what changes often is written once for many commits.
 _PAGES: Final = 8000
-#: Where the log's length in pages is in the file beside it (https://sqlite.org/walformat.html, mxFrame).
-_LENGTH_AT: Final = 16
-_LENGTH: Final = struct.Struct("=I")
+#: Of the log's header (https://sqlite.org/fileformat.html, The WAL File Format): size of a page, and the salts, which
+#: are others whenever the log is begun anew. A page of the present log has them before it, in a header of its own.
+_HEADER: Final = struct.Struct(">8xI4x8s8x")
+_PAGE_HEADER: Final = 24
+_PAGE_SALTS_AT: Final = 8
 
 
 class Checkpoints:
     """The thread that writes the log back."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
-        self._path = path
         self._connection = connection
-        self._index = path.with_name(path.name + "-shm")
+        self._log = path.with_name(path.name + "-wal")
         self._due = threading.Event()
         self._ready = False
         self._closed = False
+        self._salts = b""
+        #: Pages of the log when it was last written back.
         self._length_at_last = 0
         self._thread = threading.Thread(target=self._run, name="store-checkpoints", daemon=True)
         self._thread.start()
@@ -41,13 +49,10 @@ class Checkpoints:
         if self._ready:
             self._ready = False
             with contextlib.suppress(sqlite3.Error):
-                writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-            self._length_at_last = self._length()
-        elif not self._due.is_set():
-            length = self._length()
-            self._length_at_last = min(self._length_at_last, length)  # less: it has begun anew
-            if length - self._length_at_last >= _PAGES:
-                self._due.set()
+                _, length, _ = writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+                self._length_at_last = max(length, 0)
+        elif not self._due.is_set() and self._has_grown():
+            self._due.set()
 
     def close(self) -> None:
         """End the thread."""
@@ -56,19 +61,38 @@ class Checkpoints:
         self._thread.join()
         self._connection.close()
 
-    def _length(self) -> int:
+    def _has_grown(self) -> bool:
+        """Whether the log has so many pages more than when it was last written back."""
         try:
-            with self._index.open("rb") as file:
-                file.seek(_LENGTH_AT)
-                length: int = _LENGTH.unpack(file.read(_LENGTH.size))[0]
-                return length
-        except (OSError, struct.error):
-            return 0
+            log = os.open(self._log, os.O_RDONLY)
+        except OSError:
+            return False
+        try:
+            header = os.pread(log, _HEADER.size, 0)
+            if len(header) < _HEADER.size:
+                return False
+            page_size: int
+            salts: bytes
+            page_size, salts = _HEADER.unpack(header)
+            if salts != self._salts:  # it has begun anew
+                self._salts, self._length_at_last = salts, 0
+            pages = self._length_at_last + _PAGES - 1
+            last = _HEADER.size + pages * (_PAGE_HEADER + page_size)
+            return os.pread(log, len(salts), last + _PAGE_SALTS_AT) == salts
+        except OSError:
+            return False
+        finally:
+            os.close(log)
 
     def _run(self) -> None:
-        while self._due.wait() and not self._closed:
+        while self._due.wait() and not self._ends():
             # What fails here, the writer meets too, in an operation whose caller is told.
             with contextlib.suppress(sqlite3.Error):
                 self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
             self._ready = True
             self._due.clear()
+            if self._ends():  # which was perhaps said before that
+                break
+
+    def _ends(self) -> bool:
+        return self._closed

@@ -42,6 +42,7 @@ class Glances:
         self._connection = connect_reader(path, wait=0)
         self._connection.set_progress_handler(self._is_up, _STEPS)
         self._until = 0.0
+        self._closed = False
 
     def read(self, start: Start[T]) -> T:
         """The result of an operation that only reads; raises :class:`NotAtOnceError`."""
@@ -50,12 +51,13 @@ class Glances:
             return run_reading(self._connection, start)
         except sqlite3.Error:  # the thread meets it too, if it is more than a lock or the time
             self._until = inf  # to end a transaction takes steps too
-            if self._connection.in_transaction:
+            if not self._closed and self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             raise NotAtOnceError from None
 
     def close(self) -> None:
         """Let go of the file."""
+        self._closed = True
         self._connection.close()
 
     def _is_up(self) -> bool:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
+
 import pytest
 
 from tests.server.http import Http
@@ -115,6 +118,7 @@ async def test_homonyms_are_renamed_and_deleted_together(http: Http, project: in
         (b'{"_key":"k","v":1e400}', 400, "line 2"),
         (b'{"_key":"k","v":18446744073709551616}', 400, "infinite or over"),
         (b'{"_key":"k","v":[{"w":-1e30}]}', 400, "infinite or over"),
+        (b'{"_key":"k","v":1' + b"0" * 400 + b"}", 400, "infinite or over"),
         (b"[]", 400, "line 2"),
     ],
 )
@@ -175,8 +179,37 @@ async def test_a_deletion_says_what_it_looked_at(http: Http, path: str) -> None:
     assert await found(http, path) == ["a3", "a4", "a5"]
 
 
+async def test_a_deletion_that_is_to_end_early_deletes_nothing(http: Http, path: str) -> None:
+    await http.post(path, [{"_key": f"a{n}"} for n in range(3)])
+    answer = await http.delete(f"{path}?prefix=a&count=1")
+    assert answer.status == 400
+    assert "count" in answer.text
+    assert await found(http, path) == ["a0", "a1", "a2"]
+
+
 async def test_records_named_like_a_path_are_read_by_parameter(http: Http, path: str) -> None:
     await http.post(path, [{"_key": "count", "n": 1}, {"_key": "deleted", "n": 2}])
     assert (await http.get(f"{path}?key=count")).lines == [{"n": 1}]
     assert (await http.get(f"{path}/count")).json == {"count": 2, "scanned": 2}
     assert (await http.delete(f"{path}?key=count&key=deleted")).json["deleted"] == 2
+
+
+async def test_a_record_may_be_nested_as_deeply_as_an_item(http: Http, path: str) -> None:
+    nested = b"[" * 600 + b"1" + b"]" * 600
+    assert (await http.post(path, b'{"_key":"a","v":' + nested + b"}")).status == 200
+    assert (await http.get(path)).body == b'{"v":' + nested + b"}\n"
+    beyond = nested.replace(b"1", b"%d" % 2**64)
+    assert (await http.post(path, b'{"_key":"a","v":' + beyond + b"}")).status == 400
+
+
+async def test_others_are_answered_while_many_numbers_are_checked(http: Http, path: str) -> None:
+    numbers = b"[" + b"1," * 400_000 + b"1]"
+    body = b"\n".join(b'{"_key":"%d","v":%s}' % (number, numbers) for number in range(8))
+    writing = asyncio.create_task(http.post(path, body))
+    longest = 0.0
+    while not writing.done():
+        began = time.perf_counter()
+        await http.get("/system/ts")
+        longest = max(longest, time.perf_counter() - began)
+    assert (await writing).status == 200
+    assert longest < 0.5

@@ -166,8 +166,9 @@ async def test_what_follows_a_name_is_of_the_keys_projects(clients: dict[str, Ht
     assert (await clients["both"].get("/api/v2/projects/9003/spiders/1")).status == 403
 
 
-#: What writes, other than the paths of records; the body of each is good.
+#: What writes, other than the paths of records, or gives a token that does; the body of each is good.
 _WRITES = (
+    ("GET", "/jobs/9001/1/1/auth", b""),
     ("GET", "/ids/9001/spider/made?create=1", b""),
     ("POST", "/samples/9001/1/5", [[1, 2]]),
     ("POST", "/collections/9001/s/c", [{"_key": "k"}]),

@@ -7,6 +7,7 @@ import csv
 import gzip
 import io
 import json
+import time
 import xmlrpc.client
 import zlib
 from typing import Any
@@ -121,6 +122,25 @@ async def test_xml_is_read_by_an_xml_rpc_library(http: Http, project: int) -> No
     assert answer.headers["Content-Type"] == "application/xml; charset=UTF-8"
     ((found,), _) = xmlrpc.client.loads(answer.text)
     assert found == [items[0], {"h": "\ufffd"}]
+
+
+async def test_xml_of_a_record_that_is_nested_too_deeply_is_refused(http: Http, project: int) -> None:
+    await http.post(f"/items/{project}/1/1", b'{"a":' + b"[" * 600 + b"]" * 600 + b"}")
+    answer = await http.get(f"/items/{project}/1/1?format=xml")
+    assert answer.status == 400
+    assert "nested" in answer.text
+
+
+async def test_others_are_answered_while_a_large_record_is_written_as_xml(http: Http, project: int) -> None:
+    await http.post(f"/items/{project}/1/1", b'{"a":[' + b"1," * 500_000 + b"1]}")
+    reading = asyncio.create_task(http.get(f"/items/{project}/1/1?format=xml"))
+    longest = 0.0
+    while not reading.done():
+        began = time.perf_counter()
+        await http.get("/system/ts")
+        longest = max(longest, time.perf_counter() - began)
+    assert (await reading).status == 200
+    assert longest < 0.4
 
 
 async def test_csv(http: Http, job: str) -> None:

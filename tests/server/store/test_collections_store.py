@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scrapy_ext.api.platform.collections import EXPIRY_MS, CollectionType
-from scrapy_ext.server.store import Store
+from scrapy_ext.server.store import Store, collection_writes
 from scrapy_ext.server.store import collections as module
 from scrapy_ext.server.store.selections import Collection, Selection, prefix_range
 
@@ -123,3 +123,16 @@ def test_a_prefix_is_a_range_of_bytes(prefix: bytes, inside: list[bytes], outsid
     low, high, _ = prefix_range(prefix)
     assert all(low <= key and (high is None or key < high) for key in inside)
     assert not any(low <= key and (high is None or key < high) for key in outside)
+
+
+async def test_what_has_expired_is_not_among_the_first_that_are_deleted(
+    store: Store, clock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collection_writes, "_SWEEP", 1)
+    which = Collection(1, CollectionType.CACHED_STORE, "c")
+    await store.collections.write(which, [(b"a%d" % number, b"1") for number in range(5)])
+    clock.now += EXPIRY_MS + 1
+    await store.collections.write(which, [(b"b%d" % number, b"1") for number in range(3)])
+    deletion = await store.collections.delete(which, EVERYTHING._replace(per_range=2))
+    assert deletion.deleted == 2
+    assert await keys(store, which) == [b"b2"]

@@ -184,3 +184,12 @@ async def test_a_glance_waits_for_no_writer(sqlite: SqliteEngine, tmp_path: Path
     other.execute("COMMIT")
     other.close()
     assert await sqlite.glance(_all) == [1, 2]
+
+
+async def test_a_closed_database_says_that_it_is_closed(where: Where) -> None:
+    engine = await open_engine(where)
+    await engine.write(_create)
+    await engine.close()
+    for use in (engine.write, engine.read, engine.glance):
+        with pytest.raises(StoreError, match="closed"):
+            await use(_all)

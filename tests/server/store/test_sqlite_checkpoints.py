@@ -4,16 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import subprocess
 import sys
+import time
 from contextlib import closing
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from scrapy_ext.server.store import Store, sqlite_checkpoints
+from scrapy_ext.server.store import Store, sqlite, sqlite_checkpoints
 from scrapy_ext.server.store.frontier import QueuedRequest, Slot
 
 SLOT = Slot(1, "f", "0")
+
+#: Says whether another process has the file beside the database open: by the lock that SQLite holds as long, without
+#: which it begins that file anew, under whoever uses it (UNIX_SHM_DMS in SQLite's os_unix.c).
+IN_USE = """
+import fcntl, sys
+with open(sys.argv[1], "r+b") as file:
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 128)
+    except OSError:
+        print("in use")
+"""
 
 
 def in_database_alone(path: Path) -> int:
@@ -45,3 +59,54 @@ async def test_commits_go_on_while_the_log_is_written_back_and_begun_anew(
     assert (await store.frontier.count(SLOT)).count == number
     await store.close()
     assert in_database_alone(tmp_path / "platform.db") == number // 100
+
+
+def is_in_use(data: Path) -> bool:
+    told = subprocess.run(
+        [sys.executable, "-c", IN_USE, str(data / "platform.db-shm")],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
+    return told.stdout == "in use\n"
+
+
+async def test_another_process_knows_that_the_file_is_in_use_after_any_number_of_commits(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    for number in range(3):
+        assert await store.frontier.add(SLOT, [QueuedRequest(b"%d" % number, b'["",0]', None, 0)]) == 1
+        await store.frontier.read(SLOT, 1)
+        assert await asyncio.to_thread(is_in_use, tmp_path)
+    await store.close()
+
+
+class _SlowConnection:
+    """Writing the log back takes so long that the store is closed meanwhile."""
+
+    def __init__(self, connection: sqlite3.Connection, begun: asyncio.Event) -> None:
+        self._connection = connection
+        self._begun = begun
+        self._loop = asyncio.get_running_loop()
+
+    def execute(self, sql: str) -> sqlite3.Cursor:
+        self._loop.call_soon_threadsafe(self._begun.set)
+        time.sleep(0.5)
+        return self._connection.execute(sql)
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+async def test_a_store_is_closed_while_its_log_is_written_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = asyncio.Event()
+
+    def slow(path: Path, connection: sqlite3.Connection) -> sqlite_checkpoints.Checkpoints:
+        return sqlite_checkpoints.Checkpoints(path, cast(sqlite3.Connection, _SlowConnection(connection, begun)))
+
+    monkeypatch.setattr(sqlite_checkpoints, "_PAGES", 1)
+    monkeypatch.setattr(sqlite, "Checkpoints", slow)
+    store = await Store.open(tmp_path)
+    async with asyncio.timeout(20):
+        await begun.wait()
+        await store.close()
