@@ -24,9 +24,11 @@ async def legacy_records(call: Call) -> Response:
     """Answer a call."""
     match call.path, call.method:
         case ["items.jl"], "GET":
-            return await items(call.store.items)(_moved(call, "items"))
+            moved = _moved(call, "items")
+            return await items(moved.store.items)(moved)
         case ["log.jl"], "GET":
-            return await logs(call.store.logs)(_moved(call, "logs"))
+            moved = _moved(call, "logs")
+            return await logs(moved.store.logs)(moved)
         case ["items.jl" | "log.jl"], _:
             raise method_not_allowed("GET")
         case _:

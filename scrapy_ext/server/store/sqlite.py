@@ -89,7 +89,10 @@ class SqliteEngine:
         """See :class:`Engine`. The log cannot be cut shorter while it lasts."""
         with ThreadPoolExecutor(1, thread_name_prefix="store-snapshot") as thread:
             loop = asyncio.get_running_loop()
-            snapshot = await loop.run_in_executor(thread, _SqliteSnapshot, self._path, thread)
+            try:
+                snapshot = await loop.run_in_executor(thread, _SqliteSnapshot, self._path, thread)
+            except sqlite3.Error as error:
+                raise translated(error, self._path) from error
             try:
                 yield snapshot
             finally:
@@ -184,6 +187,7 @@ class _Writer(threading.Thread):
         self._connection = connection
         self._waiting: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
         self._closed = False
+        self._closing = threading.Lock()
         self._checkpoints = Checkpoints(path, connect(path))
         self.measures = Measures()
 
@@ -193,13 +197,16 @@ class _Writer(threading.Thread):
         return self._waiting.qsize()
 
     def submit(self, job: _Job[Any]) -> None:
-        if self._closed:
-            raise StoreError(_CLOSED)
-        self._waiting.put(job)
+        with self._closing:  # nothing comes behind the end of the queue, where it would wait for ever
+            if not self._closed:
+                self._waiting.put(job)
+                return
+        raise StoreError(_CLOSED)
 
     def close(self) -> None:
-        self._closed = True
-        self._waiting.put(None)
+        with self._closing:
+            self._closed = True
+            self._waiting.put(None)
         self.join()
 
     def run(self) -> None:
