@@ -15,8 +15,8 @@ from scrapy_ext.server.store.selections import Collection, Range, Selection, con
 
 #: The counter that gives collections their numbers.
 _COUNTER: Final = "collection"
-#: Keys that one step of deleting looks at.
-_DELETE_STEP: Final = 5_000
+#: Keys that one step of deleting looks at: their records may have a megabyte each.
+_DELETE_STEP: Final = 1_000
 #: Expired records that a write removes: more than it adds, on the whole.
 _SWEEP: Final = 500
 

@@ -14,6 +14,8 @@ SLOT: Final = "slot"
 
 #: Rows of one step, where they are small: some tens of milliseconds.
 _STEP: Final = 5000
+#: The same where a row may have a megabyte.
+_LARGE_STEP: Final = 500
 
 
 class _Table(NamedTuple):
@@ -24,11 +26,11 @@ class _Table(NamedTuple):
 
 
 _TABLES: Final = {
-    COLLECTION: (_Table("collection_records", "collection", "key"),),
+    COLLECTION: (_Table("collection_records", "collection", "key", _LARGE_STEP),),
     SLOT: (
-        _Table("frontier_batches", "slot", "priority, batch"),
+        _Table("frontier_batches", "slot", "priority, batch", _LARGE_STEP),
         _Table("frontier_fingerprints", "slot", "run, fp"),
-        _Table("frontier_fingerprint_blocks", "slot", "run, first", 500),
+        _Table("frontier_fingerprint_blocks", "slot", "run, first", _LARGE_STEP),
     ),
 }
 
