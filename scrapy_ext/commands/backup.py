@@ -7,7 +7,7 @@ from typing import Final
 
 from scrapy.settings import BaseSettings
 
-from scrapy_ext.commands.stores import add_file_options, chosen_store, copied, opened, run_on_store, summary
+from scrapy_ext.commands.stores import add_file_options, chosen_store, copied, opened, run_on_store
 from scrapy_ext.commands.subcommand import Subcommand
 
 
@@ -24,8 +24,7 @@ async def _backup(settings: BaseSettings, options: argparse.Namespace) -> str:
     if file.exists() and not options.replace:
         raise StoreError(f"{file} exists. Name another file, or write over it with --replace.")
     async with opened(where, must_exist=True) as source, new_file(file, now_ms()) as target:
-        found = await copied(source, target, str(where), replace=False)
-    return f"{file}: {summary(found)}"
+        return await copied(source, target, str(where), str(file), replace=False)
 
 
 SUBCOMMAND: Final = Subcommand(

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.settings import BaseSettings
@@ -13,15 +14,13 @@ from scrapy.settings import BaseSettings
 from scrapy_ext.api.platform.keys import number_of
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.commands.output import Column, Output
-from scrapy_ext.commands.stores import add_store_options, chosen_store
+from scrapy_ext.commands.stores import add_store_options, check_there, chosen_store
 from scrapy_ext.commands.subcommand import FAILED, OK, CommandError, Subcommand, add_output_options, failure
 from scrapy_ext.commands.times import clock
 from scrapy_ext.embedded import EmbeddedServerError, check_installed
 from scrapy_ext.settings import SettingError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from scrapy_ext.server.store import Store
     from scrapy_ext.server.store.address import DatabaseUrl
 
@@ -88,6 +87,8 @@ def _check(options: argparse.Namespace) -> None:
 async def _with_store(where: Path | DatabaseUrl, options: argparse.Namespace) -> None:
     from scrapy_ext.server.store import Store
 
+    if isinstance(where, Path) and options.action != "add":
+        check_there(where)
     store = await Store.open(where)
     try:
         await {"add": _add, "list": _list, "remove": _remove}[options.action](store, options)

@@ -13,7 +13,6 @@ from scrapy_ext.commands.stores import (
     named_store,
     opened,
     run_on_store,
-    summary,
 )
 from scrapy_ext.commands.subcommand import Subcommand
 
@@ -36,8 +35,7 @@ async def _migrate(settings: BaseSettings, options: argparse.Namespace) -> str:
     if source == target:
         raise StoreError(f"{source} is both source and target. Name two stores.")
     async with opened(source, must_exist=True) as old, opened(target, must_exist=False) as new:
-        found = await copied_into_store(old, new, str(source), replace=options.replace)
-    return f"{target}: {summary(found)}"
+        return await copied_into_store(old, new, str(source), str(target), replace=options.replace)
 
 
 SUBCOMMAND: Final = Subcommand(

@@ -7,7 +7,7 @@ from typing import Final
 
 from scrapy.settings import BaseSettings
 
-from scrapy_ext.commands.stores import add_file_options, chosen_store, copied_into_store, opened, run_on_store, summary
+from scrapy_ext.commands.stores import add_file_options, chosen_store, copied_into_store, opened, run_on_store
 from scrapy_ext.commands.subcommand import Subcommand
 
 
@@ -21,8 +21,7 @@ async def _restore(settings: BaseSettings, options: argparse.Namespace) -> str:
 
     where = chosen_store(settings, options)
     async with old_file(options.file, now_ms()) as source, opened(where, must_exist=False) as target:
-        found = await copied_into_store(source, target, str(options.file), replace=options.replace)
-    return f"{where}: {summary(found)}"
+        return await copied_into_store(source, target, str(options.file), str(where), replace=options.replace)
 
 
 SUBCOMMAND: Final = Subcommand(

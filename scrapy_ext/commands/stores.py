@@ -20,11 +20,13 @@ from scrapy_ext.settings import SettingError
 
 if TYPE_CHECKING:
     from scrapy_ext.server.store.address import DatabaseUrl
-    from scrapy_ext.server.store.copying import Digest, Report
+    from scrapy_ext.server.store.copying import Report
     from scrapy_ext.server.store.engine import Engine
 
 SQLITE: Final = "sqlite"
 POSTGRESQL: Final = "postgresql"
+#: What is meant for one of them, and would be a new directory.
+_MISSPELT: Final = ("postgres", "psql", "pg", "sqlite3")
 
 Work = Callable[[BaseSettings, argparse.Namespace], Coroutine[Any, Any, str]]
 
@@ -57,7 +59,13 @@ def chosen_store(settings: BaseSettings, options: argparse.Namespace) -> Path | 
     """The store that options name, else the one that the project uses."""
     if options.data is not None:
         return Path(options.data)
-    return options.database or own_store(settings)
+    if options.database is not None:
+        given: DatabaseUrl = options.database
+        return given
+    own, remote = own_store(settings), names.PLATFORM_URL.read(settings)
+    if remote:
+        sys.stderr.write(f"This is about {own}, the store of the project itself, and not about {remote}.\n")
+    return own
 
 
 def own_store(settings: BaseSettings) -> Path | DatabaseUrl:
@@ -76,6 +84,8 @@ def named_store(settings: BaseSettings, name: str) -> Path | DatabaseUrl:
         if not database:
             raise SettingError("SERVER_DATABASE", "is not set", "Set it, or give the database's address itself.")
         return _url(database)
+    if name in _MISSPELT and not Path(name).is_dir():
+        raise SettingError(name, "is neither sqlite nor postgresql", f"Write one of them, or ./{name} for a directory.")
     return _url(name) if "://" in name else Path(name)
 
 
@@ -89,39 +99,57 @@ def _url(text: str) -> DatabaseUrl:
 async def opened(where: Path | DatabaseUrl, *, must_exist: bool) -> AsyncIterator[Engine]:
     """A store of the newest version; raises ``StoreError``."""
     from scrapy_ext.server.store import StoreError
-    from scrapy_ext.server.store.engines import FILE, open_engine
-    from scrapy_ext.server.store.schema import migrate
+    from scrapy_ext.server.store.engines import open_engine
+    from scrapy_ext.server.store.schema import is_made, migrate
     from scrapy_ext.server.store.store import now_ms
 
-    if must_exist and isinstance(where, Path) and not (where / FILE).exists():
-        raise StoreError(f"There is no store in {where}. Name its directory, or a database.")
+    if must_exist and isinstance(where, Path):
+        check_there(where)
     engine = await open_engine(where)
     try:
+        if must_exist and not isinstance(where, Path) and not await engine.read(is_made):
+            raise StoreError(f"There is no store in {where}. Name another database, or a directory with --data.")
         await engine.write(migrate, now_ms())
         yield engine
     finally:
         await engine.close()
 
 
-async def copied(source: Engine, target: Engine, origin: str, *, replace: bool) -> Mapping[str, Digest]:
-    """Copy a store into another, with bars for a person who watches."""
-    from scrapy_ext.server.store.copying import copy, count_rows
+def check_there(data: Path) -> None:
+    """Raise ``StoreError`` for a directory without a store."""
+    from scrapy_ext.server.store import StoreError
+    from scrapy_ext.server.store.engines import FILE
+
+    if not (data / FILE).exists():
+        raise StoreError(f"There is no store in {data}. Name its directory, or a database.")
+
+
+async def copied(source: Engine, target: Engine, origin: str, name: str, *, replace: bool) -> str:
+    """Copy the store ``origin`` into ``name``, with bars for a person who watches; returns what it had, in words."""
+    from scrapy_ext.server.store import StoreError
+    from scrapy_ext.server.store.copying import contents, copy, count_rows
     from scrapy_ext.server.store.store import now_ms
 
     async with source.snapshot() as snapshot:
-        with _bars(await count_rows(snapshot)) as report:
-            return await copy(snapshot, target, origin, now_ms(), replace=replace, report=report)
+        rows = await count_rows(snapshot)
+        if not any(rows.values()):
+            raise StoreError(f"There is nothing in {origin}. Is it the store that was meant?")
+        with _bars(rows) as report:
+            found = await copy(snapshot, target, origin, now_ms(), name=name, replace=replace, report=report)
+        held = [f"{number} {what}" for what, number in (await snapshot.read(contents)).items()]
+    rows_in_all = sum(digest.rows for digest in found.values())
+    return f"{name}: {', '.join([*held, f'{rows_in_all} rows in all'])}, verified"
 
 
-async def copied_into_store(source: Engine, target: Engine, origin: str, *, replace: bool) -> Mapping[str, Digest]:
+async def copied_into_store(source: Engine, target: Engine, origin: str, name: str, *, replace: bool) -> str:
     """The same into a store that servers are to use: whoever ends it early is told how to start over."""
     from scrapy_ext.server.store import StoreError
     from scrapy_ext.server.store.copying import check_whole
 
     if not replace:
-        await target.read(check_whole)
+        await target.read(check_whole, name)
     try:
-        return await copied(source, target, origin, replace=replace)
+        return await copied(source, target, origin, name, replace=replace)
     except (asyncio.CancelledError, StoreError, OSError):
         try:
             await target.read(check_whole)
@@ -169,12 +197,6 @@ def _bars(rows: Mapping[str, int]) -> Any:
         yield told
 
 
-def summary(found: Mapping[str, Digest]) -> str:
-    """What was copied, in words."""
-    rows = sum(digest.rows for digest in found.values())
-    return f"{rows} rows of {sum(digest.rows > 0 for digest in found.values())} tables, verified"
-
-
 def run_on_store(work: Work) -> Callable[[BaseSettings, argparse.Namespace], int]:
     """The run of a subcommand: what ``work`` returns is printed, and its failures told in one line."""
 
@@ -184,6 +206,7 @@ def run_on_store(work: Work) -> Callable[[BaseSettings, argparse.Namespace], int
         try:
             print(asyncio.run(work(settings, options)))  # noqa: T201 - a command speaks
         except KeyboardInterrupt:
+            sys.stderr.write(f"scrapy platform {options.command}: interrupted\n")
             return INTERRUPTED
         except (StoreError, SettingError, EmbeddedServerError, OSError) as error:
             sys.stderr.write(failure(options.command, error))

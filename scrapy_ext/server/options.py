@@ -45,7 +45,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-verify-tls", action="store_true", help="accept any certificate of the pages fetched")
     parser.add_argument("--browser", metavar="PATH", help="Chromium to use (default: Playwright's own, else from PATH)")
     parser.add_argument("--exit-with-stdin", action="store_true", help="end when standard input is closed")
-    parser.add_argument("--no-runner", action="store_true", help="only keep jobs; this version starts none in any case")
+    parser.add_argument(
+        "--no-runner", action="store_true", help="keep jobs without starting them (this version starts none)"
+    )
     parser.add_argument(
         "--log-format", choices=FORMATS, default="text", help="json: one object a line (default: %(default)s)"
     )
@@ -83,7 +85,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def add_store_options(parser: argparse.ArgumentParser) -> None:
     """Add ``--data`` and ``--database``, of which one may be given."""
     store = parser.add_mutually_exclusive_group()
-    store.add_argument("--data", type=Path, help="directory of the SQLite database (default: data)")
+    store.add_argument(
+        "--data",
+        type=Path,
+        help="directory of the SQLite database (default: that of the project, .scrapy/platform; data for python -m "
+        "scrapy_ext.server)",
+    )
     store.add_argument(
         "--database",
         type=_database,

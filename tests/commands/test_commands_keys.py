@@ -72,3 +72,11 @@ def test_mistakes_are_one_line_that_says_what_to_do(tmp_path: Path) -> None:
         assert (code, out, error.count("\n")) == (1, "", 1)
         assert error.startswith("scrapy platform keys: ")
         assert told in error
+
+
+def test_looking_at_keys_makes_no_store(tmp_path: Path) -> None:
+    for arguments in (["list"], ["remove", "reports"]):
+        code, out, error = run(tmp_path / "data", *arguments)
+        assert (code, out) == (1, "")
+        assert "There is no store" in error
+    assert not (tmp_path / "data").exists()

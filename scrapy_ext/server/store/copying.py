@@ -26,6 +26,17 @@ _PAGE_BYTES: Final = 8 * 1024 * 1024
 #: What belongs to a database and not to what is stored in it.
 _OWN: Final = ("schema_version", "copies")
 
+#: What a store holds, for people. Rows are no measure: a row may have a thousand items.
+_CONTENTS: Final = {
+    "jobs": "SELECT count(*) FROM jobs",
+    **{
+        f"{name}s": f"SELECT CAST(COALESCE(sum(records), 0) AS BIGINT) FROM record_totals WHERE kind = '{kind}'"  # noqa: S608
+        for name, kind in (("item", "items"), ("request record", "requests"), ("log line", "logs"))
+    },
+    "collection records": "SELECT count(*) FROM collection_records",
+    "queued requests": "SELECT CAST(COALESCE(sum(size), 0) AS BIGINT) FROM frontier_batches",
+}
+
 #: Told a table's name, what is done with it, and how many rows of it that has been done to.
 Report = Callable[[str, str, int], None]
 
@@ -83,15 +94,16 @@ async def count_rows(source: Snapshot) -> dict[str, int]:
 
 
 async def copy(
-    source: Snapshot, target: Engine, origin: str, now: int, *, replace: bool, report: Report
+    source: Snapshot, target: Engine, origin: str, now: int, *, name: str, replace: bool, report: Report
 ) -> dict[str, Digest]:
     """Copy everything into a database of the newest version, and verify it; returns what there is of each table.
 
-    ``origin`` names the source for whoever finds the copy unfinished. With ``replace``, what the target has is
-    deleted first. Raises :class:`StoreError`.
+    ``origin`` names the source, for whoever finds the copy unfinished, and ``name`` the target, in errors. With
+    ``replace``, what the target has is deleted first. Raises :class:`StoreError`.
     """
     found = tables()
-    await target.write(_begin, found, origin, now, replace=replace)
+    await source.read(check_whole, origin)
+    await target.write(_begin, found, origin, now, name=name, replace=replace)
     copied = {}
     for table in found:
         digest, after = Digest(), None
@@ -112,13 +124,23 @@ async def copy(
     return copied
 
 
-async def check_whole(tx: Transaction) -> None:
+async def check_whole(tx: Transaction, name: str = "The database") -> None:
     """Raise :class:`StoreError` for a database that a copy was begun into and not ended."""
     if (source := await _unfinished(tx)) is not None:
         raise StoreError(
-            f"The database is not whole: copying {source} into it has not ended. If nobody is at it any more, "
+            f"{name} is not whole: copying {source} into it has not ended. If nobody is at it any more, "
             "repeat the command (restore or migrate) with --replace."
         )
+
+
+async def contents(tx: Transaction) -> dict[str, int]:
+    """How much a store holds, in the words of its users; what it has nothing of is left out."""
+    found = {}
+    for name, query in _CONTENTS.items():
+        row = await tx.fetchrow(query)
+        if row is not None and row[0]:
+            found[name] = int(row[0])
+    return found
 
 
 async def _unfinished(tx: Transaction) -> str | None:
@@ -143,14 +165,14 @@ async def _count(tx: Transaction, table: Table) -> int:
     return row[0] if row else 0
 
 
-async def _begin(tx: Transaction, found: Sequence[Table], origin: str, now: int, *, replace: bool) -> None:
+async def _begin(tx: Transaction, found: Sequence[Table], origin: str, now: int, *, name: str, replace: bool) -> None:
     if not replace:
-        await check_whole(tx)
+        await check_whole(tx, name)
     for table in found:
         if replace:
             await tx.execute(f"DELETE FROM {table.name}")  # noqa: S608
         elif await tx.fetchrow(f"SELECT 1 FROM {table.name} LIMIT 1"):  # noqa: S608
-            raise StoreError("The database has something in it already. With --replace that is deleted first.")
+            raise StoreError(f"{name} has something in it already. With --replace that is deleted first.")
     await tx.execute("DELETE FROM copies")
     await tx.execute("INSERT INTO copies (started, source) VALUES ($1, $2)", now, origin)
 

@@ -23,6 +23,8 @@ _BESIDE: Final = ("", "-wal", "-shm")
 @contextlib.asynccontextmanager
 async def new_file(path: Path, now: int) -> AsyncIterator[Engine]:
     """An empty store that becomes the file when the block ends without an error. Raises :class:`StoreError`."""
+    if not path.parent.is_dir():
+        raise StoreError(f"There is no directory {path.parent}. Make it, or name another file.")
     part = path.with_name(path.name + ".part")
     await asyncio.to_thread(_remove, part)
     try:

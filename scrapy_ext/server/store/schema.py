@@ -45,6 +45,15 @@ async def migrate(tx: Transaction, now: int) -> int:
     return newest
 
 
+async def is_made(tx: Transaction) -> bool:
+    """Whether a PostgreSQL database has a store in it, of whatever version."""
+    row = await tx.fetchrow(
+        """SELECT 1 FROM information_schema.tables
+           WHERE table_name = 'schema_version' AND table_schema = ANY (current_schemas(false))"""
+    )
+    return row is not None
+
+
 async def touch(tx: Transaction, now: int) -> None:
     """Write a row, which fails where nothing can be written."""
     await tx.execute(

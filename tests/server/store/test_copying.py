@@ -32,17 +32,21 @@ from tests.server.store.conftest import Where, emptied
 from tests.server.store.packing import pack_chunk
 
 
-async def run(name: str, *arguments: str) -> int:
+async def run(name: str, *arguments: str, settings: dict[str, str] | None = None) -> int:
     """A subcommand, as Scrapy runs it."""
     chosen = _load(name)
     parser = _parser(chosen)
     chosen.add_options(parser)
     options = parser.parse_args([*arguments])
-    return await asyncio.to_thread(chosen.run, Settings({}), options)
+    return await asyncio.to_thread(chosen.run, Settings(settings or {}), options)
 
 
 def place(where: Where) -> list[str]:
     return ["--database", where.secret] if isinstance(where, DatabaseUrl) else ["--data", str(where)]
+
+
+def migration(source: Where, target: Path) -> list[str]:
+    return ["migrate", "--from", getattr(source, "secret", str(source)), "--to", str(target)]
 
 
 def schedule(project: int) -> PeriodicJob:
@@ -210,6 +214,11 @@ async def test_a_copy_that_ends_early_is_not_opened_until_it_is_repeated(
     monkeypatch.undo()
     with pytest.raises(StoreError, match=r"not whole.*--replace"):
         await Store.open(other)
+    # Nor is it copied: a copy of it would look whole.
+    for words in (["backup", *place(other), str(tmp_path / "half.db")], migration(other, tmp_path / "half")):
+        assert await run(*words) == 1
+        assert f"{other} is not whole" in capsys.readouterr().err
+    assert not (tmp_path / "half.db").exists()
     assert await run("restore", *place(other), str(file)) == 1
     assert "has not ended" in capsys.readouterr().err
     assert await run("restore", *place(other), "--replace", str(file)) == 0
@@ -240,6 +249,33 @@ async def test_files_that_are_no_backups_are_refused(tmp_path: Path, capsys: Any
     assert "no store" in capsys.readouterr().err
     assert await run("migrate", "--from", "postgresql", "--to", str(tmp_path / "x")) == 1
     assert "SERVER_DATABASE" in capsys.readouterr().err
+
+
+async def test_nothing_is_not_copied(where: Where, tmp_path: Path, capsys: Any) -> None:
+    for words in (["backup", *place(where), str(tmp_path / "b.db")], migration(where, tmp_path / "x")):
+        assert await run(*words) == 1
+        assert "There is no" in capsys.readouterr().err
+    await (await Store.open(where)).close()
+    assert await run("backup", *place(where), str(tmp_path / "b.db")) == 1
+    assert f"There is nothing in {where}" in capsys.readouterr().err
+    assert not (tmp_path / "b.db").exists()
+
+
+async def test_a_backup_says_what_it_has_and_of_which_store(
+    store: Store, where: Where, tmp_path: Path, capsys: Any
+) -> None:
+    await fill(store)
+    file = tmp_path / "b.db"
+    assert await run("backup", *place(where), str(file)) == 0
+    told = capsys.readouterr().out
+    assert told.startswith(f"{file}: 2 jobs, 1500 items, ")
+    assert told.endswith(" rows in all, verified\n")
+    assert await run("backup", str(tmp_path / "other.db"), settings={"PLATFORM_URL": "https://platform.example"}) == 1
+    assert "not about https://platform.example" in capsys.readouterr().err
+    assert await run("migrate", "--from", str(tmp_path), "--to", "postgres") == 1
+    assert "./postgres" in capsys.readouterr().err
+    assert await run("backup", *place(where), str(tmp_path / "none" / "b.db")) == 1
+    assert f"There is no directory {tmp_path / 'none'}" in capsys.readouterr().err
 
 
 async def test_vacuum_gives_room_back_and_keeps_everything(store: Store, where: Where, capsys: Any) -> None:
