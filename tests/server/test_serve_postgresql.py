@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import subprocess
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from scrapy.settings import BaseSettings
 
 from scrapy_ext.embedded import platform_client
+from scrapy_ext.server.keyring import REFRESH_SECONDS, add_key
+from scrapy_ext.server.store import Store
+from scrapy_ext.server.store.address import DatabaseUrl
 from tests.ledger import write_through
 from tests.postgresql import Cluster, cluster
 from tests.server.http import Http
 from tests.servers import RunningServer, command, without_keys
+
+
+class Bereft(NamedTuple):
+    """A server without its database, a key limited to project 1, and where the database was."""
+
+    server: RunningServer
+    limited: str
+    address: str
 
 
 def failed_start(*options: str, **environment: str) -> tuple[int, str]:
@@ -146,6 +160,66 @@ async def test_a_database_that_hangs_is_not_ready_and_is_waited_for(own: Cluster
     async with asyncio.timeout(60):
         while (await client.get("/readyz")).status != 200:
             await asyncio.sleep(0.1)  # what was seen holds for a moment
+
+
+@pytest.fixture(scope="module")
+def bereft(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bereft]:
+    """A server whose PostgreSQL is away, and stays so."""
+    with cluster() as gone:
+        url = gone.database()
+        limited = asyncio.run(_limited_key(DatabaseUrl(url)))
+        with RunningServer(tmp_path_factory.mktemp("bereft"), database=url) as server:
+            gone.stop()
+            time.sleep(REFRESH_SECONDS)  # what it knew of keys holds no longer
+            yield Bereft(server, limited, f"127.0.0.1:{gone.port}")
+
+
+async def _limited_key(url: DatabaseUrl) -> str:
+    store = await Store.open(url)
+    try:
+        return await add_key(store, "limited", frozenset({1}), may_write=True)
+    finally:
+        await store.close()
+
+
+async def test_where_a_database_is_that_is_away_is_told_to_who_may_know_it(bereft: Bereft) -> None:
+    async with contextlib.AsyncExitStack() as stack:
+        clients = [
+            await stack.enter_async_context(Http(bereft.server.url, *credentials))
+            for credentials in (
+                (bereft.server.platform_key,),
+                (bereft.limited,),
+                ("a-wrong-key",),
+                ("1/1/1", "a-wrong-token"),
+            )
+        ]
+        nobody = await stack.enter_async_context(Http(bereft.server.url, None))
+        waiting = [asyncio.create_task(client.get("/items/1/1/1")) for client in clients]
+        for path in ("/items/1/1/1", "/api/jobs/list.json?project=1", "/jobq/1/count"):
+            assert (await nobody.get(path)).status == 401
+        assert not any(each.done() for each in waiting)
+        holder, *others = await asyncio.gather(*waiting)
+    assert (holder.status, "Retry-After" in holder.headers) == (503, True)
+    assert f"{bereft.address}/" in holder.json["message"]
+    assert "cannot be reached" in holder.json["message"]
+    for answer in others:
+        assert (answer.status, "Retry-After" in answer.headers) == (503, True)
+        assert answer.json["message"] == "The store is away. Try again later."
+    assert f"{bereft.address}/" in bereft.server.log()
+
+
+async def test_pages_for_people_say_that_the_store_is_away(bereft: Bereft) -> None:
+    async with contextlib.AsyncExitStack() as stack:
+        keys = (bereft.server.platform_key, bereft.limited, "a-wrong-key", None)
+        clients = [await stack.enter_async_context(Http(bereft.server.url, key)) for key in keys]
+        *away, nobody = await asyncio.gather(*(client.get("/") for client in clients))
+    assert (nobody.status, nobody.headers["WWW-Authenticate"][:6]) == (401, "Basic ")
+    for answer in away:
+        assert (answer.status, "Retry-After" in answer.headers) == (503, True)
+        assert answer.headers["Content-Type"] == "text/html; charset=UTF-8"
+        assert "<h1>The store is away</h1>" in answer.text
+    assert [bereft.address in answer.text for answer in away] == [True, False, False]
+    assert "Traceback" not in bereft.server.log()
 
 
 async def test_an_embedded_server_keeps_its_data_there_too(postgresql: Cluster, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Final
 import asyncpg
 
 from scrapy_ext.server.store.address import DatabaseUrl
-from scrapy_ext.server.store.errors import StoreBusyError, StoreError, StoreFullError
+from scrapy_ext.server.store.errors import StoreAwayError, StoreBusyError, StoreError, StoreFullError
 
 #: What the driver raises; an operation's own errors are none of these.
 DATABASE_ERRORS: Final = (
@@ -74,7 +74,7 @@ def translated(error: BaseException, url: DatabaseUrl) -> StoreError:
             "or run fewer server processes."
         )
     if failure_of(error) is Failure.LOST:
-        return StoreBusyError(
+        return StoreAwayError(
             f"{url} cannot be reached ({said}). Check that PostgreSQL runs there, and host and port of the address."
         )
     return StoreError(f"{url}: the database refused an operation ({said}). Please report this.")
