@@ -16,7 +16,9 @@ from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.server.auth import basic_credentials
 from scrapy_ext.server.keyring import Grant
+from scrapy_ext.server.platform.answers import refusal_of
 from scrapy_ext.server.store import Store, StoreError
+from scrapy_ext.server.store.errors import StoreAwayError
 from scrapy_ext.server.store.job_queries import JobFilter, Page
 from scrapy_ext.server.store.job_rows import StoredJob
 from scrapy_ext.server.store.records import RecordStore, Slice, Span
@@ -78,21 +80,30 @@ class Pages:
     def _guarded(self, view: View) -> View:
         async def page(request: Request) -> Response:
             name, _ = basic_credentials(request.headers.get("authorization", "")) or ("", "")
-            grant = await self._grant_of(name)
-            if grant is None:
-                challenge = {"WWW-Authenticate": 'Basic realm="platform API key as user name"', **_HEADERS}
-                return PlainTextResponse(_UNAUTHORIZED, 401, challenge)
-            request.state.grant = grant
+            grant: Grant | None = None
             try:
+                grant = await self._grant_of(name) if name else None
+                if grant is None:
+                    challenge = {"WWW-Authenticate": 'Basic realm="platform API key as user name"', **_HEADERS}
+                    return PlainTextResponse(_UNAUTHORIZED, 401, challenge)
+                request.state.grant = grant
                 if "project" in request.path_params and not grant.may_read(request.path_params["project"]):
                     raise _MissingError
                 return await view(request)
             except _MissingError:
                 return self._rendered("message.html", 404, title="Not found", text="There is nothing at this address.")
             except StoreError as error:
-                return self._rendered("message.html", 500, title="The store failed", text=str(error))
+                return self._failed(error, trusted=grant is not None and grant.all_projects)
 
         return page
+
+    def _failed(self, error: StoreError, *, trusted: bool) -> Response:
+        """What is wrong with the store, as much of it as the platform tells its own clients."""
+        refusal = refusal_of(error, trusted=trusted)
+        title = "The store is away" if isinstance(error, StoreAwayError) else "The store failed"
+        answer = self._rendered("message.html", refusal.status, title=title, text=refusal.message)
+        answer.headers.update(refusal.headers)
+        return answer
 
     async def _stylesheet(self, _request: Request) -> Response:
         return Response(self._style, media_type="text/css", headers={"Cache-Control": "max-age=300"})
