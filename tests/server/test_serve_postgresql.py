@@ -124,6 +124,27 @@ async def test_what_was_answered_with_200_survives_the_end_of_postgresql(
     assert call.broken == 0
 
 
+async def test_an_outage_that_every_write_survives_is_told_once_in_the_log(
+    own: Cluster, served: RunningServer, client: Http
+) -> None:
+    assert (await client.post("/items/1/1/1", [{"n": 0}])).status == 200
+    own.stop()
+    try:
+        writes = [asyncio.create_task(client.post(f"/items/1/1/{job}", [{"n": 1}])) for job in range(1, 6)]
+        ready = await client.get("/readyz")
+    finally:
+        own.start()
+    assert [(await write).status for write in writes] == [200] * 5
+    assert ready.status == 503
+    for told in (ready.json["message"], served.log()):
+        assert f"127.0.0.1:{own.port}/" in told
+        assert "cannot be reached" in told
+        assert "did not answer within" not in told
+    log = served.log().splitlines()
+    assert len([line for line in log if "Calls wait for it" in line]) == 1
+    assert len([line for line in log if " is back after " in line]) == 1
+
+
 async def test_a_full_disk_is_told_and_stores_nothing_by_halves(own: Cluster, client: Http) -> None:
     blob, start = os.urandom(200_000).hex(), 0
     assert (await client.post("/collections/1/s/c", [{"_key": "before", "value": 1}])).status == 200

@@ -50,6 +50,8 @@ class Health:
         self._open_metrics = open_metrics
         self._probe: asyncio.Task[str | None] | None = None
         self._probed = -_PROBE_HOLDS
+        #: What was wrong by the last probe, and was written to the log then.
+        self._told: str | None = None
         self.routes: list[BaseRoute] = [
             Route("/healthz", self._up),
             Route("/readyz", self._ready),
@@ -79,18 +81,23 @@ class Health:
         return await asyncio.shield(self._probe)
 
     async def _probe_store(self) -> str | None:
+        wrong: str | None
         try:
             async with asyncio.timeout(_PROBE_TIME):
                 await self._store.probe()
         except StoreError as error:
             wrong = str(error)
         except TimeoutError:
-            wrong = f"The store did not answer within {_PROBE_TIME:g} s."
+            wrong = self._store.trouble or f"The store did not answer within {_PROBE_TIME:g} s."
         else:
-            return None
+            wrong = None
         finally:
             self._probed = time.monotonic()
-        logger.error("The server is not ready: %s", wrong)
+        if wrong is not None and wrong != self._told:
+            logger.error("The server is not ready: %s", wrong)
+        if wrong is None and self._told is not None:
+            logger.info("The server is ready again")
+        self._told = wrong
         return wrong
 
     async def _metrics(self, request: Request) -> Response:

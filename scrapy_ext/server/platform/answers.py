@@ -17,7 +17,7 @@ from starlette.responses import Response
 
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.operation.exchange import REQUEST_ID
-from scrapy_ext.server.store.errors import StoreBusyError, StoreError, StoreFullError
+from scrapy_ext.server.store.errors import StoreAwayError, StoreBusyError, StoreError, StoreFullError
 
 logger = logging.getLogger(__name__)
 
@@ -85,7 +85,8 @@ def refusal_of(error: Exception, *, trusted: bool) -> Refusal:
             logger.error("%s", error)
             return Refusal(507, _shown(error, trusted))
         case StoreBusyError():
-            logger.warning("%s", error)
+            if not isinstance(error, StoreAwayError):  # of which the store tells once, and not for each request
+                logger.warning("%s", error)
             return Refusal(503, _shown(error, trusted), {"Retry-After": _RETRY_AFTER})
         case StoreError():
             logger.error("%s", error)
