@@ -73,6 +73,11 @@ def translated(error: BaseException, url: DatabaseUrl) -> StoreError:
             f"{url} has no connection left ({said}). Raise max_connections of PostgreSQL or the limit of its user, "
             "or run fewer server processes."
         )
+    if isinstance(error, ConnectionError) and "rejected SSL upgrade" in said:  # the driver has no type for it
+        return StoreAwayError(
+            f"{url} has no TLS, and the address asks for it. Leave sslmode out of the address, or switch TLS on "
+            "in PostgreSQL (ssl = on)."
+        )
     if failure_of(error) is Failure.LOST:
         return StoreAwayError(
             f"{url} cannot be reached ({said}). Check that PostgreSQL runs there, and host and port of the address."
