@@ -229,11 +229,17 @@ async def test_where_a_database_is_that_is_away_is_told_to_who_may_know_it(beref
     assert f"{bereft.address}/" in bereft.server.log()
 
 
-async def test_pages_for_people_say_that_the_store_is_away(bereft: Bereft) -> None:
+async def test_pages_for_people_say_that_the_store_is_away_and_metrics_go_on(bereft: Bereft) -> None:
     async with contextlib.AsyncExitStack() as stack:
         keys = (bereft.server.platform_key, bereft.limited, "a-wrong-key", None)
         clients = [await stack.enter_async_context(Http(bereft.server.url, key)) for key in keys]
+        holder, *_ = clients
+        metrics = asyncio.create_task(holder.get("/metrics"))
         *away, nobody = await asyncio.gather(*(client.get("/") for client in clients))
+        numbers = await metrics
+    assert numbers.status == 200
+    assert "scrapy_ext_store_failures_total" in numbers.text
+    assert "scrapy_ext_database_bytes" not in numbers.text
     assert (nobody.status, nobody.headers["WWW-Authenticate"][:6]) == (401, "Basic ")
     for answer in away:
         assert (answer.status, "Retry-After" in answer.headers) == (503, True)
