@@ -1,4 +1,6 @@
-"""The pages: ``/`` lists a project's jobs, ``/ui/<project>/<spider>/<job>`` shows one and what it stored."""
+"""The pages: ``/`` lists a project's jobs, ``/ui/<project>/<spider>/<job>`` shows one and what it stored.
+
+``/p/<project>/<spider>/<job>``, which clients of the hosted platform print, leads there."""
 
 from __future__ import annotations
 
@@ -9,11 +11,11 @@ from typing import Any, Final
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from scrapy_ext.api.platform.jobs import JobState
-from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.platform.keys import JobKey, is_number
 from scrapy_ext.server.auth import basic_credentials
 from scrapy_ext.server.keyring import Grant
 from scrapy_ext.server.platform.answers import refusal_of
@@ -30,6 +32,8 @@ _LINES_PER_PAGE: Final = 200
 #: Columns of the table of items: the fields that most of them have.
 _COLUMNS: Final = 8
 _SHOWN: Final = (JobState.PENDING, JobState.RUNNING, JobState.FINISHED)
+#: What a job's page has beside its overview.
+_PARTS: Final = ("items", "requests", "log")
 #: Seconds between reloads, for who asks for them.
 _REFRESH: Final = 5
 
@@ -51,6 +55,10 @@ class _MissingError(Exception):
     """There is no such page."""
 
 
+class _WrongError(Exception):
+    """The address breaks a rule; the message says which."""
+
+
 class Pages:
     """The pages over a store; ``routes`` are to be mounted at the root."""
 
@@ -69,6 +77,8 @@ class Pages:
         job = "/ui/{project:int}/{spider:int}/{job:int}"
         self.routes: list[BaseRoute] = [
             Route("/", self._guarded(self._jobs)),
+            Route("/p/{project:int}/{spider:int}/{job:int}", _moved),
+            Route("/p/{project:int}/{spider:int}/{job:int}/{part}", _moved),
             Route("/ui/static/style.css", self._stylesheet),
             Route(job, self._guarded(self._job)),
             Route(job + "/items", self._guarded(self._items)),
@@ -92,6 +102,8 @@ class Pages:
                 return await view(request)
             except _MissingError:
                 return self._rendered("message.html", 404, title="Not found", text="There is nothing at this address.")
+            except _WrongError as error:
+                return self._rendered("message.html", 400, title="Not an address", text=str(error))
             except StoreError as error:
                 return self._failed(error, trusted=grant is not None and grant.all_projects)
 
@@ -116,7 +128,10 @@ class Pages:
     async def _jobs(self, request: Request) -> Response:
         grant: Grant = request.state.grant
         projects = [project for project in await self._store.jobs.projects() if grant.may_read(project)]
-        project = _number(request, "project", projects[0] if projects else min(grant.projects or (0,)))
+        asked = request.query_params.get("project")
+        if asked and not is_number(asked):
+            raise _WrongError(f"project must be a number, got {asked[:60]!r}. Correct the address.")
+        project = int(asked) if asked else projects[0] if projects else min(grant.projects or (0,))
         if not grant.may_read(project):
             raise _MissingError
         state = request.query_params.get("state")
@@ -217,6 +232,13 @@ class Pages:
             (number, msgspec.json.decode(line)) for part in slices for number, line in enumerate(part.lines, part.start)
         ]
         return records, shapes.paging(start, size, total)
+
+
+async def _moved(request: Request) -> Response:
+    """Where a job's page is whose address was printed by the tools of the hosted platform."""
+    part = request.path_params.get("part")
+    path = f"/ui/{_key(request)}" + (f"/{part}" if part in _PARTS else "")
+    return RedirectResponse(path, 307)
 
 
 def _key(request: Request) -> JobKey:
