@@ -76,7 +76,7 @@ class Keyring:
         self._secret = secrets.token_bytes(32)
         self._grants: dict[bytes, Grant] = {}
         self._read_at = -REFRESH_SECONDS
-        self._reading = asyncio.Lock()
+        self._reading: asyncio.Task[None] | None = None
 
     async def load(self, store: Store, extract_key: str | None, platform_key: str | None) -> None:
         """Know the keys; one that is neither given nor stored is made, shown once, and its hash stored."""
@@ -107,15 +107,25 @@ class Keyring:
         return hashlib.blake2b(digest.encode(), key=self._secret, digest_size=32).digest()
 
     async def _refresh(self) -> None:
-        async with self._reading:
-            if time.monotonic() - self._read_at < REFRESH_SECONDS:  # another request did it meanwhile
-                return
-            began = time.monotonic()
-            grants = {
-                self._blinded(key.hash): Grant(key.name, key.projects, key.may_write)
-                for key in await self._store.keys.named()
-            }
-            self._grants, self._read_at = grants, began
+        """Those who need it at the same time share one look: while the database is away, none waits for the others."""
+        if self._reading is None or self._reading.done():
+            self._reading = asyncio.create_task(self._read())
+            self._reading.add_done_callback(_noticed)
+        await asyncio.shield(self._reading)
+
+    async def _read(self) -> None:
+        began = time.monotonic()
+        grants = {
+            self._blinded(key.hash): Grant(key.name, key.projects, key.may_write)
+            for key in await self._store.keys.named()
+        }
+        self._grants, self._read_at = grants, began
+
+
+def _noticed(reading: asyncio.Task[None]) -> None:
+    """An error that nobody waits for any more is none of the log's."""
+    if not reading.cancelled():
+        reading.exception()
 
 
 async def add_key(store: Store, name: str, projects: frozenset[int] | None, *, may_write: bool) -> str:

@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import subprocess
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from scrapy.settings import BaseSettings
 
 from scrapy_ext.embedded import platform_client
+from scrapy_ext.server.keyring import REFRESH_SECONDS, add_key
+from scrapy_ext.server.store import Store
+from scrapy_ext.server.store.address import DatabaseUrl
 from tests.ledger import write_through
 from tests.postgresql import Cluster, cluster
 from tests.server.http import Http
 from tests.servers import RunningServer, command, without_keys
+
+
+class Bereft(NamedTuple):
+    """A server without its database, a key limited to project 1, and where the database was."""
+
+    server: RunningServer
+    limited: str
+    address: str
 
 
 def failed_start(*options: str, **environment: str) -> tuple[int, str]:
@@ -110,6 +124,27 @@ async def test_what_was_answered_with_200_survives_the_end_of_postgresql(
     assert call.broken == 0
 
 
+async def test_an_outage_that_every_write_survives_is_told_once_in_the_log(
+    own: Cluster, served: RunningServer, client: Http
+) -> None:
+    assert (await client.post("/items/1/1/1", [{"n": 0}])).status == 200
+    own.stop()
+    try:
+        writes = [asyncio.create_task(client.post(f"/items/1/1/{job}", [{"n": 1}])) for job in range(1, 6)]
+        ready = await client.get("/readyz")
+    finally:
+        own.start()
+    assert [(await write).status for write in writes] == [200] * 5
+    assert ready.status == 503
+    for told in (ready.json["message"], served.log()):
+        assert f"127.0.0.1:{own.port}/" in told
+        assert "cannot be reached" in told
+        assert "did not answer within" not in told
+    log = served.log().splitlines()
+    assert len([line for line in log if "Calls wait for it" in line]) == 1
+    assert len([line for line in log if " is back after " in line]) == 1
+
+
 async def test_a_full_disk_is_told_and_stores_nothing_by_halves(own: Cluster, client: Http) -> None:
     blob, start = os.urandom(200_000).hex(), 0
     assert (await client.post("/collections/1/s/c", [{"_key": "before", "value": 1}])).status == 200
@@ -146,6 +181,72 @@ async def test_a_database_that_hangs_is_not_ready_and_is_waited_for(own: Cluster
     async with asyncio.timeout(60):
         while (await client.get("/readyz")).status != 200:
             await asyncio.sleep(0.1)  # what was seen holds for a moment
+
+
+@pytest.fixture(scope="module")
+def bereft(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bereft]:
+    """A server whose PostgreSQL is away, and stays so."""
+    with cluster() as gone:
+        url = gone.database()
+        limited = asyncio.run(_limited_key(DatabaseUrl(url)))
+        with RunningServer(tmp_path_factory.mktemp("bereft"), database=url) as server:
+            gone.stop()
+            time.sleep(REFRESH_SECONDS)  # what it knew of keys holds no longer
+            yield Bereft(server, limited, f"127.0.0.1:{gone.port}")
+
+
+async def _limited_key(url: DatabaseUrl) -> str:
+    store = await Store.open(url)
+    try:
+        return await add_key(store, "limited", frozenset({1}), may_write=True)
+    finally:
+        await store.close()
+
+
+async def test_where_a_database_is_that_is_away_is_told_to_who_may_know_it(bereft: Bereft) -> None:
+    async with contextlib.AsyncExitStack() as stack:
+        clients = [
+            await stack.enter_async_context(Http(bereft.server.url, *credentials))
+            for credentials in (
+                (bereft.server.platform_key,),
+                (bereft.limited,),
+                ("a-wrong-key",),
+                ("1/1/1", "a-wrong-token"),
+            )
+        ]
+        nobody = await stack.enter_async_context(Http(bereft.server.url, None))
+        waiting = [asyncio.create_task(client.get("/items/1/1/1")) for client in clients]
+        for path in ("/items/1/1/1", "/api/jobs/list.json?project=1", "/jobq/1/count"):
+            assert (await nobody.get(path)).status == 401
+        assert not any(each.done() for each in waiting)
+        holder, *others = await asyncio.gather(*waiting)
+    assert (holder.status, "Retry-After" in holder.headers) == (503, True)
+    assert f"{bereft.address}/" in holder.json["message"]
+    assert "cannot be reached" in holder.json["message"]
+    for answer in others:
+        assert (answer.status, "Retry-After" in answer.headers) == (503, True)
+        assert answer.json["message"] == "The store is away. Try again later."
+    assert f"{bereft.address}/" in bereft.server.log()
+
+
+async def test_pages_for_people_say_that_the_store_is_away_and_metrics_go_on(bereft: Bereft) -> None:
+    async with contextlib.AsyncExitStack() as stack:
+        keys = (bereft.server.platform_key, bereft.limited, "a-wrong-key", None)
+        clients = [await stack.enter_async_context(Http(bereft.server.url, key)) for key in keys]
+        holder, *_ = clients
+        metrics = asyncio.create_task(holder.get("/metrics"))
+        *away, nobody = await asyncio.gather(*(client.get("/") for client in clients))
+        numbers = await metrics
+    assert numbers.status == 200
+    assert "scrapy_ext_store_failures_total" in numbers.text
+    assert "scrapy_ext_database_bytes" not in numbers.text
+    assert (nobody.status, nobody.headers["WWW-Authenticate"][:6]) == (401, "Basic ")
+    for answer in away:
+        assert (answer.status, "Retry-After" in answer.headers) == (503, True)
+        assert answer.headers["Content-Type"] == "text/html; charset=UTF-8"
+        assert "<h1>The store is away</h1>" in answer.text
+    assert [bereft.address in answer.text for answer in away] == [True, False, False]
+    assert "Traceback" not in bereft.server.log()
 
 
 async def test_an_embedded_server_keeps_its_data_there_too(postgresql: Cluster, tmp_path: Path) -> None:

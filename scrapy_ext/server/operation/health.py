@@ -12,7 +12,7 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,6 +26,7 @@ from scrapy_ext.server.keyring import Grant
 from scrapy_ext.server.operation.front import Front
 from scrapy_ext.server.operation.metrics import CONTENT_TYPE, counter, distribution, gauge
 from scrapy_ext.server.store import Store, StoreError
+from scrapy_ext.server.store.errors import StoreAwayError
 from scrapy_ext.server.store.measures import GROUPS
 
 logger = logging.getLogger(__name__)
@@ -35,6 +36,8 @@ _PROBE_TIME: Final = 5.0
 #: A probe's outcome holds for so long: asking often costs no disk more than once a second.
 _PROBE_HOLDS: Final = 1.0
 _STARTED: Final = time.time()
+_RETRY_AFTER: Final = "1"
+_FORBIDDEN: Final = "Forbidden. The key {name} is limited to projects, and this is about all of them.\n"
 _UNAUTHORIZED: Final = "Unauthorized. The user name is a platform API key that opens all projects.\n"
 
 GrantOf = Callable[[str], Awaitable[Grant | None]]
@@ -50,6 +53,8 @@ class Health:
         self._open_metrics = open_metrics
         self._probe: asyncio.Task[str | None] | None = None
         self._probed = -_PROBE_HOLDS
+        #: What was wrong by the last probe, and was written to the log then.
+        self._told: str | None = None
         self.routes: list[BaseRoute] = [
             Route("/healthz", self._up),
             Route("/readyz", self._ready),
@@ -79,37 +84,59 @@ class Health:
         return await asyncio.shield(self._probe)
 
     async def _probe_store(self) -> str | None:
+        wrong: str | None
         try:
             async with asyncio.timeout(_PROBE_TIME):
                 await self._store.probe()
         except StoreError as error:
             wrong = str(error)
         except TimeoutError:
-            wrong = f"The store did not answer within {_PROBE_TIME:g} s."
+            wrong = self._store.trouble or f"The store did not answer within {_PROBE_TIME:g} s."
         else:
-            return None
+            wrong = None
         finally:
             self._probed = time.monotonic()
-        logger.error("The server is not ready: %s", wrong)
+        if wrong is not None and wrong != self._told:
+            logger.error("The server is not ready: %s", wrong)
+        if wrong is None and self._told is not None:
+            logger.info("The server is ready again")
+        self._told = wrong
         return wrong
 
     async def _metrics(self, request: Request) -> Response:
-        if not (self._open_metrics or await self._trusted(request)):
-            return PlainTextResponse(_UNAUTHORIZED, 401, {"WWW-Authenticate": 'Basic realm="platform API key"'})
-        size = await self._store.size()
-        lines = [*self._front.metrics.lines(), *self._server(size), *_process()]
+        if not self._open_metrics:
+            try:
+                grant = await self._grant(request)
+            except (StoreError, TimeoutError):
+                return PlainTextResponse(f"{StoreAwayError.public}\n", 503, {"Retry-After": _RETRY_AFTER})
+            if grant is None:
+                return PlainTextResponse(_UNAUTHORIZED, 401, {"WWW-Authenticate": 'Basic realm="platform API key"'})
+            if not grant.all_projects:
+                return PlainTextResponse(_FORBIDDEN.format(name=grant.name), 403)
+        lines = [*self._front.metrics.lines(), *self._server(), *await self._size(), *_process()]
         return Response("\n".join(lines) + "\n", media_type=CONTENT_TYPE)
 
     async def _trusted(self, request: Request) -> bool:
-        name, _ = basic_credentials(request.headers.get("authorization", "")) or ("", "")
         try:
-            async with asyncio.timeout(_PROBE_TIME):
-                grant = await self._grant_of(name) if name else None
+            grant = await self._grant(request)
         except (StoreError, TimeoutError):  # who it is cannot be found out now
             return False
         return grant is not None and grant.all_projects
 
-    def _server(self, size: int) -> Iterator[str]:
+    async def _grant(self, request: Request) -> Grant | None:
+        name, _ = basic_credentials(request.headers.get("authorization", "")) or ("", "")
+        async with asyncio.timeout(_PROBE_TIME):
+            return await self._grant_of(name) if name else None
+
+    async def _size(self) -> Iterable[str]:
+        """What the database tells of itself; nothing while it is away, when the other numbers matter most."""
+        try:
+            async with asyncio.timeout(_PROBE_TIME):
+                return gauge("database_bytes", "Size of the database, with its log.", await self._store.size())
+        except (StoreError, TimeoutError):
+            return ()
+
+    def _server(self) -> Iterator[str]:
         front, store = self._front, self._store.measures
         yield from gauge("connections", "Connections that are open.", front.connections())
         yield from gauge("requests_under_way", "Requests that are being answered.", front.under_way)
@@ -121,7 +148,6 @@ class Health:
         groups = (GROUPS, tuple(store.groups), store.operations)
         yield from distribution("store_commit_writes", "Writes that one commit took together.", *groups)
         yield from counter("store_commit_seconds_total", "Time that commits took.", [({}, store.seconds)])
-        yield from gauge("database_bytes", "Size of the database, with its log.", size)
 
 
 def _process() -> Iterator[str]:

@@ -73,7 +73,10 @@ class Access:
         """Note whose call it is; raises :class:`Refusal`: 401 for who is not known, 403 for what he may not do, 429
         for who asks too often."""
         name, password = basic_credentials(call.header(b"authorization") or "") or ("", "")
-        grant = await self._grant_of(name or call.query.get("apikey", ""))
+        key = name or call.query.get("apikey", "")
+        if not key:
+            raise _REFUSALS[host]
+        grant = await self._grant_of(key)
         if grant is None and password:
             grant = await self._job(call, resource, name, password)
         if grant is None:

@@ -17,7 +17,7 @@ from starlette.responses import Response
 
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.operation.exchange import REQUEST_ID
-from scrapy_ext.server.store.errors import StoreBusyError, StoreError, StoreFullError
+from scrapy_ext.server.store.errors import StoreAwayError, StoreBusyError, StoreError, StoreFullError
 
 logger = logging.getLogger(__name__)
 
@@ -73,8 +73,9 @@ def empty() -> Response:
     return Response(b"", media_type=TEXT)
 
 
-def refusal_of(error: Exception) -> Refusal:
-    """What to answer when a handler raised ``error``."""
+def refusal_of(error: Exception, *, trusted: bool) -> Refusal:
+    """What to answer when a handler raised ``error``. Where the database is, and what is wrong with it, is told to who
+    is ``trusted`` with all projects, and to the log."""
     match error:
         case Refusal():
             return error
@@ -82,19 +83,24 @@ def refusal_of(error: Exception) -> Refusal:
             return Refusal(error.status, _told(error))
         case StoreFullError():
             logger.error("%s", error)
-            return Refusal(507, str(error))
+            return Refusal(507, _shown(error, trusted))
         case StoreBusyError():
-            logger.warning("%s", error)
-            return Refusal(503, str(error), {"Retry-After": _RETRY_AFTER})
+            if not isinstance(error, StoreAwayError):  # of which the store tells once, and not for each request
+                logger.warning("%s", error)
+            return Refusal(503, _shown(error, trusted), {"Retry-After": _RETRY_AFTER})
         case StoreError():
             logger.error("%s", error)
-            return Refusal(500, str(error))
+            return Refusal(500, _shown(error, trusted))
         case TimeoutError():
             told = "This took too long and was given up. A write may still be done: send it again as it was."
             return Refusal(503, told, {"Retry-After": _RETRY_AFTER})
         case _:
             logger.error("A request failed", exc_info=error)
             return Refusal(500, "The server failed to handle this request; its log says why.")
+
+
+def _shown(error: StoreError, trusted: bool) -> str:
+    return str(error) if trusted else error.public
 
 
 def _told(error: ContractError) -> str:

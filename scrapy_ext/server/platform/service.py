@@ -84,6 +84,7 @@ class _Resource:
         self._host = _HOSTS.get(name, Host.STORAGE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        call: Call | None = None
         try:
             # The parts of the path are read as they were sent: a record's key may hold a slash.
             call = Call(scope, receive, self._store)
@@ -96,5 +97,6 @@ class _Resource:
         except ClientDisconnect:
             return  # in the middle of its body: nothing of it was stored, and nobody is there to be told
         except Exception as error:
-            response = answer_of(refusal_of(error), self._host)
+            trusted = call is not None and call.grant.all_projects
+            response = answer_of(refusal_of(error, trusted=trusted), self._host)
         await response(scope, receive, send)

@@ -84,6 +84,10 @@ class Engine(Protocol):
     def measures(self) -> Measures:
         """What it has done so far."""
 
+    @property
+    def trouble(self) -> str | None:
+        """Why the database cannot be reached just now, while calls wait for it; None when nothing is known of that."""
+
     async def size(self) -> int:
         """Bytes that the database takes on disk."""
 

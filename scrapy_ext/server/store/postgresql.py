@@ -33,6 +33,7 @@ from scrapy_ext.server.store.measures import Measures
 from scrapy_ext.server.store.postgresql_connection import connect, new_pool
 from scrapy_ext.server.store.postgresql_errors import DATABASE_ERRORS, Failure, failure_of, translated
 from scrapy_ext.server.store.postgresql_marks import SET_MARK, Mark, is_set, new_mark
+from scrapy_ext.server.store.postgresql_outage import Outage
 from scrapy_ext.server.store.postgresql_pool import Pool
 from scrapy_ext.server.store.postgresql_transaction import (
     UNHURRIED_SECONDS,
@@ -71,6 +72,7 @@ class PostgresqlEngine:
         self._several: weakref.WeakSet[Operation[..., Any]] = weakref.WeakSet()
         self._closed = False
         self._measures = Measures()
+        self._outage = Outage(url)
 
     @classmethod
     async def open(cls, url: DatabaseUrl) -> PostgresqlEngine:
@@ -118,6 +120,11 @@ class PostgresqlEngine:
         """See :class:`Engine`. Each write is a commit of its own."""
         return self._measures
 
+    @property
+    def trouble(self) -> str | None:
+        """See :class:`Engine`."""
+        return self._outage.cause
+
     async def size(self) -> int:
         """See :class:`Engine`."""
         return await self.read(_size)
@@ -151,7 +158,7 @@ class PostgresqlEngine:
                 await connection.execute("COMMIT")
                 return result
 
-        return await _patiently(self._url, attempt)
+        return await _patiently(self._url, attempt, outage=self._outage)
 
     async def _write(self, start: _Start[T]) -> T:
         began, changed = time.perf_counter(), 0
@@ -169,6 +176,7 @@ class PostgresqlEngine:
                     changed = transaction.changed
                     await commit.run(connection, transaction)
             except DATABASE_ERRORS as error:
+                self._outage.failed(error)
                 if not (commit.is_sent and failure_of(error) is Failure.LOST):
                     raise
                 if not await self._is_committed(commit):
@@ -177,7 +185,7 @@ class PostgresqlEngine:
 
         self._measures.waiting += 1
         try:
-            result = await _patiently(self._url, attempt)
+            result = await _patiently(self._url, attempt, outage=self._outage)
         except StoreError:
             self._measures.failures += 1
             raise
@@ -216,7 +224,7 @@ class PostgresqlEngine:
                 return await is_set(connection, mark)
 
         try:
-            return await _patiently(self._url, look)
+            return await _patiently(self._url, look, outage=self._outage)
         except StoreError as error:
             raise self._uncertain() from error
 
@@ -279,16 +287,26 @@ class _PostgresqlSnapshot:
 
 
 async def _patiently(
-    url: DatabaseUrl, attempt: Callable[[], Coroutine[Any, Any, T]], seconds: float | None = None
+    url: DatabaseUrl,
+    attempt: Callable[[], Coroutine[Any, Any, T]],
+    seconds: float | None = None,
+    outage: Outage | None = None,
 ) -> T:
     """The result of an attempt, made again while that can help; raises :class:`StoreError`."""
     deadline = time.monotonic() + (PATIENCE_SECONDS if seconds is None else seconds)
     for number in itertools.count():
+        began = time.monotonic()
         try:
-            return await attempt()
+            result = await attempt()
         except DATABASE_ERRORS as error:
+            if outage is not None:
+                outage.failed(error)
             if failure_of(error) is Failure.FINAL or time.monotonic() > deadline:
                 raise translated(error, url) from error
+        else:
+            if outage is not None and outage.cause is not None:
+                outage.worked(began)
+            return result
         await asyncio.sleep(random.uniform(0, min(0.005 * 2**number, _LONGEST_PAUSE)))
     raise AssertionError
 

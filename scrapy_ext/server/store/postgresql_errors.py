@@ -9,7 +9,7 @@ from typing import Final
 import asyncpg
 
 from scrapy_ext.server.store.address import DatabaseUrl
-from scrapy_ext.server.store.errors import StoreBusyError, StoreError, StoreFullError
+from scrapy_ext.server.store.errors import StoreAwayError, StoreBusyError, StoreError, StoreFullError
 
 #: What the driver raises; an operation's own errors are none of these.
 DATABASE_ERRORS: Final = (
@@ -73,8 +73,13 @@ def translated(error: BaseException, url: DatabaseUrl) -> StoreError:
             f"{url} has no connection left ({said}). Raise max_connections of PostgreSQL or the limit of its user, "
             "or run fewer server processes."
         )
+    if isinstance(error, ConnectionError) and "rejected SSL upgrade" in said:  # the driver has no type for it
+        return StoreAwayError(
+            f"{url} has no TLS, and the address asks for it. Leave sslmode out of the address, or switch TLS on "
+            "in PostgreSQL (ssl = on)."
+        )
     if failure_of(error) is Failure.LOST:
-        return StoreBusyError(
+        return StoreAwayError(
             f"{url} cannot be reached ({said}). Check that PostgreSQL runs there, and host and port of the address."
         )
     return StoreError(f"{url}: the database refused an operation ({said}). Please report this.")

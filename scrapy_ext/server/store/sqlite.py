@@ -108,6 +108,11 @@ class SqliteEngine:
         self._writer.measures.waiting = self._writer.waiting
         return self._writer.measures
 
+    @property
+    def trouble(self) -> str | None:
+        """See :class:`Engine`. A file is never away: what is wrong with it fails the call."""
+        return None
+
     async def size(self) -> int:
         """See :class:`Engine`."""
         return await asyncio.to_thread(size_of, self._path)

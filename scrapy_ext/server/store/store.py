@@ -80,6 +80,11 @@ class Store:
         """What the database was asked to do so far."""
         return self._engine.measures
 
+    @property
+    def trouble(self) -> str | None:
+        """Why the database cannot be reached just now, while calls wait for it; None when nothing is known of that."""
+        return self._engine.trouble
+
     async def size(self) -> int:
         """Bytes that the database takes on disk."""
         return await self._engine.size()

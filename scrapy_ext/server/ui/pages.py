@@ -1,4 +1,6 @@
-"""The pages: ``/`` lists a project's jobs, ``/ui/<project>/<spider>/<job>`` shows one and what it stored."""
+"""The pages: ``/`` lists a project's jobs, ``/ui/<project>/<spider>/<job>`` shows one and what it stored.
+
+``/p/<project>/<spider>/<job>``, which clients of the hosted platform print, leads there."""
 
 from __future__ import annotations
 
@@ -9,14 +11,16 @@ from typing import Any, Final
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from scrapy_ext.api.platform.jobs import JobState
-from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.platform.keys import JobKey, is_number
 from scrapy_ext.server.auth import basic_credentials
 from scrapy_ext.server.keyring import Grant
+from scrapy_ext.server.platform.answers import refusal_of
 from scrapy_ext.server.store import Store, StoreError
+from scrapy_ext.server.store.errors import StoreAwayError
 from scrapy_ext.server.store.job_queries import JobFilter, Page
 from scrapy_ext.server.store.job_rows import StoredJob
 from scrapy_ext.server.store.records import RecordStore, Slice, Span
@@ -28,6 +32,8 @@ _LINES_PER_PAGE: Final = 200
 #: Columns of the table of items: the fields that most of them have.
 _COLUMNS: Final = 8
 _SHOWN: Final = (JobState.PENDING, JobState.RUNNING, JobState.FINISHED)
+#: What a job's page has beside its overview.
+_PARTS: Final = ("items", "requests", "log")
 #: Seconds between reloads, for who asks for them.
 _REFRESH: Final = 5
 
@@ -49,6 +55,10 @@ class _MissingError(Exception):
     """There is no such page."""
 
 
+class _WrongError(Exception):
+    """The address breaks a rule; the message says which."""
+
+
 class Pages:
     """The pages over a store; ``routes`` are to be mounted at the root."""
 
@@ -67,6 +77,8 @@ class Pages:
         job = "/ui/{project:int}/{spider:int}/{job:int}"
         self.routes: list[BaseRoute] = [
             Route("/", self._guarded(self._jobs)),
+            Route("/p/{project:int}/{spider:int}/{job:int}", _moved),
+            Route("/p/{project:int}/{spider:int}/{job:int}/{part}", _moved),
             Route("/ui/static/style.css", self._stylesheet),
             Route(job, self._guarded(self._job)),
             Route(job + "/items", self._guarded(self._items)),
@@ -78,21 +90,32 @@ class Pages:
     def _guarded(self, view: View) -> View:
         async def page(request: Request) -> Response:
             name, _ = basic_credentials(request.headers.get("authorization", "")) or ("", "")
-            grant = await self._grant_of(name)
-            if grant is None:
-                challenge = {"WWW-Authenticate": 'Basic realm="platform API key as user name"', **_HEADERS}
-                return PlainTextResponse(_UNAUTHORIZED, 401, challenge)
-            request.state.grant = grant
+            grant: Grant | None = None
             try:
+                grant = await self._grant_of(name) if name else None
+                if grant is None:
+                    challenge = {"WWW-Authenticate": 'Basic realm="platform API key as user name"', **_HEADERS}
+                    return PlainTextResponse(_UNAUTHORIZED, 401, challenge)
+                request.state.grant = grant
                 if "project" in request.path_params and not grant.may_read(request.path_params["project"]):
                     raise _MissingError
                 return await view(request)
             except _MissingError:
                 return self._rendered("message.html", 404, title="Not found", text="There is nothing at this address.")
+            except _WrongError as error:
+                return self._rendered("message.html", 400, title="Not an address", text=str(error))
             except StoreError as error:
-                return self._rendered("message.html", 500, title="The store failed", text=str(error))
+                return self._failed(error, trusted=grant is not None and grant.all_projects)
 
         return page
+
+    def _failed(self, error: StoreError, *, trusted: bool) -> Response:
+        """What is wrong with the store, as much of it as the platform tells its own clients."""
+        refusal = refusal_of(error, trusted=trusted)
+        title = "The store is away" if isinstance(error, StoreAwayError) else "The store failed"
+        answer = self._rendered("message.html", refusal.status, title=title, text=refusal.message)
+        answer.headers.update(refusal.headers)
+        return answer
 
     async def _stylesheet(self, _request: Request) -> Response:
         return Response(self._style, media_type="text/css", headers={"Cache-Control": "max-age=300"})
@@ -105,7 +128,10 @@ class Pages:
     async def _jobs(self, request: Request) -> Response:
         grant: Grant = request.state.grant
         projects = [project for project in await self._store.jobs.projects() if grant.may_read(project)]
-        project = _number(request, "project", projects[0] if projects else min(grant.projects or (0,)))
+        asked = request.query_params.get("project")
+        if asked and not is_number(asked):
+            raise _WrongError(f"project must be a number, got {asked[:60]!r}. Correct the address.")
+        project = int(asked) if asked else projects[0] if projects else min(grant.projects or (0,))
         if not grant.may_read(project):
             raise _MissingError
         state = request.query_params.get("state")
@@ -206,6 +232,13 @@ class Pages:
             (number, msgspec.json.decode(line)) for part in slices for number, line in enumerate(part.lines, part.start)
         ]
         return records, shapes.paging(start, size, total)
+
+
+async def _moved(request: Request) -> Response:
+    """Where a job's page is whose address was printed by the tools of the hosted platform."""
+    part = request.path_params.get("part")
+    path = f"/ui/{_key(request)}" + (f"/{part}" if part in _PARTS else "")
+    return RedirectResponse(path, 307)
 
 
 def _key(request: Request) -> JobKey:

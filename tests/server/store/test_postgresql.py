@@ -187,7 +187,7 @@ async def test_a_database_that_hangs_is_given_up_and_used_again(own: Cluster, mo
             own.pause()
             writes = [store.items.write(KEY, None, [chunk]), store.jobs.get(KEY), store.size()]
             errors = await asyncio.gather(*writes, return_exceptions=True)
-            assert [type(error) for error in errors] == [StoreBusyError] * 3
+            assert [isinstance(error, StoreBusyError) for error in errors] == [True] * 3
             own.go_on()
         assert (await store.items.stats(KEY)).totals.input_values == 3
     finally:
@@ -313,6 +313,10 @@ async def test_every_reason_not_to_open_is_named_with_its_remedy(postgresql: Clu
     monkeypatch.setattr(engine_module, "_PATIENCE_AT_START", 0.1)
     port = postgresql.port
     assert "password" in await refusal(f"postgresql://scrapy:opensesame@127.0.0.1:{port}/postgres")
+    without_tls = await refusal(f"{postgresql.url('postgres')}?sslmode=require")
+    assert "has no TLS" in without_tls
+    assert "Leave sslmode out" in without_tls
+    assert "cannot be reached" not in without_tls
     assert "createdb nothing" in await refusal(postgresql.url("nothing"))
     assert "cannot be reached" in await refusal("postgresql://scrapy:opensesame@127.0.0.1:1/x")
     assert "cannot be reached" in await refusal("postgresql://scrapy:opensesame@no-such-host.invalid:1/x")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import aiohttp
 import lxml.html
 import pytest
 
@@ -141,3 +142,19 @@ async def test_a_page_of_nothing_is_not_found(http: Http, address: str) -> None:
 async def test_data_without_a_job_can_be_looked_at(http: Http, project: int) -> None:
     await http.post(f"/items/{project}/5/6", [{"a": 1}])
     assert "no job record" in page(await http.get(f"/ui/{project}/5/6")).text_content()
+
+
+@pytest.mark.parametrize(
+    ("part", "where"), [("", ""), ("/items", "/items"), ("/requests", "/requests"), ("/log", "/log"), ("/stats", "")]
+)
+async def test_addresses_that_clients_print_lead_to_the_page(server: RunningServer, part: str, where: str) -> None:
+    url = f"{server.url}/p/7/8/9{part}"
+    async with aiohttp.ClientSession() as session, session.get(url, allow_redirects=False) as answer:
+        assert (answer.status, answer.headers["Location"]) == (307, f"/ui/7/8/9{where}")
+
+
+@pytest.mark.parametrize("project", ["abc", "-1", "1.5", "9" * 30])
+async def test_a_project_that_is_no_number_is_told(http: Http, project: str) -> None:
+    answer = await http.get(f"/?project={project}")
+    assert answer.status == 400
+    assert "project must be a number" in page(answer).text_content()
