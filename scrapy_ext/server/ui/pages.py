@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.convertors import IntegerConvertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -51,6 +52,15 @@ _UNAUTHORIZED: Final = "The user name is the platform's API key; the password st
 View = Callable[[Request], Awaitable[Response]]
 
 
+class _Number(IntegerConvertor):
+    """A number that the store can hold; every other address is that of no page."""
+
+    regex = "[0-9]{1,18}|[1-8][0-9]{18}"
+
+
+register_url_convertor("number", _Number())
+
+
 class _MissingError(Exception):
     """There is no such page."""
 
@@ -74,15 +84,15 @@ class Pages:
         )
         self._templates.filters.update(shapes.FILTERS)
         self._style = files("scrapy_ext.server.ui").joinpath("static", "style.css").read_bytes()
-        job = "/ui/{project:int}/{spider:int}/{job:int}"
+        job = "/ui/{project:number}/{spider:number}/{job:number}"
         self.routes: list[BaseRoute] = [
             Route("/", self._guarded(self._jobs)),
-            Route("/p/{project:int}/{spider:int}/{job:int}", _moved),
-            Route("/p/{project:int}/{spider:int}/{job:int}/{part}", _moved),
+            Route("/p/{project:number}/{spider:number}/{job:number}", _moved),
+            Route("/p/{project:number}/{spider:number}/{job:number}/{part}", _moved),
             Route("/ui/static/style.css", self._stylesheet),
             Route(job, self._guarded(self._job)),
             Route(job + "/items", self._guarded(self._items)),
-            Route(job + "/items/{number:int}", self._guarded(self._item)),
+            Route(job + "/items/{number:number}", self._guarded(self._item)),
             Route(job + "/requests", self._guarded(self._requests)),
             Route(job + "/log", self._guarded(self._log)),
         ]

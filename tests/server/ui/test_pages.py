@@ -139,6 +139,12 @@ async def test_a_page_of_nothing_is_not_found(http: Http, address: str) -> None:
     assert "nothing at this address" in answer.text
 
 
+@pytest.mark.parametrize("number", ["9" * 19, "1" * 20, "7" * 5000], ids=["over 63 bits", "20 digits", "5000 digits"])
+async def test_a_number_that_the_store_cannot_hold_is_not_found(http: Http, number: str) -> None:
+    for address in (f"/ui/{number}/1/1", f"/ui/1/1/1/items/{number}", f"/p/1/{number}/1"):
+        assert (await http.get(address)).status == 404
+
+
 async def test_data_without_a_job_can_be_looked_at(http: Http, project: int) -> None:
     await http.post(f"/items/{project}/5/6", [{"a": 1}])
     assert "no job record" in page(await http.get(f"/ui/{project}/5/6")).text_content()
