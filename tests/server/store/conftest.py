@@ -17,6 +17,15 @@ from tests.postgresql import Cluster
 
 Where = Path | DatabaseUrl
 
+#: Where the rows of frontiers are, and what is yet to be removed of those that were deleted.
+FRONTIER_TABLES = (
+    "frontier_slots",
+    "frontier_batches",
+    "frontier_fingerprints",
+    "frontier_fingerprint_blocks",
+    "discarded",
+)
+
 
 class Clock:
     """Milliseconds, moved by hand."""

@@ -23,7 +23,7 @@ from scrapy_ext.server.store.job_states import Change
 from scrapy_ext.server.store.jobs import DuplicateJobError, NewJob
 from scrapy_ext.server.store.records import Span
 from scrapy_ext.server.store.selections import Collection, Selection, prefix_range
-from tests.server.store.conftest import Where
+from tests.server.store.conftest import FRONTIER_TABLES, Where
 from tests.server.store.packing import pack_chunk
 
 EVERYTHING = Selection((prefix_range(b""),))
@@ -95,13 +95,7 @@ async def test_slots_that_come_and_go_keep_no_rows(stores: list[Store], look: An
     await asyncio.gather(*map(add, range(4)), remove(0), remove(1))
     await asyncio.gather(*(store.frontier.delete_slot(slot) for store in stores))
     await asyncio.gather(*(store.purge() for store in stores))
-    for table in (
-        "frontier_slots",
-        "frontier_batches",
-        "frontier_fingerprints",
-        "frontier_fingerprint_blocks",
-        "discarded",
-    ):
+    for table in FRONTIER_TABLES:
         assert await look(f"SELECT count(*) FROM {table}") == [(0,)]
 
 

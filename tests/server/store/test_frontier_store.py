@@ -11,6 +11,7 @@ from scrapy_ext.server.store import Store
 from scrapy_ext.server.store import frontier as module
 from scrapy_ext.server.store.frontier import QueuedRequest, Slot
 from scrapy_ext.server.store.sqlite import SqliteEngine
+from tests.server.store.conftest import FRONTIER_TABLES
 
 SLOT = Slot(1, "f", "0")
 
@@ -88,13 +89,7 @@ async def test_a_deleted_slot_leaves_no_rows(store: Store, look: Any) -> None:
     await store.frontier.add(SLOT, requests(0, 12_000))
     await store.frontier.delete_slot(SLOT)
     await store.purge()
-    for table in (
-        "frontier_slots",
-        "frontier_batches",
-        "frontier_fingerprints",
-        "frontier_fingerprint_blocks",
-        "discarded",
-    ):
+    for table in FRONTIER_TABLES:
         assert await look(f"SELECT count(*) FROM {table}") == [(0,)]
 
 
