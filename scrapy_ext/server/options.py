@@ -42,6 +42,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="HOST:PORT=ADDRESS:PORT",
         help="connect there instead of resolving the host; * stands for every host (repeatable)",
     )
+    parser.add_argument(
+        "--proxy",
+        action="append",
+        default=[],
+        metavar="COUNTRY:TYPE=http://USER:PASSWORD@HOST:PORT",
+        help="send requests for this geolocation and ipType through a proxy; * stands for any (repeatable). With a "
+        "password, better in the environment variable SERVER_PROXIES, whose proxies have spaces between them",
+    )
     parser.add_argument("--no-verify-tls", action="store_true", help="accept any certificate of the pages fetched")
     parser.add_argument("--browser", metavar="PATH", help="Chromium to use (default: Playwright's own, else from PATH)")
     parser.add_argument("--exit-with-stdin", action="store_true", help="end when standard input is closed")
@@ -126,6 +134,7 @@ def config_from(options: argparse.Namespace, environ: Mapping[str, str]) -> Serv
         platform_key=options.platform_key or environ.get("PLATFORM_API_KEY") or None,
         allow_hosts=tuple(options.allow_host),
         connect_to=tuple(options.connect_to),
+        proxies=(*options.proxy, *environ.get("SERVER_PROXIES", "").split()),
         verify_tls=not options.no_verify_tls,
         browser_path=options.browser,
         exit_with_stdin=options.exit_with_stdin,

@@ -30,7 +30,7 @@ from scrapy_ext.server.extraction.errors import ExtractionError, internal, tempo
 from scrapy_ext.server.extraction.executable import clean_environment, find_browser
 from scrapy_ext.server.extraction.guard import Guard
 from scrapy_ext.server.extraction.limits import Limits
-from scrapy_ext.server.extraction.outgoing import LANGUAGE, Cookie, user_agent
+from scrapy_ext.server.extraction.outgoing import Cookie, user_agent
 from scrapy_ext.server.extraction.page import PageCrashedError, PageResult, load_page
 from scrapy_ext.server.extraction.plan import PagePlan
 from scrapy_ext.server.extraction.proxy import PageProxy
@@ -129,7 +129,7 @@ class Browser:
 
     async def _attempt(self, plan: PagePlan) -> PageResult:
         generation = await self._generation()
-        async with PageProxy(self._guard, self._limits) as proxy, self._count(generation):
+        async with PageProxy(self._guard, self._limits, plan.upstream) as proxy, self._count(generation):
             try:
                 async with self._context(generation, proxy, plan) as context:
                     return await load_page(context, proxy, plan, self._limits)
@@ -183,7 +183,7 @@ class Browser:
             proxy={"server": proxy.url},
             user_agent=agent or user_agent(generation.chromium.version),
             viewport={"width": 1280, "height": 720},
-            locale=LANGUAGE,
+            locale=plan.language,
             accept_downloads=False,
             service_workers="block",
             ignore_https_errors=not self._verify_tls,

@@ -44,7 +44,7 @@ _REFUSED: Final = tuple(
 _GLOBAL_UNICAST: Final = ipaddress.IPv6Network("2000::/3")
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 #: Room for the head of an answer, which is read as one piece.
-_BUFFER: Final = 256 * 1024
+BUFFER: Final = 256 * 1024
 _ISATAP: Final = (0x00005EFE, 0x02005EFE)
 
 
@@ -123,7 +123,7 @@ class Guard:
                 for endpoint in endpoints:
                     try:
                         async with asyncio.timeout(share):
-                            return await asyncio.open_connection(endpoint.address, endpoint.port, limit=_BUFFER)
+                            return await asyncio.open_connection(endpoint.address, endpoint.port, limit=BUFFER)
                     except OSError as error:
                         failure = error
         except TimeoutError as error:

@@ -21,6 +21,7 @@ from scrapy_ext.server.extraction.limits import Limits
 from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan, plan
 from scrapy_ext.server.extraction.routes import routes
 from scrapy_ext.server.extraction.turnstile import Turnstile
+from scrapy_ext.server.extraction.upstream import Upstreams
 
 
 class ExtractionService:
@@ -53,6 +54,7 @@ class ExtractionService:
             guard, limits, path=config.browser_path, pages=config.max_browser_pages, verify_tls=config.verify_tls
         )
         self.extractors = Extractors(limits)
+        self._upstreams = Upstreams(config.proxies)
         self._requests = Turnstile("requests", limits.requests, 0, 0)
         self.routes: list[Route] = routes(self.extract, accepts_key, limits)
 
@@ -66,7 +68,7 @@ class ExtractionService:
 
     async def extract(self, request: ExtractRequest) -> ExtractResult:
         """The result of a request; raises :class:`ContractError` or :class:`ExtractionError`."""
-        todo = plan(request)
+        todo = plan(request, self._upstreams)
         async with self._requests.place():
             if isinstance(todo, PagePlan):
                 result = await self._by_browser(request, todo)
