@@ -50,6 +50,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="send requests for this geolocation and ipType through a proxy; * stands for any (repeatable). With a "
         "password, better in the environment variable SERVER_PROXIES, whose proxies have spaces between them",
     )
+    parser.add_argument(
+        "--block-list",
+        type=Path,
+        metavar="FILE",
+        help="extract nothing from these domains and those below them: one a line, # for comments",
+    )
     parser.add_argument("--no-verify-tls", action="store_true", help="accept any certificate of the pages fetched")
     parser.add_argument("--browser", metavar="PATH", help="Chromium to use (default: Playwright's own, else from PATH)")
     parser.add_argument("--exit-with-stdin", action="store_true", help="end when standard input is closed")
@@ -135,6 +141,7 @@ def config_from(options: argparse.Namespace, environ: Mapping[str, str]) -> Serv
         allow_hosts=tuple(options.allow_host),
         connect_to=tuple(options.connect_to),
         proxies=(*options.proxy, *environ.get("SERVER_PROXIES", "").split()),
+        block_list=options.block_list,
         verify_tls=not options.no_verify_tls,
         browser_path=options.browser,
         exit_with_stdin=options.exit_with_stdin,

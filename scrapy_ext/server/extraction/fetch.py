@@ -161,10 +161,12 @@ class _Exchange:
         raise permanent(f"{self._url.host} redirected more than {self._limits.redirects} times.")
 
     async def _check_address(self) -> None:
-        """aiohttp asks its resolver about names only; hosts that are addresses are checked here."""
+        """aiohttp asks its resolver about names only, and not where it has a connection already."""
         host, port = self._url.raw_host or "", self._url.port or 0
         if ":" in host or host.replace(".", "").isdigit():
             await self._guard.endpoints(host, port)
+        else:
+            await self._guard.check_domain(host)
 
     async def _hop(self) -> HttpResult | None:
         """One request; None when it was redirected."""

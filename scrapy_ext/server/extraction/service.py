@@ -13,6 +13,7 @@ from w3lib.encoding import html_to_unicode
 
 from scrapy_ext.api.extraction import ExtractRequest, ExtractResult
 from scrapy_ext.server.config import ServerConfig
+from scrapy_ext.server.extraction.blocking import BlockList
 from scrapy_ext.server.extraction.browser import Browser
 from scrapy_ext.server.extraction.extractors import Extractors
 from scrapy_ext.server.extraction.fetch import Fetcher, HttpResult
@@ -48,6 +49,7 @@ class ExtractionService:
             timeout=limits.resolve,
             connect_timeout=limits.connect,
             cache_time=limits.resolve_cache,
+            block_list=BlockList(config.block_list, look=limits.block_list),
         )
         self.fetcher = Fetcher(guard, limits, verify_tls=config.verify_tls)
         self.browser = Browser(
