@@ -26,6 +26,8 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     a client that sends or reads nothing for ``client_timeout`` seconds in the middle of something is given up.
     ``open_metrics`` shows the metrics without a key. ``rate_limit`` requests a second are taken from each key of the
     platform, ``rate_burst`` at once (None: as many as in two seconds).
+    ``extract_rate``, ``domain_rate`` and ``key_domain_rate`` are requests a second of each key of the extraction
+    service, for each domain, and of each key for each domain.
     """
 
     host: str = "127.0.0.1"
@@ -48,3 +50,6 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     open_metrics: bool = False
     rate_limit: float | None = None
     rate_burst: int | None = None
+    extract_rate: float | None = None
+    domain_rate: float | None = None
+    key_domain_rate: float | None = None

@@ -92,6 +92,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="with --rate-limit: requests that may come at once (default: those of two seconds)",
     )
+    for option, whose in (
+        ("--extract-rate", "each key"),
+        ("--domain-rate", "all keys together, for each domain,"),
+        ("--key-domain-rate", "each key, for each domain,"),
+    ):
+        told = f"extraction requests a second that {whose} may make; more get 429 (default: no limit)"
+        parser.add_argument(option, type=_positive, metavar="N", help=told)
 
 
 def add_store_options(parser: argparse.ArgumentParser) -> None:
@@ -151,6 +158,9 @@ def config_from(options: argparse.Namespace, environ: Mapping[str, str]) -> Serv
         open_metrics=options.open_metrics,
         rate_limit=options.rate_limit,
         rate_burst=options.rate_burst,
+        extract_rate=options.extract_rate,
+        domain_rate=options.domain_rate,
+        key_domain_rate=options.key_domain_rate,
     )
 
 

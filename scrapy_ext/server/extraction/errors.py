@@ -19,7 +19,7 @@ from typing import Final
 
 from scrapy_ext.api.extraction import PROBLEM_TYPES, Problem
 
-#: ``Retry-After`` by problem, in seconds, where the table says that there is one.
+#: ``Retry-After`` by problem, in seconds, where the table says that there is one and nothing tells a better one.
 RETRY_AFTER: Final = {"/limits/over-global-limit": 2, "/download/temporary-error": 5}
 
 
@@ -30,10 +30,14 @@ class ExtractionError(Exception):
     the server.
     """
 
-    def __init__(self, type: str, detail: str, *, blocked_domain: str | None = None) -> None:
+    def __init__(
+        self, type: str, detail: str, *, blocked_domain: str | None = None, retry_after: int | None = None
+    ) -> None:
         super().__init__(detail)
         self.problem = Problem.of(type, detail, blocked_domain=blocked_domain)
-        self.retry_after = RETRY_AFTER.get(type) if PROBLEM_TYPES[type].retry_after else None
+        if retry_after is None and PROBLEM_TYPES[type].retry_after:
+            retry_after = RETRY_AFTER[type]
+        self.retry_after = retry_after
 
 
 def unreachable(detail: str) -> ExtractionError:
@@ -65,6 +69,11 @@ def unprocessable(detail: str) -> ExtractionError:
 def overloaded(detail: str) -> ExtractionError:
     """The server has as much work as it takes on (503)."""
     return ExtractionError("/limits/over-global-limit", detail)
+
+
+def over_limit(type: str, detail: str, wait: int) -> ExtractionError:
+    """A key, a domain, or the two together are over their rate (429); ``wait`` in seconds."""
+    return ExtractionError(type, detail, retry_after=wait)
 
 
 def timed_out(detail: str) -> ExtractionError:

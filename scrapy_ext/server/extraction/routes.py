@@ -1,8 +1,8 @@
 """``POST /v1/extract`` as HTTP: who asks, what was sent, and how results and problems are told.
 
-Plain ASGI. Checks come in this order: path (404), method (405), credentials (401), size and coding of the body
-(413, 415, 408), JSON and the rules of the contract (400, 422). Every error is a problem (RFC 9457). One that the
-contract has no row for has the type ``about:blank``, as the RFC says.
+Plain ASGI. Checks come in this order: path (404), method (405), credentials (401, 403), size and coding of the body
+(413, 415, 408), JSON and the rules of the contract (400, 422), rates (429). Every error is a problem (RFC 9457). One
+that the contract has no row for has the type ``about:blank``, as the RFC says.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from scrapy_ext.api.extraction.limits import MAX_BODY_BYTES
 from scrapy_ext.api.extraction.problems import PROBLEM_CONTENT_TYPE
 from scrapy_ext.api.extraction.rules import InvalidJsonError, body_too_large, problem_of
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.auth import basic_credentials
+from scrapy_ext.server.auth import basic_credentials, key_hash
 from scrapy_ext.server.extraction.errors import ExtractionError, timed_out
 from scrapy_ext.server.extraction.limits import Limits
 from scrapy_ext.server.operation.exchange import REQUEST_ID
@@ -48,13 +48,14 @@ class _Disconnected(Exception):  # noqa: N818  (an event)
 
 
 def routes(
-    extract: Callable[[ExtractRequest], Awaitable[ExtractResult]],
+    extract: Callable[[ExtractRequest, str], Awaitable[ExtractResult]],
     accepts_key: Callable[[str], bool],
+    knows_key: Callable[[str], Awaitable[bool]],
     limits: Limits,
 ) -> list[Route]:
-    """The routes of the service; ``extract`` answers one request that holds to the contract."""
+    """The routes of the service; ``extract`` answers one request that holds to the contract, for one caller."""
     return [
-        Route("/v1/extract", _ExtractEndpoint(extract, accepts_key, limits)),
+        Route("/v1/extract", _ExtractEndpoint(extract, accepts_key, knows_key, limits)),
         Route("/v1", _no_such_path),
         Route("/v1/{rest:path}", _NoSuchPath()),
     ]
@@ -72,12 +73,14 @@ _no_such_path = _NoSuchPath()
 class _ExtractEndpoint:
     def __init__(
         self,
-        extract: Callable[[ExtractRequest], Awaitable[ExtractResult]],
+        extract: Callable[[ExtractRequest, str], Awaitable[ExtractResult]],
         accepts_key: Callable[[str], bool],
+        knows_key: Callable[[str], Awaitable[bool]],
         limits: Limits,
     ) -> None:
         self._extract = extract
         self._accepts_key = accepts_key
+        self._knows_key = knows_key
         self._limits = limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -108,18 +111,23 @@ class _ExtractEndpoint:
         if scope["method"] != "POST":
             raise _Refusal(_plain(405, "Send a POST request."), ((b"allow", b"POST"),))
         headers = {name.lower(): value for name, value in scope["headers"]}
-        self._check_key(headers.get(b"authorization"))
+        key = await self._check_key(headers.get(b"authorization"))
         request = parse(await _read_body(headers, receive, self._limits.request_body))
-        return await _unless_disconnected(self._extract(request), receive)
+        return await _unless_disconnected(self._extract(request, key_hash(key)), receive)
 
-    def _check_key(self, authorization: bytes | None) -> None:
+    async def _check_key(self, authorization: bytes | None) -> str:
         credentials = basic_credentials((authorization or b"").decode("latin-1"))
         if credentials is None or not credentials[0]:
             detail = "Send the API key as the user name of HTTP Basic authentication, with an empty password."
             raise _Refusal(Problem.of("/auth/not-valid", detail), (_CHALLENGE,))
-        if not self._accepts_key(credentials[0]):
-            detail = "The API key is not one of this server's. Mind that its platform service has another key."
-            raise _Refusal(Problem.of("/auth/key-not-found", detail), (_CHALLENGE,))
+        key = credentials[0]
+        if self._accepts_key(key):
+            return key
+        if await self._knows_key(key):
+            detail = "This API key is one of this server's, but not for extraction: that service has a key of its own."
+            raise _Refusal(Problem.of("/auth/account-suspended", detail))
+        detail = "The API key is not one of this server's. Mind that its platform service has another key."
+        raise _Refusal(Problem.of("/auth/key-not-found", detail), (_CHALLENGE,))
 
 
 async def _read_body(headers: dict[bytes, bytes], receive: Receive, time_limit: float) -> bytes:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 from starlette.routing import Route
@@ -20,17 +21,22 @@ from scrapy_ext.server.extraction.fetch import Fetcher, HttpResult
 from scrapy_ext.server.extraction.guard import Guard, Resolve, system_resolve
 from scrapy_ext.server.extraction.limits import Limits
 from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan, plan
+from scrapy_ext.server.extraction.rates import ExtractionRates
 from scrapy_ext.server.extraction.routes import routes
 from scrapy_ext.server.extraction.turnstile import Turnstile
 from scrapy_ext.server.extraction.upstream import Upstreams
 
 
+async def _knows_none(_key: str) -> bool:
+    return False
+
+
 class ExtractionService:
     """``POST /v1/extract``.
 
-    ``accepts_key`` says whether an API key is one of the server's. ``resolve`` stands in for the system's
-    resolver in tests. Raises :class:`~scrapy_ext.server.extraction.guard.GuardRuleError` for a configuration
-    whose hosts cannot be read.
+    ``accepts_key`` says whether an API key opens this service, and ``knows_key`` whether one that does not is a key of
+    the server all the same. ``resolve`` stands in for the system's resolver in tests. Raises :class:`ConfigError` for a
+    configuration whose hosts, proxies or block list cannot be read.
     """
 
     def __init__(
@@ -38,6 +44,7 @@ class ExtractionService:
         config: ServerConfig,
         accepts_key: Callable[[str], bool],
         *,
+        knows_key: Callable[[str], Awaitable[bool]] = _knows_none,
         limits: Limits | None = None,
         resolve: Resolve = system_resolve,
     ) -> None:
@@ -57,8 +64,9 @@ class ExtractionService:
         )
         self.extractors = Extractors(limits)
         self._upstreams = Upstreams(config.proxies)
+        self._rates = ExtractionRates(config)
         self._requests = Turnstile("requests", limits.requests, 0, 0)
-        self.routes: list[Route] = routes(self.extract, accepts_key, limits)
+        self.routes: list[Route] = routes(self.extract, accepts_key, knows_key, limits)
 
     async def start(self) -> None:
         """Get ready; the browser and the extractors start with the first request that needs them."""
@@ -68,9 +76,13 @@ class ExtractionService:
         """End whatever was started."""
         await asyncio.gather(self.fetcher.stop(), self.browser.stop(), self.extractors.stop())
 
-    async def extract(self, request: ExtractRequest) -> ExtractResult:
-        """The result of a request; raises :class:`ContractError` or :class:`ExtractionError`."""
+    async def extract(self, request: ExtractRequest, caller: str) -> ExtractResult:
+        """The result of a request, which counts for the rates of ``caller``.
+
+        Raises :class:`ContractError` or :class:`ExtractionError`.
+        """
         todo = plan(request, self._upstreams)
+        self._rates.take(caller, (urlsplit(todo.url).hostname or "").rstrip("."))
         async with self._requests.place():
             if isinstance(todo, PagePlan):
                 result = await self._by_browser(request, todo)
