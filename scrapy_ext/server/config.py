@@ -20,7 +20,8 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     resolve to an address that is not public; ``connect_to`` are ``host:port=address:port`` rules that replace
     name resolution (``*`` as host stands for every host) and are trusted in the same way. ``proxies`` are
     ``COUNTRY:TYPE=http://USER:PASSWORD@HOST:PORT`` rules for ``geolocation`` and ``ipType``;
-    ``block_list`` is a file of domains from which nothing is extracted. ``exit_with_stdin``
+    ``block_list`` is a file of domains from which nothing is extracted; ``obey_robots``
+    refuses what robots.txt refuses. ``exit_with_stdin``
     ends the server when its standard input is closed, which is how an embedded server notices that its crawl
     is gone. ``log_format`` is ``text`` or ``json``; requests that take ``slow_request`` seconds are logged;
     a client that sends or reads nothing for ``client_timeout`` seconds in the middle of something is given up.
@@ -43,6 +44,7 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     max_browser_pages: int = 4
     proxies: tuple[str, ...] = ()
     block_list: Path | None = None
+    obey_robots: bool = False
     exit_with_stdin: bool = False
     log_format: str = "text"
     slow_request: float = 10.0

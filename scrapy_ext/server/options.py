@@ -56,6 +56,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="extract nothing from these domains and those below them: one a line, # for comments",
     )
+    parser.add_argument(
+        "--obey-robots", action="store_true", help="fetch nothing that the robots.txt of its site refuses"
+    )
     parser.add_argument("--no-verify-tls", action="store_true", help="accept any certificate of the pages fetched")
     parser.add_argument("--browser", metavar="PATH", help="Chromium to use (default: Playwright's own, else from PATH)")
     parser.add_argument("--exit-with-stdin", action="store_true", help="end when standard input is closed")
@@ -149,6 +152,7 @@ def config_from(options: argparse.Namespace, environ: Mapping[str, str]) -> Serv
         connect_to=tuple(options.connect_to),
         proxies=(*options.proxy, *environ.get("SERVER_PROXIES", "").split()),
         block_list=options.block_list,
+        obey_robots=options.obey_robots,
         verify_tls=not options.no_verify_tls,
         browser_path=options.browser,
         exit_with_stdin=options.exit_with_stdin,

@@ -19,6 +19,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import ssl
+from collections.abc import Awaitable, Callable
 from http.cookies import Morsel
 from typing import Final
 from urllib.parse import urljoin
@@ -49,6 +50,10 @@ _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _HEADER_BYTES: Final = 64 * 1024
 #: What aiohttp would add by itself and a caller did not ask for.
 _NOT_ADDED: Final = ("Content-Type", "User-Agent", "Accept")
+
+
+#: Asked about a URL that is about to be requested; raises :class:`ExtractionError`.
+Check = Callable[[str], Awaitable[None]]
 
 
 class HttpResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,16 +95,21 @@ class Fetcher:
             await self._session.close()
             self._session = None
 
-    async def fetch(self, plan: HttpPlan) -> HttpResult:
-        """Make a request and follow its redirects; raises :class:`ExtractionError` (421, 520, 521)."""
+    async def fetch(self, plan: HttpPlan, check: Check | None = None) -> HttpResult:
+        """Make a request and follow its redirects; raises :class:`ExtractionError` (421, 451, 520, 521).
+
+        ``check`` is asked about each URL before it is requested, and raises to refuse it.
+        """
         if self._session is None:
             raise RuntimeError("the fetcher is not started")
         try:
             async with asyncio.timeout(self._limits.fetch):
                 if plan.upstream is None:
-                    return await _Exchange(self._session, self._guard, self._limits, plan).run()
+                    return await _Exchange(self._session, self._guard, self._limits, plan, check=check).run()
                 async with PageProxy(self._guard, self._limits, plan.upstream) as proxy:
-                    return await _Exchange(self._session, self._guard, self._limits, plan, proxy).run()
+                    return await _Exchange(
+                        self._session, self._guard, self._limits, plan, check=check, proxy=proxy
+                    ).run()
         except TimeoutError:
             raise temporary(f"{_host(plan.url)} did not answer in {self._limits.fetch:g} seconds.") from None
 
@@ -129,10 +139,13 @@ class _Exchange:
         guard: Guard,
         limits: Limits,
         plan: HttpPlan,
+        *,
+        check: Check | None,
         proxy: PageProxy | None = None,
     ) -> None:
         self._session = session
         self._proxy = proxy
+        self._check = check
         self._guard = guard
         self._limits = limits
         self._wants_body = plan.wants_body
@@ -150,6 +163,8 @@ class _Exchange:
     async def run(self) -> HttpResult:
         for _ in range(self._limits.redirects + 1):
             await self._check_address()
+            if self._check is not None:
+                await self._check(str(self._url))
             try:
                 answer = await self._hop()
             except ExtractionError:

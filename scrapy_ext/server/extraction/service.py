@@ -17,11 +17,12 @@ from scrapy_ext.server.config import ServerConfig
 from scrapy_ext.server.extraction.blocking import BlockList
 from scrapy_ext.server.extraction.browser import Browser
 from scrapy_ext.server.extraction.extractors import Extractors
-from scrapy_ext.server.extraction.fetch import Fetcher, HttpResult
+from scrapy_ext.server.extraction.fetch import Check, Fetcher, HttpResult
 from scrapy_ext.server.extraction.guard import Guard, Resolve, system_resolve
 from scrapy_ext.server.extraction.limits import Limits
 from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan, plan
 from scrapy_ext.server.extraction.rates import ExtractionRates
+from scrapy_ext.server.extraction.robots import Robots, agent_of
 from scrapy_ext.server.extraction.routes import routes
 from scrapy_ext.server.extraction.turnstile import Turnstile
 from scrapy_ext.server.extraction.upstream import Upstreams
@@ -65,6 +66,7 @@ class ExtractionService:
         self.extractors = Extractors(limits)
         self._upstreams = Upstreams(config.proxies)
         self._rates = ExtractionRates(config)
+        self._robots = Robots(self.fetcher.fetch) if config.obey_robots else None
         self._requests = Turnstile("requests", limits.requests, 0, 0)
         self.routes: list[Route] = routes(self.extract, accepts_key, knows_key, limits)
 
@@ -93,7 +95,7 @@ class ExtractionService:
         return result
 
     async def _by_http(self, request: ExtractRequest, todo: HttpPlan) -> ExtractResult:
-        fetched = await self.fetcher.fetch(todo)
+        fetched = await self.fetcher.fetch(todo, self._check_of(todo))
         result = ExtractResult(url=fetched.url, status_code=fetched.status)
         if request.http_response_body:
             result.http_response_body = base64.b64encode(fetched.body).decode()
@@ -105,7 +107,12 @@ class ExtractionService:
         return result
 
     async def _by_browser(self, request: ExtractRequest, todo: PagePlan) -> ExtractResult:
+        check = self._check_of(todo)
+        if check is not None:
+            await check(todo.url)
         page = await self.browser.load(todo)
+        if check is not None and page.url != todo.url:
+            await check(page.url)
         result = ExtractResult(
             url=page.url, status_code=page.status, http_response_headers=page.headers, actions=page.actions
         )
@@ -116,6 +123,14 @@ class ExtractionService:
         if request.extract_type is not None:
             await self._add_item(result, request.extract_type, page.html or "")
         return result
+
+    def _check_of(self, todo: HttpPlan | PagePlan) -> Check | None:
+        """What is asked about each URL of a request."""
+        robots = self._robots
+        if robots is None:
+            return None
+        agent = agent_of(todo.headers)
+        return lambda url: robots.check(url, agent, todo.upstream)
 
     async def _add_item(self, result: ExtractResult, kind: str, html: str) -> None:
         item = await self.extractors.extract(kind, html, result.url or "")
