@@ -13,6 +13,7 @@ import logging
 import secrets
 import zlib
 from collections.abc import Awaitable, Callable
+from time import perf_counter
 from typing import Final
 
 import msgspec
@@ -27,6 +28,7 @@ from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.auth import basic_credentials, key_hash
 from scrapy_ext.server.extraction.errors import ExtractionError, timed_out
 from scrapy_ext.server.extraction.limits import Limits
+from scrapy_ext.server.extraction.measures import LEFT, Measures
 from scrapy_ext.server.operation.exchange import REQUEST_ID
 
 _log = logging.getLogger(__name__)
@@ -52,10 +54,11 @@ def routes(
     accepts_key: Callable[[str], bool],
     knows_key: Callable[[str], Awaitable[bool]],
     limits: Limits,
+    measures: Measures,
 ) -> list[Route]:
     """The routes of the service; ``extract`` answers one request that holds to the contract, for one caller."""
     return [
-        Route("/v1/extract", _ExtractEndpoint(extract, accepts_key, knows_key, limits)),
+        Route("/v1/extract", _ExtractEndpoint(extract, accepts_key, knows_key, limits, measures)),
         Route("/v1", _no_such_path),
         Route("/v1/{rest:path}", _NoSuchPath()),
     ]
@@ -77,11 +80,13 @@ class _ExtractEndpoint:
         accepts_key: Callable[[str], bool],
         knows_key: Callable[[str], Awaitable[bool]],
         limits: Limits,
+        measures: Measures,
     ) -> None:
         self._extract = extract
         self._accepts_key = accepts_key
         self._knows_key = knows_key
         self._limits = limits
+        self._measures = measures
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -113,7 +118,14 @@ class _ExtractEndpoint:
         headers = {name.lower(): value for name, value in scope["headers"]}
         key = await self._check_key(headers.get(b"authorization"))
         request = parse(await _read_body(headers, receive, self._limits.request_body))
-        return await _unless_disconnected(self._extract(request, key_hash(key)), receive)
+        began = perf_counter()
+        try:
+            result = await _unless_disconnected(self._extract(request, key_hash(key)), receive)
+        except BaseException as error:
+            self._measures.count(request, _status_of(error), perf_counter() - began)
+            raise
+        self._measures.count(request, 200, perf_counter() - began)
+        return result
 
     async def _check_key(self, authorization: bytes | None) -> str:
         credentials = basic_credentials((authorization or b"").decode("latin-1"))
@@ -128,6 +140,15 @@ class _ExtractEndpoint:
             raise _Refusal(Problem.of("/auth/account-suspended", detail))
         detail = "The API key is not one of this server's. Mind that its platform service has another key."
         raise _Refusal(Problem.of("/auth/key-not-found", detail), (_CHALLENGE,))
+
+
+def _status_of(error: BaseException) -> int:
+    """The status that a request ends with; one that is out of time is cancelled."""
+    if isinstance(error, ExtractionError):
+        return error.problem.status
+    if isinstance(error, ContractError):
+        return problem_of(error).status
+    return LEFT if isinstance(error, _Disconnected) else 500
 
 
 async def _read_body(headers: dict[bytes, bytes], receive: Receive, time_limit: float) -> bytes:

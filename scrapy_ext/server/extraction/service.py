@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,6 +20,7 @@ from scrapy_ext.server.extraction.extractors import Extractors
 from scrapy_ext.server.extraction.fetch import Check, Fetcher, HttpResult
 from scrapy_ext.server.extraction.guard import Guard, Resolve, system_resolve
 from scrapy_ext.server.extraction.limits import Limits
+from scrapy_ext.server.extraction.measures import Measures
 from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan, plan
 from scrapy_ext.server.extraction.rates import ExtractionRates
 from scrapy_ext.server.extraction.robots import Robots, agent_of
@@ -66,9 +67,10 @@ class ExtractionService:
         self.extractors = Extractors(limits)
         self._upstreams = Upstreams(config.proxies)
         self._rates = ExtractionRates(config)
+        self._measures = Measures()
         self._robots = Robots(self.fetcher.fetch) if config.obey_robots else None
         self._requests = Turnstile("requests", limits.requests, 0, 0)
-        self.routes: list[Route] = routes(self.extract, accepts_key, knows_key, limits)
+        self.routes: list[Route] = routes(self.extract, accepts_key, knows_key, limits, self._measures)
 
     async def start(self) -> None:
         """Get ready; the browser and the extractors start with the first request that needs them."""
@@ -77,6 +79,10 @@ class ExtractionService:
     async def stop(self) -> None:
         """End whatever was started."""
         await asyncio.gather(self.fetcher.stop(), self.browser.stop(), self.extractors.stop())
+
+    def metrics(self) -> Iterator[str]:
+        """What it counts, in the text format of ``/metrics``."""
+        return self._measures.lines(self._requests, self.browser)
 
     async def extract(self, request: ExtractRequest, caller: str) -> ExtractResult:
         """The result of a request, which counts for the rates of ``caller``.

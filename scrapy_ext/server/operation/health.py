@@ -41,9 +41,12 @@ GrantOf = Callable[[str], Awaitable[Grant | None]]
 
 
 class Health:
-    """``routes`` are to be mounted at the root."""
+    """``routes`` are to be mounted at the root; ``more`` gives the metrics of the other parts."""
 
-    def __init__(self, front: Front, store: Store, grant_of: GrantOf, *, open_metrics: bool) -> None:
+    def __init__(
+        self, front: Front, store: Store, grant_of: GrantOf, more: Callable[[], Iterator[str]], *, open_metrics: bool
+    ) -> None:
+        self._more = more
         self._front = front
         self._store = store
         self._grant_of = grant_of
@@ -97,7 +100,7 @@ class Health:
         if not (self._open_metrics or await self._trusted(request)):
             return PlainTextResponse(_UNAUTHORIZED, 401, {"WWW-Authenticate": 'Basic realm="platform API key"'})
         size = await self._store.size()
-        lines = [*self._front.metrics.lines(), *self._server(size), *_process()]
+        lines = [*self._front.metrics.lines(), *self._server(size), *self._more(), *_process()]
         return Response("\n".join(lines) + "\n", media_type=CONTENT_TYPE)
 
     async def _trusted(self, request: Request) -> bool:
