@@ -30,11 +30,11 @@ class ExtractionRates:
             (self._by_both, f"{caller} {host}", "/limits/over-org-domain-limit", f"This key asks {host}"),
         )
         for limits, bucket, problem, who in scopes:
-            wait = limits.wait(bucket) if limits else 0
+            wait = 0 if limits is None else limits.wait(bucket)
             if wait:
                 raise over_limit(problem, f"{who} more often than this server lets it. Try again in {wait} s.", wait)
         for limits, bucket, *_ in scopes:
-            if limits:
+            if limits is not None:  # one without buckets is empty, and false
                 limits.take(bucket)
 
 
