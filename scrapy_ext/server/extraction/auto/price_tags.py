@@ -77,17 +77,25 @@ class PriceTags:
 
     def __init__(self, page: Page, focus: Focus) -> None:
         self._page = page
-        self._focus = focus
+        self._focus: Focus | None = focus
         self._repeated = _amounts_of_scripts(page)
-        self.tags = [tag for node in _nodes_with_digits(page) if (tag := self._tag(node)) is not None]
+        self.tags = self._tags(page.elements)
 
-    def price(self) -> Money | None:
+    @classmethod
+    def of_entry(cls, page: Page, elements: list[HtmlElement]) -> PriceTags:
+        """The price tags of one of many things that a page lists: a few elements, without regard to the rest."""
+        tags = cls.__new__(cls)
+        tags._page, tags._focus, tags._repeated = page, None, frozenset()
+        tags.tags = tags._tags(elements)
+        return tags
+
+    def price(self, enough: float = ENOUGH) -> Money | None:
         """The price; None when no candidate is good enough."""
         current = [tag for tag in self.tags if not tag.former]
         # An amount that is shown several times is more likely the price than one that is shown once.
         times = Counter(tag.money.value for tag in current if tag.score > 0)
         best = max(current, key=lambda tag: tag.score + min(times[tag.money.value], 4) * 0.4, default=None)
-        return best.money if best and best.score >= ENOUGH else None
+        return best.money if best and best.score >= enough else None
 
     def regular_price(self, price: Money) -> Money | None:
         """The former price that is shown beside this one, if any."""
@@ -100,6 +108,9 @@ class PriceTags:
         """The currency as it stands by this price on the page."""
         marked = [tag for tag in self.tags if tag.money.currency_raw and tag.money.value == price.value]
         return max(marked, key=lambda tag: tag.score).money.currency_raw if marked else None
+
+    def _tags(self, elements: list[HtmlElement]) -> list[Tag]:
+        return [tag for node in _nodes_with_digits(elements) if (tag := self._tag(node)) is not None]
 
     def _tag(self, node: HtmlElement) -> Tag | None:
         whole = _whole_price(node)
@@ -125,6 +136,8 @@ class PriceTags:
         return score + (1.5 if money.value in self._repeated else 0.0)
 
     def _score_of_place(self, node: HtmlElement) -> float:
+        if self._focus is None:
+            return 0.0
         score = -4.0 if self._focus.elsewhere(node) else 0.0
         if self._focus.heading is None:
             return score
@@ -145,9 +158,9 @@ def _score_of_names(node: HtmlElement, own: str, names: str, *, named: bool) -> 
     return score - (1.0 if _REGULAR.search(names) else 0.0)
 
 
-def _nodes_with_digits(page: Page) -> Iterator[HtmlElement]:
+def _nodes_with_digits(elements: list[HtmlElement]) -> Iterator[HtmlElement]:
     left = MAX_CANDIDATES
-    for node in page.elements:
+    for node in elements:
         if node.tag in _SKIPPED_TAGS:
             continue
         if _short_with_digit(node.text) or (len(node) and any(_short_with_digit(child.tail) for child in node)):
