@@ -31,15 +31,15 @@ def extract(page: Page) -> ArticleList:
 
 def _of_card(page: Page, listed: Listed, card: Card) -> ArticleFromList:
     thing = listed.thing(card.url)
-    date = _date(page, thing) or card.date
-    pictures = images.merged([card.image] if card.image else [], images.of_thing(page, thing))
+    date = _date(page, thing) or card.block.date
+    pictures = images.merged([card.block.image] if card.block.image else [], images.of_thing(page, thing))
     return ArticleFromList(
         url=card.url,
         headline=first((card.name, _headline(thing))),
         datePublished=date.iso if date else None,
         datePublishedRaw=date.raw if date else None,
-        authors=_authors(page, thing) or card.authors,
-        articleBody=first((card.summary, thing.text("description") if thing else None)),
+        authors=_authors(page, thing) or card.block.authors,
+        articleBody=first((_summary(card), thing.text("description") if thing else None)),
         mainImage=pictures[0] if pictures else None,
         images=pictures or None,
         inLanguage=_language(page),
@@ -61,6 +61,11 @@ def _of_thing(page: Page, listed: Listed, url: str, thing: Thing) -> ArticleFrom
         inLanguage=_language(page),
         metadata=list_items.sure_of(listed),
     )
+
+
+def _summary(card: Card) -> str | None:
+    summary = card.block.summary
+    return summary if summary != card.name else None
 
 
 def _headline(thing: Thing | None) -> str | None:

@@ -23,6 +23,7 @@ from scrapy_ext.server.extraction.auto.text import node_text, one_line
 MAX_ELEMENTS: Final = 400
 MAX_NAME_LENGTH: Final = 300
 MAX_LINE_LENGTH: Final = 120
+MAX_TEXT_LENGTH: Final = 3_000
 #: A text of a paragraph that is shorter is a label.
 SHORTEST_SUMMARY: Final = 40
 MAX_SUMMARY_LENGTH: Final = 5_000
@@ -56,64 +57,25 @@ _NO_NAME = re.compile(
     r"|^(?:sale|new|best ?seller|sold out|in stock|sponsored|ad)!?$",
     re.IGNORECASE,
 )
+_DIGIT = re.compile(r"\d")
 _LETTER = re.compile(r"[^\W\d_]")
 _NUMBER_ATTRIBUTES: Final = ("data-asin", "data-product-id", "data-productid", "data-item-id", "data-pid", "data-sku")
 _PLAIN_NUMBER = re.compile(r"[\w.-]{1,60}")
 
 
-class Card:
-    """An entry of a list, read once for whatever kind asks."""
+class Block:
+    """The elements of an entry, and what they show whatever the link is that the entry stands for."""
 
     def __init__(self, page: Page, entry: Entry) -> None:
         self._page = page
-        self.entry = entry
-        self.url = entry.url
         self.elements = list(islice(entry.elements(), MAX_ELEMENTS))
+        self.text = entry.text(MAX_TEXT_LENGTH)
         self._names = {node: page.names(node) for node in self.elements}
-
-    @cached_property
-    def text(self) -> str:
-        """The text of the entry in one line."""
-        return self.entry.text(3_000)
 
     @cached_property
     def names(self) -> str:
         """What the page calls the entry and its parts, in lower case."""
         return " ".join(islice((names for names in self._names.values() if names), 40))
-
-    @cached_property
-    def headings(self) -> list[HtmlElement]:
-        """The headings of the entry, those in or around its link first, the longest of these before the others."""
-        link = self.entry.link
-        around = {link, *link.iterancestors(), *link.iter("*")}
-        found = [node for node in self.elements if node.tag in _HEADINGS and node_text(node, MAX_NAME_LENGTH)]
-        near = [node for node in found if node in around]
-        near.sort(key=lambda node: -len(node_text(node, MAX_NAME_LENGTH)))
-        return near + [node for node in found if node not in around]
-
-    @cached_property
-    def linked_heading(self) -> HtmlElement | None:
-        """The heading in or around the link of the entry."""
-        link = self.entry.link
-        first = self.headings[0] if self.headings else None
-        if first is None or not (first is link or link in first.iter("a") or first in link.iter(*_HEADINGS)):
-            return None
-        return first
-
-    @cached_property
-    def name(self) -> str | None:
-        """The name of the thing: the heading, the part named so, or the text of the link, in this order.
-
-        None where there is but a text that says what to do, or one that holds more than a name.
-        """
-        link = self.entry.link
-        own = node_text(link, MAX_NAME_LENGTH) if self._is_line(link) else ""
-        candidates = [node_text(self.linked_heading, MAX_NAME_LENGTH)] if self.linked_heading is not None else []
-        candidates.append(own)
-        candidates += [node_text(node, MAX_NAME_LENGTH) for node in (*self._titles(), *self.headings)]
-        candidates += [one_line(link.get(label)) for label in ("title", "aria-label")]
-        candidates += [one_line(node.get("alt")) for node in link.iter("img")]
-        return next((text for text in candidates if self._is_name(text)), None)
 
     @cached_property
     def image(self) -> Image | None:
@@ -136,8 +98,10 @@ class Card:
         """The day that the entry shows: of a ``<time>``, of what is named a date, of a line that is one."""
         for node in self.elements:
             named = node.tag == "time" or _DATE_NAME.search(self._names[node])
-            text = node_text(node, MAX_LINE_LENGTH + 1) if named or len(node) <= 2 else ""
-            if len(text) > MAX_LINE_LENGTH or not (named or (text and is_mostly_date(text))):
+            if not named and (len(node) > 2 or not _DIGIT.search(node.text or "")):
+                continue
+            text = node_text(node, MAX_LINE_LENGTH + 1)
+            if len(text) > MAX_LINE_LENGTH or not (named or is_mostly_date(text)):
                 continue
             for candidate in (node.get("datetime"), node.get("content"), text):
                 if date := read(candidate, self._page):
@@ -166,9 +130,8 @@ class Card:
         ]
         for nodes in (named[:1], [node for node in self.elements if node.tag == "p"]):
             texts = [text for node in nodes if len(text := node_text(node, MAX_SUMMARY_LENGTH)) >= SHORTEST_SUMMARY]
-            texts = [text for text in dict.fromkeys(texts) if text != self.name]
             if texts:
-                return "\n".join(texts)[:MAX_SUMMARY_LENGTH]
+                return "\n".join(dict.fromkeys(texts))[:MAX_SUMMARY_LENGTH]
         return None
 
     @cached_property
@@ -186,12 +149,56 @@ class Card:
         """How many addresses the entry leads to."""
         return len({node.get("href") for node in self.elements if node.tag == "a"})
 
-    def _titles(self) -> list[HtmlElement]:
+    def titles(self) -> list[HtmlElement]:
+        """The parts that are named as titles are."""
         return [
             node
             for node in self.elements
             if (names := self._names[node]) and _TITLE_NAME.search(names) and not _NOT_TITLE.search(names)
         ][:3]
+
+
+class Card:
+    """An entry of a list: what it shows, and the name that its link gives it."""
+
+    def __init__(self, entry: Entry, block: Block) -> None:
+        self.entry = entry
+        self.url = entry.url
+        self.block = block
+
+    @cached_property
+    def headings(self) -> list[HtmlElement]:
+        """The headings of the entry, those in or around its link first, the longest of these before the others."""
+        link = self.entry.link
+        around = {link, *link.iterancestors(), *link.iter("*")}
+        found = [node for node in self.block.elements if node.tag in _HEADINGS and node_text(node, MAX_NAME_LENGTH)]
+        near = [node for node in found if node in around]
+        near.sort(key=lambda node: -len(node_text(node, MAX_NAME_LENGTH)))
+        return near + [node for node in found if node not in around]
+
+    @cached_property
+    def linked_heading(self) -> HtmlElement | None:
+        """The heading in or around the link of the entry."""
+        link = self.entry.link
+        first = self.headings[0] if self.headings else None
+        if first is None or not (first is link or link in first.iter("a") or first in link.iter(*_HEADINGS)):
+            return None
+        return first
+
+    @cached_property
+    def name(self) -> str | None:
+        """The name of the thing: the heading, the part named so, or the text of the link, in this order.
+
+        None where there is but a text that says what to do, or one that holds more than a name.
+        """
+        link = self.entry.link
+        own = node_text(link, MAX_NAME_LENGTH) if self._is_line(link) else ""
+        candidates = [node_text(self.linked_heading, MAX_NAME_LENGTH)] if self.linked_heading is not None else []
+        candidates.append(own)
+        candidates += [node_text(node, MAX_NAME_LENGTH) for node in (*self.block.titles(), *self.headings)]
+        candidates += [one_line(link.get(label)) for label in ("title", "aria-label")]
+        candidates += [one_line(node.get("alt")) for node in link.iter("img")]
+        return next((text for text in candidates if self._is_name(text)), None)
 
     def _is_name(self, text: str) -> bool:
         if len(text) >= MAX_NAME_LENGTH or not _LETTER.search(text) or LEADS_ON.fullmatch(text):

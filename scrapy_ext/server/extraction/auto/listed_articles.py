@@ -29,8 +29,8 @@ def articles_on(page: Page) -> Listed:
 
 
 def _score(shape: Shape) -> float:
-    dated, told = shape.part(lambda card: card.date), shape.part(lambda card: card.summary)
-    by, marked = shape.part(lambda card: card.authors), shape.marked
+    dated, told = shape.part(lambda card: card.block.date), shape.part(lambda card: card.block.summary)
+    by, marked = shape.part(lambda card: card.block.authors), shape.marked
     long = shape.name_length >= SHORTEST_HEADLINE
     headed, led = shape.part(lambda card: card.linked_heading is not None), shape.leads_to(_ADDRESS)
     # Long names alone are those of articles where they stand as headings do, or in addresses, and there are many.
@@ -40,7 +40,7 @@ def _score(shape: Shape) -> float:
     known = marked >= 0.5 or dated >= 0.5 or by >= 0.5 or titled
     if not known or shape.prices >= 0.4:
         return 0.0
-    score = 2.0 * dated + 1.5 * told + by + 3.0 * marked + 0.5 * shape.part(lambda card: card.image)
+    score = 2.0 * dated + 1.5 * told + by + 3.0 * marked + 0.5 * shape.part(lambda card: card.block.image)
     score += 1.5 if long else 0.0
     score += headed + shape.matches(_NAMES) + led
     return score + shape.size - 3.0 * shape.prices - 3.0 * shape.orders

@@ -50,7 +50,7 @@ def jobs_on(page: Page) -> Listed:
         leads, named, worded = (
             shape.leads_to(_ADDRESS),
             shape.matches(_NAMES),
-            shape.part(lambda card: _WORDS.search(card.text)),
+            shape.part(lambda card: _WORDS.search(card.block.text)),
         )
         signs = sum(part >= 0.5 for part in (leads, named, worded, float(of_page)))
         if shape.marked < 0.5 and signs < 2:

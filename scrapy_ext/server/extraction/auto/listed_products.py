@@ -28,7 +28,7 @@ def products_on(page: Page) -> Listed:
 
 
 def _score(shape: Shape) -> float:
-    image, named = shape.part(lambda card: card.image), shape.matches(_NAMES)
+    image, named = shape.part(lambda card: card.block.image), shape.matches(_NAMES)
     known = (
         shape.prices >= 0.5
         or shape.marked >= 0.5
@@ -37,4 +37,4 @@ def _score(shape: Shape) -> float:
     if not known or shape.of_site < 0.5:
         return 0.0
     score = 4.0 * shape.prices + image + named + shape.orders + 3.0 * shape.marked + 0.5 * shape.leads_to(_ADDRESS)
-    return score + shape.size - 2.0 * shape.part(lambda card: card.date)
+    return score + shape.size - 2.0 * shape.part(lambda card: card.block.date)

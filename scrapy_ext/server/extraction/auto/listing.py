@@ -16,16 +16,18 @@ from functools import cached_property
 from itertools import islice
 from typing import Final
 
+from lxml.html import HtmlElement
+
 from scrapy_ext.server.extraction.auto import vocabulary
-from scrapy_ext.server.extraction.auto.cards import LEADS_ON, Card
+from scrapy_ext.server.extraction.auto.cards import LEADS_ON, Block, Card
 from scrapy_ext.server.extraction.auto.markup import Thing
 from scrapy_ext.server.extraction.auto.page import Page
-from scrapy_ext.server.extraction.auto.repeats import Group, Surroundings, groups_of
+from scrapy_ext.server.extraction.auto.repeats import Entry, Group, Surroundings, groups_of
 from scrapy_ext.server.extraction.auto.text import node_text
 from scrapy_ext.server.extraction.auto.urls import bare, host_of
 
 #: Entries of a group that are looked at to judge it.
-SAMPLE: Final = 24
+SAMPLE: Final = 12
 #: The part of the best score that another group needs to belong to the same list.
 ALIKE: Final = 0.75
 #: An entry that leads to more addresses on average is a section.
@@ -57,15 +59,30 @@ class Listed:
         return [card.url for card in self.cards]
 
 
+class _Blocks:
+    """The blocks of a page, each read once, as several groups may be of one: by picture, by name, by price."""
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+        self._known: dict[HtmlElement, Block] = {}
+
+    def card(self, entry: Entry) -> Card:
+        """The card of an entry."""
+        block = self._known.get(entry.node)
+        if block is None:
+            block = self._known[entry.node] = Block(self._page, entry)
+        return Card(entry, block)
+
+
 class Shape:
     """What the entries of a group have in common, each as the part of them (0 to 1) that has it."""
 
-    def __init__(self, page: Page, group: Group, marked: frozenset[str]) -> None:
+    def __init__(self, page: Page, group: Group, marked: frozenset[str], blocks: _Blocks) -> None:
         self.group = group
         self._page = page
         self._marked = marked
         step = max(1, len(group.entries) // SAMPLE)
-        self.cards = [Card(page, entry) for entry in islice(group.entries, 0, None, step)][:SAMPLE]
+        self.cards = [blocks.card(entry) for entry in islice(group.entries, 0, None, step)][:SAMPLE]
 
     def part(self, has: Callable[[Card], object]) -> float:
         """The part of the entries that has something."""
@@ -100,12 +117,12 @@ class Shape:
     @cached_property
     def prices(self) -> float:
         """The part of the entries with a price."""
-        return self.part(lambda card: card.price)
+        return self.part(lambda card: card.block.price)
 
     @cached_property
     def is_section(self) -> bool:
         """Whether entries are so large that they are lists themselves."""
-        return sum(card.links for card in self.cards) / len(self.cards) > MOST_LINKS
+        return sum(card.block.links for card in self.cards) / len(self.cards) > MOST_LINKS
 
     @cached_property
     def of_site(self) -> float:
@@ -116,11 +133,11 @@ class Shape:
     @cached_property
     def orders(self) -> float:
         """The part of the entries with a button that orders the thing."""
-        return self.part(lambda card: vocabulary.ORDER.search(card.text))
+        return self.part(lambda card: vocabulary.ORDER.search(card.block.text))
 
     def matches(self, pattern: re.Pattern[str]) -> float:
         """The part of the entries whose names in the page's code match."""
-        return self.part(lambda card: pattern.search(card.names))
+        return self.part(lambda card: pattern.search(card.block.names))
 
     def leads_to(self, pattern: re.Pattern[str]) -> float:
         """The part of the entries whose addresses match."""
@@ -132,7 +149,7 @@ class Shape:
         score = 1.0 if card.linked_heading is not None else 0.0
         score += 1.0 if text and not LEADS_ON.fullmatch(text) else 0.0
         score += 0.5 if card.name and card.name in text else 0.0
-        same = sum(1 for node in card.elements if node.tag == "a" and node.get("href") == link.get("href"))
+        same = sum(1 for node in card.block.elements if node.tag == "a" and node.get("href") == link.get("href"))
         return score + (0.5 if same > 1 else 0.0)
 
 
@@ -143,7 +160,8 @@ Judge = Callable[[Shape], float]
 def listed(page: Page, judge: Judge, things: dict[str, Thing], enough: float) -> Listed:
     """The list of the things that a judge looks for; empty when no group scores ``enough``."""
     groups = groups_of(page, Surroundings(page))
-    shapes = [Shape(page, group, frozenset(things)) for group in groups]
+    blocks = _Blocks(page)
+    shapes = [Shape(page, group, frozenset(things), blocks) for group in groups]
     scored = [(score, shape) for shape in shapes if _fit(shape) and (score := judge(shape) + shape.link_quality) > 0]
     scored.sort(key=lambda pair: pair[0], reverse=True)
     if not scored or scored[0][0] < enough:
@@ -154,7 +172,7 @@ def listed(page: Page, judge: Judge, things: dict[str, Thing], enough: float) ->
         if score >= max(enough, ALIKE * best) and not any(_overlap(shape.group, other) for other in chosen):
             chosen.append(shape.group)
     sure = round(min(0.99, 0.5 + 0.5 * best / (2.0 * enough)), 2)
-    return Listed(tuple(_cards(page, chosen)), sure, things, {})
+    return Listed(tuple(_cards(page, chosen, blocks)), sure, things, {})
 
 
 def things_of(page: Page, *types: str) -> dict[str, Thing]:
@@ -180,12 +198,12 @@ def _of_markup(page: Page, things: dict[str, Thing]) -> Listed:
     return Listed((), SURE_OF_MARKUP, things, urls) if len(urls) >= FEWEST_STATED else Listed((), 0.0, things, {})
 
 
-def _cards(page: Page, groups: Iterable[Group]) -> list[Card]:
+def _cards(page: Page, groups: Iterable[Group], blocks: _Blocks) -> list[Card]:
     order = {node: position for position, node in enumerate(page.elements)}
     entries = sorted((entry for group in groups for entry in group.entries), key=lambda entry: order[entry.node])
     found: dict[str, Card] = {}
     for entry in entries:
-        if bare(entry.url) not in found and (card := Card(page, entry)).name:
+        if bare(entry.url) not in found and (card := blocks.card(entry)).name:
             found[bare(entry.url)] = card
             if len(found) >= MAX_ITEMS:
                 break

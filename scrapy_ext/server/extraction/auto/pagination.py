@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
+from itertools import islice
 from typing import Final, NamedTuple
 
 from lxml.html import HtmlElement
@@ -187,7 +188,7 @@ class Pagination:
 
     def _score_of_link(self, link: HtmlElement, current: int | None, *, inside: bool) -> float:
         """What a link says of itself; nought for one that says nothing of a next page."""
-        names, around = self._page.names(link), self._names_around(link)
+        names = self._page.names(link)
         if _DISABLED.search(names) or link.get("aria-disabled") == "true":
             return 0.0
         text = node_text(link, _LABEL_LENGTH)
@@ -200,18 +201,24 @@ class Pagination:
             score += 1.0
         score += 2.0 if any(label and NEXT_TEXT.fullmatch(label) for label in labels) else 0.0
         score += 3.0 if "next" in (link.get("rel") or "").lower().split() else 0.0
-        score += 1.5 if _NEXT_NAME.search(names) else 1.0 if _NEXT_NAME.search(around) else 0.0
+        if link in self._named_next:
+            score += 1.5
+        elif not self._named_next.isdisjoint(_around(link)):
+            score += 1.0
         number = NUMBER.fullmatch(text)
         if number and inside:
             score = 2.0 if current is not None and int(number.group(1)) == current + 1 else 0.0
         if not score:
             return 0.0
         score += 1.0 if inside else 0.0
-        return score - (4.0 if _NOT_PAGES.search(f"{names} {around}") else 0.0)
+        names = " ".join([names, *map(self._page.names, _around(link))])
+        return score - (4.0 if _NOT_PAGES.search(names) else 0.0)
 
-    def _names_around(self, link: HtmlElement) -> str:
-        ancestors = list(link.iterancestors())[:3]
-        return " ".join(filter(None, (self._page.names(node) for node in ancestors if len(node) <= 12)))
+    @cached_property
+    def _named_next(self) -> frozenset[HtmlElement]:
+        """The elements that the page calls next."""
+        named = self._page.named("next", "older", "suivant", "siguiente", "weiter", "previous")
+        return frozenset(node for node in named if _NEXT_NAME.search(self._page.names(node)))
 
     def _follows(self, url: str) -> float:
         """How much an address looks like that of the page after this one (2.5), of another page (less than nought)."""
@@ -222,3 +229,8 @@ class Pagination:
     def _other(self, node: HtmlElement) -> str | None:
         url = self._page.link(node.get("href"))
         return url if url and not same_page(url, self._page.url) else None
+
+
+def _around(link: HtmlElement) -> list[HtmlElement]:
+    """The few elements around a link that hold little else."""
+    return [node for node in islice(link.iterancestors(), 3) if len(node) <= 12]

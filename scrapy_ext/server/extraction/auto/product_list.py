@@ -42,15 +42,15 @@ def _of_card(page: Page, listed: Listed, card: Card) -> ProductFromList:
     thing = listed.thing(card.url)
     offer = offer_of(thing) if thing else Offer()
     # What readers see is of this product and this day; markup fills in what the entry does not show.
-    price = card.price or offer.price
+    price = card.block.price or offer.price
     item = ProductFromList(
         url=card.url,
         name=first((one_line(thing.text("name")) if thing else None, card.name)),
-        mainImage=card.image or _image(page, thing),
-        productId=card.number,
+        mainImage=card.block.image or _image(page, thing),
+        productId=card.block.number,
         metadata=list_items.sure_of(listed),
     )
-    _set_price(page, item, price, card.tags.regular_price(price) if price else None, offer)
+    _set_price(page, item, price, card.block.tags.regular_price(price) if price else None, offer)
     return item
 
 
