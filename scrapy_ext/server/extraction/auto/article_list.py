@@ -65,7 +65,8 @@ def _of_thing(page: Page, listed: Listed, url: str, thing: Thing) -> ArticleFrom
 
 def _summary(card: Card) -> str | None:
     summary = card.block.summary
-    return summary if summary != card.name else None
+    # A text that begins with the headline is that of the whole entry.
+    return summary if summary and not summary.startswith(card.name or summary) else None
 
 
 def _headline(thing: Thing | None) -> str | None:

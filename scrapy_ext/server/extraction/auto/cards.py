@@ -54,6 +54,7 @@ LEADS_ON = re.compile(
 #: What stands where a name might, and is none.
 _NO_NAME = re.compile(
     r"^(?:item|sku|model|art|part|stock)\b[^:]{0,12}:|^subscribe"
+    r"|^\d+ (?:second|minute|hour|day|week|month|year)s? ago$"
     r"|^(?:sale|new|best ?seller|sold out|in stock|sponsored|ad)!?$",
     re.IGNORECASE,
 )
@@ -91,7 +92,7 @@ class Block:
     @cached_property
     def price(self) -> Money | None:
         """The price that the entry shows."""
-        return self.tags.price(ENOUGH_FOR_PRICE)
+        return self.tags.price_of_entry(ENOUGH_FOR_PRICE)
 
     @cached_property
     def date(self) -> Date | None:
@@ -125,9 +126,9 @@ class Block:
     @cached_property
     def summary(self) -> str | None:
         """The text that tells of the thing: what is named so, or the paragraphs."""
-        named = [
-            node for node in self.elements if _SUMMARY_NAME.search(self._names[node]) and node.tag not in _HEADINGS
-        ]
+        named = [node for node in self.elements if _SUMMARY_NAME.search(self._names[node])]
+        # What holds a heading is a box around the whole.
+        named = [node for node in named if next(node.iter(*_HEADINGS), None) is None]
         for nodes in (named[:1], [node for node in self.elements if node.tag == "p"]):
             texts = [text for node in nodes if len(text := node_text(node, MAX_SUMMARY_LENGTH)) >= SHORTEST_SUMMARY]
             if texts:

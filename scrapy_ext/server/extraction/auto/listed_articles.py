@@ -38,7 +38,7 @@ def _score(shape: Shape) -> float:
         (headed >= 0.6 and (led >= 0.6 or told >= 0.6)) or (led >= 0.6 and len(shape.group.entries) >= 6)
     )
     known = marked >= 0.5 or dated >= 0.5 or by >= 0.5 or titled
-    if not known or shape.prices >= 0.4:
+    if not known or shape.prices >= 0.4 or shape.counted >= 0.5:
         return 0.0
     score = 2.0 * dated + 1.5 * told + by + 3.0 * marked + 0.5 * shape.part(lambda card: card.block.image)
     score += 1.5 if long else 0.0

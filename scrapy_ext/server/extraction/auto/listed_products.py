@@ -34,7 +34,7 @@ def _score(shape: Shape) -> float:
         or shape.marked >= 0.5
         or (named >= 0.8 and image >= 0.5 and shape.leads_to(_ADDRESS) >= 0.5)
     )
-    if not known or shape.of_site < 0.5:
+    if not known or shape.of_site < 0.5 or shape.counted >= 0.5:
         return 0.0
     score = 4.0 * shape.prices + image + named + shape.orders + 3.0 * shape.marked + 0.5 * shape.leads_to(_ADDRESS)
     return score + shape.size - 2.0 * shape.part(lambda card: card.block.date)

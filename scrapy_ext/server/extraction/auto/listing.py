@@ -36,6 +36,7 @@ MAX_ITEMS: Final = 500
 #: Things that markup must list to be a list where the page shows none, and how sure that is.
 FEWEST_STATED: Final = 3
 SURE_OF_MARKUP: Final = 0.7
+_COUNTED = re.compile(r"[(\[]\d[\d.,]*[)\]]$")
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
@@ -129,6 +130,11 @@ class Shape:
         """The part of the entries that leads to the page's own site."""
         own = _site(self._page.url)
         return self.part(lambda card: _site(card.url) == own)
+
+    @cached_property
+    def counted(self) -> float:
+        """The part of the entries whose names end in a number of things, as those of categories do."""
+        return self.part(lambda card: _COUNTED.search(card.name or ""))
 
     @cached_property
     def orders(self) -> float:

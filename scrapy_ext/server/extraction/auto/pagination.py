@@ -8,6 +8,7 @@ of articles, pictures and months; an address that cannot be the next page of thi
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from typing import Final, NamedTuple
@@ -113,12 +114,8 @@ class Pagination:
     @cached_property
     def number(self) -> int | None:
         """The number of this page."""
-        marked = {entry.number for entry in self._numbered if entry.current}
-        if len(marked) == 1:
-            return next(iter(marked))
-        for part in self.parts if self.next or self._numbered else ():
-            if match := OF_PAGES.search(node_text(part, 200)):
-                return int(match.group(1))
+        if self._shown is not None:
+            return self._shown
         own, following = self._address, address_of(self.next.url) if self.next else None
         if following is not None and following.counts_pages and own.is_beside(following):
             if own.number is not None and following.number == own.number + 1:
@@ -127,6 +124,18 @@ class Pagination:
         linked = {entry.number for entry in self._numbered}
         if own.counts_pages and own.number and (own.number - 1 in linked or own.number == 1):
             return own.number
+        return None
+
+    @cached_property
+    def _shown(self) -> int | None:
+        """The number that the row of pages marks, or says (``Page 2 of 10``), as that of this page."""
+        marked = {entry.number for entry in self._numbered if entry.current}
+        if len(marked) == 1:
+            return next(iter(marked))
+        for part in self.parts:
+            match = OF_PAGES.search(node_text(part, 200))
+            if match and any(self._other(link) for link in part.iter("a")):
+                return int(match.group(1))
         return None
 
     @cached_property
@@ -173,8 +182,7 @@ class Pagination:
     def _scored(self) -> list[tuple[float, str, HtmlElement]]:
         """The links that may lead to the next page with their scores, the best first."""
         within = {link for part in self.parts for link in part.iter("a")}
-        current = next((entry.number for entry in self._numbered if entry.current), None)
-        current = current or self._address.number
+        current = self._shown or self._address.number
         best: dict[str, tuple[float, str, HtmlElement]] = {}
         for position, link in enumerate(self._page.tree.iter("a")):
             if position >= MAX_LINKS:
@@ -224,7 +232,11 @@ class Pagination:
         """How much an address looks like that of the page after this one (2.5), of another page (less than nought)."""
         if host_of(url).removeprefix("www.") != host_of(self._page.url).removeprefix("www."):
             return -4.0
-        return self._address.score_of_next(address_of(url))
+        other, own = address_of(url), self._address
+        if own.number is None and self._shown is not None and other.number == self._shown + 1:
+            # The address does not tell which page this is, and the row of pages does.
+            own = replace(own, number=self._shown, counts_pages=True)
+        return own.score_of_next(other)
 
     def _other(self, node: HtmlElement) -> str | None:
         url = self._page.link(node.get("href"))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from typing import Final
+
 from zyte_common_items import Image, ProductFromList, ProductList, ProductListMetadata
 
 from scrapy_ext.server.extraction.auto import images, list_items
@@ -14,6 +17,9 @@ from scrapy_ext.server.extraction.auto.offers import Offer, offer_of
 from scrapy_ext.server.extraction.auto.page import Page
 from scrapy_ext.server.extraction.auto.pagination import Pagination
 from scrapy_ext.server.extraction.auto.text import first, one_line
+
+#: Things of one image are fewer: of two sizes, or two colours.
+MANY_OF_ONE_IMAGE: Final = 3
 
 
 def extract(page: Page) -> ProductList:
@@ -35,6 +41,11 @@ def extract(page: Page) -> ProductList:
 def _products(page: Page, listed: Listed) -> list[ProductFromList] | None:
     found = [_of_card(page, listed, card) for card in listed.cards]
     found = found or [_of_thing(page, listed, url, thing) for url, thing in listed.stated.items()]
+    shown = Counter(item.mainImage.url for item in found if item.mainImage)
+    for item in found:
+        # A picture of several things is a sign, or stands in until theirs are loaded.
+        if item.mainImage and shown[item.mainImage.url] >= MANY_OF_ONE_IMAGE:
+            item.mainImage = None
     return found or None
 
 

@@ -17,7 +17,7 @@ from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.page import Page
 from scrapy_ext.server.extraction.auto.text import node_text
-from scrapy_ext.server.extraction.auto.urls import parts_of, same_page
+from scrapy_ext.server.extraction.auto.urls import bare, parts_of, same_page
 
 #: Bounds of what is looked at. Of several hundred real pages, the largest has 4 thousand links.
 MAX_LINKS: Final = 6_000
@@ -27,6 +27,8 @@ MAX_GROUPS: Final = 60
 FEWEST: Final = 2
 #: The part of its links that a group may lose to entries that hold several of them.
 SHARED: Final = 0.1
+#: Links side by side that are told apart by their order.
+MAX_PLACES: Final = 5
 #: Elements after a heading, a term or a row that may belong to it.
 MAX_FOLLOWING: Final = 4
 
@@ -139,7 +141,7 @@ def _hidden(node: HtmlElement) -> bool:
 
 def groups_of(page: Page, surroundings: Surroundings) -> list[Group]:
     """The groups of entries in the main part of a page, the largest first."""
-    by_way = _links_by_way(page, surroundings)
+    by_way = [some for links in _links_by_way(page, surroundings) for some in (links, *_by_place(links))]
     ranked = sorted(by_way, key=len, reverse=True)[:MAX_GROUPS]
     found = [Group(tuple(_with_following(entries))) for links in ranked if len(entries := _entries(links)) >= FEWEST]
     return _joined(found, {node: position for position, node in enumerate(page.elements)})
@@ -155,11 +157,27 @@ def _links_by_way(page: Page, surroundings: Surroundings) -> list[list[tuple[Htm
             continue
         links = found.setdefault(_way(link, ways, numbers), [])
         # A picture and a name that lead to one place, one after the other, are of one entry.
-        if not links or links[-1][1] != url:
+        if not links or bare(links[-1][1]) != bare(url):
             links.append((link, url))
         elif node_text(link, 3) and not node_text(links[-1][0], 3):
             links[-1] = (link, url)
     return [links for links in found.values() if len(links) >= FEWEST]
+
+
+def _by_place(links: list[tuple[HtmlElement, str]]) -> Iterator[list[tuple[HtmlElement, str]]]:
+    """The first, the second and so on of links that stand side by side, where several sets of them do.
+
+    So the name of a thing is told from its maker and its reviews where nothing but the order does.
+    """
+    seen: dict[HtmlElement | None, int] = {}
+    places: list[list[tuple[HtmlElement, str]]] = [[] for _ in range(MAX_PLACES)]
+    for link, url in links:
+        parent = link.getparent()
+        place = seen[parent] = seen.get(parent, -1) + 1
+        if place < MAX_PLACES:
+            places[place].append((link, url))
+    if FEWEST <= len(seen) < len(links):
+        yield from (some for some in places if len(some) >= FEWEST)
 
 
 def _way(node: HtmlElement, ways: dict[HtmlElement, int], numbers: dict[tuple[int, str], int]) -> int:
@@ -221,7 +239,7 @@ def _joined(groups: list[Group], order: dict[HtmlElement, int]) -> list[Group]:
     by_place: dict[object, list[Group]] = {}
     for group in groups:
         by_place.setdefault(_place(group), []).append(group)
-    return [_union(some, order) for some in by_place.values()]
+    return [union for some in by_place.values() for union in _unions(some, order)]
 
 
 def _place(group: Group) -> object:
@@ -234,6 +252,19 @@ def _place(group: Group) -> object:
     return (next(iter(parents)), first.node.tag, *(_step(part) for part in way))
 
 
-def _union(groups: list[Group], order: dict[HtmlElement, int]) -> Group:
-    entries = {entry.url: entry for group in groups for entry in group.entries}
-    return Group(tuple(sorted(entries.values(), key=lambda entry: order[entry.node])))
+def _unions(groups: list[Group], order: dict[HtmlElement, int]) -> Iterator[Group]:
+    """The groups of one place, made one as far as no element is an entry of two: those are of different links."""
+    left = groups
+    while left:
+        nodes: set[HtmlElement] = set()
+        entries: dict[str, Entry] = {}
+        rest = []
+        for group in left:
+            own = {entry.node for entry in group.entries}
+            if nodes.isdisjoint(own):
+                nodes |= own
+                entries.update((entry.url, entry) for entry in group.entries)
+            else:
+                rest.append(group)
+        yield Group(tuple(sorted(entries.values(), key=lambda entry: order[entry.node])))
+        left = rest
