@@ -25,6 +25,8 @@ from scrapy_ext.server.extraction.auto.urls import host_of, same_page
 
 MAX_PARTS: Final = 40
 MAX_LINKS: Final = 6_000
+#: Children of an element whose names tell of each of them.
+MAX_BESIDE: Final = 12
 #: What a link must score to be that to the next page.
 ENOUGH: Final = 4.0
 
@@ -160,9 +162,8 @@ class Pagination:
 
     def _entry(self, number: int, node: HtmlElement) -> _Numbered:
         parent = node.getparent()
-        names = self._page.names(node) + (
-            f" {self._page.names(parent)}" if parent is not None and len(parent) == 1 else ""
-        )
+        alone = parent is not None and _has_at_most(parent, 1)
+        names = self._page.names(node) + (f" {self._page.names(parent)}" if alone else "")
         url = self._page.link(node.get("href")) if node.tag == "a" else None
         marked = (node.get("aria-current") or "false") != "false" or bool(_CURRENT_NAME.search(names))
         return _Numbered(number, node, url, marked or bool(url and same_page(url, self._page.url)))
@@ -245,4 +246,9 @@ class Pagination:
 
 def _around(link: HtmlElement) -> list[HtmlElement]:
     """The few elements around a link that hold little else."""
-    return [node for node in islice(link.iterancestors(), 3) if len(node) <= 12]
+    return [node for node in islice(link.iterancestors(), 3) if _has_at_most(node, MAX_BESIDE)]
+
+
+def _has_at_most(node: HtmlElement, most: int) -> bool:
+    """Whether an element has no more children than these; to count thousands for each of them would take long."""
+    return next(islice(node, most, None), None) is None
