@@ -8,6 +8,11 @@ or a folder ``labelled`` with both. Without a folder nothing is measured.
 Fields are right when they equal a label (prices as numbers; brands, titles and authors without regard to case and
 signs; dates by the day), and F1 counts a wrong value against precision and recall both, as that product benchmark
 does. Texts have the F1 of their bags of words, averaged over pages, as WCXB does.
+
+Lists have no labels of their own. What is measured of them: on how many pages of the types that hold lists one is
+found, and which part of the names in it occurs in the labelled content. The truth for next pages is what pages say by
+``rel=next``, which is taken off before; on articles, products and documentation, where that is the next article, any
+next page counts as wrong.
 """
 
 from __future__ import annotations
@@ -27,6 +32,10 @@ from typing import Any
 
 from scrapy_ext.server.extraction.auto import extract, preload
 
+LIST_TYPES = ("collection", "listing")
+#: Tags with ``rel=next``.
+NEXT = re.compile(r"""<(?:link|a)\b[^<>]*\brel\s*=\s*["']?[\w ]*\bnext\b[^<>]*>""", re.IGNORECASE)
+REL = re.compile(r"""\brel\s*=\s*(?:"[^"]*"|'[^']*'|[^\s>]+)""", re.IGNORECASE)
 PRODUCT_FIELDS = ("price", "sku", "availability", "brand")
 
 
@@ -64,6 +73,10 @@ def measure_wcxb(folder: Path) -> Iterator[dict[str, Any]]:
     articles = {name: label for name, label in labels.items() if type_of(label) == "article"}
     yield measure_article(folder, articles)
     yield measure_content(folder, labels)
+    of_type = {kind: {n: label for n, label in labels.items() if type_of(label) == kind} for kind in LIST_TYPES}
+    yield measure_list(folder, "productList", "products", "name", of_type["collection"])
+    yield measure_list(folder, "articleList", "articles", "headline", of_type["listing"])
+    yield measure_next_page(folder, labels)
 
 
 def measure_article(folder: Path, labels: dict[str, Any]) -> dict[str, Any]:
@@ -108,6 +121,41 @@ def measure_content(folder: Path, labels: dict[str, Any]) -> dict[str, Any]:
         "word_f1_by_type": {kind: mean(scores) for kind, scores in sorted(by_type.items())},
         "ms": median_ms(times),
     }
+
+
+def measure_list(folder: Path, kind: str, member: str, name: str, labels: dict[str, Any]) -> dict[str, Any]:
+    found, shares, times = 0, [], []
+    for page_name, label in sorted(labels.items()):
+        item, spent = timed(kind, page(folder, page_name), label["url"])
+        times.append(spent)
+        items = item.get(member, ())
+        found += bool(items)
+        content = " ".join(words(label["main_content"]))
+        if items and content:
+            shares.append(statistics.fmean(" ".join(words(item.get(name))) in content for item in items))
+    return {
+        "kind": kind,
+        "pages": len(labels),
+        "with_a_list": found,
+        "names_in_labelled_content": {"mean": mean(shares), "median": round(statistics.median(shares), 4)},
+        "ms": median_ms(times),
+    }
+
+
+def measure_next_page(folder: Path, labels: dict[str, Any]) -> dict[str, Any]:
+    counts: Counter[str] = Counter()
+    for name, label in sorted(labels.items()):
+        source = page(folder, name)
+        html = NEXT.sub(lambda tag: REL.sub("", tag.group()), source)
+        listed = type_of(label) not in {"article", "documentation", "product"}
+        stated = (extract("productNavigation", source, label["url"]).get("nextPage") or {}).get("url")
+        true = {stated} if listed and source != html and stated else set()
+        item = extract("productNavigation", html, label["url"])
+        blind = (item.get("nextPage") or {}).get("url")
+        if not listed or true:
+            count(counts, true, blind)
+        counts["without"] += not listed and blind is None
+    return {"kind": "nextPage", "pages": len(labels), **scored(counts), **counts}
 
 
 def page(folder: Path, name: str) -> str:

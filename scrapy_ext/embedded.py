@@ -155,6 +155,7 @@ class EmbeddedServer:
         self._on_lost = on_lost
         self._command = _command(settings)
         self._database: str = names.SERVER_DATABASE.read(settings) or ""
+        self._proxies = " ".join(map(str, names.SERVER_PROXIES.read(settings)))
         self._timeout: float = names.SERVER_START_TIMEOUT.read(settings)
         self._stopping = threading.Event()
         self._lock = threading.Lock()
@@ -236,7 +237,9 @@ class EmbeddedServer:
             **os.environ,
             "EXTRACT_API_KEY": self.extract_key,
             "PLATFORM_API_KEY": self.platform_key,
-            "SERVER_DATABASE": self._database,  # in the environment, for it may have a password
+            # In the environment, for they may have passwords.
+            "SERVER_DATABASE": self._database,
+            "SERVER_PROXIES": self._proxies or os.environ.get("SERVER_PROXIES", ""),
         }
         # A session of its own: the Ctrl-C that asks the crawl to stop must not take its storage away.
         return subprocess.Popen(  # noqa: S603  # our own interpreter and module

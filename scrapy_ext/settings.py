@@ -305,6 +305,14 @@ SERVER_CONNECT_TO = _setting(
     [],
     "host:port=address:port rules: where the embedded server connects for a host. *:443 stands for every host.",
 )
+SERVER_PROXIES = _setting(
+    "SERVER_PROXIES",
+    _LIST,
+    [],
+    "COUNTRY:TYPE=http://USER:PASSWORD@HOST:PORT: proxies of the embedded server for geolocation and ipType. "
+    "* stands for any country or type.",
+    secret=True,
+)
 SERVER_VERIFY_TLS = _setting(
     "SERVER_VERIFY_TLS", _BOOL, True, "Whether the embedded server refuses sites with an invalid certificate."
 )

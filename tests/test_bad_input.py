@@ -148,3 +148,11 @@ def test_a_data_directory_that_cannot_be_made_is_told(project):
     assert crawl.returncode != 0
     assert crawl.reason == "embedded_server_failed"
     assert str(project.folder / ".scrapy") in crawl.errors[0]
+
+
+def test_a_proxy_that_cannot_be_read_is_told_without_its_credentials(project):
+    crawl = project.crawl("one", "-s", f"SERVER_PROXIES=US=http://me:{SECRET}@proxy")
+    assert crawl.returncode != 0
+    assert crawl.reason == "embedded_server_failed"
+    assert "proxy US must have an http:// address with a port" in crawl.log
+    assert SECRET not in crawl.log

@@ -18,12 +18,17 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
 
     ``port`` 0 takes a free one. ``allow_hosts`` are ``host:port`` pairs that may be fetched although they
     resolve to an address that is not public; ``connect_to`` are ``host:port=address:port`` rules that replace
-    name resolution (``*`` as host stands for every host) and are trusted in the same way. ``exit_with_stdin``
+    name resolution (``*`` as host stands for every host) and are trusted in the same way. ``proxies`` are
+    ``COUNTRY:TYPE=http://USER:PASSWORD@HOST:PORT`` rules for ``geolocation`` and ``ipType``;
+    ``block_list`` is a file of domains from which nothing is extracted; ``obey_robots``
+    refuses what robots.txt refuses. ``exit_with_stdin``
     ends the server when its standard input is closed, which is how an embedded server notices that its crawl
     is gone. ``log_format`` is ``text`` or ``json``; requests that take ``slow_request`` seconds are logged;
     a client that sends or reads nothing for ``client_timeout`` seconds in the middle of something is given up.
     ``open_metrics`` shows the metrics without a key. ``rate_limit`` requests a second are taken from each key of the
     platform, ``rate_burst`` at once (None: as many as in two seconds).
+    ``extract_rate``, ``domain_rate`` and ``key_domain_rate`` are requests a second of each key of the extraction
+    service, for each domain, and of each key for each domain.
     """
 
     host: str = "127.0.0.1"
@@ -37,6 +42,9 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     verify_tls: bool = True
     browser_path: str | None = None
     max_browser_pages: int = 4
+    proxies: tuple[str, ...] = ()
+    block_list: Path | None = None
+    obey_robots: bool = False
     exit_with_stdin: bool = False
     log_format: str = "text"
     slow_request: float = 10.0
@@ -44,3 +52,6 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     open_metrics: bool = False
     rate_limit: float | None = None
     rate_burst: int | None = None
+    extract_rate: float | None = None
+    domain_rate: float | None = None
+    key_domain_rate: float | None = None

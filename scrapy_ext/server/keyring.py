@@ -1,8 +1,10 @@
 """The keys that open the services, and what each of them may do.
 
-The extraction service has one key. The platform has one that may do everything, and any number of keys with names,
-which may be limited to projects and to reading. Those are in the database, where commands change them while servers
-run: each server reads them again when what it knows is older than :data:`REFRESH_SECONDS`.
+The extraction service has one key. A key of the platform does not open it, and its holder is told so (403).
+
+The platform has one that may do everything, and any number of keys with names, which may be limited to projects and to
+reading. Those are in the database, where commands change them while servers run: each server reads them again when what
+it knows is older than :data:`REFRESH_SECONDS`.
 
 A presented key is looked up by a keyed hash whose secret is made anew in each process. How long a lookup takes tells
 nothing about any stored key, however many there are.
@@ -21,7 +23,7 @@ from typing import Final, NamedTuple
 
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.auth import key_hash, matches, new_key
-from scrapy_ext.server.store import Store
+from scrapy_ext.server.store import Store, StoreError
 from scrapy_ext.server.store.keys import StoredKey
 
 #: Who did something, where the platform's own key was used.
@@ -90,6 +92,13 @@ class Keyring:
     def opens_extraction(self, key: str) -> bool:
         """Whether this is the key of the extraction service."""
         return matches(key, self._hashes[_EXTRACT])
+
+    async def knows(self, key: str) -> bool:
+        """Whether this is a key of the platform; not, while that cannot be found out."""
+        try:
+            return await self.grant(key) is not None
+        except StoreError:
+            return False
 
     async def grant(self, key: str) -> Grant | None:
         """What a key may do on the platform; None for one that is not known.

@@ -42,6 +42,23 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="HOST:PORT=ADDRESS:PORT",
         help="connect there instead of resolving the host; * stands for every host (repeatable)",
     )
+    parser.add_argument(
+        "--proxy",
+        action="append",
+        default=[],
+        metavar="COUNTRY:TYPE=http://USER:PASSWORD@HOST:PORT",
+        help="send requests for this geolocation and ipType through a proxy; * stands for any (repeatable). With a "
+        "password, better in the environment variable SERVER_PROXIES, whose proxies have spaces between them",
+    )
+    parser.add_argument(
+        "--block-list",
+        type=Path,
+        metavar="FILE",
+        help="extract nothing from these domains and those below them: one a line, # for comments",
+    )
+    parser.add_argument(
+        "--obey-robots", action="store_true", help="fetch nothing that the robots.txt of its site refuses"
+    )
     parser.add_argument("--no-verify-tls", action="store_true", help="accept any certificate of the pages fetched")
     parser.add_argument("--browser", metavar="PATH", help="Chromium to use (default: Playwright's own, else from PATH)")
     parser.add_argument("--exit-with-stdin", action="store_true", help="end when standard input is closed")
@@ -80,6 +97,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="with --rate-limit: requests that may come at once (default: those of two seconds)",
     )
+    for option, whose in (
+        ("--extract-rate", "each key"),
+        ("--domain-rate", "all keys together, for each domain,"),
+        ("--key-domain-rate", "each key, for each domain,"),
+    ):
+        told = f"extraction requests a second that {whose} may make; more get 429 (default: no limit)"
+        parser.add_argument(option, type=_positive, metavar="N", help=told)
 
 
 def add_store_options(parser: argparse.ArgumentParser) -> None:
@@ -133,6 +157,9 @@ def config_from(options: argparse.Namespace, environ: Mapping[str, str]) -> Serv
         platform_key=options.platform_key or environ.get("PLATFORM_API_KEY") or None,
         allow_hosts=tuple(options.allow_host),
         connect_to=tuple(options.connect_to),
+        proxies=(*options.proxy, *environ.get("SERVER_PROXIES", "").split()),
+        block_list=options.block_list,
+        obey_robots=options.obey_robots,
         verify_tls=not options.no_verify_tls,
         browser_path=options.browser,
         exit_with_stdin=options.exit_with_stdin,
@@ -142,6 +169,9 @@ def config_from(options: argparse.Namespace, environ: Mapping[str, str]) -> Serv
         open_metrics=options.open_metrics,
         rate_limit=options.rate_limit,
         rate_burst=options.rate_burst,
+        extract_rate=options.extract_rate,
+        domain_rate=options.domain_rate,
+        key_domain_rate=options.key_domain_rate,
     )
 
 

@@ -87,6 +87,9 @@ def test_a_killed_browser_costs_nothing_because_its_pages_are_loaded_once_more(o
     result = running.result(url=site.handle("/killer", kill_first), browserHtml=True)
     assert "again" in result["browserHtml"]
     assert running.service.browser.launches == 2
+    told = list(running.service.metrics())
+    assert 'scrapy_ext_browser_crashes_total{of="browser"} 1' in told
+    assert "scrapy_ext_browser_launches_total 2" in told
 
 
 def test_a_page_whose_process_dies_once_is_loaded_once_more(own: Any, site: Target) -> None:
@@ -103,6 +106,7 @@ def test_a_page_whose_process_dies_once_is_loaded_once_more(own: Any, site: Targ
     url = site.page("/fragile", f"<h1>again</h1><script>fetch('{site.handle('/kill', kill_first)}')</script>")
     assert "again" in running.result(url=url, browserHtml=True)["browserHtml"]
     assert (len(site.calls_of("/fragile")), running.service.browser.launches) == (2, 1)
+    assert 'scrapy_ext_browser_crashes_total{of="page"} 1' in list(running.service.metrics())
 
 
 def test_a_page_that_ends_the_browser_twice_is_520(own: Any, site: Target) -> None:

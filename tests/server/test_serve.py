@@ -16,6 +16,7 @@ import sys
 import textwrap
 import time
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
@@ -88,6 +89,34 @@ def test_a_full_disk_is_named_at_the_start(tmp_path: Path) -> None:
     text = failed_start("--data", str(tmp_path), file_limit=10_000)
     assert str(tmp_path / "platform.db") in text
     assert "make room" in text
+
+
+def test_options_of_extraction_that_cannot_be_read_are_told_without_credentials(tmp_path: Path) -> None:
+    text = failed_start("--data", str(tmp_path), "--proxy", "US=socks5://me:hidden@proxy:1")
+    assert "proxy US must have an http:// address with a port" in text
+    assert "hidden" not in text
+    listed = tmp_path / "list"
+    listed.write_text("example.com\nnot a domain\n")
+    assert "line 2" in failed_start("--data", str(tmp_path), "--block-list", str(listed))
+
+
+async def test_options_of_extraction_reach_the_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SERVER_PROXIES", "US:residential=http://me:hidden@127.0.0.1:9 DE=http://127.0.0.1:9")
+    listed = tmp_path / "list"
+    listed.write_text("blocked.example\n")
+    options = ("--block-list", str(listed), "--key-domain-rate", "0.001", "--proxy", "*:datacenter=http://127.0.0.1:9")
+    with RunningServer(tmp_path / "data", options=options) as server:
+        async with Http(server.url, server.extract_key) as http:
+
+            async def asked(**fields: str) -> Any:
+                body = {"url": "http://blocked.example/", "httpResponseBody": True, **fields}
+                return (await http.post("/v1/extract", json.dumps(body).encode())).json
+
+            refused = await asked(geolocation="FR", ipType="residential")
+            assert "*:datacenter, DE, US:residential" in refused["detail"]
+            assert (await asked())["blockedDomain"] == "blocked.example"
+            assert (await asked())["type"] == "/limits/over-org-domain-limit"
+        assert "hidden" not in server.log()
 
 
 def test_wrong_options_are_explained() -> None:

@@ -30,7 +30,7 @@ from scrapy_ext.server.extraction.errors import ExtractionError, internal, tempo
 from scrapy_ext.server.extraction.executable import clean_environment, find_browser
 from scrapy_ext.server.extraction.guard import Guard
 from scrapy_ext.server.extraction.limits import Limits
-from scrapy_ext.server.extraction.outgoing import LANGUAGE, Cookie, user_agent
+from scrapy_ext.server.extraction.outgoing import Cookie, user_agent
 from scrapy_ext.server.extraction.page import PageCrashedError, PageResult, load_page
 from scrapy_ext.server.extraction.plan import PagePlan
 from scrapy_ext.server.extraction.proxy import PageProxy
@@ -80,7 +80,7 @@ class Browser:
     """Loads pages. Starts by itself with the first one; end it with :meth:`stop`.
 
     ``contexts_opened``, ``contexts_closed`` and ``launches`` count; the first two are equal whenever no page is
-    being loaded.
+    being loaded. ``crashes`` counts pages that were lost with their browser, ``page_crashes`` those that crashed alone.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Browser:
         self._limits = limits
         self._path = path
         self._verify_tls = verify_tls
-        self._turnstile = Turnstile("browser pages", pages, limits.pages_waiting, limits.page_patience)
+        self.pages = Turnstile("browser pages", pages, limits.pages_waiting, limits.page_patience)
         self._starting = asyncio.Lock()
         self._driver: Playwright | None = None
         self._current: _Generation | None = None
@@ -99,19 +99,23 @@ class Browser:
         self.contexts_opened = 0
         self.contexts_closed = 0
         self.launches = 0
+        self.crashes = 0
+        self.page_crashes = 0
 
     async def load(self, plan: PagePlan) -> PageResult:
         """Load a page; raises :class:`ExtractionError`."""
         url = URL(plan.url, encoded=True)
         # A page that must be refused needs no browser.
         await self._guard.endpoints(url.raw_host or "", url.port or 0)
-        async with self._turnstile.place():
+        async with self.pages.place():
             for _ in range(2):
                 try:
                     return await self._attempt(plan)
                 except _Gone:
+                    self.crashes += 1
                     failure = temporary("The browser ended while it loaded this page, twice.")
                 except PageCrashedError as crash:
+                    self.page_crashes += 1
                     failure = crash
         raise failure
 
@@ -129,7 +133,7 @@ class Browser:
 
     async def _attempt(self, plan: PagePlan) -> PageResult:
         generation = await self._generation()
-        async with PageProxy(self._guard, self._limits) as proxy, self._count(generation):
+        async with PageProxy(self._guard, self._limits, plan.upstream) as proxy, self._count(generation):
             try:
                 async with self._context(generation, proxy, plan) as context:
                     return await load_page(context, proxy, plan, self._limits)
@@ -183,7 +187,7 @@ class Browser:
             proxy={"server": proxy.url},
             user_agent=agent or user_agent(generation.chromium.version),
             viewport={"width": 1280, "height": 720},
-            locale=LANGUAGE,
+            locale=plan.language,
             accept_downloads=False,
             service_workers="block",
             ignore_https_errors=not self._verify_tls,

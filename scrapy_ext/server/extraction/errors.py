@@ -4,6 +4,7 @@ Which cause is which problem (extraction-api.md, Errors):
 
 * 421 ``/website/domain-unreachable``: the name does not resolve, nobody listens, or the address is one that
   this server does not fetch. Sending the request again changes nothing.
+* 451 ``/download/domain-forbidden``: the domain is on the operator's block list.
 * 520 ``/download/temporary-error``: the target did not answer in time, or broke off. It may do better later.
 * 521 ``/download/internal-error``: the target answered, with something that can never become a result (bad
   certificate, endless redirects, more bytes than the limit, a download where a page was asked for).
@@ -18,7 +19,7 @@ from typing import Final
 
 from scrapy_ext.api.extraction import PROBLEM_TYPES, Problem
 
-#: ``Retry-After`` by problem, in seconds, where the table says that there is one.
+#: ``Retry-After`` by problem, in seconds, where the table says that there is one and nothing tells a better one.
 RETRY_AFTER: Final = {"/limits/over-global-limit": 2, "/download/temporary-error": 5}
 
 
@@ -29,15 +30,25 @@ class ExtractionError(Exception):
     the server.
     """
 
-    def __init__(self, type: str, detail: str) -> None:
+    def __init__(
+        self, type: str, detail: str, *, blocked_domain: str | None = None, retry_after: int | None = None
+    ) -> None:
         super().__init__(detail)
-        self.problem = Problem.of(type, detail)
-        self.retry_after = RETRY_AFTER.get(type) if PROBLEM_TYPES[type].retry_after else None
+        self.problem = Problem.of(type, detail, blocked_domain=blocked_domain)
+        if retry_after is None and PROBLEM_TYPES[type].retry_after:
+            retry_after = RETRY_AFTER[type]
+        self.retry_after = retry_after
 
 
 def unreachable(detail: str) -> ExtractionError:
     """The target cannot be reached, now or later (421)."""
     return ExtractionError("/website/domain-unreachable", detail)
+
+
+def forbidden(host: str, domain: str) -> ExtractionError:
+    """The operator lets nobody extract from this domain (451)."""
+    detail = f"The operator of this server does not let anything be extracted from {host}."
+    return ExtractionError("/download/domain-forbidden", detail, blocked_domain=domain)
 
 
 def temporary(detail: str) -> ExtractionError:
@@ -58,6 +69,11 @@ def unprocessable(detail: str) -> ExtractionError:
 def overloaded(detail: str) -> ExtractionError:
     """The server has as much work as it takes on (503)."""
     return ExtractionError("/limits/over-global-limit", detail)
+
+
+def over_limit(type: str, detail: str, wait: int) -> ExtractionError:
+    """A key, a domain, or the two together are over their rate (429); ``wait`` in seconds."""
+    return ExtractionError(type, detail, retry_after=wait)
 
 
 def timed_out(detail: str) -> ExtractionError:

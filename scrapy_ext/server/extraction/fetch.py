@@ -11,6 +11,7 @@ How it behaves, where the contract leaves it open:
 * Response headers are a list in the order of the wire, a name that came twice standing twice. They are those
   of the last hop.
 * Connections are kept for the next request to the same origin; nothing else outlives a request.
+* A request that leaves by a proxy of the operator's goes there through a proxy of its own, as a browser page does.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import ssl
+from collections.abc import Awaitable, Callable
 from http.cookies import Morsel
 from typing import Final
 from urllib.parse import urljoin
@@ -41,12 +43,17 @@ from scrapy_ext.server.extraction.guard import Guard
 from scrapy_ext.server.extraction.limits import MIB, Limits
 from scrapy_ext.server.extraction.outgoing import PRIVATE, Cookie, headers_to_send
 from scrapy_ext.server.extraction.plan import HttpPlan
+from scrapy_ext.server.extraction.proxy import PageProxy
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 #: Real sites send policies of tens of kilobytes in one header.
 _HEADER_BYTES: Final = 64 * 1024
 #: What aiohttp would add by itself and a caller did not ask for.
 _NOT_ADDED: Final = ("Content-Type", "User-Agent", "Accept")
+
+
+#: Asked about a URL that is about to be requested; raises :class:`ExtractionError`.
+Check = Callable[[str], Awaitable[None]]
 
 
 class HttpResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,13 +95,21 @@ class Fetcher:
             await self._session.close()
             self._session = None
 
-    async def fetch(self, plan: HttpPlan) -> HttpResult:
-        """Make a request and follow its redirects; raises :class:`ExtractionError` (421, 520, 521)."""
+    async def fetch(self, plan: HttpPlan, check: Check | None = None) -> HttpResult:
+        """Make a request and follow its redirects; raises :class:`ExtractionError` (421, 451, 520, 521).
+
+        ``check`` is asked about each URL before it is requested, and raises to refuse it.
+        """
         if self._session is None:
             raise RuntimeError("the fetcher is not started")
         try:
             async with asyncio.timeout(self._limits.fetch):
-                return await _Exchange(self._session, self._guard, self._limits, plan).run()
+                if plan.upstream is None:
+                    return await _Exchange(self._session, self._guard, self._limits, plan, check=check).run()
+                async with PageProxy(self._guard, self._limits, plan.upstream) as proxy:
+                    return await _Exchange(
+                        self._session, self._guard, self._limits, plan, check=check, proxy=proxy
+                    ).run()
         except TimeoutError:
             raise temporary(f"{_host(plan.url)} did not answer in {self._limits.fetch:g} seconds.") from None
 
@@ -118,14 +133,26 @@ class _GuardedResolver(AbstractResolver):
 class _Exchange:
     """One fetch: the state that changes from hop to hop."""
 
-    def __init__(self, session: aiohttp.ClientSession, guard: Guard, limits: Limits, plan: HttpPlan) -> None:
+    def __init__(
+        self,
+        session: aiohttp.ClientSession,
+        guard: Guard,
+        limits: Limits,
+        plan: HttpPlan,
+        *,
+        check: Check | None,
+        proxy: PageProxy | None = None,
+    ) -> None:
         self._session = session
+        self._proxy = proxy
+        self._check = check
         self._guard = guard
         self._limits = limits
         self._wants_body = plan.wants_body
         self._method = plan.method
         self._body = plan.body
-        self._headers = CIMultiDict((header.name, header.value) for header in headers_to_send(plan.headers))
+        headers = headers_to_send(plan.headers, plan.language)
+        self._headers = CIMultiDict((header.name, header.value) for header in headers)
         self._url = self._take_credentials(URL(plan.url, encoded=True))
         # Each request has a jar of its own. `unsafe` admits cookies of hosts that are addresses, which
         # sites may redirect to; what a host may set for another one stays forbidden.
@@ -136,21 +163,25 @@ class _Exchange:
     async def run(self) -> HttpResult:
         for _ in range(self._limits.redirects + 1):
             await self._check_address()
+            if self._check is not None:
+                await self._check(str(self._url))
             try:
                 answer = await self._hop()
             except ExtractionError:
                 raise
             except (aiohttp.ClientError, ValueError, OSError) as error:
-                raise _problem(self._url, error) from error
+                raise self._proxy_failure() or _problem(self._url, error) from error
             if answer is not None:
                 return answer
         raise permanent(f"{self._url.host} redirected more than {self._limits.redirects} times.")
 
     async def _check_address(self) -> None:
-        """aiohttp asks its resolver about names only; hosts that are addresses are checked here."""
+        """aiohttp asks its resolver about names only, and not where it has a connection already."""
         host, port = self._url.raw_host or "", self._url.port or 0
         if ":" in host or host.replace(".", "").isdigit():
             await self._guard.endpoints(host, port)
+        else:
+            await self._guard.check_domain(host)
 
     async def _hop(self) -> HttpResult | None:
         """One request; None when it was redirected."""
@@ -161,7 +192,10 @@ class _Exchange:
             data=self._body,
             allow_redirects=False,
             skip_auto_headers=_NOT_ADDED,
+            proxy=self._proxy.url if self._proxy else None,
         ) as response:
+            if self._proxy and self._proxy.is_own_answer(response.headers):
+                raise self._proxy_failure() or temporary(f"{self._url.host} could not be reached.")
             self._jar.update_cookies(response.cookies, self._url)
             location = response.headers.get("Location")
             if response.status in _REDIRECTS and location is not None:
@@ -173,9 +207,17 @@ class _Exchange:
             return HttpResult(
                 url=str(self._url),
                 status=response.status,
-                headers=[Header(_text(name), _text(value)) for name, value in response.raw_headers],
+                headers=[
+                    Header(_text(name), _text(value))
+                    for name, value in response.raw_headers
+                    # Connection is a word between the request's proxy and this end of it.
+                    if self._proxy is None or name.lower() != b"connection"
+                ],
                 body=body,
             )
+
+    def _proxy_failure(self) -> ExtractionError | None:
+        return self._proxy.failure(str(self._url)) if self._proxy else None
 
     def _headers_with_cookies(self) -> CIMultiDict[str]:
         pairs = [f"{name}={morsel.value}" for name, morsel in self._jar.filter_cookies(self._url).items()]

@@ -12,7 +12,8 @@ The invariants, and what they hold against:
   or remote shells, which understand enough of an HTTP request to be harmed by one.
 
 Operators make exceptions by name and port, never for all private addresses at once: ``allow_hosts`` admits
-a ``host:port`` whatever it resolves to, ``connect_to`` replaces the lookup of one (or of ``*``) altogether.
+a ``host:port`` whatever it resolves to, ``connect_to`` replaces the lookup of one (or of ``*``) altogether. Neither
+admits what is on the block list.
 """
 
 from __future__ import annotations
@@ -24,7 +25,14 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
 from scrapy_ext.server.config import ConfigError
-from scrapy_ext.server.extraction.errors import ExtractionError, connection_failed, temporary, unreachable
+from scrapy_ext.server.extraction.blocking import BlockList
+from scrapy_ext.server.extraction.errors import (
+    ExtractionError,
+    connection_failed,
+    forbidden,
+    temporary,
+    unreachable,
+)
 
 #: Ports that web sites on public addresses are served on: the two standard ones, those that content delivery
 #: networks carry beside them, and the customary ones of application servers.
@@ -44,7 +52,7 @@ _REFUSED: Final = tuple(
 _GLOBAL_UNICAST: Final = ipaddress.IPv6Network("2000::/3")
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 #: Room for the head of an answer, which is read as one piece.
-_BUFFER: Final = 256 * 1024
+BUFFER: Final = 256 * 1024
 _ISATAP: Final = (0x00005EFE, 0x02005EFE)
 
 
@@ -84,7 +92,9 @@ class Guard:
         timeout: float = 10.0,
         connect_timeout: float = 10.0,
         cache_time: float = 30.0,
+        block_list: BlockList | None = None,
     ) -> None:
+        self._block_list = block_list or BlockList()
         self._allowed = frozenset(_host_and_port(pair, "allow-host") for pair in allow_hosts)
         self._rules = dict(_rule(text) for text in connect_to)
         self._resolve = resolve
@@ -93,8 +103,9 @@ class Guard:
         self._cache = _Cache(cache_time)
 
     async def endpoints(self, host: str, port: int) -> list[Endpoint]:
-        """Where to connect to for a host, at least one; raises :class:`ExtractionError` (421, 520)."""
+        """Where to connect to for a host, at least one; raises :class:`ExtractionError` (421, 451, 520)."""
         host = _normal(host)
+        await self.check_domain(host)
         rule = self._rules.get((host, port)) or self._rules.get(("*", port))
         if rule is not None:
             return [rule]
@@ -112,6 +123,12 @@ class Guard:
             )
         return [Endpoint(address, port) for address in addresses]
 
+    async def check_domain(self, host: str) -> None:
+        """Raises :class:`ExtractionError` (451) for a host that the operator has blocked."""
+        domain = await self._block_list.blocked(_normal(host))
+        if domain is not None:
+            raise forbidden(host, domain)
+
     async def connect(self, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """A connection to a host, to the first of its checked addresses that takes one."""
         endpoints = await self.endpoints(host, port)
@@ -123,7 +140,7 @@ class Guard:
                 for endpoint in endpoints:
                     try:
                         async with asyncio.timeout(share):
-                            return await asyncio.open_connection(endpoint.address, endpoint.port, limit=_BUFFER)
+                            return await asyncio.open_connection(endpoint.address, endpoint.port, limit=BUFFER)
                     except OSError as error:
                         failure = error
         except TimeoutError as error:

@@ -26,6 +26,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     resolve: float = 10.0
     #: Lookups are trusted this long. Connections are made to the checked addresses only, however long it is.
     resolve_cache: float = 30.0
+    #: How long a change of the block list may go unnoticed.
+    block_list: float = 2.0
     connect: float = 10.0
     #: Silence of a target in the middle of an answer.
     read: float = 30.0

@@ -16,9 +16,9 @@ import msgspec
 
 from scrapy_ext.api.extraction import Header
 from scrapy_ext.api.violations import Violation
+from scrapy_ext.server.extraction.languages import LANGUAGE, accept_language
 
 CHROMIUM_VERSION: Final = "156"
-LANGUAGE: Final = "en-US"
 
 
 def user_agent(version: str = CHROMIUM_VERSION) -> str:
@@ -30,7 +30,7 @@ def user_agent(version: str = CHROMIUM_VERSION) -> str:
 _DEFAULTS: Final = (
     Header("User-Agent", user_agent()),
     Header("Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"),
-    Header("Accept-Language", f"{LANGUAGE},en;q=0.9"),
+    Header("Accept-Language", accept_language(LANGUAGE)),
     Header("Upgrade-Insecure-Requests", "1"),
     Header("Sec-Fetch-Dest", "document"),
     Header("Sec-Fetch-Mode", "navigate"),
@@ -48,9 +48,11 @@ _TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
-def headers_to_send(custom: Iterable[Header]) -> list[Header]:
+def headers_to_send(custom: Iterable[Header], language: str = LANGUAGE) -> list[Header]:
     """The headers of an HTTP request, each name once."""
     chosen = {header.name.lower(): header for header in _DEFAULTS}
+    if language != LANGUAGE:
+        chosen["accept-language"] = Header("Accept-Language", accept_language(language))
     for header in custom:
         if not is_dropped(header.name):
             chosen[header.name.lower()] = header

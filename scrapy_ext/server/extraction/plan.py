@@ -17,7 +17,9 @@ from scrapy_ext.api.extraction import EXTRACT_TYPES, ExtractRequest, Header
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.extraction.actions import Action, read_actions
 from scrapy_ext.server.extraction.auto import KINDS
+from scrapy_ext.server.extraction.languages import LANGUAGE, language_of
 from scrapy_ext.server.extraction.outgoing import Cookie, read_cookies, read_request_headers
+from scrapy_ext.server.extraction.upstream import Upstream, Upstreams
 
 
 class Screenshot(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -36,6 +38,8 @@ class HttpPlan(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes | None = None
     cookies: list[Cookie] = []
     wants_body: bool = True
+    language: str = LANGUAGE
+    upstream: Upstream | None = None
 
 
 class PagePlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,10 +53,12 @@ class PagePlan(msgspec.Struct, frozen=True, kw_only=True):
     iframes: bool = False
     response_headers: bool = False
     screenshot: Screenshot | None = None
+    language: str = LANGUAGE
+    upstream: Upstream | None = None
 
 
-def plan(request: ExtractRequest) -> HttpPlan | PagePlan:
-    """What a request needs; raises :class:`ContractError` with all that is wrong."""
+def plan(request: ExtractRequest, upstreams: Upstreams) -> HttpPlan | PagePlan:
+    """What a request needs, and which of the proxies it takes; raises :class:`ContractError` with all that is wrong."""
     violations = list(_not_done_here(request))
     headers, faults = read_request_headers(request.request_headers)
     violations += faults
@@ -62,7 +68,10 @@ def plan(request: ExtractRequest) -> HttpPlan | PagePlan:
     violations += faults
     screenshot, faults = _read_screenshot(request)
     violations += faults
+    upstream, faults = upstreams.choose(request.geolocation, request.ip_type)
+    violations += faults
     url = safe_url_string(request.url)
+    language = language_of(request.geolocation)
     if violations:
         raise ContractError(violations)
     if request.wants_browser:
@@ -75,6 +84,8 @@ def plan(request: ExtractRequest) -> HttpPlan | PagePlan:
             iframes=request.include_iframes,
             response_headers=request.http_response_headers,
             screenshot=screenshot,
+            language=language,
+            upstream=upstream,
         )
     return HttpPlan(
         url=url,
@@ -83,6 +94,8 @@ def plan(request: ExtractRequest) -> HttpPlan | PagePlan:
         body=_body(request),
         cookies=cookies,
         wants_body=request.http_response_body or request.extract_type is not None,
+        language=language,
+        upstream=upstream,
     )
 
 
@@ -103,14 +116,6 @@ def _not_done_here(request: ExtractRequest) -> Iterator[Violation]:
         )
     if request.custom_attributes:
         yield Violation("customAttributes", "is not something that this server extracts", "Leave it out.", 422)
-    for name, value in (("geolocation", request.geolocation), ("ipType", request.ip_type)):
-        if value is not None:
-            yield Violation(
-                name,
-                f"asks for an address of {value}, and this server has no proxies to send from",
-                "Leave it out to send from the server's own address.",
-                422,
-            )
 
 
 def _read_screenshot(request: ExtractRequest) -> tuple[Screenshot | None, list[Violation]]:

@@ -20,12 +20,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from scrapy_ext.server.extraction.errors import ExtractionError, permanent
 from scrapy_ext.server.extraction.guard import Guard
 from scrapy_ext.server.extraction.limits import MIB, Limits
+from scrapy_ext.server.extraction.upstream import Upstream
 
 #: In the proxy's own answers, with a value that no site can know: tells them from a site's.
 FAILURE_HEADER: Final = "Extraction-Proxy-Failure"
@@ -52,9 +54,13 @@ class _Head(NamedTuple):
 
 
 class PageProxy:
-    """One page's proxy; :attr:`url` is what Chromium is given."""
+    """One page's proxy; :attr:`url` is what Chromium is given.
 
-    def __init__(self, guard: Guard, limits: Limits) -> None:
+    ``upstream`` is a proxy of the operator's, through which it goes on.
+    """
+
+    def __init__(self, guard: Guard, limits: Limits, upstream: Upstream | None = None) -> None:
+        self._upstream = upstream
         self._guard = guard
         self._limits = limits
         self._tasks: set[asyncio.Task[None]] = set()
@@ -91,8 +97,8 @@ class PageProxy:
             return None
         return self._failures.get((parts.hostname or "", port))
 
-    def is_own_answer(self, headers: dict[str, str]) -> bool:
-        """Whether an answer is this proxy's own, and not a site's; names are in lower case."""
+    def is_own_answer(self, headers: Mapping[str, str]) -> bool:
+        """Whether an answer is this proxy's own, and not a site's; names are in lower case, or in any."""
         return headers.get(FAILURE_HEADER.lower()) == self._token
 
     # ── one connection ──
@@ -134,7 +140,10 @@ class PageProxy:
 
     async def _connect(self, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         try:
-            return await self._guard.connect(host, port)
+            if self._upstream is None:
+                return await self._guard.connect(host, port)
+            endpoints = await self._guard.endpoints(host, port)
+            return await self._upstream.connect(host, endpoints, self._limits.connect)
         except ExtractionError as failure:
             if len(self._failures) < _FAILURES_KEPT:
                 self._failures[host, port] = failure

@@ -1,8 +1,8 @@
 """``POST /v1/extract`` as HTTP: who asks, what was sent, and how results and problems are told.
 
-Plain ASGI. Checks come in this order: path (404), method (405), credentials (401), size and coding of the body
-(413, 415, 408), JSON and the rules of the contract (400, 422). Every error is a problem (RFC 9457). One that the
-contract has no row for has the type ``about:blank``, as the RFC says.
+Plain ASGI. Checks come in this order: path (404), method (405), credentials (401, 403), size and coding of the body
+(413, 415, 408), JSON and the rules of the contract (400, 422), rates (429). Every error is a problem (RFC 9457). One
+that the contract has no row for has the type ``about:blank``, as the RFC says.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import logging
 import secrets
 import zlib
 from collections.abc import Awaitable, Callable
+from time import perf_counter
 from typing import Final
 
 import msgspec
@@ -24,9 +25,10 @@ from scrapy_ext.api.extraction.limits import MAX_BODY_BYTES
 from scrapy_ext.api.extraction.problems import PROBLEM_CONTENT_TYPE
 from scrapy_ext.api.extraction.rules import InvalidJsonError, body_too_large, problem_of
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.auth import basic_credentials
+from scrapy_ext.server.auth import basic_credentials, key_hash
 from scrapy_ext.server.extraction.errors import ExtractionError, timed_out
 from scrapy_ext.server.extraction.limits import Limits
+from scrapy_ext.server.extraction.measures import LEFT, Measures
 from scrapy_ext.server.operation.exchange import REQUEST_ID
 
 _log = logging.getLogger(__name__)
@@ -48,13 +50,15 @@ class _Disconnected(Exception):  # noqa: N818  (an event)
 
 
 def routes(
-    extract: Callable[[ExtractRequest], Awaitable[ExtractResult]],
+    extract: Callable[[ExtractRequest, str], Awaitable[ExtractResult]],
     accepts_key: Callable[[str], bool],
+    knows_key: Callable[[str], Awaitable[bool]],
     limits: Limits,
+    measures: Measures,
 ) -> list[Route]:
-    """The routes of the service; ``extract`` answers one request that holds to the contract."""
+    """The routes of the service; ``extract`` answers one request that holds to the contract, for one caller."""
     return [
-        Route("/v1/extract", _ExtractEndpoint(extract, accepts_key, limits)),
+        Route("/v1/extract", _ExtractEndpoint(extract, accepts_key, knows_key, limits, measures)),
         Route("/v1", _no_such_path),
         Route("/v1/{rest:path}", _NoSuchPath()),
     ]
@@ -72,13 +76,17 @@ _no_such_path = _NoSuchPath()
 class _ExtractEndpoint:
     def __init__(
         self,
-        extract: Callable[[ExtractRequest], Awaitable[ExtractResult]],
+        extract: Callable[[ExtractRequest, str], Awaitable[ExtractResult]],
         accepts_key: Callable[[str], bool],
+        knows_key: Callable[[str], Awaitable[bool]],
         limits: Limits,
+        measures: Measures,
     ) -> None:
         self._extract = extract
         self._accepts_key = accepts_key
+        self._knows_key = knows_key
         self._limits = limits
+        self._measures = measures
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -108,18 +116,39 @@ class _ExtractEndpoint:
         if scope["method"] != "POST":
             raise _Refusal(_plain(405, "Send a POST request."), ((b"allow", b"POST"),))
         headers = {name.lower(): value for name, value in scope["headers"]}
-        self._check_key(headers.get(b"authorization"))
+        key = await self._check_key(headers.get(b"authorization"))
         request = parse(await _read_body(headers, receive, self._limits.request_body))
-        return await _unless_disconnected(self._extract(request), receive)
+        began = perf_counter()
+        try:
+            result = await _unless_disconnected(self._extract(request, key_hash(key)), receive)
+        except BaseException as error:
+            self._measures.count(request, _status_of(error), perf_counter() - began)
+            raise
+        self._measures.count(request, 200, perf_counter() - began)
+        return result
 
-    def _check_key(self, authorization: bytes | None) -> None:
+    async def _check_key(self, authorization: bytes | None) -> str:
         credentials = basic_credentials((authorization or b"").decode("latin-1"))
         if credentials is None or not credentials[0]:
             detail = "Send the API key as the user name of HTTP Basic authentication, with an empty password."
             raise _Refusal(Problem.of("/auth/not-valid", detail), (_CHALLENGE,))
-        if not self._accepts_key(credentials[0]):
-            detail = "The API key is not one of this server's. Mind that its platform service has another key."
-            raise _Refusal(Problem.of("/auth/key-not-found", detail), (_CHALLENGE,))
+        key = credentials[0]
+        if self._accepts_key(key):
+            return key
+        if await self._knows_key(key):
+            detail = "This API key is one of this server's, but not for extraction: that service has a key of its own."
+            raise _Refusal(Problem.of("/auth/account-suspended", detail))
+        detail = "The API key is not one of this server's. Mind that its platform service has another key."
+        raise _Refusal(Problem.of("/auth/key-not-found", detail), (_CHALLENGE,))
+
+
+def _status_of(error: BaseException) -> int:
+    """The status that a request ends with; one that is out of time is cancelled."""
+    if isinstance(error, ExtractionError):
+        return error.problem.status
+    if isinstance(error, ContractError):
+        return problem_of(error).status
+    return LEFT if isinstance(error, _Disconnected) else 500
 
 
 async def _read_body(headers: dict[bytes, bytes], receive: Receive, time_limit: float) -> bytes:

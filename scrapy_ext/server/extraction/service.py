@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 from starlette.routing import Route
@@ -13,22 +14,31 @@ from w3lib.encoding import html_to_unicode
 
 from scrapy_ext.api.extraction import ExtractRequest, ExtractResult
 from scrapy_ext.server.config import ServerConfig
+from scrapy_ext.server.extraction.blocking import BlockList
 from scrapy_ext.server.extraction.browser import Browser
 from scrapy_ext.server.extraction.extractors import Extractors
-from scrapy_ext.server.extraction.fetch import Fetcher, HttpResult
+from scrapy_ext.server.extraction.fetch import Check, Fetcher, HttpResult
 from scrapy_ext.server.extraction.guard import Guard, Resolve, system_resolve
 from scrapy_ext.server.extraction.limits import Limits
+from scrapy_ext.server.extraction.measures import Measures
 from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan, plan
+from scrapy_ext.server.extraction.rates import ExtractionRates
+from scrapy_ext.server.extraction.robots import Robots, agent_of
 from scrapy_ext.server.extraction.routes import routes
 from scrapy_ext.server.extraction.turnstile import Turnstile
+from scrapy_ext.server.extraction.upstream import Upstreams
+
+
+async def _knows_none(_key: str) -> bool:
+    return False
 
 
 class ExtractionService:
     """``POST /v1/extract``.
 
-    ``accepts_key`` says whether an API key is one of the server's. ``resolve`` stands in for the system's
-    resolver in tests. Raises :class:`~scrapy_ext.server.extraction.guard.GuardRuleError` for a configuration
-    whose hosts cannot be read.
+    ``accepts_key`` says whether an API key opens this service, and ``knows_key`` whether one that does not is a key of
+    the server all the same. ``resolve`` stands in for the system's resolver in tests. Raises :class:`ConfigError` for a
+    configuration whose hosts, proxies or block list cannot be read.
     """
 
     def __init__(
@@ -36,6 +46,7 @@ class ExtractionService:
         config: ServerConfig,
         accepts_key: Callable[[str], bool],
         *,
+        knows_key: Callable[[str], Awaitable[bool]] = _knows_none,
         limits: Limits | None = None,
         resolve: Resolve = system_resolve,
     ) -> None:
@@ -47,14 +58,19 @@ class ExtractionService:
             timeout=limits.resolve,
             connect_timeout=limits.connect,
             cache_time=limits.resolve_cache,
+            block_list=BlockList(config.block_list, look=limits.block_list),
         )
         self.fetcher = Fetcher(guard, limits, verify_tls=config.verify_tls)
         self.browser = Browser(
             guard, limits, path=config.browser_path, pages=config.max_browser_pages, verify_tls=config.verify_tls
         )
         self.extractors = Extractors(limits)
+        self._upstreams = Upstreams(config.proxies)
+        self._rates = ExtractionRates(config)
+        self._measures = Measures()
+        self._robots = Robots(self.fetcher.fetch) if config.obey_robots else None
         self._requests = Turnstile("requests", limits.requests, 0, 0)
-        self.routes: list[Route] = routes(self.extract, accepts_key, limits)
+        self.routes: list[Route] = routes(self.extract, accepts_key, knows_key, limits, self._measures)
 
     async def start(self) -> None:
         """Get ready; the browser and the extractors start with the first request that needs them."""
@@ -64,9 +80,17 @@ class ExtractionService:
         """End whatever was started."""
         await asyncio.gather(self.fetcher.stop(), self.browser.stop(), self.extractors.stop())
 
-    async def extract(self, request: ExtractRequest) -> ExtractResult:
-        """The result of a request; raises :class:`ContractError` or :class:`ExtractionError`."""
-        todo = plan(request)
+    def metrics(self) -> Iterator[str]:
+        """What it counts, in the text format of ``/metrics``."""
+        return self._measures.lines(self._requests, self.browser)
+
+    async def extract(self, request: ExtractRequest, caller: str) -> ExtractResult:
+        """The result of a request, which counts for the rates of ``caller``.
+
+        Raises :class:`ContractError` or :class:`ExtractionError`.
+        """
+        todo = plan(request, self._upstreams)
+        self._rates.take(caller, (urlsplit(todo.url).hostname or "").rstrip("."))
         async with self._requests.place():
             if isinstance(todo, PagePlan):
                 result = await self._by_browser(request, todo)
@@ -77,7 +101,7 @@ class ExtractionService:
         return result
 
     async def _by_http(self, request: ExtractRequest, todo: HttpPlan) -> ExtractResult:
-        fetched = await self.fetcher.fetch(todo)
+        fetched = await self.fetcher.fetch(todo, self._check_of(todo))
         result = ExtractResult(url=fetched.url, status_code=fetched.status)
         if request.http_response_body:
             result.http_response_body = base64.b64encode(fetched.body).decode()
@@ -89,7 +113,12 @@ class ExtractionService:
         return result
 
     async def _by_browser(self, request: ExtractRequest, todo: PagePlan) -> ExtractResult:
+        check = self._check_of(todo)
+        if check is not None:
+            await check(todo.url)
         page = await self.browser.load(todo)
+        if check is not None and page.url != todo.url:
+            await check(page.url)
         result = ExtractResult(
             url=page.url, status_code=page.status, http_response_headers=page.headers, actions=page.actions
         )
@@ -100,6 +129,14 @@ class ExtractionService:
         if request.extract_type is not None:
             await self._add_item(result, request.extract_type, page.html or "")
         return result
+
+    def _check_of(self, todo: HttpPlan | PagePlan) -> Check | None:
+        """What is asked about each URL of a request."""
+        robots = self._robots
+        if robots is None:
+            return None
+        agent = agent_of(todo.headers)
+        return lambda url: robots.check(url, agent, todo.upstream)
 
     async def _add_item(self, result: ExtractResult, kind: str, html: str) -> None:
         item = await self.extractors.extract(kind, html, result.url or "")

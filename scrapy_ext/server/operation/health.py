@@ -44,9 +44,12 @@ GrantOf = Callable[[str], Awaitable[Grant | None]]
 
 
 class Health:
-    """``routes`` are to be mounted at the root."""
+    """``routes`` are to be mounted at the root; ``more`` gives the metrics of the other parts."""
 
-    def __init__(self, front: Front, store: Store, grant_of: GrantOf, *, open_metrics: bool) -> None:
+    def __init__(
+        self, front: Front, store: Store, grant_of: GrantOf, more: Callable[[], Iterator[str]], *, open_metrics: bool
+    ) -> None:
+        self._more = more
         self._front = front
         self._store = store
         self._grant_of = grant_of
@@ -113,7 +116,7 @@ class Health:
                 return PlainTextResponse(_UNAUTHORIZED, 401, {"WWW-Authenticate": 'Basic realm="platform API key"'})
             if not grant.all_projects:
                 return PlainTextResponse(_FORBIDDEN.format(name=grant.name), 403)
-        lines = [*self._front.metrics.lines(), *self._server(), *await self._size(), *_process()]
+        lines = [*self._front.metrics.lines(), *self._server(), *await self._size(), *self._more(), *_process()]
         return Response("\n".join(lines) + "\n", media_type=CONTENT_TYPE)
 
     async def _trusted(self, request: Request) -> bool:

@@ -91,9 +91,12 @@ class Metrics:
             "Bytes of bodies that were sent.",
             ((labels, each.sent) for labels, each in series),
         )
-        yield from _head("http_request_duration_seconds", "histogram", "From the headers of a request to its end.")
-        for labels, each in series:
-            yield from histogram("http_request_duration_seconds", labels, DURATIONS, each.buckets, each.seconds)
+        yield from histograms(
+            "http_request_duration_seconds",
+            "From the headers of a request to its end.",
+            DURATIONS,
+            ((labels, each.buckets, each.seconds) for labels, each in series),
+        )
         yield from counter(
             "http_unreadable_total",
             "What was refused before it was a request: its headers were late, too large, or no HTTP.",
@@ -140,12 +143,20 @@ def histogram(
     yield _sample(f"{name}_count", labels, below)
 
 
+def histograms(
+    name: str, meaning: str, bounds: Sequence[float], series: Iterable[tuple[Labels, Sequence[int], float]]
+) -> Iterator[str]:
+    """One histogram for each set of labels."""
+    yield from _head(name, "histogram", meaning)
+    for labels, numbers, total in series:
+        yield from histogram(name, labels, bounds, numbers, total)
+
+
 def distribution(
     name: str, meaning: str, bounds: Sequence[float], numbers: Sequence[int], total: float
 ) -> Iterator[str]:
     """A histogram without labels."""
-    yield from _head(name, "histogram", meaning)
-    yield from histogram(name, {}, bounds, numbers, total)
+    yield from histograms(name, meaning, bounds, [({}, numbers, total)])
 
 
 _PREFIX: Final = "scrapy_ext_"

@@ -70,6 +70,17 @@ async def test_a_key_opens_its_projects_and_no_other(clients: dict[str, Http]) -
         assert (answer.status, answer.text) == (403, "Forbidden. The key both does not open project 9003.\n")
 
 
+async def test_no_key_of_the_platform_opens_the_extraction_service(
+    clients: dict[str, Http], http: Http, server: RunningServer
+) -> None:
+    for known in (http, clients["auditor"], clients["both"]):
+        answer = await known.post("/v1/extract", b"{}")
+        assert (answer.status, answer.json["type"]) == (403, "/auth/account-suspended")
+        assert "not for extraction" in answer.json["detail"]
+    async with Http(server.url, "nobodys") as stranger:
+        assert (await stranger.post("/v1/extract", b"{}")).status == 401
+
+
 async def test_the_app_and_the_job_queue_refuse_in_their_own_way(clients: dict[str, Http]) -> None:
     for path in ("/api/jobs/list.json?project=9003", "/api/projects/9003/periodicjobs"):
         answer = await clients["both"].get(path)

@@ -14,7 +14,16 @@ from importlib import import_module
 from typing import Any, Final
 
 #: Kinds of items, with the module that extracts each. Its ``extract`` takes a page and returns an item.
-_MODULES: Final = {"product": "product", "article": "article", "pageContent": "page_content"}
+_MODULES: Final = {
+    "product": "product",
+    "productList": "product_list",
+    "productNavigation": "product_navigation",
+    "article": "article",
+    "articleList": "article_list",
+    "articleNavigation": "article_navigation",
+    "jobPostingNavigation": "job_posting_navigation",
+    "pageContent": "page_content",
+}
 
 #: Libraries that are imported where they are needed, as not every page needs them.
 _LIBRARIES: Final = ("extruct.w3cmicrodata", "price_parser")

@@ -69,12 +69,13 @@ _LETTER = re.compile(r"[^\W\d_]")
 def authors_of(page: Page, article: Thing | None, focus: Focus) -> list[Author] | None:
     """The authors of a page: of its markup, its metadata, or of what it calls so by its heading."""
     found: dict[str, Author] = {}
-    for author in _of_markup(page, article) or _of_metas(page) or _shown(page, focus) or _of_by_lines(page, focus):
+    for author in authors_in(page, article) or _of_metas(page) or _shown(page, focus) or _of_by_lines(page, focus):
         found.setdefault((author.name or "").casefold(), author)
     return list(found.values())[:MAX_AUTHORS] or None
 
 
-def _of_markup(page: Page, article: Thing | None) -> list[Author]:
+def authors_in(page: Page, article: Thing | None) -> list[Author]:
+    """The authors that the markup has of an article."""
     found: list[Author] = []
     for value in article.values("author", "creator") if article else ():
         raw, url, email = one_line(text_of(value)), None, None

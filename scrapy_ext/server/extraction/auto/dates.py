@@ -239,14 +239,15 @@ def _of_node(page: Page, node: HtmlElement) -> Date | None:
 
 def _nodes(page: Page, focus: Focus) -> Iterator[HtmlElement]:
     """The nodes that may show a date: those named so, and short lines that are hardly anything else."""
-    lines = [node for node, text in page.lines if len(text) <= MAX_LINE_LENGTH and _is_mostly_date(text)]
+    lines = [node for node, text in page.lines if len(text) <= MAX_LINE_LENGTH and is_mostly_date(text)]
     candidates = dict.fromkeys([*page.tree.iter("time"), *page.named(*_DATE_NAMES), *lines])
     for node in sorted(candidates, key=lambda node: abs(focus.distance(node)))[:MAX_NODES]:
         if len(node_text(node, MAX_TEXT_LENGTH + 1)) <= MAX_TEXT_LENGTH and not focus.elsewhere(node):
             yield node
 
 
-def _is_mostly_date(text: str) -> bool:
+def is_mostly_date(text: str) -> bool:
+    """Whether a line is hardly anything else than a date."""
     match = _WRITTEN.search(text)
     return match is not None and len(text) - len(match.group()) <= MAX_WORDS_LENGTH
 

@@ -15,11 +15,10 @@ from scrapy_ext.server.extraction.auto.items import now
 from scrapy_ext.server.extraction.auto.navigation import (
     footer_links,
     header_links,
-    next_page,
-    pagination_links,
     sidebar_links,
 )
 from scrapy_ext.server.extraction.auto.page import Page
+from scrapy_ext.server.extraction.auto.pagination import next_page, pagination_links
 from scrapy_ext.server.extraction.auto.titles import headline_of
 
 #: A text of this many characters is surely the content of a page.

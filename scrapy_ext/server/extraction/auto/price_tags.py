@@ -35,7 +35,7 @@ _CURRENT = re.compile(
     r"sale|special|current|final|offer|actual|now|our|buy|main|reduced|discounted|promo|live|product|pdp|sell|brutto|incl|new"
 )
 _REGULAR = re.compile(
-    r"(?:^|[\s_-])(?:old|was|before|list|regular|crossed|original|rrp|msrp|uvp|previous|retail|compare|standard|full|former"
+    r"(?:^|[\s_-])(?:old|was|before|list|regular|crossed|original|rrp|msrp|uvp|previous|retail|compare|comp-?(?:value|price)|standard|full|former"
     r"|initial|vorher|ancien|statt)(?:$|[\s_-])|(?:old|list|regular|was)-?price|price-?(?:old|was|list|before)|strike"
     r"|line-?through"
 )
@@ -43,7 +43,7 @@ _NOT_THE_PRICE = re.compile(
     r"shipping|delivery|versand|livraison|saving|(?:^|[\s_-])sav(?:e|ed)|discount(?!ed)|rabat|percent|install?ment|per-?unit"
     r"|unit-?price|per-?month|monthly|parcel|financ|total|cart|basket|points|bonus|cash-?back|rating|review|count|quantity"
     r"|filter|swatch|variant|variation|option|warranty|insurance|(?:^|[\s_-])(?:no)?(?:tax|vat)|deposit|coupon|voucher"
-    r"|gift|exclu|without|netto"
+    r"|gift|exclu|without|netto|subscri"
 )
 _LABEL_OF_ANOTHER = re.compile(
     r"\b(?:save|saving|was|rrp|msrp|uvp|list price|reg\.|statt|instead|before|from only|shipping|delivery|versand"
@@ -57,6 +57,7 @@ _BIG = re.compile(r"large|big|xl|huge|main|bold|strong|fs[23]\d|h[1-3]\b")
 _BIG_TAGS: Final = frozenset({"strong", "b", "h2", "h3", "h4", "em"})
 _SKIPPED_TAGS: Final = frozenset({"option", "title", "textarea", "button", "label", "time", "h1"})
 _NO_PARENT: Final = frozenset({"body", "tr", "li", "ul", "td", "form", "section", "main"})
+_NO_PARENT_IN_ENTRY: Final = _NO_PARENT - {"li", "ul"}
 _DIGIT = re.compile(r"\d")
 _LETTERS = re.compile(r"[\W\d_]+")
 _SCRIPT_PRICE = re.compile(r"""rice\w{0,10}["']?\s*[:=]\s*["']?(\d{1,9}(?:\.\d{1,4})?)["']?\s*[,;}\s]""")
@@ -77,17 +78,38 @@ class PriceTags:
 
     def __init__(self, page: Page, focus: Focus) -> None:
         self._page = page
-        self._focus = focus
+        self._focus: Focus | None = focus
         self._repeated = _amounts_of_scripts(page)
-        self.tags = [tag for node in _nodes_with_digits(page) if (tag := self._tag(node)) is not None]
+        self.tags = self._tags(page.elements)
 
-    def price(self) -> Money | None:
+    @classmethod
+    def of_entry(cls, page: Page, elements: list[HtmlElement]) -> PriceTags:
+        """The price tags of one of many things that a page lists: a few elements, without regard to the rest."""
+        tags = cls.__new__(cls)
+        tags._page, tags._focus, tags._repeated = page, None, frozenset()
+        tags.tags = tags._tags(elements)
+        return tags
+
+    def price_of_entry(self, enough: float) -> Money | None:
+        """The price where little else is shown: one that is called regular too, if it stands alone."""
+        price = self.price(enough)
+        if price is None:
+            alone = {tag.money for tag in self.tags if tag.money.currency_raw} if self._all_former() else set()
+            return next(iter(alone)) if len(alone) == 1 else None
+        # Digits without a sign may be a part of a price, a number of things or a size.
+        scores = [tag.score for tag in self.tags if tag.money.value == price.value and not tag.former]
+        return price if price.currency_raw or max(scores) >= ENOUGH else None
+
+    def _all_former(self) -> bool:
+        return all(tag.former and not _struck(tag.node) for tag in self.tags)
+
+    def price(self, enough: float = ENOUGH) -> Money | None:
         """The price; None when no candidate is good enough."""
         current = [tag for tag in self.tags if not tag.former]
         # An amount that is shown several times is more likely the price than one that is shown once.
         times = Counter(tag.money.value for tag in current if tag.score > 0)
         best = max(current, key=lambda tag: tag.score + min(times[tag.money.value], 4) * 0.4, default=None)
-        return best.money if best and best.score >= ENOUGH else None
+        return best.money if best and best.score >= enough else None
 
     def regular_price(self, price: Money) -> Money | None:
         """The former price that is shown beside this one, if any."""
@@ -101,8 +123,11 @@ class PriceTags:
         marked = [tag for tag in self.tags if tag.money.currency_raw and tag.money.value == price.value]
         return max(marked, key=lambda tag: tag.score).money.currency_raw if marked else None
 
+    def _tags(self, elements: list[HtmlElement]) -> list[Tag]:
+        return [tag for node in _nodes_with_digits(elements) if (tag := self._tag(node)) is not None]
+
     def _tag(self, node: HtmlElement) -> Tag | None:
-        whole = _whole_price(node)
+        whole = _whole_price(node, _NO_PARENT if self._focus else _NO_PARENT_IN_ENTRY)
         text = node_text(whole, MAX_TAG_LENGTH + 1)
         names = " ".join(self._page.names(part) for part in _with_ancestors(whole, 3))
         named = bool(_PRICE.search(names))
@@ -125,6 +150,8 @@ class PriceTags:
         return score + (1.5 if money.value in self._repeated else 0.0)
 
     def _score_of_place(self, node: HtmlElement) -> float:
+        if self._focus is None:
+            return 0.0
         score = -4.0 if self._focus.elsewhere(node) else 0.0
         if self._focus.heading is None:
             return score
@@ -145,9 +172,9 @@ def _score_of_names(node: HtmlElement, own: str, names: str, *, named: bool) -> 
     return score - (1.0 if _REGULAR.search(names) else 0.0)
 
 
-def _nodes_with_digits(page: Page) -> Iterator[HtmlElement]:
+def _nodes_with_digits(elements: list[HtmlElement]) -> Iterator[HtmlElement]:
     left = MAX_CANDIDATES
-    for node in page.elements:
+    for node in elements:
         if node.tag in _SKIPPED_TAGS:
             continue
         if _short_with_digit(node.text) or (len(node) and any(_short_with_digit(child.tail) for child in node)):
@@ -161,12 +188,12 @@ def _short_with_digit(text: str | None) -> bool:
     return text is not None and len(text) <= 400 and _DIGIT.search(text) is not None
 
 
-def _whole_price(node: HtmlElement) -> HtmlElement:
+def _whole_price(node: HtmlElement, no_parent: frozenset[str]) -> HtmlElement:
     """The element that holds all of a price of which ``node`` has a part: sign, digits, raised digits."""
     text = node_text(node, 30)
     while not currency_in(text):
         parent = node.getparent()
-        if parent is None or parent.tag in _NO_PARENT or _struck(node) != _struck(parent):
+        if parent is None or parent.tag in no_parent or _struck(node) != _struck(parent):
             break
         wider = node_text(parent, 30)
         # Signs and digits may be added, and nothing that reads as a word.

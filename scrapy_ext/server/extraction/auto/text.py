@@ -56,10 +56,11 @@ def node_text(node: HtmlElement, limit: int = MAX_VALUE_LENGTH) -> str:
 
 def _pieces(node: HtmlElement, limit: int) -> Iterator[str]:
     left = limit
-    for piece in node.itertext():
+    for text in node.itertext():
+        # White space of the source counts for little: what is set far to the right is not cut off.
+        piece = text.strip()
         yield piece[: limit + 1]
-        # White space of the source counts for little of what is left.
-        left -= len(piece.strip()) + 1
+        left -= len(piece) + 1
         if left < 0:
             return
 

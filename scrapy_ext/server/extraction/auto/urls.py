@@ -51,9 +51,10 @@ def host_of(url: str) -> str:
 
 def same_page(first: str, second: str) -> bool:
     """Whether two URLs differ at most in scheme, ``www.``, fragment and a last slash."""
-    return _bare(first) == _bare(second)
+    return bare(first) == bare(second)
 
 
-def _bare(url: str) -> str:
+def bare(url: str) -> str:
+    """A URL without scheme, ``www.``, fragment and last slash: equal for addresses of one page."""
     parts = parts_of(url)
     return f"{parts.netloc.lower().removeprefix('www.')}{parts.path.rstrip('/')}?{parts.query}"

@@ -4,26 +4,47 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import pytest
-from zyte_common_items import Article, PageContent, Product
+from zyte_common_items import (
+    Article,
+    ArticleList,
+    ArticleNavigation,
+    Item,
+    JobPostingNavigation,
+    PageContent,
+    Product,
+    ProductList,
+    ProductNavigation,
+)
 
 from scrapy_ext.server.extraction.auto import KINDS, UnsupportedKindError, extract, preload
 
 URL = "https://example.com/a"
-CLASSES = {"product": Product, "article": Article, "pageContent": PageContent}
+CLASSES: dict[str, type[Item]] = {
+    "product": Product,
+    "productList": ProductList,
+    "productNavigation": ProductNavigation,
+    "article": Article,
+    "articleList": ArticleList,
+    "articleNavigation": ArticleNavigation,
+    "jobPostingNavigation": JobPostingNavigation,
+    "pageContent": PageContent,
+}
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_gives_an_item_of_its_class_in_the_schema(kind: str) -> None:
     html = """<html lang=en><head><title>Lamp</title><link rel=canonical href=/a></head><body><h1>Lamp</h1>
     <p class=price>$5.00</p><p>By Ada Berg</p><img src=/a.jpg alt=Lamp><nav><a href=/b>B</a></nav></body></html>"""
-    item = CLASSES[kind].from_dict(extract(kind, html, URL))
+    item: Any = CLASSES[kind].from_dict(extract(kind, html, URL))
     assert item.url == URL
     # What the class does not know stands apart.
     assert item._unknown_fields_dict == {}
     assert item.metadata._unknown_fields_dict == {}
-    assert 0 <= item.metadata.probability <= 1
+    # Metadata of lists have no probability: that is with each of their items.
+    assert 0 <= getattr(item.metadata, "probability", 0) <= 1
     assert item.metadata.get_date_downloaded_parsed() is not None
 
 

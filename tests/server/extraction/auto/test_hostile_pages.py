@@ -82,6 +82,17 @@ HOSTILE = {
     "many labels": "<h1>x</h1>" + "<p>" + "a:" * 60 + "</p>" * 3_000 + "<li>SKU: 12345</li>" * 3_000,
     "a long srcset": f'<div class=gallery><h1>x</h1><img srcset="{"a 1w, " * 1_000}"></div>',
     "many prices in scripts": "<script>" + 'price":' * 100_000 + "</script>" + "<script>{price: 1.5,}</script>" * 3_000,
+    "many equal entries": "<main><h1>x</h1><ul>"
+    + "".join(f"<li class=product><a href=/p/{n}><h3>Lamp number {n}</h3></a><b>$5.00</b></li>" for n in range(6_000)),
+    "entries in entries": "<main>"
+    + "".join(f"<div class=item><a href=/p/{n}>Lamp number {n}</a>" for n in range(120)) * 20,
+    "one entry with many links": "<main><ul><li>" + "".join(f"<a href=/p/{n}>Lamp {n}</a>" for n in range(8_000)),
+    "entries that lead to one place": "<main>"
+    + "<article><h2><a href=/p/1>A long headline of a story</a></h2></article>" * 4_000,
+    "many rows of pages": "<main>" + "<ul class=pagination><li><a href=?page=2>2</a></li></ul>" * 3_000,
+    "many pages": "<ul class=pagination>" + "".join(f"<li><a href=?page={n}>{n}</a></li>" for n in range(8_000)),
+    "a next page that says much": f"<main><a class=next href=?page=2>{'next page ' * 20_000}</a>",
+    "addresses with many parameters": "<main>" + f"<a href='?{'page=2&' * 1_000}'>next</a>" * 500,
     "white space": f"<h1>x</h1><p class=price>{' ' * 500_000}</p>",
     "a long word": f"<h1>x</h1><p>{'w' * 500_000}</p>",
     "entities": '<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]><p>&b;' + "&amp;" * 100_000,

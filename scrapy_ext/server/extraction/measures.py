@@ -1,0 +1,66 @@
+"""What the extraction service counts, for ``/metrics``."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from scrapy_ext.api.extraction import ExtractRequest
+from scrapy_ext.server.extraction.browser import Browser
+from scrapy_ext.server.extraction.turnstile import Turnstile
+from scrapy_ext.server.operation.metrics import DURATIONS, counter, gauge, histograms
+
+#: The status of a request whose caller did not wait for its answer.
+LEFT: Final = 0
+
+
+class _Series(NamedTuple):
+    """Requests of one kind that ended alike: how many took how long (by class), and the time of all."""
+
+    numbers: list[int]
+    seconds: list[float]
+
+
+class Measures:
+    """Counters of requests, by what they asked for and how they ended."""
+
+    def __init__(self) -> None:
+        self._series: dict[tuple[str, str, int], _Series] = {}
+
+    def count(self, request: ExtractRequest, status: int, seconds: float) -> None:
+        """Count a request that held to the contract, from there to its answer."""
+        key = ("browser" if request.wants_browser else "http", request.extract_type or "none", status)
+        series = self._series.get(key)
+        if series is None:
+            series = self._series[key] = _Series([0] * (len(DURATIONS) + 1), [0.0])
+        series.numbers[bisect_left(DURATIONS, seconds)] += 1
+        series.seconds[0] += seconds
+
+    def lines(self, requests: Turnstile, browser: Browser) -> Iterator[str]:
+        """The counters as text, with those of what the requests wait for and go through."""
+        yield from histograms(
+            "extraction_duration_seconds",
+            "From a checked request to its answer.",
+            DURATIONS,
+            (
+                ({"by": by, "kind": kind, "status": str(status) if status else "broken"}, each.numbers, each.seconds[0])
+                for (by, kind, status), each in sorted(self._series.items())
+            ),
+        )
+        pages = browser.pages
+        yield from gauge(
+            "extraction_requests_under_way", "Extraction requests that are being worked on.", requests.inside
+        )
+        yield from gauge("browser_pages_waiting", "Requests that wait for a free page.", pages.waiting)
+        yield from gauge("browser_pages_open", "Pages that are being loaded or read.", pages.inside)
+        opened, closed = browser.contexts_opened, browser.contexts_closed
+        yield from counter("browser_contexts_opened_total", "Contexts, one for each page.", [({}, opened)])
+        yield from counter("browser_contexts_closed_total", "Contexts that are closed again.", [({}, closed)])
+        yield from counter("browser_launches_total", "Starts of Chromium.", [({}, browser.launches)])
+        what = (("browser", browser.crashes), ("page", browser.page_crashes))
+        yield from counter(
+            "browser_crashes_total",
+            "Pages that were lost with their browser, or with their own process.",
+            (({"of": name}, number) for name, number in what),
+        )

@@ -1,0 +1,189 @@
+"""Lists of products and navigation among them, on pages of several shapes without structured data."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from scrapy_ext.server.extraction.auto import extract
+
+URL = "https://shop.example/lamps"
+NAMES = ["Desk lamp", "Floor lamp", "Wall lamp", "Bedside lamp", "Garden lamp", "Reading lamp"]
+FRAME = """<title>Lamps | Shop</title><header><a href=/>Shop</a><nav><ul>
+<li><a href=/chairs>Chairs</a></li><li><a href=/tables>Tables</a></li></ul></nav></header>
+<main><h1>Lamps</h1>{}</main>
+<div class=recently-viewed><div class=card><a href=/p/90>Old chair</a><b>$9.00</b></div>
+<div class=card><a href=/p/91>Old table</a><b>$8.00</b></div></div>
+<footer><ul><li><a href=/about>About us</a></li><li><a href=/terms>Terms</a></li></ul></footer>"""
+
+
+def entries(pattern: str) -> str:
+    return "".join(pattern.format(n=n, name=name, price=f"${10 + n}.50") for n, name in enumerate(NAMES))
+
+
+def in_rows(pattern: str) -> str:
+    return "".join(
+        "<div class=row>" + "".join(pattern.format(n=n, name=NAMES[n], price=f"${10 + n}.50") for n in pair) + "</div>"
+        for pair in ((0, 1), (2, 3), (4, 5))
+    )
+
+
+LINKED = "<a href=/p/{n}>{name}</a>"
+SHAPES = {
+    "a grid of boxes": entries(
+        f"<div class=product><a href=/p/{{n}}><img src=/{{n}}.jpg></a>{LINKED}<b>{{price}}</b></div>"
+    ),
+    "items of a list": f"<ul>{entries(f'<li><h2>{LINKED}</h2><img src=/{{n}}.jpg><p>{{price}}</p></li>')}</ul>",
+    "rows of a table": "<table>{}</table>".format(
+        entries(f"<tr><td><img src=/{{n}}.jpg></td><td>{LINKED}</td><td>{{price}}</td><td>Add to cart</td></tr>")
+    ),
+    "a link around each": entries(
+        "<a class=card href=/p/{n}><img src=/{n}.jpg><h3>{name}</h3><span>{price}</span></a>"
+    ),
+    "boxes in rows": in_rows(
+        f"<div class=col><div><img src=/{{n}}.jpg><p class=title>{LINKED}</p><i class=price>{{price}}</i></div></div>"
+    ),
+    "boxes with other links": entries(
+        f"<article><img src=/{{n}}.jpg><a href=/brands/acme>Acme</a> {LINKED}<i>{{price}}</i>"
+        "<a href=/p/{n}#reviews>12 reviews</a> <a href=/wishlist/{n}>Add to wishlist</a></article>"
+    ),
+    "boxes of two names": "".join(
+        f"<div class='{'odd' if n % 2 else 'even'} tile'>"
+        f"<a href=/p/{n}>{name}</a><img src=/{n}.jpg><b>${10 + n}.50</b></div>"
+        for n, name in enumerate(NAMES)
+    ),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_products_are_found_whatever_the_shape_of_the_list(shape: str) -> None:
+    item = extract("productList", FRAME.format(SHAPES[shape]), URL)
+    assert [product["name"] for product in item["products"]] == NAMES
+    assert [product["url"] for product in item["products"]] == [f"https://shop.example/p/{n}" for n in range(6)]
+    assert [product["price"] for product in item["products"]] == [f"{10 + n}.50" for n in range(6)]
+    assert {product["currency"] for product in item["products"]} == {"USD"}
+    assert [product["mainImage"]["url"] for product in item["products"]] == [
+        f"https://shop.example/{n}.jpg" for n in range(6)
+    ]
+    assert all(0.5 < product["metadata"]["probability"] <= 1 for product in item["products"])
+    assert item["categoryName"] == "Lamps"
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_links_of_the_navigation_are_those_of_the_list(shape: str) -> None:
+    item = extract("productNavigation", FRAME.format(SHAPES[shape]), URL)
+    assert [(link["name"], link["url"]) for link in item["items"]] == [
+        (name, f"https://shop.example/p/{n}") for n, name in enumerate(NAMES)
+    ]
+
+
+def only(html: str, count: int = 3) -> dict[str, Any]:
+    """The first product of a list of a few."""
+    entry = "".join(f"<li class=product><h3><a href=/p/{n}>Lamp {n}</a></h3>{html}</li>" for n in range(count))
+    product: dict[str, Any] = extract("productList", f"<main><h1>Lamps</h1><ul>{entry}</ul></main>", URL)["products"][0]
+    return product
+
+
+@pytest.mark.parametrize(
+    ("html", "price", "regular"),
+    [
+        ("<del>$30.00</del> <b>$20.00</b>", "20.00", "30.00"),
+        ("<span class=price>$20.00</span> <span class=old-price>$30.00</span>", "20.00", "30.00"),
+        ("<span class=comp-value-price>$30.00</span><span>$20.00</span>", "20.00", "30.00"),
+        ("<ul><li class=price-current>$<strong>20</strong><sup>.99</sup></li></ul>", "20.99", None),
+        ("<span class=price-original>$20.00</span>", "20.00", None),
+        ("<b>$20.00</b><div class=subscription-price>$17.00</div>", "20.00", None),
+        (f"<b>{' ' * 200}20,00&nbsp;€</b>", "20.00", None),
+    ],
+)
+def test_the_price_of_an_entry_is_that_to_be_paid(html: str, price: str, regular: str | None) -> None:
+    product = only(html)
+    assert (product["price"], product.get("regularPrice")) == (price, regular)
+
+
+def test_digits_that_no_sign_makes_a_price_are_left_out() -> None:
+    entry = "<li class=product><a href=/product/{n}><img src=/{n}.jpg>{name}</a><span class=size>40</span></li>"
+    products = extract("productList", FRAME.format(f"<ul>{entries(entry)}</ul>"), URL)["products"]
+    assert len(products) == 6
+    assert not any("price" in product for product in products)
+
+
+def test_an_image_of_many_products_is_of_none() -> None:
+    assert "mainImage" not in only("<img src=/soon.jpg><b>$5.00</b>")
+
+
+def test_markup_adds_what_the_entries_do_not_show() -> None:
+    things = [
+        {
+            "@type": "Product",
+            "url": f"/p/{n}",
+            "name": f"Lamp {n}",
+            "offers": {"price": f"{n}.25", "priceCurrency": "EUR"},
+        }
+        for n in range(4)
+    ]
+    script = f'<script type="application/ld+json">{json.dumps(things)}</script>'
+    entry = "".join(f"<li><a href=/p/{n}>Lamp {n}</a></li>" for n in range(4))
+    item = extract("productList", f"{script}<main><h1>Lamps</h1><ul>{entry}</ul></main>", URL)
+    assert [(product["price"], product["currency"]) for product in item["products"][1:]] == [
+        (f"{n}.25", "EUR") for n in range(1, 4)
+    ]
+
+
+def test_markup_stands_in_for_a_list_that_a_script_is_yet_to_make() -> None:
+    elements = [
+        {"@type": "ListItem", "position": n, "item": {"@type": "Product", "url": f"/p/{n}", "name": f"Lamp {n}"}}
+        for n in range(1, 5)
+    ]
+    script = (
+        f'<script type="application/ld+json">{json.dumps({"@type": "ItemList", "itemListElement": elements})}</script>'
+    )
+    for kind, member in (("productList", "products"), ("productNavigation", "items")):
+        found = extract(kind, f"{script}<div id=app></div>", URL)[member]
+        assert [(product["name"], product["url"]) for product in found] == [
+            (f"Lamp {n}", f"https://shop.example/p/{n}") for n in range(1, 5)
+        ]
+        assert {product["metadata"]["probability"] for product in found} == {0.7}
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "",
+        "<p>There are no lamps.</p>",
+        "<ul><li><a href=/a>About lamps</a></li><li><a href=/b>About chairs</a></li></ul>",
+        "<article><h2><a href=/a>A story about lamps in the north</a></h2><time>3 May 2024</time></article>" * 3,
+        "<p><a href=/lamps/red><img src=/r.jpg>Red (4)</a> <a href=/lamps/blue><img src=/b.jpg>Blue (5)</a></p>",
+    ],
+)
+def test_what_is_no_list_of_products_is_left_out(html: str) -> None:
+    assert "products" not in extract("productList", FRAME.format(html), URL)
+    assert "items" not in extract("productNavigation", FRAME.format(html), URL)
+
+
+def test_sub_categories_are_the_links_one_step_below_the_page() -> None:
+    links = "<ul><li><a href=/lamps/desk>Desk lamps (12)</a></li><li><a href=/lamps/floor>Floor lamps</a></li>"
+    links += "<li><a href=/lamps/page/2>2</a></li><li><a href=/chairs/desk>Desk chairs</a></li></ul>"
+    item = extract("productNavigation", FRAME.format(links + SHAPES["a grid of boxes"]), URL)
+    assert [(link["name"], link["url"]) for link in item["subCategories"]] == [
+        ("Desk lamps", "https://shop.example/lamps/desk"),
+        ("Floor lamps", "https://shop.example/lamps/floor"),
+    ]
+    assert len(item["items"]) == 6
+
+
+def test_products_that_lie_under_the_page_are_no_sub_categories() -> None:
+    html = FRAME.format(SHAPES["items of a list"]).replace("/p/", "/lamps/lamp-")
+    html = html.replace("</main>", "<a href=/lamps/lamp-x>Lamp X</a><a href=/lamps/lamp-y>Lamp Y</a></main>")
+    assert "subCategories" not in extract("productNavigation", html, URL)
+
+
+def test_the_next_page_and_the_number_of_this_one_are_told() -> None:
+    pages = "<div class=pagination><b>1</b><a href='?page=2'>2</a><a href='?page=2'>Next</a></div>"
+    html = FRAME.format(SHAPES["a grid of boxes"] + pages)
+    listed, navigation = extract("productList", html, URL), extract("productNavigation", html, URL)
+    assert listed["paginationNext"] == {"url": f"{URL}?page=2", "text": "Next"}
+    assert navigation["nextPage"]["url"] == f"{URL}?page=2"
+    assert listed["pageNumber"] == navigation["pageNumber"] == 1
