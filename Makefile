@@ -65,7 +65,7 @@ crash: $(VENV)/installed $(VENV)/browser
 bench: $(VENV)/installed $(VENV)/browser
 	@command -v redis-server >/dev/null || { echo "What is compared with needs redis-server: on Debian and Ubuntu, apt-get install redis-server" >&2; exit 1; }
 	@$(BIN)/pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
-	@for script in $(filter-out benchmarks/extraction_quality.py,$(wildcard benchmarks/*.py)); do $(BIN)/python $$script $(BENCH) || exit 1; done
+	@for script in benchmarks/*.py; do $(BIN)/python $$script $(BENCH) || exit 1; done
 
 wheel: $(VENV)/installed $(VENV)/browser
 	$(BIN)/python tools/try_wheel.py

@@ -1,0 +1,69 @@
+"""How right automatic extraction is, on labelled real pages, beside trafilatura on the same pages.
+
+``python benchmarks/quality DATA_DIR [KIND...]`` prints one JSON line a kind: scores, and milliseconds of processor
+time a page. ``DATA_DIR`` holds ``products/`` (``labels.json``, ``html/*.html.gz``; as scrapinghub/product-extraction-
+benchmark labels them) and ``wcxb-dev/`` (``labels.json.gz``, ``html/*.html.gz``; as the WCXB of Murrough Foley does),
+or a folder ``labelled`` with both. Without a folder nothing is measured.
+
+Fields are right when they equal a label (prices as numbers; brands, titles and authors without regard to case and
+signs; dates by the day), and F1 counts a wrong value against precision and recall both, as that product benchmark
+does. Texts have the F1 of their bags of words, averaged over pages, as WCXB does.
+
+Lists have no labels of their own. What is measured of them: on how many pages of the types that hold lists one is
+found, and which part of the names in it occurs in the labelled content. The truth for next pages is what pages say by
+``rel=next``, which is taken off before; on articles, products and documentation, where that is the next article, any
+next page counts as wrong.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from article import measure_article
+from data import type_of, wcxb_labels
+from lists import measure_list
+from next_page import measure_next_page
+from page_content import measure_content
+from product import measure_product
+
+from scrapy_ext.server.extraction.auto import preload
+
+
+def main() -> int:
+    if len(sys.argv) < 2:
+        print(json.dumps({"benchmark": "quality", "measured": False, "give": "the folder of labelled pages"}))
+        return 0
+    data = Path(sys.argv[1])
+    data = data / "labelled" if (data / "labelled").is_dir() else data
+    logging.disable(logging.CRITICAL)
+    preload()
+    for kind, measure in measures(data / "products", data / "wcxb-dev").items():
+        if not sys.argv[2:] or kind in sys.argv[2:]:
+            print(json.dumps(measure()), flush=True)
+    return 0
+
+
+def measures(products: Path, wcxb: Path) -> dict[str, Callable[[], dict[str, Any]]]:
+    """What measures each kind."""
+    labels = wcxb_labels(wcxb)
+
+    def of_type(kind: str) -> dict[str, Any]:
+        return {name: label for name, label in labels.items() if type_of(label) == kind}
+
+    return {
+        "product": lambda: measure_product(products),
+        "article": lambda: measure_article(wcxb, of_type("article")),
+        "pageContent": lambda: measure_content(wcxb, labels),
+        "productList": lambda: measure_list(wcxb, "productList", "products", "name", of_type("collection")),
+        "articleList": lambda: measure_list(wcxb, "articleList", "articles", "headline", of_type("listing")),
+        "nextPage": lambda: measure_next_page(wcxb, labels),
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())
