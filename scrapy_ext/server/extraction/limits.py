@@ -53,7 +53,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     read_page: float = 15.0
     #: For all actions of a request.
     actions: float = 60.0
-    #: For a context to close; then the whole browser is ended, and the next page gets a new one.
+    #: For a context to open or to close; then the whole browser is ended, and the next page gets a new one.
     close: float = 5.0
     #: All that one page may receive and send.
     page_bytes: int = 128 * MIB
@@ -63,8 +63,17 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     page_connections: int = 64
     #: JavaScript heap of a page, in MiB; a page over it crashes alone.
     page_heap_mib: int = 512
-    #: Pages after which a browser is replaced by a new one.
+    #: What the process of a page may hold in all (heap, document, images, buffers), in MiB; one over it is ended.
+    page_memory_mib: int = 768
+    #: A browser is replaced by a new one after so many pages, at this age, and when its processes hold so many MiB
+    #: together; the pages in it finish. One that holds twice as much is ended at once.
     pages_per_browser: int = 500
+    browser_age: float = 3600.0
+    browser_memory_mib: int = 1024
+    #: How often memory is looked at, and how often a browser is asked whether it still answers, while it has pages.
+    #: It has ``close`` for its answer.
+    look: float = 0.25
+    ask: float = 2.0
 
     # ── automatic extraction ──
     extractors: int = 2
