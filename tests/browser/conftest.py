@@ -20,6 +20,8 @@ LIMITS = Limits(
     close=5,
     page_bytes=8 * 1024 * 1024,
     page_heap_mib=128,
+    page_memory_mib=400,
+    look=0.1,
 )
 
 

@@ -17,59 +17,23 @@ from typing import Any
 import pytest
 
 from scrapy_ext.server.extraction.limits import Limits
+from scrapy_ext.server.extraction.processes import parent_of
+from tests.browser.processes import browsers, children, of_this_run, renderers
 from tests.server.extraction.services import Service, head
 from tests.server.extraction.targets import Target
 
 
-def children(pid: int) -> list[int]:
-    """The processes below one, nearest first."""
-    found = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
-    below = [tuple(map(int, line.split())) for line in found.splitlines()]
-    result = [pid]
-    for parent in result:
-        result.extend(child for child, of in below if of == parent)
-    return result[1:]
-
-
-def browser_processes() -> dict[int, list[bytes]]:
-    """The processes of Chromium that belong to this test run, with their command lines."""
-    found = {}
-    for pid in children(os.getpid()):
-        try:
-            command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        # Debian starts it from a shell that stays.
-        if not command[0].endswith(b"/sh"):
-            found[pid] = command
-    return found
-
-
-def browsers() -> list[int]:
-    """The main ones."""
-    return [
-        pid
-        for pid, command in browser_processes().items()
-        if b"--remote-debugging-pipe" in command and not any(b"--type=" in part for part in command)
-    ]
-
-
-def renderers() -> set[int]:
-    """Those that have pages in them."""
-    # Forked ones have all that was said to them in one piece.
-    return {pid for pid, command in browser_processes().items() if any(b"--type=renderer" in part for part in command)}
-
-
 @pytest.fixture
 def own(site: Target) -> Any:
-    """A service with a browser of its own, to be harmed."""
-    before = set(browsers())
-    limits = Limits(navigate=5, load=5, quiet=0.1, settle=1, close=2, read_page=5)
+    """A service with a browser of its own, to be harmed, of which nothing is left in the end."""
+    before = set(of_this_run())
+    limits = Limits(navigate=8, load=5, quiet=0.1, settle=1, close=2, read_page=5, look=0.05, ask=0.2)
     with Service(allow_hosts=(site.host,), limits=limits) as running:
         running.result(url=site.page("/warm", "<h1>warm</h1>"), browserHtml=True)
+        of_this_run()
         yield running, lambda: [pid for pid in browsers() if pid not in before]
     assert running.service.browser.contexts_opened == running.service.browser.contexts_closed
-    assert not [pid for pid in browsers() if pid not in before]
+    assert set(of_this_run()) <= before
 
 
 def test_a_killed_browser_costs_nothing_because_its_pages_are_loaded_once_more(own: Any, site: Target) -> None:
@@ -130,6 +94,22 @@ def test_a_browser_that_hangs_is_replaced(own: Any, site: Target) -> None:
     assert running.service.browser.launches == 2
 
 
+def test_a_browser_that_hangs_in_the_middle_of_a_page_costs_nothing(own: Any, site: Target) -> None:
+    running, own_browsers = own
+    hung = threading.Event()
+
+    async def hang_first(call: object, writer: asyncio.StreamWriter) -> None:
+        if not hung.is_set():
+            hung.set()
+            for pid in own_browsers():
+                os.kill(pid, signal.SIGSTOP)
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\nagain")
+
+    result = running.result(url=site.handle("/hangs", hang_first), browserHtml=True)
+    assert "again" in result["browserHtml"]
+    assert 'scrapy_ext_browser_retirements_total{reason="hang"} 1' in list(running.service.metrics())
+
+
 def test_a_dead_driver_is_replaced(own: Any, site: Target) -> None:
     running, own_browsers = own
     (browser,) = own_browsers()
@@ -138,12 +118,72 @@ def test_a_dead_driver_is_replaced(own: Any, site: Target) -> None:
     assert running.result(url=site.page("/warm", "<h1>warm</h1>"), browserHtml=True)["statusCode"] == 200
 
 
+def test_a_driver_that_hangs_is_replaced(own: Any, site: Target) -> None:
+    running, own_browsers = own
+    (browser,) = own_browsers()
+    starter = parent_of(browser)  # Debian's shell, or the driver
+    driver = starter if b"node" in Path(f"/proc/{starter}/cmdline").read_bytes() else parent_of(starter)
+    assert driver is not None
+    os.kill(driver, signal.SIGSTOP)
+    assert running.result(url=site.page("/warm", "<h1>warm</h1>"), browserHtml=True)["statusCode"] == 200
+    assert not Path(f"/proc/{driver}").exists()
+
+
+def test_what_actions_sent_is_not_sent_again_when_the_browser_dies(own: Any, site: Target) -> None:
+    running, own_browsers = own
+
+    async def kill(call: object, writer: asyncio.StreamWriter) -> None:
+        for pid in own_browsers():
+            os.kill(pid, signal.SIGKILL)
+
+    site.handle("/order", kill)
+    url = site.page("/shop", "<form action=/order method=post><button>buy</button></form>")
+    actions = [{"action": "click", "selector": {"type": "css", "value": "button"}}]
+    answer = running.extract(url=url, browserHtml=True, actions=actions)
+    assert (answer.status, answer.json["type"]) == (520, "/download/temporary-error")
+    assert "retry-after" in answer.headers
+    assert (len(site.calls_of("/shop")), len(site.calls_of("/order"))) == (1, 1)
+
+
 def test_a_browser_is_replaced_after_its_share_of_pages(site: Target) -> None:
     url = site.page("/share", "<h1>share</h1>")
     with Service(allow_hosts=(site.host,), limits=Limits(quiet=0, pages_per_browser=2)) as running:
         for _ in range(5):
             running.result(url=url, browserHtml=True)
         assert running.service.browser.launches == 3
+        assert running.service.browser.retirements == {"pages": 2}
+
+
+@pytest.mark.parametrize("why", ["age", "memory"])
+def test_a_browser_that_is_old_or_holds_much_memory_is_replaced_and_its_pages_finish(site: Target, why: str) -> None:
+    limits = Limits(quiet=0.1, look=0.02, browser_age=0.001 if why == "age" else 3600)
+    if why == "memory":
+        with Service(allow_hosts=(site.host,), limits=limits) as running:
+            running.result(url=site.page("/in-any", "<h1>any</h1>"), browserHtml=True)
+            usual = running.service.browser.memory // 2**20
+        # Over it with any page, and far from twice as much, which would be its end.
+        limits = Limits(quiet=0.1, look=0.02, browser_memory_mib=round(usual * 0.7))
+    entered, release = threading.Event(), threading.Event()
+
+    async def hold(call: object, writer: asyncio.StreamWriter) -> None:
+        entered.set()
+        await asyncio.to_thread(release.wait, 20)
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nheld")
+
+    with Service(allow_hosts=(site.host,), limits=limits) as running:
+        answers: list[Any] = []
+        url = site.handle("/in-the-old-one", hold)
+        first = threading.Thread(target=lambda: answers.append(running.extract(url=url, browserHtml=True)))
+        first.start()
+        assert entered.wait(20)
+        url = site.page("/in-a-fresh-one", "<h1>fresh</h1>")
+        for _ in range(2):
+            assert "fresh" in running.result(url=url, browserHtml=True)["browserHtml"]
+        release.set()
+        first.join()
+        assert "held" in answers[0].json["browserHtml"]
+        assert running.service.browser.launches >= 2
+        assert set(running.service.browser.retirements) == {why}
 
 
 def test_more_pages_than_may_wait_get_503_with_retry_after(site: Target) -> None:

@@ -17,7 +17,7 @@ import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from playwright.async_api import BrowserContext, Error
 from yarl import URL
@@ -37,6 +37,9 @@ _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+#: Why browsers are replaced.
+RETIREMENTS: Final = ("pages", "age", "memory", "hang")
+
 
 class _NotOpenedError(Exception):
     """The browser opened no context, so nothing was sent yet."""
@@ -47,7 +50,7 @@ class Browser:
 
     ``contexts_opened`` and ``contexts_closed`` are equal whenever no page is being loaded. ``crashes`` counts pages
     that were lost with their browser, ``page_crashes`` those that crashed alone, ``retirements`` browsers that were
-    replaced, by reason: ``pages``, ``age``, ``memory``, ``hang``.
+    replaced, by reason.
     """
 
     def __init__(

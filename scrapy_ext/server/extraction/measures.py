@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from scrapy_ext.api.extraction import ExtractRequest
-from scrapy_ext.server.extraction.browser import Browser
+from scrapy_ext.server.extraction.browser import RETIREMENTS, Browser
 from scrapy_ext.server.extraction.turnstile import Turnstile
 from scrapy_ext.server.operation.metrics import DURATIONS, counter, gauge, histograms
 
@@ -63,4 +63,12 @@ class Measures:
             "browser_crashes_total",
             "Pages that were lost with their browser, or with their own process.",
             (({"of": name}, number) for name, number in what),
+        )
+        yield from counter(
+            "browser_retirements_total",
+            "Browsers that were replaced, by reason.",
+            (({"reason": reason}, browser.retirements[reason]) for reason in RETIREMENTS),
+        )
+        yield from gauge(
+            "browser_memory_bytes", "What the processes of the browser held when a page was last open.", browser.memory
         )

@@ -86,5 +86,5 @@ async def test_they_are_in_the_metrics_of_a_server(server: RunningServer, http: 
     lines = (await http.get("/metrics")).text.splitlines()
     assert any(line.startswith(counted("http", "none", "421")) for line in lines)
     assert "scrapy_ext_browser_pages_open 0" in lines
-    for name in ("contexts_opened", "contexts_closed", "launches", "crashes"):
+    for name in ("contexts_opened", "contexts_closed", "launches", "crashes", "retirements"):
         assert f"# TYPE scrapy_ext_browser_{name}_total counter" in lines
