@@ -1,6 +1,6 @@
 """The least of an HTTP/1.1 server, so that what is measured is the other side.
 
-Requests have a Content-Length or no body; connections stay open; one answer after the other.
+Requests have a Content-Length or no body; connections stay open unless asked otherwise; one answer after the other.
 """
 
 from __future__ import annotations
@@ -48,6 +48,8 @@ class Connection(asyncio.Protocol):
                 asyncio.get_running_loop().call_later(delay, self._send, parts)
             else:
                 self._send(parts)
+            if b"\r\nconnection: close" in head.lower():
+                self._transport.close()
 
     def _send(self, parts: list[bytes]) -> None:
         if not self._transport.is_closing():

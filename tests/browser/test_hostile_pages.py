@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 import threading
+import time
+import zlib
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from tests.server.extraction.services import Service
+from scrapy_ext.server.extraction.limits import MIB
+from tests.browser.conftest import LIMITS
+from tests.browser.hostile import GROWING, HARMFUL, READABLE
+from tests.server.extraction.services import Answer, Service
 from tests.server.extraction.targets import Target
 
 
@@ -34,11 +43,6 @@ def test_a_page_that_computes_for_ever_is_520_and_harms_no_other(
     spinning.join()
     assert (answers[0].status, answers[0].json["type"]) == (520, "/download/temporary-error")
     assert "retry-after" in answers[0].headers
-
-
-def test_alerts_without_end_end(service: Service, site: Target) -> None:
-    url = site.page("/alerts", "<h1>a</h1><script>while (true) alert('again')</script>")
-    assert service.extract(url=url, browserHtml=True).status in (200, 520)
 
 
 def test_dialogs_do_not_stop_a_page(service: Service, site: Target) -> None:
@@ -71,26 +75,124 @@ def test_a_page_of_endless_bytes_is_cut_off(service: Service, site: Target) -> N
     assert len(answer.body) < 20 * 1024 * 1024
 
 
-def test_a_page_that_eats_memory_crashes_alone(service: Service, site: Target) -> None:
-    service.result(url=site.page("/before", "here before"), browserHtml=True)
-    launches = service.service.browser.launches
-    url = site.page("/memory", "<script>const a = []; while (true) a.push(new Array(1e6).fill(a.length))</script>")
-    service.problem(520, "/download/temporary-error", url=url, browserHtml=True)
-    assert service.service.browser.launches == launches
-
-
-def test_a_page_that_closes_itself_or_opens_others_is_answered(service: Service, site: Target) -> None:
-    url = site.page("/windows", "<h1>w</h1><script>for (let i = 0; i < 20; i++) open('/windows'); close()</script>")
-    assert service.extract(url=url, browserHtml=True).status in (200, 520)
-
-
-def test_a_page_that_reloads_for_ever_is_answered(service: Service, site: Target) -> None:
-    url = site.page("/reload", "<h1>r</h1><script>setTimeout(() => location.reload(), 10)</script>")
-    assert service.extract(url=url, browserHtml=True).status in (200, 520)
-
-
 def test_a_page_that_breaks_its_own_javascript_is_read_all_the_same(service: Service, site: Target) -> None:
     code = """Object.defineProperty(Element.prototype, 'outerHTML', {get: () => 'fake'});
         document.querySelector = null; Array.prototype.map = null; window.Promise = null;"""
     url = site.page("/broken", f"<h1>true</h1><script>{code}</script>")
     assert "true" in service.result(url=url, browserHtml=True)["browserHtml"]
+
+
+async def _says_nothing(call: object, writer: asyncio.StreamWriter) -> None:
+    await asyncio.sleep(60)
+
+
+def answers_to(service: Service, site: Target, pages: dict[str, str], **fields: Any) -> dict[str, Answer]:
+    """What is answered to these pages, several at once."""
+    site.handle("/silent", _says_nothing)
+
+    def answer(name: str) -> Answer:
+        url = site.page("/" + name.replace(" ", "-"), f"<!doctype html><body>{pages[name]}")
+        return service.extract(url=url, browserHtml=True, **fields)
+
+    with ThreadPoolExecutor(6) as callers:
+        return dict(zip(pages, callers.map(answer, pages), strict=True))
+
+
+def some_and_all(names: Iterable[str], *some: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize(
+        "names", [pytest.param(some, id="some"), pytest.param(tuple(names), id="all", marks=pytest.mark.full)]
+    )
+
+
+def test_pages_that_never_rest_ask_for_much_or_lead_elsewhere_are_read(service: Service, site: Target) -> None:
+    answers = answers_to(service, site, READABLE, includeIframes=True)
+    html = {name: str(answer.json.get("browserHtml")) for name, answer in answers.items()}
+    assert {name: answer.body for name, answer in answers.items() if "<h1>here" not in html[name]} == {}
+    assert not [name for name in html if "root:" in html[name] or "elsewhere</" in html[name]]
+    assert "refused" in html["permissions"]
+    assert "notifications granted" not in html["permissions"]
+    assert "QuotaExceededError" in html["fills storage"]
+
+
+@some_and_all(HARMFUL, "leaving", "moves", "moves to a blob", "history", "many windows", "many frames", "console")
+def test_pages_that_mean_harm_get_a_clear_answer(service: Service, site: Target, names: tuple[str, ...]) -> None:
+    answers = answers_to(service, site, {name: HARMFUL[name] for name in names})
+    for name, answer in answers.items():
+        assert answer.status in (200, 520, 521), (name, answer.body)
+        assert answer.status == 200 or answer.json["detail"], name
+        assert answer.status != 520 or "retry-after" in answer.headers, name
+    assert "fine" in service.result(url=site.page("/fine", "<h1>fine</h1>"), browserHtml=True)["browserHtml"]
+
+
+@some_and_all(GROWING, "document", "canvas", "blobs", "caches")
+def test_pages_that_grow_are_bounded(service: Service, site: Target, names: tuple[str, ...]) -> None:
+    pages = {name: f"<script>fetch('/silent')</script>{GROWING[name]}" for name in names}
+    for name, answer in answers_to(service, site, pages).items():
+        assert answer.status in (200, 520), (name, answer.body)
+    assert "fine" in service.result(url=site.page("/fine", "<h1>fine</h1>"), browserHtml=True)["browserHtml"]
+    assert service.service.browser.memory < 2 * LIMITS.browser_memory_mib * MIB
+
+
+@pytest.mark.parametrize("kind", ["heap", "buffers"])
+def test_a_page_that_eats_memory_crashes_alone(service: Service, site: Target, kind: str) -> None:
+    service.result(url=site.page("/before", "here before"), browserHtml=True)
+    launches = service.service.browser.launches
+    url = site.page("/memory", f"<script>fetch('/silent')</script>{GROWING[kind]}")
+    site.handle("/silent", _says_nothing)
+    assert "memory" in service.problem(520, "/download/temporary-error", url=url, browserHtml=True)
+    assert service.service.browser.launches == launches
+
+
+def test_a_small_body_of_a_gigabyte_is_bounded(service: Service, site: Target) -> None:
+    packer = zlib.compressobj(9)
+    # A block that stands for itself can come any number of times.
+    first, block = (packer.compress(b"<p>more</p>" * 100_000) + packer.flush(zlib.Z_FULL_FLUSH) for _ in range(2))
+    body = first + 1000 * block
+    assert len(body) < LIMITS.page_bytes
+    url = site.page("/packed", body, Content_Encoding="deflate")
+    answer = service.extract(url=url, browserHtml=True)
+    # Read as far as it came, or given up: either is bounded.
+    assert answer.status in (200, 520, 521), answer.body[:200]
+    assert len(answer.body) < LIMITS.html_bytes * 1.1
+    assert "fine" in service.result(url=site.page("/fine", "<h1>fine</h1>"), browserHtml=True)["browserHtml"]
+
+
+LEAVES = """<h1>leaves</h1><script src=/kept.js></script><script>
+    document.cookie = 'trace=1'; localStorage.trace = 1; sessionStorage.trace = 1; name = 'trace';
+    indexedDB.open('trace', 7); caches.open('trace'); navigator.serviceWorker.register('/worker.js').catch(() => 0);
+    const channel = new BroadcastChannel('trace'); setInterval(() => channel.postMessage('trace'), 20);
+    const code = 'onconnect = event => { self.seen = (self.seen || 0) + 1; event.ports[0].postMessage(self.seen) }';
+    new SharedWorker('data:text/javascript,' + encodeURIComponent(code), 'trace').port.onmessage = message =>
+        document.body.append('connections: ' + message.data); fetch('/left-open')</script>"""
+FINDS = """<body><script src=/kept.js></script><script>(async () => {
+    const channel = new BroadcastChannel('trace'); let heard = false; channel.onmessage = () => heard = true;
+    const code = 'onconnect = event => { self.seen = (self.seen || 0) + 1; event.ports[0].postMessage(self.seen) }';
+    const worker = new SharedWorker('data:text/javascript,' + encodeURIComponent(code), 'trace');
+    const seen = await new Promise(done => worker.port.onmessage = message => done(message.data));
+    await new Promise(done => setTimeout(done, 100));
+    const found = {cookies: document.cookie, local: localStorage.length, session: sessionStorage.length, name: name,
+        databases: (await indexedDB.databases()).length, caches: (await caches.keys()).length, heard, seen,
+        workers: (await navigator.serviceWorker.getRegistrations()).length};
+    document.body.append(JSON.stringify(found)); })(); fetch('/silent')</script>"""
+
+
+def test_nothing_of_one_request_reaches_another(service: Service, site: Target) -> None:
+    site.handle("/silent", _says_nothing)
+    site.handle("/left-open", _says_nothing)
+    site.page("/kept.js", "", Cache_Control="max-age=3600", ETag='"trace"', Content_Type="text/javascript")
+    leaves, finds = site.page("/leaves", LEAVES, Set_Cookie="from=server"), site.page("/finds", FINDS)
+    with ThreadPoolExecutor(1) as other:
+        beside = other.submit(service.result, url=leaves, browserHtml=True)
+        while not site.calls_of("/left-open"):
+            time.sleep(0.02)
+        # While the first one is open, and after it.
+        results = [service.result(url=finds, browserHtml=True)]
+        beside.result()
+        results.append(service.result(url=finds, browserHtml=True))
+    for result in results:
+        found = json.loads(re.search(r"\{.*\}", result["browserHtml"].rpartition("</script>")[2])[0])  # type: ignore[index]
+        nothing = {"cookies": "", "local": 0, "session": 0, "name": "", "databases": 0, "caches": 0, "workers": 0}
+        assert found == {**nothing, "heard": False, "seen": 1}
+    fetched = site.calls_of("/kept.js")
+    assert (len(fetched), {call.header("if-none-match") for call in fetched}) == (3, {None})
+    assert not any(call.header("cookie") for call in site.calls_of("/finds"))
