@@ -158,11 +158,11 @@ def test_a_browser_is_replaced_after_its_share_of_pages(site: Target) -> None:
 def test_a_browser_that_is_old_or_holds_much_memory_is_replaced_and_its_pages_finish(site: Target, why: str) -> None:
     limits = Limits(quiet=0.1, look=0.02, browser_age=0.001 if why == "age" else 3600)
     if why == "memory":
-        with Service(allow_hosts=(site.host,), limits=limits) as running:
+        with Service(allow_hosts=(site.host,), limits=Limits(quiet=0.5, look=0.05)) as running:
             running.result(url=site.page("/in-any", "<h1>any</h1>"), browserHtml=True)
             usual = running.service.browser.memory // 2**20
         # Over it with any page, and far from twice as much, which would be its end.
-        limits = Limits(quiet=0.1, look=0.02, browser_memory_mib=round(usual * 0.7))
+        limits = Limits(quiet=0.1, look=0.02, browser_memory_mib=round(usual * 0.8))
     entered, release = threading.Event(), threading.Event()
 
     async def hold(call: object, writer: asyncio.StreamWriter) -> None:

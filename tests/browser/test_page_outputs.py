@@ -133,7 +133,7 @@ def test_the_browser_says_nothing_of_being_headless(service: Service, site: Targ
 
 def test_request_headers_go_to_the_page_and_not_to_what_it_loads(service: Service, site: Target) -> None:
     site.page("/pixel", "x")
-    url = site.page("/with-headers", "<img src=/pixel><img src='http://other.example/pixel'>")
+    url = site.page("/with-headers", "<script src=/pixel></script><script src='http://other.example/pixel'></script>")
     headers = {"referer": "http://search.example/", "userAgent": "mine/2", "X-Token": "secret"}
     service.result(url=url, browserHtml=True, requestHeaders=headers)
     call = site.calls_of("/with-headers")[-1]

@@ -1,9 +1,13 @@
-"""The browser: a pool of pages in one Chromium, a fresh context for each request.
+"""The browser: a pool of pages in Chromium, a fresh context for each request.
 
 * A context is a browser profile of its own: cookies, storage, cache and connections of one request are not
   there for another, and are gone when it is closed, which happens whatever became of the request.
-* The browser starts with the first page. It is replaced now and then, and when it fails:
+* A browser starts with the first page for it. It is replaced now and then, and when it fails:
   :mod:`~scrapy_ext.server.extraction.generation` says when. Pages that are open in an old one end in it.
+* There are up to two: one that loads images and web fonts, for pages of which a picture is taken or in which actions
+  run, and one that does not, for all others. In that one neither ``load`` nor ``error`` comes to an image, and none
+  holds up the page's own ``load``. Style sheets, scripts, frames and what scripts fetch are loaded in both, so that
+  places and sizes are there for extraction, except the sizes of images whose page does not tell them.
 * When Chromium is gone (crashed, killed, hung), or the process of a page, the page is loaded once more, then
   answered with 520. A page whose actions may have begun is not: what they sent is not sent twice.
   A context that does not close takes its browser with it.
@@ -22,7 +26,7 @@ from typing import Any, Final, TypeVar
 from playwright.async_api import BrowserContext, Error
 from yarl import URL
 
-from scrapy_ext.server.extraction.errors import ExtractionError, temporary
+from scrapy_ext.server.extraction.errors import temporary
 from scrapy_ext.server.extraction.generation import Generation, GoneError
 from scrapy_ext.server.extraction.guard import Guard
 from scrapy_ext.server.extraction.launcher import Launcher
@@ -61,8 +65,10 @@ class Browser:
         self._verify_tls = verify_tls
         self.pages = Turnstile("browser pages", pages, limits.pages_waiting, limits.page_patience)
         self._launcher = Launcher(limits, path)
-        self._launching: asyncio.Task[Generation] | None = None
-        self._current: Generation | None = None
+        self._starting = asyncio.Lock()
+        # By whether it loads images; the one that is not needed is not there.
+        self._launching: dict[bool, asyncio.Task[Generation]] = {}
+        self._current: dict[bool, Generation] = {}
         self._background: set[asyncio.Task[Any]] = set()
         self.contexts_opened = 0
         self.contexts_closed = 0
@@ -77,8 +83,8 @@ class Browser:
 
     @property
     def memory(self) -> int:
-        """What the processes of the current browser held when they were last looked at, in bytes."""
-        return self._current.memory if self._current is not None else 0
+        """What the processes of the current browsers held when they were last looked at, in bytes."""
+        return sum(generation.memory for generation in self._current.values())
 
     async def load(self, plan: PagePlan) -> PageResult:
         """Load a page; raises :class:`ExtractionError`."""
@@ -106,12 +112,9 @@ class Browser:
 
     async def stop(self) -> None:
         """End the browser and whatever belongs to it."""
-        with contextlib.suppress(ExtractionError):
-            if self._launching is not None:
-                await self._launching
-        if self._current is not None:
-            self._retire(self._current, wait_for_pages=False)
-            self._current = None
+        await asyncio.gather(*self._launching.values(), return_exceptions=True)
+        while self._current:
+            self._retire(self._current.popitem()[1], wait_for_pages=False)
         if self._background:
             await asyncio.wait(self._background, timeout=3 * self._limits.close)
         await self._launcher.stop()
@@ -119,7 +122,7 @@ class Browser:
     # ── one page ──
 
     async def _attempt(self, plan: PagePlan) -> PageResult:
-        generation = await self._generation()
+        generation = await self._generation(images=bool(plan.screenshot or plan.actions))
         async with PageProxy(self._guard, self._limits, plan.upstream) as proxy, self._count(generation):
             try:
                 async with self._context(generation, proxy, plan) as context:
@@ -214,26 +217,28 @@ class Browser:
 
     # ── the browser ──
 
-    async def _generation(self) -> Generation:
+    async def _generation(self, *, images: bool) -> Generation:
         """A browser that takes pages: the current one, or a new one that all who need it wait for."""
-        current = self._current
+        current = self._current.get(images)
         if current is not None and not current.retired and not current.gone.is_set():
             why = current.spent()
             if why is None:
                 return current
             self._retire(current, why)
-        if self._launching is None:
-            self._launching = self._in_background(self._launch())
+        if images not in self._launching:
+            self._launching[images] = self._in_background(self._launch(images))
         # A caller who leaves does not take the browser from those who wait with him.
-        return await asyncio.shield(self._launching)
+        return await asyncio.shield(self._launching[images])
 
-    async def _launch(self) -> Generation:
+    async def _launch(self, images: bool) -> Generation:
         try:
-            if self._current is not None and not self._current.retired:
-                self._retire(self._current, wait_for_pages=False)
-            self._current = generation = await self._launcher.launch()
+            current = self._current.pop(images, None)
+            if current is not None and not current.retired:
+                self._retire(current, wait_for_pages=False)
+            async with self._starting:
+                self._current[images] = generation = await self._launcher.launch(images=images)
         finally:
-            self._launching = None
+            del self._launching[images]
         self._in_background(self._watch(generation))
         return generation
 
@@ -242,6 +247,8 @@ class Browser:
         if why is None:
             return
         self._retire(generation, why, wait_for_pages=False)
+        if not generation.killed:
+            return
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(generation.gone.wait(), self._limits.close)
             return

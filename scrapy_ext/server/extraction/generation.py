@@ -45,6 +45,7 @@ class Generation:
         self.served = 0
         self.open = 0
         self.retired = False
+        self.killed = False
         self.memory = 0
         self.killed_pages = 0
         self._ending = False
@@ -88,16 +89,20 @@ class Generation:
         return "memory" if self.memory >= limits.browser_memory_mib * MIB else None
 
     async def watch(self) -> str | None:
-        """Keep its pages within their memory; returns why it had to be killed, or None when it went by itself.
+        """Keep its pages within their memory; returns why it must end, or None when it went by itself.
 
-        A browser without pages changes nothing, and is left alone.
+        A browser without pages changes nothing, and is left alone until it is old.
         """
         loop = asyncio.get_running_loop()
         asked = loop.time()
         while not self.gone.is_set():
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self.gone.wait(), self._limits.look)
-            if not self.open or self.gone.is_set():
+            if self.gone.is_set():
+                return None
+            if not self.open:
+                if not self.retired and (why := self.spent()):
+                    return why
                 continue
             self._judge(await asyncio.to_thread(self._group.processes))
             if self.memory >= 2 * self._limits.browser_memory_mib * MIB:
@@ -133,6 +138,7 @@ class Generation:
 
     def kill(self) -> None:
         """End its processes at once."""
+        self.killed = True
         self._group.kill()
 
     async def end(self) -> None:
