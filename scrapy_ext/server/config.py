@@ -41,7 +41,7 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     connect_to: tuple[str, ...] = ()
     verify_tls: bool = True
     browser_path: str | None = None
-    max_browser_pages: int = 4
+    max_browser_pages: int = 6
     proxies: tuple[str, ...] = ()
     block_list: Path | None = None
     obey_robots: bool = False

@@ -11,6 +11,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -240,13 +242,77 @@ def test_a_server_without_a_browser_says_how_to_get_one(site: Target, caplog: py
     assert "playwright install chromium" in caplog.text
 
 
-def test_the_browser_has_none_of_the_servers_secrets(own: Any, monkeypatch: pytest.MonkeyPatch, site: Target) -> None:
-    monkeypatch.setenv("EXTRACT_API_KEY", "very-secret-key")
-    before = set(browsers())
+def test_the_browser_has_none_of_the_servers_secrets(site: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = set(of_this_run())
+    for name in ("EXTRACT_API_KEY", "PLATFORM_API_KEY", "SERVER_DATABASE", "SERVER_PROXIES", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "very-secret")
     with Service(allow_hosts=(site.host,)) as running:
         running.result(url=site.page("/warm", "<h1>warm</h1>"), browserHtml=True)
-        (pid,) = set(browsers()) - before
-        assert b"very-secret" not in Path(f"/proc/{pid}/environ").read_bytes()
+        own = set(of_this_run()) - before
+        assert len(own) > 3
+        for pid in own:
+            for told in ("environ", "cmdline"):
+                assert b"very-secret" not in Path(f"/proc/{pid}/{told}").read_bytes()
+
+
+def test_it_is_said_when_the_browser_runs_without_its_sandbox(site: Target, caplog: pytest.LogCaptureFixture) -> None:
+    before = set(of_this_run())
+    with Service(allow_hosts=(site.host,)) as running:
+        running.result(url=site.page("/warm", "<h1>warm</h1>"), browserHtml=True)
+        without = [
+            pid for pid, line in of_this_run().items() if pid not in before and b"--no-sandbox" in b" ".join(line)
+        ]
+    # As root, and where the system does not allow it.
+    assert bool(without) == ("without" in caplog.text)
+    assert without or os.geteuid()
+
+
+def test_contexts_are_balanced_after_pages_that_fail_and_callers_who_leave(own: Any, site: Target) -> None:
+    running, own_browsers = own
+
+    async def slow(call: object, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(0.3)
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+
+    good, held = site.page("/good", "<h1>good</h1>"), site.handle("/slow", slow)
+    download = site.page("/file", "x", Content_Type="application/zip")
+    nobody = f"http://localhost:{free_port()}/"
+
+    def leave(number: int) -> None:
+        body = json.dumps({"url": held, "browserHtml": True, "screenshot": bool(number % 2)}).encode()
+        with socket.create_connection(("127.0.0.1", running.port)) as raw:
+            raw.sendall(head(f"Content-Length: {len(body)}") + body)
+            time.sleep(number / 20)
+
+    def ask(number: int) -> int:
+        if number % 4 == 3:
+            leave(number)
+        elif number == 6:
+            for pid in own_browsers():
+                os.kill(pid, signal.SIGKILL)
+        return int(running.extract(url=(good, download, held, nobody)[number % 4], browserHtml=True).status)
+
+    with ThreadPoolExecutor(6) as callers:
+        statuses = Counter(callers.map(ask, range(16)))
+    assert statuses[200] >= 6
+    assert set(statuses) <= {200, 421, 520, 521}
+    assert running.result(url=good, browserHtml=True)["statusCode"] == 200
+    browser = running.service.browser
+
+    async def balanced() -> None:
+        while browser.contexts_opened != browser.contexts_closed:
+            await asyncio.sleep(0.02)
+
+    running.run(asyncio.wait_for(balanced(), 10))
+    told = dict(line.rsplit(" ", 1) for line in running.service.metrics() if not line.startswith("#"))
+    opened, closed = (told[f"scrapy_ext_browser_contexts_{what}_total"] for what in ("opened", "closed"))
+    assert opened == closed
+    assert told["scrapy_ext_browser_pages_open"] == "0"
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
 
 
 SERVER = """

@@ -44,6 +44,16 @@ def test_what_a_page_loads_after_its_load_event_is_waited_for(service: Service, 
     assert "costs 12.50" in service.result(url=url, browserHtml=True)["browserHtml"]
 
 
+def test_what_a_page_asks_for_after_a_long_computation_is_waited_for(service: Service, site: Target) -> None:
+    site.page("/data", "12.50")
+    script = """addEventListener('load', () => setTimeout(async () => {
+        for (const ends = Date.now() + 800; Date.now() < ends;);
+        document.body.append('costs ' + await (await fetch('/data')).text());
+    }))"""
+    url = site.page("/busy", f"<body><script>{script}</script>")
+    assert "costs 12.50" in service.result(url=url, browserHtml=True)["browserHtml"]
+
+
 def test_a_page_whose_streams_never_end_is_settled_all_the_same(service: Service, site: Target) -> None:
     async def stream(call: object, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: 1\n\n")

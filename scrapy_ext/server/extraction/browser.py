@@ -58,7 +58,7 @@ class Browser:
     """
 
     def __init__(
-        self, guard: Guard, limits: Limits, *, path: str | None = None, pages: int = 4, verify_tls: bool = True
+        self, guard: Guard, limits: Limits, *, path: str | None = None, pages: int = 6, verify_tls: bool = True
     ) -> None:
         self._guard = guard
         self._limits = limits

@@ -4,6 +4,8 @@ When a page counts as settled (``browserHtml``, ``screenshot`` and automatic ext
 its ``load`` event has come, and then its network was quiet for ``Limits.quiet`` (0.5 s). Either is waited for
 no longer than ``Limits.load`` (15 s) and ``Limits.settle`` (5 s); what is there by then is the page. Streams
 (WebSocket, EventSource, media) do not count as noise. After actions the network must be quiet once more.
+A page whose scripts were too busy to ask for anything, and did so when they were done, is given that time once more.
+So a page that polls or loads without end is read after 20 s at most, and timers longer than 0.5 s are not waited for.
 
 ``statusCode`` and ``httpResponseHeaders`` are those of the last navigation of the page itself, so that a page
 which moves on by script reports where it arrived.
@@ -105,6 +107,9 @@ class _Loading:
             await self._settle()
         response = await self._response()
         html = await self._html() if plan.html else None
+        if self._traffic.is_disturbed:
+            await self._traffic.quiet(limits.quiet, limits.settle)
+            html = await self._html() if plan.html else None
         return PageResult(
             url=self._final_url(),
             status=response.status if response else None,

@@ -18,6 +18,7 @@ class Traffic:
         self._page = page
         self._open: set[Request] = set()
         self._last = asyncio.get_running_loop().time()
+        self._quiet_until: float | None = None
         #: The last navigation that the page itself began.
         self.navigation: Request | None = None
         #: The one whose document it shows, of which ``statusCode`` and headers are told.
@@ -30,13 +31,21 @@ class Traffic:
     async def quiet(self, needed: float, at_most: float) -> bool:
         """Wait until no request was open for ``needed`` seconds; False when that was not within ``at_most``."""
         loop = asyncio.get_running_loop()
-        ends = loop.time() + at_most
+        begun = loop.time()
+        ends = begun + at_most
         while (now := loop.time()) < ends:
-            since = self._last if not self._open else now
+            since = max(self._last, begun) if not self._open else now
             if now - since >= needed:
+                self._quiet_until = self._last
                 return True
             await asyncio.sleep(min(since + needed, ends) - now)
+        self._quiet_until = None
         return False
+
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether a network that had become quiet did not stay so."""
+        return self._quiet_until is not None and self._last > self._quiet_until
 
     def _started(self, request: Request) -> None:
         if request.is_navigation_request() and request.frame == self._page.main_frame:
