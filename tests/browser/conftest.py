@@ -11,16 +11,16 @@ from tests.server.extraction.targets import Target
 
 #: Short waits, so that hostile pages cost the tests little; page_bytes is for the endless ones.
 LIMITS = Limits(
-    navigate=3,
+    navigate=6,
     load=2,
     quiet=0.2,
     settle=2,
-    read_page=3,
+    read_page=5,
     actions=4,
     close=5,
     page_bytes=8 * 1024 * 1024,
     page_heap_mib=128,
-    page_memory_mib=400,
+    page_memory_mib=250,
     look=0.1,
 )
 

@@ -5,22 +5,12 @@ from __future__ import annotations
 _GROW = "<script>const kept = []; setInterval(() => kept.push(NEW), 0)</script>"
 _WORK = "URL.createObjectURL(new Blob(['for (;;);']))"
 
-#: Those that are answered with the page all the same.
+#: Those that are answered with the page all the same; they take little of the processor.
 READABLE = {
-    "prompts": "<h1>here</h1><script>setInterval(() => prompt('again'), 0)</script>",
-    "prints": "<h1>here</h1><script>for (let i = 0; i < 50; i++) print(); setInterval(print, 1)</script>",
     "polls": "<h1>here</h1><script>setInterval(() => fetch('/none'), 20)</script>",
     "waits for an answer": "<h1>here</h1><script>fetch('/silent')</script>",
-    "waits for a picture": "<h1>here</h1><img src='/silent'>",
+    "waits for a script": "<h1>here</h1><script src='/silent'></script>",
     "long timers": "<h1>here</h1><script>setTimeout(() => fetch('/none'), 60000)</script>",
-    "scrolls": """<h1>here</h1><script>function more() {
-        for (let i = 0; i < 200; i++) document.body.append(document.createElement('p'));
-        scrollTo(0, 1e9); requestAnimationFrame(more) } addEventListener('load', more)</script>""",
-    "anchors": "<h1>here</h1><script>let i = 0; setInterval(() => { location.hash = i++ }, 0)</script>",
-    "sockets": "<h1>here</h1><script>setInterval(() => new WebSocket('ws://' + location.host + '/none'), 1)</script>",
-    "windows": "<h1>here</h1><script>setInterval(() => open('about:blank'), 1)</script>",
-    "downloads": """<h1>here</h1><script>setInterval(() => { const link = document.createElement('a');
-        link.href = URL.createObjectURL(new Blob(['x'])); link.download = 'x'; link.click() }, 5)</script>""",
     "permissions": """<h1>here</h1><script>
         const say = words => document.body.append(words);
         navigator.geolocation.getCurrentPosition(() => say('allowed'), () => say('refused'));
@@ -36,11 +26,21 @@ READABLE = {
     "frames of other schemes": """<h1>here</h1><iframe src='file:///etc/passwd'></iframe>
         <iframe src='view-source:file:///etc/passwd'></iframe><iframe src='chrome://version'></iframe>""",
     "closes itself": "<h1>here</h1><script>close()</script>",
-    "blur": "<h1>here</h1><style>div { filter: blur(500px); width: 9000px; height: 9000px }</style>" + "<div>" * 300,
 }
 
 #: Those that are not read, or not always: a clear problem is an answer to them.
 HARMFUL = {
+    "prompts": "<script>setInterval(() => prompt('again'), 0)</script>",
+    "prints": "<script>for (let i = 0; i < 50; i++) print(); setInterval(print, 1)</script>",
+    "scrolls": """<script>function more() {
+        for (let i = 0; i < 200; i++) document.body.append(document.createElement('p'));
+        scrollTo(0, 1e9); requestAnimationFrame(more) } addEventListener('load', more)</script>""",
+    "anchors": "<script>let i = 0; setInterval(() => { location.hash = i++ }, 0)</script>",
+    "sockets": "<script>setInterval(() => new WebSocket('ws://' + location.host + '/none'), 1)</script>",
+    "windows": "<script>setInterval(() => open('about:blank'), 1)</script>",
+    "downloads": """<script>setInterval(() => { const link = document.createElement('a');
+        link.href = URL.createObjectURL(new Blob(['x'])); link.download = 'x'; link.click() }, 5)</script>""",
+    "blur": "<style>div { filter: blur(500px); width: 9000px; height: 9000px }</style>" + "<div>" * 300,
     "alerts": "<script>while (true) alert('again')</script>",
     "questions": "<script>while (true) confirm('again')</script>",
     "leaving": "<script>onbeforeunload = event => { event.preventDefault(); return 'stay' };"
@@ -74,7 +74,7 @@ HARMFUL = {
 #: Those that grow, each in another kind of memory.
 GROWING = {
     "heap": "<script>const kept = []; while (true) kept.push(new Array(1e6).fill(kept.length))</script>",
-    "buffers": _GROW.replace("NEW", "new Uint8Array(16 << 20).fill(1)"),
+    "buffers": "<script>const kept = []; while (true) kept.push(new Uint8Array(16 << 20).fill(1))</script>",
     "document": "<script>for (;;) document.body.append('x'.repeat(50), document.createElement('p'))</script>",
     "canvas": "<script>const kept = []; setInterval(() => { const canvas = document.createElement('canvas');"
     "canvas.width = canvas.height = 4000; const context = canvas.getContext('2d'); context.fillRect(0, 0, 4000, 4000);"

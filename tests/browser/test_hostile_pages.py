@@ -94,7 +94,7 @@ def answers_to(service: Service, site: Target, pages: dict[str, str], **fields: 
         url = site.page("/" + name.replace(" ", "-"), f"<!doctype html><body>{pages[name]}")
         return service.extract(url=url, browserHtml=True, **fields)
 
-    with ThreadPoolExecutor(6) as callers:
+    with ThreadPoolExecutor(4) as callers:
         return dict(zip(pages, callers.map(answer, pages), strict=True))
 
 
@@ -114,7 +114,7 @@ def test_pages_that_never_rest_ask_for_much_or_lead_elsewhere_are_read(service: 
     assert "QuotaExceededError" in html["fills storage"]
 
 
-@some_and_all(HARMFUL, "leaving", "moves", "moves to a blob", "history", "many windows", "many frames", "console")
+@some_and_all(HARMFUL, "leaving", "moves", "moves to a blob", "history", "windows", "many frames", "downloads")
 def test_pages_that_mean_harm_get_a_clear_answer(service: Service, site: Target, names: tuple[str, ...]) -> None:
     answers = answers_to(service, site, {name: HARMFUL[name] for name in names})
     for name, answer in answers.items():
