@@ -19,6 +19,7 @@ import json
 import os
 import re
 import secrets
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -90,14 +91,12 @@ def main() -> None:
     )
     program = str(find_browser(None, os.environ, Path("none")))
     keys = {"EXTRACT_API_KEY": _KEY, "PLATFORM_API_KEY": secrets.token_hex(16)}
-    with python("-m", "rig.page_site") as site:
+    with tempfile.TemporaryDirectory() as folder, python("-m", "rig.page_site") as site:
         host = f"localhost:{site.said}"
         url = f"http://{host}/page"
         arguments = ("--port", "0", "--allow-host", host, "--browser", program, "--exit-with-stdin", "--open-metrics")
         with (
-            python(
-                "-m", "scrapy_ext.server", *arguments, "--data", f"/tmp/browser-pool-{os.getpid()}", extra=keys
-            ) as server,
+            python("-m", "scrapy_ext.server", *arguments, "--data", folder, extra=keys) as server,
             python("-m", "rig.bare_browser", program) as bare,
         ):
             service = _Service(int(server.said.rsplit(":", 1)[1]), server.process.pid)
