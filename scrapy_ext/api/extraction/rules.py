@@ -171,10 +171,11 @@ def _form(field: Field, value: Any) -> Iterator[Violation]:
         yield from further(value)
 
 
-def _form_of_url(url: str) -> Iterator[Violation]:
+def check_url(url: str, place: str = "url") -> Iterator[Violation]:
+    """What is wrong with a URL that the service is to load, as the field or member ``place``."""
     if len(url) > limits.MAX_URL_LENGTH:
         yield Violation(
-            "url",
+            place,
             f"must be at most {limits.MAX_URL_LENGTH} characters, got {len(url)}",
             "Send what makes it long in the request body instead.",
         )
@@ -183,12 +184,12 @@ def _form_of_url(url: str) -> Iterator[Violation]:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
     except ValueError as error:
-        yield Violation("url", f"is not a URL: {error}", "Give an absolute URL such as https://example.com/.")
+        yield Violation(place, f"is not a URL: {error}", "Give an absolute URL such as https://example.com/.")
         return
     if parts.scheme.lower() not in ("http", "https") or not host:
-        yield Violation("url", "must be an absolute http or https URL", "Give one such as https://example.com/page.")
+        yield Violation(place, "must be an absolute http or https URL", "Give one such as https://example.com/page.")
     elif is_address(host):
-        yield Violation("url", "must name a domain, not an IP address", "Use the host's domain name.")
+        yield Violation(place, "must name a domain, not an IP address", "Use the host's domain name.")
 
 
 def is_address(host: str) -> bool:
@@ -307,7 +308,7 @@ def _form_of_attributes(attributes: dict[str, Any]) -> Iterator[Violation]:
 
 
 _FORMS: Final[dict[str, Callable[[Any], Iterator[Violation]]]] = {
-    "url": _form_of_url,
+    "url": check_url,
     "tags": _form_of_tags,
     "httpRequestBody": _form_of_request_body,
     "httpRequestText": _form_of_request_text,

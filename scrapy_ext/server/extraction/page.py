@@ -20,7 +20,7 @@ from playwright.async_api import BrowserContext, Error, Page, Request, Response,
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from scrapy_ext.api.extraction import Header
-from scrapy_ext.server.extraction.actions import run_actions
+from scrapy_ext.server.extraction.actions import Stage, run_actions
 from scrapy_ext.server.extraction.errors import ExtractionError, permanent, temporary, unreachable
 from scrapy_ext.server.extraction.iframes import content_with_frames
 from scrapy_ext.server.extraction.limits import MIB, Limits
@@ -93,16 +93,14 @@ class _Loading:
         self._plan = plan
         self._limits = limits
         self._traffic = Traffic(page)
+        self._stage = Stage(page, self._traffic, limits.quiet, self._response) if plan.actions else None
 
     async def run(self) -> PageResult:
-        plan, limits = self._plan, self._limits
+        plan = self._plan
         await self._send_headers()
         await self._navigate()
         await self._settle()
-        acted = None
-        if plan.actions:
-            acted = await run_actions(self._page, plan.actions, limits.actions)
-            await self._settle()
+        acted = await self._act(self._stage) if self._stage else None
         response = await self._response()
         html = await self._html() if plan.html else None
         return PageResult(
@@ -113,6 +111,18 @@ class _Loading:
             screenshot=await self._screenshot(plan.screenshot) if plan.screenshot else None,
             actions=acted,
         )
+
+    async def _act(self, stage: Stage) -> list[dict[str, Any]]:
+        await self._response()  # What is no page is told before anything is done in it.
+        acted = await run_actions(stage, self._plan.actions, self._limits.actions)
+        await self._settle()
+        nowhere = await stage.back_from_nowhere()
+        if nowhere:
+            # An action began to leave the page, and it turned out after it where to.
+            last = max(index for index, entry in enumerate(acted) if entry["status"] != "skipped")
+            acted[last] = {**acted[last], "status": "returned", "error": nowhere}
+            await self._settle()
+        return acted
 
     async def _send_headers(self) -> None:
         """The caller's headers go to the page itself, not to what it loads from others."""

@@ -11,11 +11,13 @@ from urllib.parse import urlsplit
 import msgspec
 from starlette.routing import Route
 from w3lib.encoding import html_to_unicode
+from yarl import URL
 
 from scrapy_ext.api.extraction import ExtractRequest, ExtractResult
 from scrapy_ext.server.config import ServerConfig
 from scrapy_ext.server.extraction.blocking import BlockList
 from scrapy_ext.server.extraction.browser import Browser
+from scrapy_ext.server.extraction.errors import ExtractionError
 from scrapy_ext.server.extraction.extractors import Extractors
 from scrapy_ext.server.extraction.fetch import Check, Fetcher, HttpResult
 from scrapy_ext.server.extraction.guard import Guard, Resolve, system_resolve
@@ -51,7 +53,7 @@ class ExtractionService:
         resolve: Resolve = system_resolve,
     ) -> None:
         limits = limits or Limits()
-        guard = Guard(
+        self._guard = guard = Guard(
             config.allow_hosts,
             config.connect_to,
             resolve=resolve,
@@ -93,12 +95,35 @@ class ExtractionService:
         self._rates.take(caller, (urlsplit(todo.url).hostname or "").rstrip("."))
         async with self._requests.place():
             if isinstance(todo, PagePlan):
-                result = await self._by_browser(request, todo)
+                result = await self._by_browser(request, await self._with_known_ways(todo, caller))
             else:
                 result = await self._by_http(request, todo)
         result.echo_data = request.echo_data
         result.job_id = request.job_id
         return result
+
+    async def _with_known_ways(self, todo: PagePlan, caller: str) -> PagePlan:
+        """A plan whose actions lead only to where the service goes; the others are refused, and told as failed."""
+        if not any(action.url for action in todo.actions):
+            return todo
+        actions = []
+        for action in todo.actions:
+            try:
+                if action.url:
+                    await self._check_way(todo, action.url, caller)
+                actions.append(action)
+            except ExtractionError as refusal:
+                actions.append(msgspec.structs.replace(action, refused=str(refusal)))
+        return msgspec.structs.replace(todo, actions=actions)
+
+    async def _check_way(self, todo: PagePlan, url: str, caller: str) -> None:
+        where = URL(url)
+        host = where.raw_host or ""
+        await self._guard.endpoints(host, where.port or 0)
+        self._rates.take(caller, host.rstrip("."))
+        check = self._check_of(todo)
+        if check is not None:
+            await check(str(where))
 
     async def _by_http(self, request: ExtractRequest, todo: HttpPlan) -> ExtractResult:
         fetched = await self.fetcher.fetch(todo, self._check_of(todo))
