@@ -20,6 +20,7 @@ LIMITS = Limits(
     close=5,
     page_bytes=8 * 1024 * 1024,
     page_heap_mib=128,
+    frames=5,
 )
 
 

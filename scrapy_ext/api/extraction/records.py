@@ -41,6 +41,8 @@ class ExtractRequest(msgspec.Struct, rename="camel", kw_only=True, omit_defaults
     custom_attributes: dict[str, Any] = {}
     include_iframes: bool = False
     request_cookies: list[dict[str, Any]] = []
+    response_cookies: bool = False
+    viewport: dict[str, Any] = {}
     article: bool = False
     article_list: bool = False
     article_navigation: bool = False
@@ -75,8 +77,8 @@ class ExtractResult(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=
 
     The document names ``browserHtml``, ``httpResponseBody``, ``httpResponseHeaders``, ``echoData`` and
     ``jobId``; ``url`` (final) and ``statusCode`` are what clients of such services expect beside them.
-    ``http_response_body`` and ``screenshot`` are Base64. A kind of automatic extraction stands under its
-    own name as an object in the schema of zyte-common-items.
+    ``http_response_body`` and ``screenshot`` are Base64; ``response_cookies`` have the form of ``requestCookies``.
+    A kind of automatic extraction stands under its own name as an object in the schema of zyte-common-items.
     """
 
     url: str | None = None
@@ -85,6 +87,7 @@ class ExtractResult(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=
     http_response_headers: list[Header] | None = None
     browser_html: str | None = None
     screenshot: str | None = None
+    response_cookies: list[dict[str, Any]] | None = None
     echo_data: Any = msgspec.UNSET
     job_id: str | None = None
     actions: list[dict[str, Any]] | None = None

@@ -28,7 +28,7 @@ from scrapy_ext.api.violations import ContractError, Violation
 #: Fields that only an HTTP request for the body understands (rule 9).
 BODY_ONLY: Final = ("httpRequestMethod", "httpRequestBody", "httpRequestText", "customHttpRequestHeaders")
 #: Fields that need a browser, so that ``httpResponseBody`` excludes them (rule 7).
-BROWSER_ONLY: Final = ("browserHtml", "screenshot", "screenshotOptions", "actions", "includeIframes")
+BROWSER_ONLY: Final = ("browserHtml", "screenshot", "screenshotOptions", "actions", "includeIframes", "viewport")
 
 _JSON_TYPES: Final[dict[JsonType, tuple[type, str]]] = {
     JsonType.STRING: (str, "a string"),
@@ -150,6 +150,12 @@ def _unknown_fields(body: Mapping[str, Any], extra_fields: Collection[str]) -> I
 # ── the form of one field ──
 
 
+def check_url(url: str, place: str) -> Iterator[Violation]:
+    """What is wrong with a URL that is to be loaded and stands at ``place``: what would be wrong with ``url``."""
+    for fault in _form_of_url(url):
+        yield Violation(place, fault.rule, fault.remedy)
+
+
 def _form(field: Field, value: Any) -> Iterator[Violation]:
     if value is None:
         if not field.nullable:
@@ -171,11 +177,10 @@ def _form(field: Field, value: Any) -> Iterator[Violation]:
         yield from further(value)
 
 
-def check_url(url: str, place: str = "url") -> Iterator[Violation]:
-    """What is wrong with a URL that the service is to load, as the field or member ``place``."""
+def _form_of_url(url: str) -> Iterator[Violation]:
     if len(url) > limits.MAX_URL_LENGTH:
         yield Violation(
-            place,
+            "url",
             f"must be at most {limits.MAX_URL_LENGTH} characters, got {len(url)}",
             "Send what makes it long in the request body instead.",
         )
@@ -184,12 +189,12 @@ def check_url(url: str, place: str = "url") -> Iterator[Violation]:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
     except ValueError as error:
-        yield Violation(place, f"is not a URL: {error}", "Give an absolute URL such as https://example.com/.")
+        yield Violation("url", f"is not a URL: {error}", "Give an absolute URL such as https://example.com/.")
         return
     if parts.scheme.lower() not in ("http", "https") or not host:
-        yield Violation(place, "must be an absolute http or https URL", "Give one such as https://example.com/page.")
+        yield Violation("url", "must be an absolute http or https URL", "Give one such as https://example.com/page.")
     elif is_address(host):
-        yield Violation(place, "must name a domain, not an IP address", "Use the host's domain name.")
+        yield Violation("url", "must name a domain, not an IP address", "Use the host's domain name.")
 
 
 def is_address(host: str) -> bool:
@@ -308,7 +313,7 @@ def _form_of_attributes(attributes: dict[str, Any]) -> Iterator[Violation]:
 
 
 _FORMS: Final[dict[str, Callable[[Any], Iterator[Violation]]]] = {
-    "url": check_url,
+    "url": _form_of_url,
     "tags": _form_of_tags,
     "httpRequestBody": _form_of_request_body,
     "httpRequestText": _form_of_request_text,

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 from starlette.routing import Route
 from w3lib.encoding import html_to_unicode
+from w3lib.url import safe_url_string
 from yarl import URL
 
 from scrapy_ext.api.extraction import ExtractRequest, ExtractResult
@@ -92,17 +93,18 @@ class ExtractionService:
         Raises :class:`ContractError` or :class:`ExtractionError`.
         """
         todo = plan(request, self._upstreams)
-        self._rates.take(caller, (urlsplit(todo.url).hostname or "").rstrip("."))
+        self._rates.take(caller, _host(todo.url))
         async with self._requests.place():
             if isinstance(todo, PagePlan):
-                result = await self._by_browser(request, await self._with_known_ways(todo, caller))
+                todo = await self._with_known_ways(todo, lambda host: self._rates.take(caller, host))
+                result = await self._by_browser(request, todo)
             else:
                 result = await self._by_http(request, todo)
         result.echo_data = request.echo_data
         result.job_id = request.job_id
         return result
 
-    async def _with_known_ways(self, todo: PagePlan, caller: str) -> PagePlan:
+    async def _with_known_ways(self, todo: PagePlan, count: Callable[[str], None]) -> PagePlan:
         """A plan whose actions lead only to where the service goes; the others are refused, and told as failed."""
         if not any(action.url for action in todo.actions):
             return todo
@@ -110,24 +112,23 @@ class ExtractionService:
         for action in todo.actions:
             try:
                 if action.url:
-                    await self._check_way(todo, action.url, caller)
+                    await self._check_way(todo, action.url)
+                    count(_host(action.url))
                 actions.append(action)
             except ExtractionError as refusal:
                 actions.append(msgspec.structs.replace(action, refused=str(refusal)))
         return msgspec.structs.replace(todo, actions=actions)
 
-    async def _check_way(self, todo: PagePlan, url: str, caller: str) -> None:
-        where = URL(url)
-        host = where.raw_host or ""
-        await self._guard.endpoints(host, where.port or 0)
-        self._rates.take(caller, host.rstrip("."))
+    async def _check_way(self, todo: PagePlan, url: str) -> None:
+        where = URL(safe_url_string(url), encoded=True)
+        await self._guard.endpoints(where.raw_host or "", where.port or 0)
         check = self._check_of(todo)
         if check is not None:
             await check(str(where))
 
     async def _by_http(self, request: ExtractRequest, todo: HttpPlan) -> ExtractResult:
         fetched = await self.fetcher.fetch(todo, self._check_of(todo))
-        result = ExtractResult(url=fetched.url, status_code=fetched.status)
+        result = ExtractResult(url=fetched.url, status_code=fetched.status, response_cookies=fetched.cookies)
         if request.http_response_body:
             result.http_response_body = base64.b64encode(fetched.body).decode()
         if request.http_response_headers:
@@ -145,7 +146,11 @@ class ExtractionService:
         if check is not None and page.url != todo.url:
             await check(page.url)
         result = ExtractResult(
-            url=page.url, status_code=page.status, http_response_headers=page.headers, actions=page.actions
+            url=page.url,
+            status_code=page.status,
+            http_response_headers=page.headers,
+            actions=page.actions,
+            response_cookies=page.cookies,
         )
         if request.browser_html:
             result.browser_html = page.html
@@ -166,6 +171,10 @@ class ExtractionService:
     async def _add_item(self, result: ExtractResult, kind: str, html: str) -> None:
         item = await self.extractors.extract(kind, html, result.url or "")
         setattr(result, _ATTRIBUTES[kind], item)
+
+
+def _host(url: str) -> str:
+    return (urlsplit(url).hostname or "").rstrip(".")
 
 
 def _decode(fetched: HttpResult) -> str:
