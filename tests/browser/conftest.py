@@ -11,6 +11,7 @@ from tests.server.extraction.targets import Target
 
 #: Short waits, so that hostile pages cost the tests little; page_bytes is for the endless ones.
 LIMITS = Limits(
+    frames=5,
     navigate=3,
     load=2,
     quiet=0.2,
@@ -20,7 +21,6 @@ LIMITS = Limits(
     close=5,
     page_bytes=8 * 1024 * 1024,
     page_heap_mib=128,
-    frames=5,
 )
 
 

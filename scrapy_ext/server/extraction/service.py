@@ -93,7 +93,7 @@ class ExtractionService:
         Raises :class:`ContractError` or :class:`ExtractionError`.
         """
         todo = plan(request, self._upstreams)
-        self._rates.take(caller, _host(todo.url))
+        self._rates.take(caller, (urlsplit(todo.url).hostname or "").rstrip("."))
         async with self._requests.place():
             if isinstance(todo, PagePlan):
                 todo = await self._with_known_ways(todo, lambda host: self._rates.take(caller, host))
@@ -113,7 +113,7 @@ class ExtractionService:
             try:
                 if action.url:
                     await self._check_way(todo, action.url)
-                    count(_host(action.url))
+                    count((urlsplit(action.url).hostname or "").rstrip("."))
                 actions.append(action)
             except ExtractionError as refusal:
                 actions.append(msgspec.structs.replace(action, refused=str(refusal)))
@@ -171,10 +171,6 @@ class ExtractionService:
     async def _add_item(self, result: ExtractResult, kind: str, html: str) -> None:
         item = await self.extractors.extract(kind, html, result.url or "")
         setattr(result, _ATTRIBUTES[kind], item)
-
-
-def _host(url: str) -> str:
-    return (urlsplit(url).hostname or "").rstrip(".")
 
 
 def _decode(fetched: HttpResult) -> str:
