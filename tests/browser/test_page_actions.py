@@ -137,13 +137,18 @@ def test_goto_does_not_lead_to_what_may_not_be_fetched_nor_does_it_fail_the_page
     assert forbidden.connections == 0
 
 
-@pytest.mark.parametrize("way", ["goto", "click"])
+@pytest.mark.parametrize("way", ["goto", "click", "replace"])
 def test_a_page_that_is_led_astray_by_a_redirect_is_taken_back(
     service: Service, site: Target, forbidden: Target, way: str
 ) -> None:
     astray = site.page("/astray", "", 302, Location=forbidden.url())
     url = site.page("/before", "<h1>before</h1><a href=/astray>go</a>")
-    action = {"action": "goto", "url": astray} if way == "goto" else {"action": "click", "selector": css("a")}
+    action = {
+        "goto": {"action": "goto", "url": astray},
+        "click": {"action": "click", "selector": css("a")},
+        # Leaves nothing to go back to.
+        "replace": {"action": "evaluate", "source": "location.replace('/astray')"},
+    }[way]
     result = act(service, url, action, {"action": "waitForTimeout", "timeout": 0.5})
     assert "returned" in statuses(result)
     assert (result["url"], "before" in result["browserHtml"], result["statusCode"]) == (url, True, 200)

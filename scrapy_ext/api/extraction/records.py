@@ -77,8 +77,8 @@ class ExtractResult(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=
 
     The document names ``browserHtml``, ``httpResponseBody``, ``httpResponseHeaders``, ``echoData`` and
     ``jobId``; ``url`` (final) and ``statusCode`` are what clients of such services expect beside them.
-    ``http_response_body`` and ``screenshot`` are Base64; ``response_cookies`` have the form of ``requestCookies``.
-    A kind of automatic extraction stands under its own name as an object in the schema of zyte-common-items.
+    ``http_response_body`` and ``screenshot`` are Base64. A kind of automatic extraction stands under its
+    own name as an object in the schema of zyte-common-items.
     """
 
     url: str | None = None

@@ -96,7 +96,7 @@ class ExtractionService:
         self._rates.take(caller, (urlsplit(todo.url).hostname or "").rstrip("."))
         async with self._requests.place():
             if isinstance(todo, PagePlan):
-                todo = await self._with_known_ways(todo, lambda host: self._rates.take(caller, host))
+                todo = await self._with_known_ways(todo, lambda other: self._rates.take(caller, other))
                 result = await self._by_browser(request, todo)
             else:
                 result = await self._by_http(request, todo)

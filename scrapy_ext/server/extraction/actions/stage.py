@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Final
 
-from playwright.async_api import Error, Locator, Page, Request, Response
+from playwright.async_api import CDPSession, Error, Locator, Page, Request, Response
 
 from scrapy_ext.server.extraction.actions.records import Selector
 from scrapy_ext.server.extraction.errors import ExtractionError
@@ -37,6 +37,8 @@ class Stage:
         self._count = 0
         self._since = 0
         self._news = asyncio.Event()
+        self._url = ""
+        self._devtools: CDPSession | None = None
         #: Where the page stood when the last action that is no wait began.
         self.stood_at: Request | None = None
         page.on("request", lambda request: self._see(False, request.url))
@@ -53,6 +55,7 @@ class Stage:
         """An action that is no wait begins: the waits after it are for what comes from now on."""
         self._since = self._count
         self.stood_at = self.traffic.arrived
+        self._url = self.page.url
         self.traffic.stir()
 
     async def seen(self, matches: Callable[[str], bool], *, answered: bool) -> None:
@@ -63,14 +66,29 @@ class Stage:
 
     async def back_from_nowhere(self) -> str:
         """Take a page that was led to what is no page back to where it was; why, or nothing when it is at a page."""
+        nowhere = await self._nowhere()
+        if nowhere:
+            with contextlib.suppress(Error):
+                await self.page.go_back(wait_until="domcontentloaded", timeout=1000 * _BACK)
+            if self._url and await self._nowhere():
+                # What leads away may leave no way back in the history of the browser.
+                with contextlib.suppress(Error):
+                    await self.page.goto(self._url, wait_until="domcontentloaded", timeout=1000 * _BACK)
+        return nowhere
+
+    async def _nowhere(self) -> str:
+        """Why the page stands at what is no page, or nothing."""
         try:
             await self._check()
         except ExtractionError as failure:
-            # Where there is no way back, whoever reads the page is told.
-            with contextlib.suppress(Error):
-                await self.page.go_back(wait_until="domcontentloaded", timeout=1000 * _BACK)
             return str(failure)
         return ""
+
+    async def devtools(self) -> CDPSession:
+        """What says to the browser what Playwright has no word for."""
+        if self._devtools is None:
+            self._devtools = await self.page.context.new_cdp_session(self.page)
+        return self._devtools
 
     def _see(self, answered: bool, url: str) -> None:
         self._count += 1
