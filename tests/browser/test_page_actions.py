@@ -209,6 +209,15 @@ def test_a_script_that_fails_does_not_fail_the_page(service: Service, site: Targ
     assert "still here" in result["browserHtml"]
 
 
+@pytest.mark.parametrize("own", ["{slice: () => ({})}", "7", "'not JSON'", "'x'.repeat(3e5)"])
+def test_a_page_with_a_json_of_its_own_gives_a_wrong_result_at_most(service: Service, site: Target, own: str) -> None:
+    url = site.page("/own", f"<h1>own</h1><script>JSON.stringify = () => {own}</script>")
+    result = act(service, url, {"action": "evaluate", "source": "({a: 1})"})
+    assert only(result)["status"] in ("success", "returned")
+    assert "result" not in only(result)
+    assert "own</h1>" in result["browserHtml"]
+
+
 def test_a_script_reaches_no_further_than_its_page(service: Service, site: Target, forbidden: Target) -> None:
     url = site.page("/reach", "<h1>x</h1>")
     sources = [

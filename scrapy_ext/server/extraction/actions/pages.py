@@ -67,7 +67,9 @@ async def evaluate(stage: Stage, action: Action, seconds: float) -> Any:
     answer = await session.send("Runtime.callFunctionOn", {**call, "returnByValue": True})
     _raise_what_was_thrown(answer)
     text = answer["result"].get("value")
-    if text is None or len(text) > MAX_RESULT:
+    if not isinstance(text, str):
+        return None  # A function, or what a page with a JSON of its own makes of it.
+    if len(text) > MAX_RESULT:
         return _bounded(text)
     try:
         return _bounded(msgspec.json.decode(text))
