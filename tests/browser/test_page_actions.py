@@ -23,23 +23,21 @@ ASKS = "fetch('/api/items?page=2').then(r => r.text()).then(t => document.body.a
 
 
 @pytest.mark.parametrize("kind", ["waitForRequest", "waitForResponse"])
-@pytest.mark.parametrize(
-    ("options", "pattern"),
-    [(None, "/api/items"), ("contains", "items?"), ("endsWith", "?page=2"), ("startsWith", "{}")],
-)
 def test_what_a_click_has_asked_for_counts_although_it_came_before_the_wait(
-    service: Service, site: Target, kind: str, options: str | None, pattern: str
+    service: Service, site: Target, kind: str
 ) -> None:
     site.page("/api/items", "more items")
     url = site.page("/asks", f'<body><button onclick="{ASKS}">more</button>')
-    wait = {"action": kind, "urlPattern": pattern.format(site.url("/api/")), "timeout": 3}
-    result = act(
-        service,
-        url,
-        {"action": "click", "selector": css("button")},
-        wait | ({"urlMatchingOptions": options} if options else {}),
-    )
-    assert statuses(result) == ["success", "success"]
+    waits = [
+        {"urlPattern": "/api/items"},
+        {"urlPattern": "items?", "urlMatchingOptions": "contains"},
+        {"urlPattern": "?page=2", "urlMatchingOptions": "endsWith"},
+        {"urlPattern": site.url("/api/"), "urlMatchingOptions": "startsWith"},
+        {"urlPattern": site.url("/api/items?page=2"), "urlMatchingOptions": "exact"},
+    ]
+    actions = [{"action": kind, "timeout": 3, **wait} for wait in waits]
+    result = act(service, url, {"action": "click", "selector": css("button")}, *actions)
+    assert statuses(result) == ["success"] * 6
     assert "more items" in result["browserHtml"]
 
 
@@ -158,25 +156,25 @@ def test_a_page_that_is_led_astray_by_a_redirect_is_taken_back(
 # ── scripts ──
 
 
-@pytest.mark.parametrize(
-    ("source", "value"),
-    [
-        ("document.title", "page"),
-        ("document.querySelectorAll('li').length", 2),
-        ("({items: [...document.querySelectorAll('li')].map(e => e.textContent)})", {"items": ["a", "b"]}),
-        ("const n = 20; n + 1", 21),
-        ("await new Promise(done => setTimeout(() => done('late'), 50))", "late"),
-        ("window.own.value", 7),
-        ("[null, true, 1.5]", [None, True, 1.5]),
-    ],
-)
-def test_the_value_of_a_script_is_told(service: Service, site: Target, source: str, value: object) -> None:
+VALUES = {
+    "document.title": "page",
+    "document.querySelectorAll('li').length": 2,
+    "({items: [...document.querySelectorAll('li')].map(e => e.textContent)})": {"items": ["a", "b"]},
+    "const n = 20; n + 1": 21,
+    "await new Promise(done => setTimeout(() => done('late'), 50))": "late",
+    "window.own.value": 7,
+    "[null, true, 1.5]": [None, True, 1.5],
+}
+
+
+def test_the_value_of_a_script_is_told(service: Service, site: Target) -> None:
     url = site.page(
         "/values",
         "<title>page</title><ul><li>a<li>b</ul><script>window.own = {value: 7}</script>",
         Content_Security_Policy="script-src 'unsafe-inline'",
     )
-    assert only(act(service, url, {"action": "evaluate", "source": source}))["result"] == value
+    result = act(service, url, *({"action": "evaluate", "source": source} for source in VALUES))
+    assert [entry["result"] for entry in result["actions"]] == list(VALUES.values())
 
 
 def test_a_script_changes_the_page(service: Service, site: Target) -> None:
@@ -185,37 +183,49 @@ def test_a_script_changes_the_page(service: Service, site: Target) -> None:
     assert "<p>new</p>" in result["browserHtml"]
 
 
-@pytest.mark.parametrize(
-    ("source", "told"),
-    [
-        ("throw new Error('own words')", "own words"),
-        ("1 +", "SyntaxError"),
-        ("missing.value", "not defined"),
-        ("'x'.repeat(200000)", "longer than"),
-        ("['x'.repeat(200000)]", "longer than"),
-        ("const a = []; a.push(a); a", "circular"),
-        ("'\\ud800'", "JSON"),
-        ("['\\ud800']", "JSON"),
-        ("while (true) {}", ""),
-        ("await new Promise(() => {})", "out of time"),
-    ],
-)
-def test_a_script_that_fails_does_not_fail_the_page(service: Service, site: Target, source: str, told: str) -> None:
+FAILURES = {
+    "throw new Error('own words')": "own words",
+    "1 +": "SyntaxError",
+    "missing.value": "not defined",
+    "'x'.repeat(200000)": "longer than",
+    "['x'.repeat(200000)]": "longer than",
+    "const a = []; a.push(a); a": "circular",
+    "'\\ud800'": "JSON",
+    "['\\ud800']": "JSON",
+    "await new Promise(() => {})": "out of time",
+    "while (true) {}": "",
+}
+
+
+def test_scripts_that_fail_do_not_fail_the_page(service: Service, site: Target) -> None:
     url = site.page("/script", "<h1>still here</h1>")
-    result = act(service, url, {"action": "evaluate", "source": source, "timeout": 0.5})
-    assert only(result)["status"] == "returned"
-    assert told in only(result)["error"]
-    assert "result" not in only(result)
+    actions = [{"action": "evaluate", "source": source, "timeout": 0.3, "onError": "continue"} for source in FAILURES]
+    result = act(service, url, *actions)
+    assert statuses(result) == ["continued"] * len(FAILURES)
+    for entry, told in zip(result["actions"], FAILURES.values(), strict=True):
+        assert told in entry["error"]
+        assert "result" not in entry
     assert "still here" in result["browserHtml"]
 
 
-@pytest.mark.parametrize("own", ["{slice: () => ({})}", "7", "'not JSON'", "'x'.repeat(3e5)"])
-def test_a_page_with_a_json_of_its_own_gives_a_wrong_result_at_most(service: Service, site: Target, own: str) -> None:
-    url = site.page("/own", f"<h1>own</h1><script>JSON.stringify = () => {own}</script>")
-    result = act(service, url, {"action": "evaluate", "source": "({a: 1})"})
-    assert only(result)["status"] in ("success", "returned")
-    assert "result" not in only(result)
+def test_a_page_with_a_json_of_its_own_gives_no_result(service: Service, site: Target) -> None:
+    url = site.page("/own", "<h1>own</h1>")
+    actions = [
+        {"action": "evaluate", "source": source, "onError": "continue"}
+        for own in ("{slice: () => ({})}", "7", "'not JSON'", "'x'.repeat(3e5)")
+        for source in (f"JSON.stringify = () => ({own}); 0", "({a: 1})")
+    ]
+    result = act(service, url, *actions)
+    assert not any("result" in entry for entry in result["actions"][1::2])
     assert "own</h1>" in result["browserHtml"]
+
+
+def test_scripts_run_in_whatever_page_there_is(service: Service, site: Target) -> None:
+    there = site.page("/there", "<title>there</title>").replace(site.host, "other.example")
+    url = site.page("/here", "<title>here</title>")
+    title = {"action": "evaluate", "source": "document.title"}
+    result = act(service, url, title, {"action": "goto", "url": there}, title, {"action": "reload"}, title)
+    assert [entry.get("result") for entry in result["actions"]] == ["here", None, "there", None, "there"]
 
 
 def test_a_script_reaches_no_further_than_its_page(service: Service, site: Target, forbidden: Target) -> None:
