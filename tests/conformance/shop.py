@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 from tests.sites import Answer, ListeningSite
 
@@ -29,6 +30,9 @@ class Shop(ListeningSite):
     def respond(self, path: str, seen: int, body: bytes) -> Answer:
         if path == "/echo":
             return Answer(201, b"got " + body, {"Set-Cookie": "visit=1; Path=/"})
+        if path == "/slow":
+            time.sleep(0.2)  # long enough to be there when others come
+            return Answer(200, b"slow")
         page = path.partition("?")[0]
         return Answer(200, PAGES[page]) if page in PAGES else Answer(404, b"none")
 

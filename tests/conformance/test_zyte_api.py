@@ -11,12 +11,15 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tenacity import wait_fixed
 from zyte_api import AsyncZyteAPI, RequestError, RetryFactory, ZyteAPI
 
+from scrapy_ext.server.extraction.limits import Limits
 from tests.conformance.shop import Shop
+from tests.server.extraction.services import KEY, Service
 from tests.servers import RunningServer
 
 #: The command that the package installs.
@@ -100,14 +103,18 @@ class Quick(RetryFactory):
     throttling_wait = wait_fixed(0.3)
 
 
-async def test_what_is_over_a_rate_is_tried_again_until_it_comes(tmp_path: Path, shop: Shop) -> None:
-    with RunningServer(tmp_path / "data", allow_hosts=[shop.host], options=["--domain-rate", "2"]) as limited:
-        client = AsyncZyteAPI(
-            api_key=limited.extract_key, api_url=f"{limited.url}/v1/", retrying=Quick().build(), n_conn=8
-        )
+@pytest.mark.parametrize(
+    ("bounds", "status"), [({"domain_rate": 2}, 429), ({"limits": Limits(requests=1)}, 503)], ids=["rate", "places"]
+)
+async def test_what_is_over_a_bound_of_the_server_is_tried_again_until_it_comes(
+    shop: Shop, bounds: dict[str, Any], status: int
+) -> None:
+    with Service(allow_hosts=(shop.host,), **bounds) as limited:
+        url = f"http://127.0.0.1:{limited.port}/v1/"
+        client = AsyncZyteAPI(api_key=KEY, api_url=url, retrying=Quick().build(), n_conn=8)
         async with client.session() as session:
-            queries = [{"url": f"{shop.url}/", "httpResponseBody": True, "echoData": number} for number in range(7)]
+            queries = [{"url": f"{shop.url}/slow", "httpResponseBody": True, "echoData": number} for number in range(7)]
             results = [await result for result in session.iter(queries)]
     assert sorted(result["echoData"] for result in results) == list(range(7))
-    assert client.agg_stats.n_429 > 0
+    assert client.agg_stats.status_codes[status] > 0
     assert client.agg_stats.n_success == 7
