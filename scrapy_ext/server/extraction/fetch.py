@@ -243,7 +243,7 @@ class _Exchange:
                 secure=bool(morsel["secure"]),
                 same_site=morsel["samesite"].capitalize(),
             )
-            for morsel in self._jar
+            for morsel in self._jar or ()
             if is_of_host(morsel["domain"] or host, host)
         ]
 
