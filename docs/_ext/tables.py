@@ -1,8 +1,8 @@
 """Reference pages that are made from the tables of the code, so that they cannot say anything else.
 
 ``.. settings-of:: PREFIX`` describes the settings whose names begin so; a setting that no page describes is a warning.
-``.. extract-fields::``, ``.. extract-actions::``, ``.. problem-types::`` and ``.. attempts::`` are the tables of the
-extraction API.
+``.. extract-fields::``, ``.. extract-actions::``, ``.. extract-action-members::``, ``.. problem-types::`` and
+``.. attempts::`` are the tables of the extraction API.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class ExtractFields(Generated):
 class ExtractActions(Generated):
     """Every browser action of the service that comes with the package."""
 
-    sources = ("scrapy_ext.server.extraction.actions",)
+    sources = ("scrapy_ext.server.extraction.actions.table",)
 
     def lines(self) -> Iterable[str]:
         # Imports the browser's library, which only the build of this page needs.
@@ -156,6 +156,18 @@ class ExtractActions(Generated):
             for kind in ACTIONS.values()
         ]
         yield from table(("Action", "What it does", "Needs", "Takes"), rows, (20, 35, 20, 25))
+
+
+class ExtractActionMembers(Generated):
+    """Every member of a browser action."""
+
+    sources = ("scrapy_ext.server.extraction.actions.table",)
+
+    def lines(self) -> Iterable[str]:
+        from scrapy_ext.server.extraction.actions.table import MEMBERS
+
+        rows = [(code(name), text(meaning)) for name, meaning in MEMBERS.items()]
+        yield from table(("Member", "Meaning"), rows, (25, 75))
 
 
 class ProblemTypes(Generated):
@@ -196,6 +208,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         "settings-of": SettingsOf,
         "extract-fields": ExtractFields,
         "extract-actions": ExtractActions,
+        "extract-action-members": ExtractActionMembers,
         "problem-types": ProblemTypes,
         "attempts": Attempts,
     }

@@ -11,6 +11,7 @@ from tests.server.extraction.targets import Target
 
 #: Short waits, so that hostile pages cost the tests little; page_bytes is for the endless ones.
 LIMITS = Limits(
+    frames=5,
     navigate=6,
     load=2,
     quiet=0.2,

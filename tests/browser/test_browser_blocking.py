@@ -38,6 +38,15 @@ def test_a_page_that_is_blocked_or_leads_there_is_451(blocking: Service, site: T
     assert not site.calls_of("/never")
 
 
+def test_an_action_does_not_lead_to_a_blocked_domain(blocking: Service, site: Target) -> None:
+    url = site.page("/leads", "<h1>here</h1>")
+    actions = [{"action": "goto", "url": "http://blocked.example/never"}]
+    result = blocking.result(url=url, browserHtml=True, actions=actions)
+    assert "operator of this server" in result["actions"][0]["error"]
+    assert (result["url"], "here" in result["browserHtml"]) == (url, True)
+    assert not site.calls_of("/never")
+
+
 def test_a_page_loads_nothing_from_a_blocked_domain(blocking: Service, site: Target) -> None:
     url = site.page("/embeds", "<h1>here</h1><iframe src='http://blocked.example/frame'></iframe>")
     assert "here" in blocking.result(url=url, browserHtml=True, includeIframes=True)["browserHtml"]

@@ -21,6 +21,10 @@ def test_a_page_that_robots_txt_refuses_is_521_also_where_others_lead_to_it(way:
     }[way]
     with Service(allow_hosts=(site.host,), obey_robots=True, limits=Limits(quiet=0.2)) as running:
         running.problem(521, "/download/internal-error", url=url, browserHtml=True)
-        running.result(url=site.page("/open", "here"), browserHtml=True)
+        led = running.result(
+            url=site.page("/open", "here"), browserHtml=True, actions=[{"action": "goto", "url": there}]
+        )
+    assert "robots.txt" in led["actions"][0]["error"]
+    assert "here" in led["browserHtml"]
     assert way != "itself" or not site.calls_of("/private")
     site.stop()

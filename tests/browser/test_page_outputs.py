@@ -286,3 +286,68 @@ def test_automatic_extraction_sees_the_page_as_the_browser_has_it(service: Servi
     result = service.result(url=url, product=True, screenshot=True)
     assert set(result) == {"url", "statusCode", "product", "screenshot"}
     assert (result["product"]["name"], result["product"]["price"]) == ("Made by script", "7.00")
+
+
+# ── how the browser is set up ──
+
+
+def test_the_window_is_as_large_as_asked_for(service: Service, site: Target) -> None:
+    url = site.page("/window", "<body><script>document.body.append(innerWidth + 'x' + innerHeight)</script>")
+    window = {"width": 390, "height": 844}
+    result = service.result(url=url, browserHtml=True, screenshot=True, viewport=window)
+    assert "390x844" in result["browserHtml"]
+    assert picture(result) == ("JPEG", 390, 844)
+    assert "1280x844" in service.result(url=url, browserHtml=True, viewport={"height": 844})["browserHtml"]
+
+
+@pytest.mark.parametrize(
+    ("viewport", "named"),
+    [
+        ({"width": 99}, "viewport.width"),
+        ({"height": 4097}, "viewport.height"),
+        ({"width": "390"}, "viewport"),
+        ({"size": 1}, "viewport"),
+    ],
+)
+def test_a_window_that_cannot_be_is_400(service: Service, viewport: dict[str, object], named: str) -> None:
+    assert named in service.problem(
+        400, "/request/invalid", url="http://shop.example/", browserHtml=True, viewport=viewport
+    )
+
+
+def test_a_wide_and_high_page_is_cut_to_what_a_picture_may_have(service: Service, site: Target) -> None:
+    url = site.page("/wide", "<body style='margin:0'><div style='width:10000px;height:12000px'>wide</div>")
+    shot = service.result(url=url, screenshot=True, screenshotOptions={"fullPage": True})
+    assert picture(shot) == ("JPEG", 10000, 2100)
+
+
+COOKIES = b"Set-Cookie: a=1; Path=/; HttpOnly; SameSite=Lax\r\nSet-Cookie: b=2; Domain=shop.example\r\n"
+
+
+@pytest.mark.parametrize("output", ["browserHtml", "httpResponseBody"])
+def test_cookies_of_the_site_are_told_in_the_form_of_request_cookies(
+    service: Service, site: Target, output: str
+) -> None:
+    site.raw("/sets", b"HTTP/1.1 302 X\r\nLocation: /arrived\r\n" + COOKIES + b"Content-Length: 0\r\n\r\n")
+    site.page("/arrived", "<img src='http://other.example/tracks'>")
+    site.raw("/tracks", b"HTTP/1.1 200 OK\r\nSet-Cookie: foreign=3\r\nContent-Length: 1\r\n\r\nx")
+    url = "http://shop.example/sets"
+    result = service.result(url=url, responseCookies=True, **{output: True})
+    cookies = {cookie["name"]: cookie for cookie in result["responseCookies"]}
+    assert cookies.keys() == {"a", "b"}
+    assert cookies["a"]["httpOnly"]
+    assert (cookies["a"]["domain"], cookies["a"]["value"], cookies["a"]["sameSite"]) == ("shop.example", "1", "Lax")
+    assert cookies["b"]["domain"].lstrip(".") == "shop.example"
+    # What came back can be sent again as it is.
+    site.page("/again", "x")
+    service.result(url="http://shop.example/again", requestCookies=result["responseCookies"], **{output: True})
+    assert sorted((site.calls_of("/again")[-1].header("cookie") or "").split("; ")) == ["a=1", "b=2"]
+
+
+def test_more_frames_than_are_included_leave_the_page_whole(service: Service, site: Target) -> None:
+    site.page("/one", "<p>framed</p>")
+    url = site.page("/many", "<h1>top</h1>" + "<iframe src=/one></iframe>" * 8)
+    html = service.result(url=url, browserHtml=True, includeIframes=True)["browserHtml"]
+    assert "top" in html
+    assert html.count("&lt;p&gt;framed") <= 4
+    assert html.count("<iframe") == 8

@@ -10,6 +10,7 @@ from scrapinghub import HubstorageClient, ScrapinghubClient
 from scrapinghub.hubstorage.batchuploader import BatchUploader
 from scrapinghub.hubstorage.resourcetype import DownloadableResource
 
+from tests.conformance.shop import Shop
 from tests.servers import RunningServer
 
 _projects = itertools.count(1)
@@ -20,6 +21,21 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     """One server for all of these tests, each of which has a project of its own; on each engine in turn."""
     database = request.getfixturevalue("postgresql").database() if request.param == "postgresql" else None
     with RunningServer(tmp_path_factory.mktemp("conformance") / "data", database=database) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def shop() -> Iterator[Shop]:
+    """What the clients of the extraction service look at."""
+    site = Shop()
+    yield site
+    site.close()
+
+
+@pytest.fixture(scope="session")
+def extraction(tmp_path_factory: pytest.TempPathFactory, shop: Shop) -> Iterator[RunningServer]:
+    """One server, and one browser, for the clients of the extraction service."""
+    with RunningServer(tmp_path_factory.mktemp("extraction"), allow_hosts=[shop.host]) as server:
         yield server
 
 

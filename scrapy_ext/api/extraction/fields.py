@@ -100,6 +100,8 @@ FIELDS: Final[dict[str, Field]] = {
         Field("customAttributes", _OBJECT, "Attributes to extract: name to {type, description, enum}."),
         Field("includeIframes", _BOOLEAN, "Fill iframes in browserHtml.", _BROWSER),
         Field("requestCookies", _ARRAY, "Cookies to send: {name, value, domain} objects."),
+        Field("responseCookies", _BOOLEAN, "Ask for the cookies that are set in the end."),
+        Field("viewport", _OBJECT, "Size of the browser's window in pixels: width, height.", _BROWSER),
         *(Field(name, _BOOLEAN, f"Ask for automatic extraction of {name}.") for name in EXTRACT_TYPES),
     )
 }

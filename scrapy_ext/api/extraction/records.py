@@ -41,6 +41,8 @@ class ExtractRequest(msgspec.Struct, rename="camel", kw_only=True, omit_defaults
     custom_attributes: dict[str, Any] = {}
     include_iframes: bool = False
     request_cookies: list[dict[str, Any]] = []
+    response_cookies: bool = False
+    viewport: dict[str, Any] = {}
     article: bool = False
     article_list: bool = False
     article_navigation: bool = False
@@ -85,6 +87,7 @@ class ExtractResult(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=
     http_response_headers: list[Header] | None = None
     browser_html: str | None = None
     screenshot: str | None = None
+    response_cookies: list[dict[str, Any]] | None = None
     echo_data: Any = msgspec.UNSET
     job_id: str | None = None
     actions: list[dict[str, Any]] | None = None

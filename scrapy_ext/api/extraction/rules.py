@@ -28,7 +28,7 @@ from scrapy_ext.api.violations import ContractError, Violation
 #: Fields that only an HTTP request for the body understands (rule 9).
 BODY_ONLY: Final = ("httpRequestMethod", "httpRequestBody", "httpRequestText", "customHttpRequestHeaders")
 #: Fields that need a browser, so that ``httpResponseBody`` excludes them (rule 7).
-BROWSER_ONLY: Final = ("browserHtml", "screenshot", "screenshotOptions", "actions", "includeIframes")
+BROWSER_ONLY: Final = ("browserHtml", "screenshot", "screenshotOptions", "actions", "includeIframes", "viewport")
 
 _JSON_TYPES: Final[dict[JsonType, tuple[type, str]]] = {
     JsonType.STRING: (str, "a string"),
@@ -148,6 +148,12 @@ def _unknown_fields(body: Mapping[str, Any], extra_fields: Collection[str]) -> I
 
 
 # ── the form of one field ──
+
+
+def check_url(url: str, place: str) -> Iterator[Violation]:
+    """What is wrong with a URL that is to be loaded and stands at ``place``: what would be wrong with ``url``."""
+    for fault in _form_of_url(url):
+        yield Violation(place, fault.rule, fault.remedy)
 
 
 def _form(field: Field, value: Any) -> Iterator[Violation]:

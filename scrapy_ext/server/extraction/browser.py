@@ -174,8 +174,9 @@ class Browser:
         context = await generation.chromium.new_context(
             proxy={"server": proxy.url},
             user_agent=agent or user_agent(generation.chromium.version),
-            viewport={"width": 1280, "height": 720},
+            viewport={"width": plan.viewport.width, "height": plan.viewport.height},
             locale=plan.language,
+            timezone_id=plan.timezone,
             accept_downloads=False,
             service_workers="block",
             ignore_https_errors=not self._verify_tls,

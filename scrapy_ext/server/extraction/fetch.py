@@ -21,7 +21,7 @@ import base64
 import ssl
 from collections.abc import Awaitable, Callable
 from http.cookies import Morsel
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urljoin
 
 import aiohttp
@@ -41,7 +41,7 @@ from scrapy_ext.server.extraction.errors import (
 )
 from scrapy_ext.server.extraction.guard import Guard
 from scrapy_ext.server.extraction.limits import MIB, Limits
-from scrapy_ext.server.extraction.outgoing import PRIVATE, Cookie, headers_to_send
+from scrapy_ext.server.extraction.outgoing import PRIVATE, Cookie, cookie_received, headers_to_send, is_of_host
 from scrapy_ext.server.extraction.plan import HttpPlan
 from scrapy_ext.server.extraction.proxy import PageProxy
 
@@ -63,6 +63,7 @@ class HttpResult(msgspec.Struct, frozen=True, kw_only=True):
     status: int
     headers: list[Header]
     body: bytes
+    cookies: list[dict[str, Any]] | None = None
 
 
 class Fetcher:
@@ -149,6 +150,7 @@ class _Exchange:
         self._guard = guard
         self._limits = limits
         self._wants_body = plan.wants_body
+        self._wants_cookies = plan.response_cookies
         self._method = plan.method
         self._body = plan.body
         headers = headers_to_send(plan.headers, plan.language)
@@ -214,6 +216,7 @@ class _Exchange:
                     if self._proxy is None or name.lower() != b"connection"
                 ],
                 body=body,
+                cookies=self._cookies() if self._wants_cookies else None,
             )
 
     def _proxy_failure(self) -> ExtractionError | None:
@@ -225,6 +228,24 @@ class _Exchange:
         if pairs:
             headers["Cookie"] = "; ".join(pairs)
         return headers
+
+    def _cookies(self) -> list[dict[str, Any]]:
+        """The cookies that were sent or received for the final host."""
+        host = self._url.host or ""
+        return [
+            cookie_received(
+                morsel.key,
+                morsel.value,
+                morsel["domain"] or host,
+                morsel["path"] or "/",
+                None,
+                http_only=bool(morsel["httponly"]),
+                secure=bool(morsel["secure"]),
+                same_site=morsel["samesite"].capitalize(),
+            )
+            for morsel in self._jar or ()
+            if is_of_host(morsel["domain"] or host, host)
+        ]
 
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:
         limit = self._limits.body_bytes

@@ -101,6 +101,31 @@ class Cookie(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=
     same_site: str | None = None
 
 
+def is_of_host(domain: str, host: str) -> bool:
+    """Whether a cookie of a domain is one of a host: of its own, or of a domain that it belongs to."""
+    domain = domain.lstrip(".").lower()
+    return host == domain or host.endswith(f".{domain}")
+
+
+def cookie_received(
+    name: str,
+    value: str,
+    domain: str,
+    path: str,
+    expires: float | None,
+    *,
+    http_only: bool,
+    secure: bool,
+    same_site: str,
+) -> dict[str, Any]:
+    """A cookie as results tell it: the members of ``requestCookies``, without those that say nothing."""
+    told: dict[str, Any] = {"name": name, "value": value, "domain": domain, "path": path}
+    if expires is not None and expires >= 0:
+        told["expires"] = expires
+    told |= {"httpOnly": http_only, "secure": secure}
+    return {**told, "sameSite": same_site} if same_site else told
+
+
 _COOKIE_FORM: Final = 'Write {"name": "id", "value": "1", "domain": "example.com"}.'
 
 

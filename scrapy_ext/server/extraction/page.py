@@ -16,17 +16,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable
 from typing import Any, Final, TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 from playwright.async_api import BrowserContext, Error, Page, Request, Response, Route
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from scrapy_ext.api.extraction import Header
-from scrapy_ext.server.extraction.actions import run_actions
+from scrapy_ext.server.extraction.actions import Stage, run_actions
 from scrapy_ext.server.extraction.errors import ExtractionError, permanent, temporary, unreachable
 from scrapy_ext.server.extraction.iframes import content_with_frames
 from scrapy_ext.server.extraction.limits import MIB, Limits
-from scrapy_ext.server.extraction.outgoing import is_dropped
+from scrapy_ext.server.extraction.outgoing import cookie_received, is_dropped, is_of_host
 from scrapy_ext.server.extraction.plan import PagePlan, Screenshot
 from scrapy_ext.server.extraction.proxy import PageProxy
 from scrapy_ext.server.extraction.traffic import Traffic
@@ -35,6 +36,8 @@ T = TypeVar("T")
 
 #: A texture of Chromium is no higher than this; what lies below it would come out blank.
 _MAX_SCREENSHOT_HEIGHT: Final = 16_384
+#: What a screenshot of a whole page may have; each takes four bytes in the browser, and again in its codec.
+_MAX_PIXELS: Final = 21_000_000
 
 # What Chromium calls a failed navigation, by what it means to the caller. All others are temporary.
 _UNREACHABLE: Final = ("NAME_NOT_RESOLVED", "ADDRESS_UNREACHABLE", "CONNECTION_REFUSED", "INVALID_URL")
@@ -68,6 +71,7 @@ class PageResult(msgspec.Struct, kw_only=True):
     html: str | None = None
     screenshot: bytes | None = None
     actions: list[dict[str, Any]] | None = None
+    cookies: list[dict[str, Any]] | None = None
 
 
 async def load_page(context: BrowserContext, proxy: PageProxy, plan: PagePlan, limits: Limits) -> PageResult:
@@ -95,16 +99,14 @@ class _Loading:
         self._plan = plan
         self._limits = limits
         self._traffic = Traffic(page)
+        self._stage = Stage(page, self._traffic, limits.quiet, self._response) if plan.actions else None
 
     async def run(self) -> PageResult:
-        plan, limits = self._plan, self._limits
+        plan = self._plan
         await self._send_headers()
         await self._navigate()
         await self._settle()
-        acted = None
-        if plan.actions:
-            acted = await run_actions(self._page, plan.actions, limits.actions)
-            await self._settle()
+        acted = await self._act(self._stage) if self._stage else None
         response = await self._response()
         html = await self._html() if plan.html else None
         if self._traffic.is_disturbed:
@@ -117,7 +119,20 @@ class _Loading:
             html=html,
             screenshot=await self._screenshot(plan.screenshot) if plan.screenshot else None,
             actions=acted,
+            cookies=await self._cookies() if plan.response_cookies else None,
         )
+
+    async def _act(self, stage: Stage) -> list[dict[str, Any]]:
+        await self._response()  # What is no page is told before anything is done in it.
+        acted = await run_actions(stage, self._plan.actions, self._limits.actions)
+        await self._settle()
+        nowhere = await stage.back_from_nowhere()
+        if nowhere:
+            # An action began to leave the page, and it turned out after it where to.
+            last = max(index for index, entry in enumerate(acted) if entry["status"] != "skipped")
+            acted[last] = {**acted[last], "status": "returned", "error": nowhere}
+            await self._settle()
+        return acted
 
     async def _send_headers(self) -> None:
         """The caller's headers go to the page itself, not to what it loads from others."""
@@ -200,6 +215,25 @@ class _Loading:
         # Connection is a word between the page's proxy and the browser.
         return [Header(entry["name"], entry["value"]) for entry in entries if entry["name"].lower() != "connection"]
 
+    async def _cookies(self) -> list[dict[str, Any]]:
+        """The cookies of the page's host, not those of others that it loads from."""
+        host = urlsplit(self._page.url).hostname or ""
+        cookies = await self._within(self._page.context.cookies())
+        return [
+            cookie_received(
+                cookie.get("name", ""),
+                cookie.get("value", ""),
+                cookie.get("domain", ""),
+                cookie.get("path", "/"),
+                cookie.get("expires"),
+                http_only=cookie.get("httpOnly", False),
+                secure=cookie.get("secure", False),
+                same_site=cookie.get("sameSite", ""),
+            )
+            for cookie in cookies
+            if is_of_host(cookie.get("domain", ""), host)
+        ]
+
     async def _html(self) -> str:
         read = content_with_frames(self._page, self._limits) if self._plan.iframes else self._content()
         html = await self._within(read)
@@ -231,14 +265,11 @@ class _Loading:
         """What to show of a page that is higher than a picture can be; None for one that is not."""
         session = await self._page.context.new_cdp_session(self._page)
         size = (await session.send("Page.getLayoutMetrics"))["cssContentSize"]
-        if size["height"] <= _MAX_SCREENSHOT_HEIGHT and size["width"] <= _MAX_SCREENSHOT_HEIGHT:
+        width = min(size["width"], _MAX_SCREENSHOT_HEIGHT)
+        height = min(size["height"], _MAX_SCREENSHOT_HEIGHT, _MAX_PIXELS // max(width, 1))
+        if (width, height) == (size["width"], size["height"]):
             return None
-        return {
-            "x": 0,
-            "y": 0,
-            "width": min(size["width"], _MAX_SCREENSHOT_HEIGHT),
-            "height": min(size["height"], _MAX_SCREENSHOT_HEIGHT),
-        }
+        return {"x": 0, "y": 0, "width": width, "height": height}
 
     async def _within(self, reading: Awaitable[T]) -> T:
         """A reading of the page with a time limit: Playwright's own have none, and a busy page answers none."""

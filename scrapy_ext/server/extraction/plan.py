@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
+from typing import Any, Final
 
 import msgspec
 from w3lib.url import safe_url_string
@@ -19,6 +20,7 @@ from scrapy_ext.server.extraction.actions import Action, read_actions
 from scrapy_ext.server.extraction.auto import KINDS
 from scrapy_ext.server.extraction.languages import LANGUAGE, language_of
 from scrapy_ext.server.extraction.outgoing import Cookie, read_cookies, read_request_headers
+from scrapy_ext.server.extraction.timezones import timezone_of
 from scrapy_ext.server.extraction.upstream import Upstream, Upstreams
 
 
@@ -27,6 +29,17 @@ class Screenshot(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fie
 
     full_page: bool = False
     format: str = "jpeg"
+
+
+class Viewport(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``viewport``: the size of the window, in pixels."""
+
+    width: int = 1280
+    height: int = 720
+
+
+_LEAST_SIDE: Final = 100
+_LONGEST_SIDE: Final = 4096
 
 
 class HttpPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,6 +51,7 @@ class HttpPlan(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes | None = None
     cookies: list[Cookie] = []
     wants_body: bool = True
+    response_cookies: bool = False
     language: str = LANGUAGE
     upstream: Upstream | None = None
 
@@ -52,8 +66,11 @@ class PagePlan(msgspec.Struct, frozen=True, kw_only=True):
     html: bool = True
     iframes: bool = False
     response_headers: bool = False
+    response_cookies: bool = False
     screenshot: Screenshot | None = None
+    viewport: Viewport = Viewport()
     language: str = LANGUAGE
+    timezone: str | None = None
     upstream: Upstream | None = None
 
 
@@ -67,6 +84,8 @@ def plan(request: ExtractRequest, upstreams: Upstreams) -> HttpPlan | PagePlan:
     actions, faults = read_actions(request.actions)
     violations += faults
     screenshot, faults = _read_screenshot(request)
+    violations += faults
+    viewport, faults = _read_viewport(request.viewport)
     violations += faults
     upstream, faults = upstreams.choose(request.geolocation, request.ip_type)
     violations += faults
@@ -83,8 +102,11 @@ def plan(request: ExtractRequest, upstreams: Upstreams) -> HttpPlan | PagePlan:
             html=request.browser_html or request.extract_type is not None,
             iframes=request.include_iframes,
             response_headers=request.http_response_headers,
+            response_cookies=request.response_cookies,
             screenshot=screenshot,
+            viewport=viewport,
             language=language,
+            timezone=timezone_of(request.geolocation),
             upstream=upstream,
         )
     return HttpPlan(
@@ -94,6 +116,7 @@ def plan(request: ExtractRequest, upstreams: Upstreams) -> HttpPlan | PagePlan:
         body=_body(request),
         cookies=cookies,
         wants_body=request.http_response_body or request.extract_type is not None,
+        response_cookies=request.response_cookies,
         language=language,
         upstream=upstream,
     )
@@ -127,3 +150,17 @@ def _read_screenshot(request: ExtractRequest) -> tuple[Screenshot | None, list[V
         rule = f"must be jpeg or png, got {options.format[:20]!r}"
         return None, [Violation("screenshotOptions.format", rule, "Use one of these values.")]
     return (options if request.screenshot else None), []
+
+
+def _read_viewport(members: dict[str, Any]) -> tuple[Viewport, list[Violation]]:
+    try:
+        viewport = msgspec.convert(members, Viewport)
+    except msgspec.ValidationError as error:
+        return Viewport(), [Violation("viewport", f"is not well formed: {error}", "Its members: width, height.")]
+    rule = f"must be {_LEAST_SIDE} to {_LONGEST_SIDE} pixels"
+    sides = (("width", viewport.width), ("height", viewport.height))
+    return viewport, [
+        Violation(f"viewport.{name}", f"{rule}, got {side}", "Use a value in this range.")
+        for name, side in sides
+        if not _LEAST_SIDE <= side <= _LONGEST_SIDE
+    ]

@@ -11,11 +11,14 @@ from urllib.parse import urlsplit
 import msgspec
 from starlette.routing import Route
 from w3lib.encoding import html_to_unicode
+from w3lib.url import safe_url_string
+from yarl import URL
 
 from scrapy_ext.api.extraction import ExtractRequest, ExtractResult
 from scrapy_ext.server.config import ServerConfig
 from scrapy_ext.server.extraction.blocking import BlockList
 from scrapy_ext.server.extraction.browser import Browser
+from scrapy_ext.server.extraction.errors import ExtractionError
 from scrapy_ext.server.extraction.extractors import Extractors
 from scrapy_ext.server.extraction.fetch import Check, Fetcher, HttpResult
 from scrapy_ext.server.extraction.guard import Guard, Resolve, system_resolve
@@ -51,7 +54,7 @@ class ExtractionService:
         resolve: Resolve = system_resolve,
     ) -> None:
         limits = limits or Limits()
-        guard = Guard(
+        self._guard = guard = Guard(
             config.allow_hosts,
             config.connect_to,
             resolve=resolve,
@@ -93,6 +96,7 @@ class ExtractionService:
         self._rates.take(caller, (urlsplit(todo.url).hostname or "").rstrip("."))
         async with self._requests.place():
             if isinstance(todo, PagePlan):
+                todo = await self._with_known_ways(todo, lambda other: self._rates.take(caller, other))
                 result = await self._by_browser(request, todo)
             else:
                 result = await self._by_http(request, todo)
@@ -100,9 +104,31 @@ class ExtractionService:
         result.job_id = request.job_id
         return result
 
+    async def _with_known_ways(self, todo: PagePlan, count: Callable[[str], None]) -> PagePlan:
+        """A plan whose actions lead only to where the service goes; the others are refused, and told as failed."""
+        if not any(action.url for action in todo.actions):
+            return todo
+        actions = []
+        for action in todo.actions:
+            try:
+                if action.url:
+                    await self._check_way(todo, action.url)
+                    count((urlsplit(action.url).hostname or "").rstrip("."))
+                actions.append(action)
+            except ExtractionError as refusal:
+                actions.append(msgspec.structs.replace(action, refused=str(refusal)))
+        return msgspec.structs.replace(todo, actions=actions)
+
+    async def _check_way(self, todo: PagePlan, url: str) -> None:
+        where = URL(safe_url_string(url), encoded=True)
+        await self._guard.endpoints(where.raw_host or "", where.port or 0)
+        check = self._check_of(todo)
+        if check is not None:
+            await check(str(where))
+
     async def _by_http(self, request: ExtractRequest, todo: HttpPlan) -> ExtractResult:
         fetched = await self.fetcher.fetch(todo, self._check_of(todo))
-        result = ExtractResult(url=fetched.url, status_code=fetched.status)
+        result = ExtractResult(url=fetched.url, status_code=fetched.status, response_cookies=fetched.cookies)
         if request.http_response_body:
             result.http_response_body = base64.b64encode(fetched.body).decode()
         if request.http_response_headers:
@@ -120,7 +146,11 @@ class ExtractionService:
         if check is not None and page.url != todo.url:
             await check(page.url)
         result = ExtractResult(
-            url=page.url, status_code=page.status, http_response_headers=page.headers, actions=page.actions
+            url=page.url,
+            status_code=page.status,
+            http_response_headers=page.headers,
+            actions=page.actions,
+            response_cookies=page.cookies,
         )
         if request.browser_html:
             result.browser_html = page.html

@@ -28,6 +28,10 @@ class Traffic:
         page.on("requestfinished", self._ended)
         page.on("requestfailed", self._ended)
 
+    def stir(self) -> None:
+        """Something is about to be done in the page: only quiet from now on is quiet."""
+        self._last = asyncio.get_running_loop().time()
+
     async def quiet(self, needed: float, at_most: float) -> bool:
         """Wait until no request was open for ``needed`` seconds; False when that was not within ``at_most``."""
         loop = asyncio.get_running_loop()

@@ -10,6 +10,8 @@ from scrapy_ext.api.extraction.rules import InvalidJsonError, problem_of
 from scrapy_ext.api.violations import ContractError
 
 URL = "https://example.com/"
+#: Fields of the hosted service that the document does not name.
+BESIDE = {"responseCookies", "viewport"}
 
 
 def fields(body):
@@ -26,7 +28,7 @@ def test_each_output_alone_is_a_valid_request(output):
 
 
 def test_every_field_of_the_document_is_known():
-    assert len(FIELDS) == 33
+    assert len(FIELDS.keys() - BESIDE) == 33
 
 
 def test_no_output_is_refused_and_the_outputs_are_named():

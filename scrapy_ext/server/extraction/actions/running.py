@@ -1,0 +1,82 @@
+"""Running the actions of a request, one after the other."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any, Final
+
+from playwright.async_api import Error
+
+from scrapy_ext.server.extraction.actions.records import Action, ActionError
+from scrapy_ext.server.extraction.actions.stage import Stage
+from scrapy_ext.server.extraction.actions.table import ACTIONS
+
+#: What an action may take over its own time: the browser ends it by itself, and says better why.
+_GRACE: Final = 1.0
+
+
+async def run_actions(stage: Stage, actions: list[Action], time_limit: float) -> list[dict[str, Any]]:
+    """Run actions in order; the answer's ``actions``. Raises only when the page or the browser is gone."""
+    ends = time.monotonic() + time_limit
+    results: list[dict[str, Any]] = []
+    stopped = ""
+    for number, action in enumerate(actions):
+        left = ends - time.monotonic()
+        if left <= 0 and not stopped:
+            stopped = f"the time for all actions, {time_limit:g} s, is used up"
+        if stopped:
+            results.append({"action": action.action, "status": "skipped", "error": stopped})
+            continue
+        if number == 0:
+            stage.stood_at = stage.traffic.arrived
+        result = await _run(stage, action, left)
+        results.append(result)
+        if result["status"] == "returned":
+            stopped = f"an action before it, {action.action}, failed"
+    return results
+
+
+async def _run(stage: Stage, action: Action, left: float) -> dict[str, Any]:
+    started = time.monotonic()
+    navigation = stage.traffic.navigation
+    result: dict[str, Any] = {"action": action.action, "status": "success"}
+    try:
+        value = await _do(stage, action, left)
+        if value is not None:
+            result["result"] = value
+        error = ""
+    except TimeoutError:
+        error = "out of time"
+    except ActionError as failure:
+        error = str(failure)
+    except Error as failure:
+        if stage.page.is_closed():
+            raise
+        error = _told(failure)
+    if stage.traffic.navigation is not navigation:
+        error = await stage.back_from_nowhere() or error
+    result["elapsedTime"] = round(time.monotonic() - started, 3)
+    if error:
+        result["status"] = "continued" if action.on_error == "continue" else "returned"
+        result["error"] = error
+    return result
+
+
+async def _do(stage: Stage, action: Action, left: float) -> Any:
+    if action.refused:
+        raise ActionError(action.refused)
+    kind = ACTIONS[action.action]
+    if not kind.waits:
+        stage.mark()
+    timeout = kind.timeout if action.timeout is None else action.timeout
+    # A text that is typed slowly takes its time, and so does a page that a click leads to.
+    own = timeout + action.delay * max(len(action.text), 1) + action.wait_for_navigation_timeout + _GRACE
+    async with asyncio.timeout(min(left, own)):
+        return await kind.run(stage, action, min(timeout, left))
+
+
+def _told(failure: Error) -> str:
+    """The first line of the browser's complaint, without the call that it came from."""
+    line = failure.message.partition("\n")[0]
+    return (line.partition(": ")[2] or line)[:300]
