@@ -21,14 +21,14 @@ from scrapy_ext.server.extraction.auto.focus import Focus
 from scrapy_ext.server.extraction.auto.identifiers import identifiers_of
 from scrapy_ext.server.extraction.auto.items import now
 from scrapy_ext.server.extraction.auto.markup import Thing
-from scrapy_ext.server.extraction.auto.money import from_markup, iso_code
+from scrapy_ext.server.extraction.auto.money import Money, from_markup, iso_code
 from scrapy_ext.server.extraction.auto.offers import Offer, offer_of
 from scrapy_ext.server.extraction.auto.page import Page
 from scrapy_ext.server.extraction.auto.price_tags import PriceTags
 from scrapy_ext.server.extraction.auto.rating import rating_of
 from scrapy_ext.server.extraction.auto.specification import Pair, Specification
 from scrapy_ext.server.extraction.auto.text import first, node_text, one_line
-from scrapy_ext.server.extraction.auto.urls import same_page
+from scrapy_ext.server.extraction.auto.urls import same_page, slug_of
 from scrapy_ext.server.extraction.auto.variants import variants_of
 
 TYPES: Final = (
@@ -83,7 +83,8 @@ class _Extraction:
         self._page = page
         self._product = product
         stated = product.text("name") if product else None
-        self._focus = Focus(page, [name for name in (stated, page.meta("og:title"), page.title) if name])
+        names = (stated, page.meta("og:title"), page.title, slug_of(page.url))
+        self._focus = Focus(page, [name for name in names if name])
         self._specification = Specification(page)
         self._tags = PriceTags(page, self._focus)
         self._offer = offer_of(product) if product else Offer()
@@ -108,7 +109,7 @@ class _Extraction:
 
     def _set_price(self, item: Product) -> None:
         page, offer = self._page, self._offer
-        price = offer.price or from_markup(page.meta(*_PRICE_METAS)) or self._tags.price()
+        price = self._price()
         if price is None:
             return
         regular = offer.regular_price or self._tags.regular_price(price)
@@ -117,6 +118,18 @@ class _Extraction:
         item.currencyRaw = self._tags.currency_raw(price) or price.currency_raw
         stated = offer.currency or (page.meta(*_CURRENCY_METAS) or "").upper()
         item.currency = iso_code(stated, page.url) or iso_code(item.currencyRaw, page.url)
+
+    def _price(self) -> Money | None:
+        """The price of the markup, unless its other parts and the page agree on another; else that of the page."""
+        stated = self._offer.price
+        of_metas = from_markup(self._page.meta(*_PRICE_METAS))
+        if stated is None:
+            return of_metas or self._tags.price()
+        if of_metas is not None and of_metas.value != stated.value:
+            # The offers of auctions keep the price they began with.
+            shown = self._tags.price()
+            return of_metas if shown and shown.value == of_metas.value else stated
+        return stated
 
     def _set_identity(self, item: Product) -> None:
         brand = brand_of(self._page, self._product, self._focus, self._specification)

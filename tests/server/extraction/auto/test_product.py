@@ -329,3 +329,44 @@ def test_html_in_a_description_of_markup_becomes_text_and_clean_html() -> None:
 def test_what_is_not_known_is_absent_rather_than_empty() -> None:
     item = product("<h1>Lamp</h1>", "<title>Lamp</title>")
     assert set(item) == {"url", "name", "metadata"}
+
+
+def test_two_of_three_sources_decide_about_the_price() -> None:
+    head = json_ld(LAMP | {"offers": {"price": "20", "priceCurrency": "USD"}})
+    head += '<meta property="product:price:amount" content="59.90">'
+    assert product('<h1>Aurora Desk Lamp</h1><p class="price">$59.90</p>', head)["price"] == "59.90"
+    assert product("<h1>Aurora Desk Lamp</h1>", head)["price"] == "20"
+
+
+def test_the_lower_of_two_amounts_side_by_side_is_the_price() -> None:
+    html = "<h1>Lamp</h1><div><span class='x1'>59,90 €</span> <span class='x2'>79,00 €</span></div>"
+    other = "<ul><li><span>79,00 €</span></li><li><span>79,00 €</span></li></ul>"
+    assert product(html + other, "<title>Lamp</title>")["price"] == "59.90"
+    parts = "<h1>Lamp</h1><p class='price'><span>$</span><span>59</span><span>.90</span></p>"
+    assert product(parts, "<title>Lamp</title>")["price"] == "59.90"
+
+
+def test_an_amount_without_a_name_is_the_price_where_it_is_the_only_one() -> None:
+    filler = "<p>Words about lamps.</p>" * 150
+    html = f"<div><h1>Lamp</h1></div>{filler}<div><span>59,90 €</span></div>"
+    assert product(html, "<title>Lamp</title>")["price"] == "59.90"
+    assert "price" not in product(html + "<div><span>12,00 €</span></div>", "<title>Lamp</title>")
+
+
+def test_a_price_that_is_called_old_and_stands_alone_is_the_price() -> None:
+    html = '<h1>Lamp</h1><p class="price"><span class="price-old">$40.00</span></p>'
+    assert product(html, "<title>Lamp</title>")["price"] == "40.00"
+
+
+def test_a_discount_price_is_the_reduced_one_and_an_instalment_is_no_price() -> None:
+    html = """<h1>Lamp</h1><p><span class="c-price--discount">149,00 €</span>
+    <span class="c-price--old">199,00 €</span></p><p class="tasso-zero-price">12 x 12,42 €</p>"""
+    item = product(html, "<title>Lamp</title>")
+    assert (item["price"], item["regularPrice"]) == ("149.00", "199.00")
+
+
+def test_the_words_of_the_address_tell_the_heading_where_the_title_does_not() -> None:
+    html = """<h1>Our shop</h1><div><span class="price">$9.00</span></div><div><h1>Lampe étoile du soir</h1>
+    <div><span class="price">$59.90</span></div></div>"""
+    item = product(html, "<title>The shop</title>", "https://shop.example.com/p/lampe-etoile-du-soir.html")
+    assert (item["name"], item["price"]) == ("Lampe étoile du soir", "59.90")
