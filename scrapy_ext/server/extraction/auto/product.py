@@ -20,6 +20,7 @@ from scrapy_ext.server.extraction.auto.description import description_of
 from scrapy_ext.server.extraction.auto.focus import Focus
 from scrapy_ext.server.extraction.auto.identifiers import identifiers_of
 from scrapy_ext.server.extraction.auto.items import now
+from scrapy_ext.server.extraction.auto.main_product import TYPES, main_product
 from scrapy_ext.server.extraction.auto.markup import Thing
 from scrapy_ext.server.extraction.auto.money import Money, from_markup, iso_code
 from scrapy_ext.server.extraction.auto.offers import Offer, offer_of
@@ -28,13 +29,9 @@ from scrapy_ext.server.extraction.auto.price_tags import PriceTags
 from scrapy_ext.server.extraction.auto.rating import rating_of
 from scrapy_ext.server.extraction.auto.specification import Pair, Specification
 from scrapy_ext.server.extraction.auto.text import first, node_text, one_line
-from scrapy_ext.server.extraction.auto.urls import same_page, slug_of
+from scrapy_ext.server.extraction.auto.urls import slug_of
 from scrapy_ext.server.extraction.auto.variants import variants_of
 
-TYPES: Final = (
-    "Product", "ProductGroup", "IndividualProduct", "ProductModel", "SomeProducts", "ProductCollection", "Vehicle",
-    "Car", "Motorcycle", "Book",
-)  # fmt: skip
 MAX_FEATURES: Final = 50
 MAX_PROPERTIES: Final = 200
 MAX_LISTS: Final = 40
@@ -61,19 +58,7 @@ _CURRENCY_METAS: Final = ("product:sale_price:currency", "product:price:currency
 
 def extract(page: Page) -> Product:
     """The product of a page. Only ``url`` and ``metadata`` are sure to be there."""
-    return _Extraction(page, _main_product(page)).item()
-
-
-def _main_product(page: Page) -> Thing | None:
-    """The product that the page is about: the one of its own address, else the first, those with offers first."""
-    things = page.markup.things(*TYPES)
-    addresses = {page.url, page.canonical_url or page.url}
-    offered = [thing for thing in things if thing.values("offers", "offer", "hasVariant", "price")]
-    for thing in offered:
-        own = page.link(thing.text("url") or thing.id)
-        if own and any(same_page(own, address) for address in addresses):
-            return thing
-    return next(iter(offered or things), None)
+    return _Extraction(page, main_product(page)).item()
 
 
 class _Extraction:
@@ -93,8 +78,8 @@ class _Extraction:
     def item(self) -> Product:
         page, product, focus = self._page, self._product, self._focus
         item = Product(url=page.url, canonicalUrl=page.canonical_url, name=self._name)
-        item.availability = self._offer.availability or availability_on(page, focus)
         self._set_price(item)
+        item.availability = self._offer.availability or availability_on(page, focus, priced=bool(item.price))
         self._set_identity(item)
         self._set_looks(item)
         description = description_of(page, product, focus)

@@ -370,3 +370,76 @@ def test_the_words_of_the_address_tell_the_heading_where_the_title_does_not() ->
     <div><span class="price">$59.90</span></div></div>"""
     item = product(html, "<title>The shop</title>", "https://shop.example.com/p/lampe-etoile-du-soir.html")
     assert (item["name"], item["price"]) == ("Lampe étoile du soir", "59.90")
+
+
+PRICED = '<h1>Lamp</h1><p class="price">$5.00</p>'
+
+
+def test_what_has_a_price_and_is_not_said_to_be_gone_can_be_had() -> None:
+    assert product(PRICED, "<title>Lamp</title>")["availability"] == "InStock"
+    gone = (
+        "<p>Sold out</p>",
+        "<p>Dieser Artikel ist ausverkauft</p>",
+        '<button class="add-to-cart disabled">Sold out</button>',
+    )
+    for words in gone:
+        assert product(PRICED + words, "<title>Lamp</title>")["availability"] == "OutOfStock", words
+
+
+def test_words_for_another_case_that_are_not_shown_do_not_count() -> None:
+    for shell in ('<div style="display: none">{}</div>', '<div class="modal fade">{}</div>', "<div hidden>{}</div>"):
+        html = PRICED + shell.format('<p class="stock">Sold out</p>')
+        assert product(html, "<title>Lamp</title>")["availability"] == "InStock", shell
+
+
+def test_of_statements_that_contradict_each_other_the_one_at_the_heading_counts() -> None:
+    html = '<h1>Lamp</h1><p class="stock">Sold out</p>' + "<p>Words.</p>" * 20 + '<p class="stock">In stock</p>'
+    assert product(html, "<title>Lamp</title>")["availability"] == "OutOfStock"
+
+
+def test_products_of_one_name_are_variants_of_one() -> None:
+    def boots(size: int, state: str) -> dict[str, Any]:
+        offer = {"@type": "Offer", "price": "69.95", "availability": f"https://schema.org/{state}"}
+        return {"@type": "Product", "name": "Boots", "sku": f"845-{size}", "color": "Black", "offers": offer}
+
+    item = product("", json_ld([boots(35, "OutOfStock"), boots(36, "InStock")]))
+    assert (item["price"], item["availability"], item["color"]) == ("69.95", "InStock", "Black")
+    assert "sku" not in item
+    assert [variant["sku"] for variant in item["variants"]] == ["845-35", "845-36"]
+
+
+def test_a_group_has_the_price_of_the_variant_at_the_pages_address() -> None:
+    def shoe(colour: str, price: str) -> dict[str, Any]:
+        offer = {"@type": "Offer", "price": price, "url": f"https://shop.example.com/shoe?variant={colour}"}
+        return {"@type": "Product", "name": f"Shoe - {colour}", "offers": offer}
+
+    group = {"@type": "ProductGroup", "name": "Shoe", "sku": "SHOE-1"}
+    head = json_ld(group | {"hasVariant": [shoe("red", "40"), shoe("blue", "45")]})
+    assert product("", head, "https://shop.example.com/shoe?variant=blue")["price"] == "45"
+    item = product("", head, "https://shop.example.com/shoe")
+    assert (item["price"], item["sku"]) == ("40", "SHOE-1")
+
+
+def test_a_brand_is_found_where_the_title_links_and_scripts_tell_it() -> None:
+    title = "<title>Nordlys Aurora Desk Lamp - white | Shop</title>"
+    heading = "<h1>Aurora Desk Lamp</h1>"
+    for html in (
+        f"<div><a href='/n'><h3>Nordlys</h3></a>{heading}</div>",
+        f"<div><img src='/n.png' alt='Nordlys'>{heading}</div>",
+        f"{heading}<p>More of <a href='/brands/nordlys'>Nordlys</a></p>",
+        f"{heading}<script>dataLayer.push({{name: 'Aurora Desk Lamp', brand: 'Nordlys', price: 59.9}})</script>",
+        heading + '<script>push("{\\"brand\\": {\\"@type\\": \\"Brand\\", \\"name\\": \\"Nordlys\\"}}")</script>',
+        f"{heading}<div><p>Brand</p><p>Nordlys</p></div>",
+        f"{heading}<table><tr><td>Colour:</td><td>white</td><td>Brand:</td><td>Nordlys</td></tr></table>",
+    ):
+        assert product(html, title)["brand"] == {"name": "Nordlys"}, html
+
+
+def test_what_is_no_brand_is_not_taken_for_one() -> None:
+    for html in (
+        "<div><h3>Our lamps</h3><h1>Aurora Desk Lamp</h1></div>",
+        "<h1><span>Aurora</span> <span>Desk Lamp</span></h1>",
+        "<h1>Aurora Desk Lamp</h1><script>theme({brand: 'blue', name: 'dark'})</script>",
+        "<h1>Aurora Desk Lamp</h1><footer><a href='/brands/nordlys'>Nordlys</a></footer>",
+    ):
+        assert "brand" not in product(html, "<title>Aurora Desk Lamp | Shop</title>"), html
