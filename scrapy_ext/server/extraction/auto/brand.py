@@ -36,7 +36,7 @@ MAX_MATCHES: Final = 100
 AROUND: Final = 400
 
 _BRAND_PAGE = re.compile(
-    r"(?:/|[?&])(?:(?:shop-?by-?)?brands?|manufacturers?|vendors?|marcas?|marken?|marques?|marki|merk(?:en)?|hersteller"
+    r"(?:/|[?&])(?:(?:shop-?by-?)?brands?|manufacturers?|designers?|vendors?|marcas?|marken?|marques?|marki|merk(?:en)?|hersteller"
     r"|znack[ay]|producent|brend[iy]?|publishers?)(?:/|=|_id=|-)[^/&]",
     re.IGNORECASE,
 )

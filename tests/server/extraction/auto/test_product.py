@@ -443,3 +443,24 @@ def test_what_is_no_brand_is_not_taken_for_one() -> None:
         "<h1>Aurora Desk Lamp</h1><footer><a href='/brands/nordlys'>Nordlys</a></footer>",
     ):
         assert "brand" not in product(html, "<title>Aurora Desk Lamp | Shop</title>"), html
+
+
+def test_the_number_of_a_product_is_found_by_what_tests_call_it_in_scripts_and_in_addresses() -> None:
+    heading, title = "<h1>Boots</h1>", "<title>Boots</title>"
+    assert product(f'{heading}<span data-testid="product-reference">1002/710</span>', title)["sku"] == "1002/710"
+    assert product(f"{heading}<script>load({{'sku': 'BOOT-7'}})</script>", title)["sku"] == "BOOT-7"
+    several = f"{heading}<script>load([{{'sku': 'BOOT-7'}}, {{'sku': 'BOOT-8'}}])</script>"
+    assert "sku" not in product(several, title)
+    assert product(heading, title, "https://shop.example.com/item/93133869_old-boots")["sku"] == "93133869"
+    assert product(heading, title, "https://shop.example.com/p/N82E16814487048")["sku"] == "N82E16814487048"
+
+
+def test_the_number_of_one_variant_is_not_that_of_the_product() -> None:
+    offers = [{"@type": "Offer", "price": 9, "sku": f"SOCK-{size}"} for size in ("S", "M")]
+    item = product("", json_ld({"@type": "Product", "name": "Sock", "offers": offers}))
+    assert "sku" not in item
+    assert product("", json_ld({"@type": "Product", "name": "Sock", "offers": offers[:1]}))["sku"] == "SOCK-S"
+
+
+def test_a_gtin_of_noughts_is_none() -> None:
+    assert "gtin" not in product("", json_ld(LAMP | {"gtin13": "0000000000000"}))
