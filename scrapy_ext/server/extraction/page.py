@@ -24,6 +24,7 @@ from scrapy_ext.server.extraction.actions import run_actions
 from scrapy_ext.server.extraction.errors import ExtractionError, permanent, temporary, unreachable
 from scrapy_ext.server.extraction.iframes import content_with_frames
 from scrapy_ext.server.extraction.limits import MIB, Limits
+from scrapy_ext.server.extraction.looks import html_with_looks
 from scrapy_ext.server.extraction.outgoing import is_dropped
 from scrapy_ext.server.extraction.plan import PagePlan, Screenshot
 from scrapy_ext.server.extraction.proxy import PageProxy
@@ -64,6 +65,8 @@ class PageResult(msgspec.Struct, kw_only=True):
     status: int | None
     headers: list[Header] | None = None
     html: str | None = None
+    #: The same with the looks of its elements, for automatic extraction; None where they cannot be had.
+    looks: str | None = None
     screenshot: bytes | None = None
     actions: list[dict[str, Any]] | None = None
 
@@ -105,11 +108,13 @@ class _Loading:
             await self._settle()
         response = await self._response()
         html = await self._html() if plan.html else None
+        looks = await html_with_looks(self._page, limits) if plan.looks else None
         return PageResult(
             url=self._final_url(),
             status=response.status if response else None,
             headers=await self._headers(response) if plan.response_headers and response else None,
             html=html,
+            looks=looks,
             screenshot=await self._screenshot(plan.screenshot) if plan.screenshot else None,
             actions=acted,
         )

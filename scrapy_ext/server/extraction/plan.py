@@ -16,7 +16,7 @@ from w3lib.url import safe_url_string
 from scrapy_ext.api.extraction import EXTRACT_TYPES, ExtractRequest, Header
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.extraction.actions import Action, read_actions
-from scrapy_ext.server.extraction.auto import KINDS
+from scrapy_ext.server.extraction.auto import KINDS, KINDS_BY_LOOKS
 from scrapy_ext.server.extraction.languages import LANGUAGE, language_of
 from scrapy_ext.server.extraction.outgoing import Cookie, read_cookies, read_request_headers
 from scrapy_ext.server.extraction.upstream import Upstream, Upstreams
@@ -51,6 +51,7 @@ class PagePlan(msgspec.Struct, frozen=True, kw_only=True):
     actions: list[Action] = []
     html: bool = True
     iframes: bool = False
+    looks: bool = False
     response_headers: bool = False
     screenshot: Screenshot | None = None
     language: str = LANGUAGE
@@ -82,6 +83,8 @@ def plan(request: ExtractRequest, upstreams: Upstreams) -> HttpPlan | PagePlan:
             actions=actions,
             html=request.browser_html or request.extract_type is not None,
             iframes=request.include_iframes,
+            # Looks are of the page itself, not of its frames.
+            looks=request.extract_type in KINDS_BY_LOOKS and not request.include_iframes,
             response_headers=request.http_response_headers,
             screenshot=screenshot,
             language=language,

@@ -88,7 +88,10 @@ def _said_to_be_gone(page: Page, focus: Focus) -> bool:
 
 def _orderable(page: Page, focus: Focus) -> bool:
     return any(
-        not _disabled(page, node) and _orders(page, node) and not focus.elsewhere(node)
+        not _disabled(page, node)
+
+        and _orders(page, node)
+        and not focus.elsewhere(node)
         for node in islice(page.tree.iter(*_BUTTONS), MAX_NODES)
     )
 
@@ -107,6 +110,8 @@ def _orders(page: Page, node: HtmlElement) -> bool:
 
 def _hidden(page: Page, node: HtmlElement) -> bool:
     """Whether an element, or one around it, is not shown at first: a dialog, a text for another case."""
+    if page.looks.is_hidden(node):
+        return True
     around = (node, *islice(node.iterancestors(), 6))
     return any(_UNSHOWN.search(page.names(part)) or _is_unshown(part) for part in around)
 

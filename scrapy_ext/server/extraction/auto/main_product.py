@@ -13,6 +13,7 @@ TYPES: Final = (
     "Product", "ProductGroup", "IndividualProduct", "ProductModel", "SomeProducts", "ProductCollection", "Vehicle",
     "Car", "Motorcycle", "Book",
 )  # fmt: skip
+MAX_VARIANTS: Final = 200
 #: What variants of one thing differ in.
 _OF_VARIANTS: Final = ("sku", "mpn", "gtin13", "gtin12", "gtin14", "gtin8", "gtin", "productID", "color", "size", "url")
 
@@ -28,12 +29,12 @@ def main_product(page: Page) -> Thing | None:
     chosen = own or next(iter(offered or things), None)
     if chosen is None:
         return None
-    variants = chosen.things("hasVariant")
+    variants = chosen.things("hasVariant")[:MAX_VARIANTS]
     if not variants and own is None:
         name = one_line(chosen.text("name")).casefold()
         alike = [thing for thing in offered if name and one_line(thing.text("name")).casefold() == name]
         variants = alike if len({thing.text("sku") for thing in alike} - {None}) > 1 else []
-    return _group(page, chosen, variants) if variants else chosen
+    return _group(page, chosen, variants[:MAX_VARIANTS]) if variants else chosen
 
 
 def _is_own(page: Page, thing: Thing) -> bool:

@@ -13,6 +13,7 @@ from lxml import etree
 from lxml import html as lxml_html
 from lxml.html import HtmlElement
 
+from scrapy_ext.server.extraction.auto.looks import Looks, take_looks
 from scrapy_ext.server.extraction.auto.markup import Markup
 from scrapy_ext.server.extraction.auto.text import node_text, one_line
 from scrapy_ext.server.extraction.auto.urls import absolute
@@ -71,7 +72,7 @@ class Page:
     limit (255) are lost with what follows them.
     """
 
-    def __init__(self, html: str, url: str) -> None:
+    def __init__(self, html: str, url: str, *, looks: bool = False) -> None:
         self.url = url
         self.source, self.tree = _parse_within_bounds(html)
         self.scripts = _take_scripts(self.tree)
@@ -80,10 +81,15 @@ class Page:
         self.base_url = self._base_url()
         # Held, so that lxml does not make the Python side of an element anew each time it is met.
         self.elements: list[HtmlElement] = list(self.tree.iter("*"))
+        self.looks = take_looks(self.tree) if looks else Looks()
+        self._with_looks = looks
 
     def fresh_tree(self) -> HtmlElement:
         """The whole tree, parsed again, for a library that changes what it is given or reads scripts."""
-        return _parse(self.source)
+        tree = _parse(self.source)
+        if self._with_looks:
+            take_looks(tree)
+        return tree
 
     @cached_property
     def markup(self) -> Markup:

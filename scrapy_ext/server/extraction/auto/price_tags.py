@@ -25,6 +25,8 @@ from scrapy_ext.server.extraction.auto.text import node_text
 #: Longer texts are sentences.
 MAX_TAG_LENGTH: Final = 60
 MAX_CANDIDATES: Final = 500
+#: The height of a screen, in pixels.
+SCREEN: Final = 900
 #: A candidate that scores less is not taken for the price.
 ENOUGH: Final = 2.8
 #: A lone candidate may score less by so much.
@@ -194,8 +196,9 @@ class PriceTags:
             return None
         own = self._page.names(whole)
         score = _score_of_names(whole, own, names, named=named) + self._score_of_text(text, money)
-        score += self._score_of_place(whole)
-        return Tag(whole, money, score, former=_struck(whole) or bool(_REGULAR.search(own)))
+        score += self._score_of_place(whole) + self._score_of_look(whole)
+        struck = _struck(whole) or self._page.looks.is_struck(whole)
+        return Tag(whole, money, score, former=struck or bool(_REGULAR.search(own)))
 
     def _score_of_text(self, text: str, money: Money) -> float:
         score = 2.0 if money.currency_raw else -1.0
@@ -215,6 +218,20 @@ class PriceTags:
         score += max(-1.5, 2.0 - math.log2(1 + abs(distance) / 12) * 0.7)
         score -= 0.8 if distance < 0 else 0.0
         return score - min(self._focus.steps_apart(node), 12) * 0.12
+
+    def _score_of_look(self, node: HtmlElement) -> float:
+        """Prices are written large, and on one screen with the heading."""
+        looks = self._page.looks
+        look = looks.of(node) if looks.styled and self._focus is not None else None
+        if look is None:
+            return 0.0
+        if look.hidden:
+            return -1.0
+        score = max(-0.5, min(1.5, look.letters / looks.usual_letters - 1.0))
+        heading = looks.of(self._focus.heading) if self._focus is not None else None
+        if heading is not None and not heading.hidden:
+            score -= 0.0 if -SCREEN / 2 < look.y - heading.y < SCREEN else 1.0
+        return score
 
 
 def _score_of_names(node: HtmlElement, own: str, names: str, *, named: bool) -> float:

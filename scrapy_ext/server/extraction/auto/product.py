@@ -10,6 +10,7 @@ import re
 from itertools import islice
 from typing import Final
 
+from lxml.html import HtmlElement
 from zyte_common_items import AdditionalProperty, Brand, Image, Product, ProductMetadata
 
 from scrapy_ext.server.extraction.auto import images, vocabulary
@@ -25,7 +26,7 @@ from scrapy_ext.server.extraction.auto.markup import Thing
 from scrapy_ext.server.extraction.auto.money import Money, from_markup, iso_code
 from scrapy_ext.server.extraction.auto.offers import Offer, offer_of
 from scrapy_ext.server.extraction.auto.page import Page
-from scrapy_ext.server.extraction.auto.price_tags import PriceTags
+from scrapy_ext.server.extraction.auto.price_tags import SCREEN, PriceTags
 from scrapy_ext.server.extraction.auto.rating import rating_of
 from scrapy_ext.server.extraction.auto.specification import Pair, Specification
 from scrapy_ext.server.extraction.auto.text import first, node_text, one_line
@@ -37,6 +38,8 @@ MAX_PROPERTIES: Final = 200
 MAX_LISTS: Final = 40
 #: The colour or size of a thing is not longer; what is, tells of several.
 MAX_ATTRIBUTE_LENGTH: Final = 120
+#: The main image has no side of fewer pixels.
+SMALLEST_IMAGE: Final = 150
 #: Points of a list that are shorter on average, in characters, are links or options.
 SHORTEST_FEATURE: Final = 15
 #: More products with offers than these are a list rather than one thing and a few like it.
@@ -133,7 +136,25 @@ class _Extraction:
         of_markup = images.of_thing(self._page, self._product)
         if len(of_markup) > 1:
             return of_markup
-        return images.merged(of_markup or images.of_metas(self._page)[:1], self._gallery())
+        named = images.merged(of_markup or images.of_metas(self._page)[:1], self._gallery())
+        return named or images.of_nodes(self._page, self._shown_at_heading())
+
+    def _shown_at_heading(self) -> list[HtmlElement]:
+        """The largest image that is seen on one screen with the heading; none where looks are not known."""
+        looks = self._page.looks
+        heading = looks.of(self._focus.heading)
+        best: tuple[int, HtmlElement] | None = None
+        if heading is None:
+            return []
+        for node in self._page.tree.iter("img"):
+            look = looks.of(node)
+            if look is None or look.hidden or min(look.width, look.height) < SMALLEST_IMAGE:
+                continue
+            area = look.width * look.height
+            near = abs(look.y - heading.y) < SCREEN and not self._focus.elsewhere(node)
+            if near and (best is None or area > best[0]):
+                best = (area, node)
+        return [best[1]] if best else []
 
     def _gallery(self) -> list[Image]:
         """The images that the page itself says are of the product: by the name of their place, or their own."""
