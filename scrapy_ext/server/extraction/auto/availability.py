@@ -88,10 +88,7 @@ def _said_to_be_gone(page: Page, focus: Focus) -> bool:
 
 def _orderable(page: Page, focus: Focus) -> bool:
     return any(
-        not _disabled(page, node)
-
-        and _orders(page, node)
-        and not focus.elsewhere(node)
+        not _disabled(page, node) and _orders(page, node) and not focus.elsewhere(node)
         for node in islice(page.tree.iter(*_BUTTONS), MAX_NODES)
     )
 
