@@ -66,7 +66,10 @@ def identifiers_of(page: Page, product: Thing | None, focus: Focus, specificatio
     """The numbers of a product: of its markup first, then of the page, then of the page's form and address."""
     page_id = _id_of_page(page)
     stated = [code for text in _stated_skus(product) if (code := _stated_code(text) or _code(text))]
-    skus = [*stated, *_codes(_skus(page, product, focus, specification))]
+    shown = _codes(_skus(page, product, focus, specification))
+    # Variants have a number of the product's with something after it.
+    whole = [code for code in (*shown, page_id) if code and any(text.startswith(f"{code}-") for text in stated)]
+    skus = [*whole, *stated, *shown]
     # A code with spaces in it is often a name, so that others go before it.
     sku = first([*(code for code in skus if " " not in code), page_id, *skus])
     mpn = first(_codes(_mpns(page, product, focus, specification)))
@@ -75,7 +78,7 @@ def identifiers_of(page: Page, product: Thing | None, focus: Focus, specificatio
     return Identifiers(
         sku=sku,
         # Shops that have no number of the maker repeat their own there.
-        mpn=mpn if mpn != sku else None,
+        mpn=mpn if mpn not in {sku, *stated} else None,
         product_id=stated_id or page_id,
         gtin=gtins_of(product, labelled),
     )

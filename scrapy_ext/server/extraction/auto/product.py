@@ -112,7 +112,8 @@ class _Extraction:
         stated = self._offer.price
         of_metas = from_markup(self._page.meta(*_PRICE_METAS))
         if stated is None:
-            return of_metas or self._tags.price()
+            # What costs nothing, or is not for sale, has a price of nought: those on its page are of other things.
+            return of_metas or (None if self._offer.is_nought else self._tags.price())
         if of_metas is not None and of_metas.value != stated.value:
             # The offers of auctions keep the price they began with.
             shown = self._tags.price()

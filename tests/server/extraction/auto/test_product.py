@@ -464,3 +464,14 @@ def test_the_number_of_one_variant_is_not_that_of_the_product() -> None:
 
 def test_a_gtin_of_noughts_is_none() -> None:
     assert "gtin" not in product("", json_ld(LAMP | {"gtin13": "0000000000000"}))
+
+
+def test_the_page_of_what_costs_nothing_has_no_price_of_other_things() -> None:
+    head = json_ld(LAMP | {"offers": {"@type": "Offer", "price": "0.00", "priceCurrency": "EUR"}})
+    assert "price" not in product('<h1>Aurora Desk Lamp</h1><p class="price">$9.00</p>', head)
+
+
+def test_the_number_that_those_of_variants_begin_with_is_the_products() -> None:
+    head = json_ld(LAMP | {"sku": "AUR-100-2"})
+    assert product("<h1>Aurora Desk Lamp</h1><p>SKU: AUR-100</p>", head)["sku"] == "AUR-100"
+    assert product("<h1>Aurora Desk Lamp</h1><p>SKU: AUR-777</p>", head)["sku"] == "AUR-100-2"
