@@ -107,8 +107,8 @@ class _Loading:
             acted = await run_actions(self._page, plan.actions, limits.actions)
             await self._settle()
         response = await self._response()
-        html = await self._html() if plan.html else None
         looks = await html_with_looks(self._page, limits) if plan.looks else None
+        html = await self._html() if plan.html or (plan.looks and looks is None) else None
         return PageResult(
             url=self._final_url(),
             status=response.status if response else None,

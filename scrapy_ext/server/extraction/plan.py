@@ -75,16 +75,17 @@ def plan(request: ExtractRequest, upstreams: Upstreams) -> HttpPlan | PagePlan:
     language = language_of(request.geolocation)
     if violations:
         raise ContractError(violations)
+    # Looks are of the page itself, not of its frames.
+    looks = request.extract_type in KINDS_BY_LOOKS and not request.include_iframes
     if request.wants_browser:
         return PagePlan(
             url=url,
             headers=headers,
             cookies=cookies,
             actions=actions,
-            html=request.browser_html or request.extract_type is not None,
+            html=request.browser_html or (request.extract_type is not None and not looks),
             iframes=request.include_iframes,
-            # Looks are of the page itself, not of its frames.
-            looks=request.extract_type in KINDS_BY_LOOKS and not request.include_iframes,
+            looks=looks,
             response_headers=request.http_response_headers,
             screenshot=screenshot,
             language=language,

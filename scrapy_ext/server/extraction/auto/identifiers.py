@@ -49,8 +49,7 @@ _INPUT_NAME = re.compile(
 _ID_IN_PATH = re.compile(
     r"(?:[^/]*[-_])?(?:p|id)?([A-Z]{0,4}\d{5,}[A-Z0-9]{0,6})(?:\.\w{2,5})?|(\d{6,12})_.*|((?=[A-Z\d]*[A-Z])(?:[A-Z]*\d){4}[A-Z\d]*)"
 )
-#: A number that scripts tell; one for all is that of the product, several are those of others.
-_IN_SCRIPT = re.compile(r"""\bsku\\*["']?\s*:\s*\\*["']([\w./+-]{4,40})\\*["']""", re.IGNORECASE)
+_IN_SCRIPT = re.compile(r"""sku\\*["']?\s*:\s*\\*["']([\w./+-]{4,40})\\*["']""")
 
 
 class Identifiers(NamedTuple):
@@ -71,7 +70,7 @@ def identifiers_of(page: Page, product: Thing | None, focus: Focus, specificatio
     whole = [code for code in (*shown, page_id) if code and any(text.startswith(f"{code}-") for text in stated)]
     skus = [*whole, *stated, *shown]
     # A code with spaces in it is often a name, so that others go before it.
-    sku = first([*(code for code in skus if " " not in code), page_id, *skus])
+    sku = first([*(code for code in skus if " " not in code), page_id, *skus]) or _of_scripts(page)
     mpn = first(_codes(_mpns(page, product, focus, specification)))
     stated_id = first(_codes(product.texts("productID", "productId", "identifier"))) if product else None
     labelled = [pair.value for pair in specification.of(vocabulary.GTIN) if not focus.elsewhere(pair.node)]
@@ -119,7 +118,6 @@ def _skus(page: Page, product: Thing | None, focus: Focus, specification: Specif
             yield match.group(1)
     if product is not None:
         yield from product.texts("productID", "productId")
-    yield from _of_scripts(page)
     yield from page.metas.get("product:retailer_item_id", ())
 
 
@@ -134,14 +132,13 @@ def _codes_of_node(node: HtmlElement) -> Iterator[str]:
         yield code
 
 
-def _of_scripts(page: Page) -> Iterator[str]:
+def _of_scripts(page: Page) -> str | None:
+    """The number that scripts tell; one for all is that of the product, several are those of others."""
     found: set[str] = set()
     for script in page.scripts:
-        found.update(
-            match.group(1) for match in islice(_IN_SCRIPT.finditer(script.source[:MAX_SCRIPT_LENGTH]), MAX_NODES)
-        )
-    if len(found) == 1:
-        yield found.pop()
+        matches = _IN_SCRIPT.finditer(script.source[:MAX_SCRIPT_LENGTH])
+        found.update(match.group(1) for match in islice(matches, MAX_NODES))
+    return found.pop() if len(found) == 1 else None
 
 
 def _mpns(page: Page, product: Thing | None, focus: Focus, specification: Specification) -> Iterator[str]:
