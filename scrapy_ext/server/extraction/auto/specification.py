@@ -93,7 +93,8 @@ def _pair(term: HtmlElement, value: HtmlElement, *, listed: bool) -> Iterator[Pa
     label = _label(node_text(term, MAX_LABEL_LENGTH + 1))
     if 1 < len(label) <= MAX_LABEL_LENGTH:
         text = node_text(value, MAX_VALUE_LENGTH)
-        if text:
+        # What can be chosen from is not what the product is.
+        if text and next(value.iter("select", "option"), None) is None:
             yield Pair(label, text, value, listed)
 
 

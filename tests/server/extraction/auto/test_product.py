@@ -475,3 +475,10 @@ def test_the_number_that_those_of_variants_begin_with_is_the_products() -> None:
     head = json_ld(LAMP | {"sku": "AUR-100-2"})
     assert product("<h1>Aurora Desk Lamp</h1><p>SKU: AUR-100</p>", head)["sku"] == "AUR-100"
     assert product("<h1>Aurora Desk Lamp</h1><p>SKU: AUR-777</p>", head)["sku"] == "AUR-100-2"
+
+
+def test_what_can_be_chosen_from_is_not_what_the_product_is() -> None:
+    row = "<tr><td>Size:</td><td><select><option>Choose</option><option>S</option><option>M</option></select></td></tr>"
+    item = product(f"<h1>Lamp</h1><table>{row}<tr><td>Colour:</td><td>red</td></tr></table>", "<title>Lamp</title>")
+    assert item["color"] == "red"
+    assert "size" not in item
