@@ -27,7 +27,7 @@ from scrapy_ext.server.extraction.auto.money import Money, from_markup, iso_code
 from scrapy_ext.server.extraction.auto.offers import Offer, offer_of
 from scrapy_ext.server.extraction.auto.page import Page
 from scrapy_ext.server.extraction.auto.price_tags import SCREEN, PriceTags
-from scrapy_ext.server.extraction.auto.rating import rating_of
+from scrapy_ext.server.extraction.auto.rating import rating_of, rating_on
 from scrapy_ext.server.extraction.auto.specification import Pair, Specification
 from scrapy_ext.server.extraction.auto.text import first, node_text, one_line
 from scrapy_ext.server.extraction.auto.urls import slug_of
@@ -88,7 +88,7 @@ class _Extraction:
         description = description_of(page, product, focus)
         item.description, item.descriptionHtml = description.text, description.html
         item.breadcrumbs = breadcrumbs_of(page)
-        item.aggregateRating = rating_of(product)
+        item.aggregateRating = rating_of(product) or rating_on(page, focus)
         item.variants = variants_of(page, product)
         item.features = self._features()
         item.additionalProperties = self._properties()

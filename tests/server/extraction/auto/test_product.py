@@ -482,3 +482,20 @@ def test_what_can_be_chosen_from_is_not_what_the_product_is() -> None:
     item = product(f"<h1>Lamp</h1><table>{row}<tr><td>Colour:</td><td>red</td></tr></table>", "<title>Lamp</title>")
     assert item["color"] == "red"
     assert "size" not in item
+
+
+def test_a_rating_that_is_written_by_the_heading_is_read() -> None:
+    def rated(text: str) -> Any:
+        html = f'<h1>Lamp</h1><div class="product-rating">{text}</div>'
+        return product(html, "<title>Lamp</title>").get("aggregateRating")
+
+    assert rated("4.5 out of 5 stars <a>1,234 ratings</a>") == {
+        "ratingValue": 4.5,
+        "bestRating": 5.0,
+        "reviewCount": 1234,
+    }
+    assert rated("4,5 von 5 Sternen") == {"ratingValue": 4.5, "bestRating": 5.0}
+    assert rated("Rate it: 1 2 3 4 5") is None
+    assert rated("12 of 5") is None
+    far = "<h1>Lamp</h1>" + "<p>Words.</p>" * 200 + '<div class="rating">1 out of 5</div>'
+    assert "aggregateRating" not in product(far, "<title>Lamp</title>")
