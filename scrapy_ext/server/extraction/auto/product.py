@@ -82,7 +82,8 @@ class _Extraction:
         page, product, focus = self._page, self._product, self._focus
         item = Product(url=page.url, canonicalUrl=page.canonical_url, name=self._name)
         self._set_price(item)
-        item.availability = self._offer.availability or availability_on(page, focus, priced=bool(item.price))
+        told = self._offer.availability or availability_on(page, focus, priced=False)
+        item.availability = told or availability_on(page, focus, priced=bool(item.price))
         self._set_identity(item)
         self._set_looks(item)
         description = description_of(page, product, focus)
@@ -92,7 +93,7 @@ class _Extraction:
         item.variants = variants_of(page, product)
         item.features = self._features()
         item.additionalProperties = self._properties()
-        item.metadata = ProductMetadata(dateDownloaded=now(), probability=self._probability(item))
+        item.metadata = ProductMetadata(dateDownloaded=now(), probability=self._probability(item, told))
         return item
 
     def _set_price(self, item: Product) -> None:
@@ -197,11 +198,11 @@ class _Extraction:
     def _listed(self) -> list[Pair]:
         return [pair for pair in self._specification.pairs if pair.listed and not self._focus.elsewhere(pair.node)]
 
-    def _probability(self, item: Product) -> float:
+    def _probability(self, item: Product, told: str | None) -> float:
         """How sure it is that the page is of one product, by what it has of a product."""
         if self._product is not None and self._product.values("offers", "hasVariant"):
             offered = [thing for thing in self._page.markup.things(*TYPES) if thing.values("offers")]
             return 0.98 if len(offered) <= SEVERAL else 0.8
         if item.price:
-            return 0.85 if item.availability else 0.6
+            return 0.85 if told else 0.6
         return 0.7 if self._product is not None else 0.3 if item.availability else 0.05

@@ -376,7 +376,11 @@ PRICED = '<h1>Lamp</h1><p class="price">$5.00</p>'
 
 
 def test_what_has_a_price_and_is_not_said_to_be_gone_can_be_had() -> None:
-    assert product(PRICED, "<title>Lamp</title>")["availability"] == "InStock"
+    item = product(PRICED, "<title>Lamp</title>")
+    assert item["availability"] == "InStock"
+    # It is no evidence that the page is of a product.
+    button = product(PRICED + "<button>Add to cart</button>", "<title>Lamp</title>")
+    assert item["metadata"]["probability"] < button["metadata"]["probability"]
     gone = (
         "<p>Sold out</p>",
         "<p>Dieser Artikel ist ausverkauft</p>",
