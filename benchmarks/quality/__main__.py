@@ -7,7 +7,8 @@ or a folder ``labelled`` with both. Without a folder nothing is measured.
 
 Fields are right when they equal a label (prices as numbers; brands, titles and authors without regard to case and
 signs; dates by the day), and F1 counts a wrong value against precision and recall both, as that product benchmark
-does. Texts have the F1 of their bags of words, averaged over pages, as WCXB does.
+does. Products are measured beside extruct, which reads markup alone, and with their markup taken off. Texts have the
+F1 of their bags of words, averaged over pages, as WCXB does.
 
 Lists have no labels of their own. What is measured of them: on how many pages of the types that hold lists one is
 found, and which part of the names in it occurs in the labelled content. The truth for next pages is what pages say by
@@ -29,7 +30,7 @@ from data import type_of, wcxb_labels
 from lists import measure_list
 from next_page import measure_next_page
 from page_content import measure_content
-from product import measure_product
+from product import measure_product, measure_product_by_rules, products_of
 
 from scrapy_ext.server.extraction.auto import preload
 
@@ -57,6 +58,7 @@ def measures(products: Path, wcxb: Path) -> dict[str, Callable[[], dict[str, Any
 
     return {
         "product": lambda: measure_product(products),
+        "productByRules": lambda: measure_product_by_rules(wcxb, products_of(labels)),
         "article": lambda: measure_article(wcxb, of_type("article")),
         "pageContent": lambda: measure_content(wcxb, labels),
         "productList": lambda: measure_list(wcxb, "productList", "products", "name", of_type("collection")),

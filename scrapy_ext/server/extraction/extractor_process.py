@@ -1,8 +1,8 @@
 """The process that automatic extraction runs in: pages in on standard input, items out on standard output.
 
-Each message is JSON after its length in four bytes, big end first. In: ``kind``, ``url``, ``html``. Out: ``item``,
-or ``error`` with ``unsupported`` to say that it is the request's fault. The process ends when its input does, also
-in the middle of a page, so that it never outlives its server, whatever became of that.
+Each message is JSON after its length in four bytes, big end first. In: ``kind``, ``url``, ``html``, ``looks``. Out:
+``item``, or ``error`` with ``unsupported`` to say that it is the request's fault. The process ends when its input does,
+also in the middle of a page, so that it never outlives its server, whatever became of that.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ class Task(msgspec.Struct, frozen=True):
     kind: str
     url: str
     html: str
+    looks: bool = False
 
 
 class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -57,7 +58,7 @@ def _extract(task: Task) -> Outcome:
     from scrapy_ext.server.extraction.auto import UnsupportedKindError, extract
 
     try:
-        return Outcome(item=extract(task.kind, task.html, task.url))
+        return Outcome(item=extract(task.kind, task.html, task.url, looks=task.looks))
     except UnsupportedKindError as error:
         return Outcome(error=str(error), unsupported=True)
     except Exception:  # One page's failure is not the process's.

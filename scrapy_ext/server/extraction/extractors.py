@@ -43,9 +43,9 @@ class Extractors:
         self._idle: list[asyncio.subprocess.Process] = []
         self._places = asyncio.Semaphore(limits.extractors)
 
-    async def extract(self, kind: str, html: str, url: str) -> dict[str, Any]:
+    async def extract(self, kind: str, html: str, url: str, *, looks: bool = False) -> dict[str, Any]:
         """The item of a page, in the schema of zyte-common-items; raises :class:`ExtractionError` (422, 500)."""
-        task = message(msgspec.json.encode(Task(kind, url, html)))
+        task = message(msgspec.json.encode(Task(kind, url, html, looks)))
         async with self._places:
             try:
                 outcome = await self._ask(task)

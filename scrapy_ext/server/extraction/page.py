@@ -27,6 +27,7 @@ from scrapy_ext.server.extraction.actions import Stage, run_actions
 from scrapy_ext.server.extraction.errors import ExtractionError, permanent, temporary, unreachable
 from scrapy_ext.server.extraction.iframes import content_with_frames
 from scrapy_ext.server.extraction.limits import MIB, Limits
+from scrapy_ext.server.extraction.looks import html_with_looks
 from scrapy_ext.server.extraction.outgoing import cookie_received, is_dropped, is_of_host
 from scrapy_ext.server.extraction.plan import PagePlan, Screenshot
 from scrapy_ext.server.extraction.proxy import PageProxy
@@ -69,6 +70,8 @@ class PageResult(msgspec.Struct, kw_only=True):
     status: int | None
     headers: list[Header] | None = None
     html: str | None = None
+    #: The same with the looks of its elements, for automatic extraction; None where they cannot be had.
+    looks: str | None = None
     screenshot: bytes | None = None
     actions: list[dict[str, Any]] | None = None
     cookies: list[dict[str, Any]] | None = None
@@ -108,19 +111,27 @@ class _Loading:
         await self._settle()
         acted = await self._act(self._stage) if self._stage else None
         response = await self._response()
-        html = await self._html() if plan.html else None
+        looks, html = await self._read()
         if self._traffic.is_disturbed:
             await self._traffic.quiet(limits.quiet, limits.settle)
-            html = await self._html() if plan.html else None
+            looks, html = await self._read()
         return PageResult(
             url=self._final_url(),
             status=response.status if response else None,
             headers=await self._headers(response) if plan.response_headers and response else None,
             html=html,
+            looks=looks,
             screenshot=await self._screenshot(plan.screenshot) if plan.screenshot else None,
             actions=acted,
             cookies=await self._cookies() if plan.response_cookies else None,
         )
+
+    async def _read(self) -> tuple[str | None, str | None]:
+        """The HTML with its looks, and the HTML alone: what is asked for of them, or serves in place of the other."""
+        plan = self._plan
+        looks = await html_with_looks(self._page, self._limits) if plan.looks else None
+        html = await self._html() if plan.html or (plan.looks and looks is None) else None
+        return looks, html
 
     async def _act(self, stage: Stage) -> list[dict[str, Any]]:
         await self._response()  # What is no page is told before anything is done in it.

@@ -157,7 +157,8 @@ class ExtractionService:
         if page.screenshot is not None:
             result.screenshot = base64.b64encode(page.screenshot).decode()
         if request.extract_type is not None:
-            await self._add_item(result, request.extract_type, page.html or "")
+            looks = page.looks is not None
+            await self._add_item(result, request.extract_type, page.looks or page.html or "", looks=looks)
         return result
 
     def _check_of(self, todo: HttpPlan | PagePlan) -> Check | None:
@@ -168,8 +169,8 @@ class ExtractionService:
         agent = agent_of(todo.headers)
         return lambda url: robots.check(url, agent, todo.upstream)
 
-    async def _add_item(self, result: ExtractResult, kind: str, html: str) -> None:
-        item = await self.extractors.extract(kind, html, result.url or "")
+    async def _add_item(self, result: ExtractResult, kind: str, html: str, *, looks: bool = False) -> None:
+        item = await self.extractors.extract(kind, html, result.url or "", looks=looks)
         setattr(result, _ATTRIBUTES[kind], item)
 
 

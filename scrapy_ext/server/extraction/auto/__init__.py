@@ -32,6 +32,10 @@ _LIBRARIES: Final = ("extruct.w3cmicrodata", "price_parser")
 KINDS: Final = tuple(_MODULES)
 
 
+#: Those that go by how a page looks in a browser, where it was loaded in one.
+KINDS_BY_LOOKS: Final = frozenset({"product"})
+
+
 class UnsupportedKindError(ValueError):
     """A kind of automatic extraction that does not exist (yet)."""
 
@@ -40,10 +44,11 @@ class UnsupportedKindError(ValueError):
         self.kind = kind
 
 
-def extract(kind: str, html: str, url: str) -> dict[str, Any]:
+def extract(kind: str, html: str, url: str, *, looks: bool = False) -> dict[str, Any]:
     """The item of a kind that a page holds, as plain data; fields without a value are left out.
 
-    ``html`` is the page as text, in full or cut off, sound or not; ``url`` is its final address. Raises
+    ``html`` is the page as text, in full or cut off, sound or not; ``url`` is its final address.
+    ``looks`` says that the browser wrote into it how its elements look (``looks.py``). Raises
     :class:`UnsupportedKindError` for a kind that is not in :data:`KINDS`, and nothing else.
     """
     if kind not in _MODULES:
@@ -52,7 +57,7 @@ def extract(kind: str, html: str, url: str) -> dict[str, Any]:
     from scrapy_ext.server.extraction.auto.items import as_dict
     from scrapy_ext.server.extraction.auto.page import Page
 
-    return as_dict(_module(kind).extract(Page(html, url)))
+    return as_dict(_module(kind).extract(Page(html, url, looks=looks)))
 
 
 def preload() -> None:
@@ -67,4 +72,4 @@ def _module(kind: str) -> Any:
     return import_module(f"{__name__}.{_MODULES[kind]}")
 
 
-__all__ = ["KINDS", "UnsupportedKindError", "extract", "preload"]
+__all__ = ["KINDS", "KINDS_BY_LOOKS", "UnsupportedKindError", "extract", "preload"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from functools import cached_property
 from typing import Final
 
@@ -19,7 +20,7 @@ _ELSEWHERE = re.compile(
     r"|(?:^|[\s_-])(?:footer|breadcrumbs?|review|reviews|newsletter|mega[-_]?menu|navigation)(?:$|[\s_-])",
 )
 _ELSEWHERE_TAGS: Final = frozenset({"nav", "footer"})
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(r"[^\W_]+")
 _NAMES: Final = ("title", "product-name", "productname", "product_name")
 _NO_HEADINGS: Final = frozenset({"meta", "link", "title", "input", "img"})
 MAX_HEADINGS: Final = 400
@@ -109,4 +110,6 @@ class Focus:
 
 
 def _words(text: str) -> list[str]:
-    return [word.lower() for word in _WORD.findall(text[:500])]
+    # Without accents, as addresses have none.
+    text = "".join(sign for sign in unicodedata.normalize("NFKD", text[:500]) if not unicodedata.combining(sign))
+    return [word.lower() for word in _WORD.findall(text)]

@@ -21,6 +21,7 @@ _AVAILABILITY: Final = {
     **dict.fromkeys(("outofstock", "soldout", "discontinued", "oos", "unavailable", "notavailable"), OUT_OF_STOCK),
     **dict.fromkeys(("0", "false", "no", "pending"), OUT_OF_STOCK),
 }
+_NOUGHT = re.compile(r"0+(?:[.,]0+)?")
 _REGULAR_TYPES: Final = ("listprice", "msrp", "srp", "strikethroughprice", "regularprice", "suggestedretailprice")
 
 
@@ -32,6 +33,8 @@ class Offer:
     regular_price: Money | None = None
     currency: str | None = None
     availability: str | None = None
+    #: It has prices, and all of them are nought.
+    is_nought: bool = False
 
 
 def availability_of(text: str | None) -> str | None:
@@ -50,7 +53,8 @@ def offer_of(product: Thing) -> Offer:
     states = {offer.availability for offer in read} - {None}
     availability = IN_STOCK if IN_STOCK in states else OUT_OF_STOCK if states else None
     currency = priced.currency or next((offer.currency for offer in read if offer.currency), None)
-    return Offer(priced.price, priced.regular_price, currency, availability)
+    is_nought = any(offer.is_nought for offer in read) and not priced.price
+    return Offer(priced.price, priced.regular_price, currency, availability, is_nought)
 
 
 def _offers(product: Thing) -> Iterable[Thing]:
@@ -63,7 +67,8 @@ def _offers(product: Thing) -> Iterable[Thing]:
 
 
 def _read(thing: Thing) -> Offer:
-    price = from_markup(thing.text("price", "lowPrice"))
+    stated = thing.text("price", "lowPrice")
+    price = from_markup(stated)
     regular: Money | None = None
     currency = _currency(thing)
     for specification in thing.things("priceSpecification"):
@@ -74,7 +79,8 @@ def _read(thing: Thing) -> Offer:
         else:
             price = price or amount
             currency = currency or _currency(specification)
-    return Offer(price, regular, currency, availability_of(thing.text("availability")))
+    is_nought = price is None and bool(_NOUGHT.fullmatch((stated or "").strip()))
+    return Offer(price, regular, currency, availability_of(thing.text("availability")), is_nought)
 
 
 def _currency(thing: Thing) -> str | None:

@@ -13,6 +13,7 @@ from lxml import etree
 from lxml import html as lxml_html
 from lxml.html import HtmlElement
 
+from scrapy_ext.server.extraction.auto.looks import Looks, take_looks
 from scrapy_ext.server.extraction.auto.markup import Markup
 from scrapy_ext.server.extraction.auto.text import node_text, one_line
 from scrapy_ext.server.extraction.auto.urls import absolute
@@ -29,6 +30,9 @@ _NO_LINE: Final = frozenset({"html", "head", "body", "title", "option", "select"
 _UNSEEN: Final = ("style", "template", "svg", "object", "math")
 #: Longer ones hold pictures or data of scripts, or mean harm.
 _LONG_ATTRIBUTES: Final = etree.XPath("//@*[string-length(.) > 10000]")
+_NAMES_OF_TESTS: Final = etree.XPath(
+    "//@data-testid|//@data-test|//@data-test-id|//@data-qa|//@data-qa-qualifier|//@data-automation-id|//@data-hook"
+)
 _UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _EMPTY: Final = b"<html><body></body></html>"
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?=$|[-_])")
@@ -68,7 +72,7 @@ class Page:
     limit (255) are lost with what follows them.
     """
 
-    def __init__(self, html: str, url: str) -> None:
+    def __init__(self, html: str, url: str, *, looks: bool = False) -> None:
         self.url = url
         self.source, self.tree = _parse_within_bounds(html)
         self.scripts = _take_scripts(self.tree)
@@ -77,10 +81,15 @@ class Page:
         self.base_url = self._base_url()
         # Held, so that lxml does not make the Python side of an element anew each time it is met.
         self.elements: list[HtmlElement] = list(self.tree.iter("*"))
+        self.looks = take_looks(self.tree) if looks else Looks()
+        self._with_looks = looks
 
     def fresh_tree(self) -> HtmlElement:
         """The whole tree, parsed again, for a library that changes what it is given or reads scripts."""
-        return _parse(self.source)
+        tree = _parse(self.source)
+        if self._with_looks:
+            take_looks(tree)
+        return tree
 
     @cached_property
     def markup(self) -> Markup:
@@ -108,7 +117,10 @@ class Page:
         return next((self.metas[name][0] for name in names if name in self.metas), None)
 
     def names(self, node: HtmlElement) -> str:
-        """What the author of the page calls an element: its ``class``, ``id`` and ``itemprop``, in lower case."""
+        """What the author of the page calls an element, in lower case: its ``class``, ``id`` and ``itemprop``.
+
+        And what its tests call it (``data-testid`` and the like), as it is often all that is said in words.
+        """
         return self._names.get(node, "")
 
     def named(self, *parts: str) -> list[HtmlElement]:
@@ -118,7 +130,11 @@ class Page:
 
     @cached_property
     def _names(self) -> dict[HtmlElement, str]:
-        return {node: names for node in self.elements if (names := _names_of(node))}
+        found = {node: names for node in self.elements if (names := _names_of(node))}
+        for value in _NAMES_OF_TESTS(self.tree):
+            node = value.getparent()
+            found[node] = f"{found.get(node, '')} {value[:MAX_LINE_LENGTH].lower()}".lstrip()
+        return found
 
     @cached_property
     def _positions(self) -> dict[str, list[int]]:

@@ -25,8 +25,20 @@ from scrapy_ext.server.extraction.auto.text import node_text
 #: Longer texts are sentences.
 MAX_TAG_LENGTH: Final = 60
 MAX_CANDIDATES: Final = 500
+#: The height of a screen, in pixels.
+SCREEN: Final = 900
 #: A candidate that scores less is not taken for the price.
 ENOUGH: Final = 2.8
+#: A lone candidate may score less by so much.
+LESS: Final = 1.8
+#: How far a candidate that little speaks for must be ahead of all others.
+LEAD: Final = 0.8
+#: Candidates whose scores differ by less are of one kind.
+SIMILAR: Final = 3.0
+#: How much higher the former price may be.
+RATIO: Final = 4
+#: Elements between two amounts that stand side by side.
+BESIDE: Final = 6
 #: More amounts than these in scripts are those of a list of things, which says nothing of this one.
 MAX_SCRIPT_AMOUNTS: Final = 40
 
@@ -41,7 +53,7 @@ _REGULAR = re.compile(
 )
 _NOT_THE_PRICE = re.compile(
     r"shipping|delivery|versand|livraison|saving|(?:^|[\s_-])sav(?:e|ed)|discount(?!ed)|rabat|percent|install?ment|per-?unit"
-    r"|unit-?price|per-?month|monthly|parcel|financ|total|cart|basket|points|bonus|cash-?back|rating|review|count|quantity"
+    r"|unit-?price|per-?month|monthly|parcel|cuotas?(?:$|[\s_-])|raten?(?:$|[\s_-])|tasso|mensil|mensual|financ|total|cart|basket|points|bonus|cash-?back|rating|review|count|quantity"
     r"|filter|swatch|variant|variation|option|warranty|insurance|(?:^|[\s_-])(?:no)?(?:tax|vat)|deposit|coupon|voucher"
     r"|gift|exclu|without|netto|subscri"
 )
@@ -52,6 +64,10 @@ _LABEL_OF_ANOTHER = re.compile(
     re.IGNORECASE,
 )
 _PER = re.compile(r"/\s*(?:\d+\s*)?(?:[a-zа-я]{1,7}|100)\b|\bx\s*\d|\d\s*x\b|\bper \w+|\(.*\d.*\)", re.IGNORECASE)
+#: What is called both price and discount is the reduced price, not what is saved.
+_DISCOUNTED = re.compile(
+    r"pri[cs]e[\w-]{0,12}discount(?!s?[-_]*(?:amount|value|percent|label|badge))|discount[\w-]{0,8}pri[cs]e"
+)
 _STRUCK_TAGS: Final = frozenset({"del", "s", "strike"})
 _BIG = re.compile(r"large|big|xl|huge|main|bold|strong|fs[23]\d|h[1-3]\b")
 _BIG_TAGS: Final = frozenset({"strong", "b", "h2", "h3", "h4", "em"})
@@ -106,10 +122,52 @@ class PriceTags:
     def price(self, enough: float = ENOUGH) -> Money | None:
         """The price; None when no candidate is good enough."""
         current = [tag for tag in self.tags if not tag.former]
+        highest = max((tag.score for tag in current), default=0.0)
         # An amount that is shown several times is more likely the price than one that is shown once.
-        times = Counter(tag.money.value for tag in current if tag.score > 0)
-        best = max(current, key=lambda tag: tag.score + min(times[tag.money.value], 4) * 0.4, default=None)
-        return best.money if best and best.score >= enough else None
+        times = Counter(tag.money.value for tag in current if tag.score > max(0.0, highest - SIMILAR))
+
+        def total(tag: Tag) -> float:
+            return tag.score + (min(times[tag.money.value], 4) * 0.4 if self._has_place else 0.0)
+
+        best = max(current, key=total, default=None)
+        if self._focus is None:
+            return best.money if best and best.score >= enough else None
+        if best is None or best.score < enough:
+            # One that is called regular and stands alone: nothing is reduced.
+            regular = {tag.money for tag in self.tags if tag.former and tag.score >= enough and not _struck(tag.node)}
+            if len(regular) == 1:
+                return next(iter(regular))
+        if best is None or best.score < enough - LESS:
+            return None
+        beside = {tag.money for tag in current if self._beside(tag, best)}
+        if best.score < enough:
+            # What little speaks for must have a currency, and no rival elsewhere.
+            likely = {tag.money for tag in current if total(tag) > total(best) - LEAD}
+            if not best.money.currency_raw or self._focus.elsewhere(best.node):
+                return None
+            if {money.value for money in likely - beside} != {best.money.value}:
+                return None
+        # The lower of two amounts of one kind side by side, as the other is that of before.
+        other = next(iter(beside)) if len(beside) == 1 else best.money
+        return min(other, best.money, key=lambda money: money.value)
+
+    @property
+    def _has_place(self) -> bool:
+        """Whether it is known where on the page the product stands."""
+        return self._focus is None or self._focus.heading is not None
+
+    def _beside(self, tag: Tag, best: Tag) -> bool:
+        assert self._focus is not None  # noqa: S101  (a price of an entry has none beside it)
+        return (
+            tag.node.tag == best.node.tag
+            and tag.money.currency_raw == best.money.currency_raw
+            and tag.score > best.score - 1.0
+            and abs(self._focus.distance(tag.node) - self._focus.distance(best.node)) <= BESIDE
+            and _close(tag.node, best.node, 3)
+            # Neither the same price, or its whole part, nor that of something else.
+            and int(tag.money.value) != int(best.money.value)
+            and 1 / RATIO <= tag.money.value / best.money.value <= RATIO
+        )
 
     def regular_price(self, price: Money) -> Money | None:
         """The former price that is shown beside this one, if any."""
@@ -138,8 +196,9 @@ class PriceTags:
             return None
         own = self._page.names(whole)
         score = _score_of_names(whole, own, names, named=named) + self._score_of_text(text, money)
-        score += self._score_of_place(whole)
-        return Tag(whole, money, score, former=_struck(whole) or bool(_REGULAR.search(own)))
+        score += self._score_of_place(whole) + self._score_of_look(whole)
+        struck = _struck(whole) or self._page.looks.is_struck(whole)
+        return Tag(whole, money, score, former=struck or bool(_REGULAR.search(own)))
 
     def _score_of_text(self, text: str, money: Money) -> float:
         score = 2.0 if money.currency_raw else -1.0
@@ -160,11 +219,27 @@ class PriceTags:
         score -= 0.8 if distance < 0 else 0.0
         return score - min(self._focus.steps_apart(node), 12) * 0.12
 
+    def _score_of_look(self, node: HtmlElement) -> float:
+        """Prices are written large, and on one screen with the heading."""
+        looks = self._page.looks
+        look = looks.of(node) if looks.styled and self._focus is not None else None
+        if look is None:
+            return 0.0
+        if look.hidden:
+            return -1.0
+        score = max(-0.5, min(1.5, look.letters / looks.usual_letters - 1.0))
+        heading = looks.of(self._focus.heading) if self._focus is not None else None
+        if heading is not None and not heading.hidden:
+            score -= 0.0 if -SCREEN / 2 < look.y - heading.y < SCREEN else 1.0
+        return score
+
 
 def _score_of_names(node: HtmlElement, own: str, names: str, *, named: bool) -> float:
     """The score of what an element (``own``) and its surroundings (``names``) are called."""
     score = 2.5 if _PRICE.search(own) else 1.5 if named else 0.0
     score += 2.0 if node.get("itemprop") in {"price", "lowPrice"} else 0.0
+    if _DISCOUNTED.search(own):
+        own, names = (_DISCOUNTED.sub("price-now", text) for text in (own, names))
     score += 0.7 if _CURRENT.search(own) else 0.0
     score += 0.5 if node.tag in _BIG_TAGS or _BIG.search(own) else 0.0
     score -= 2.5 if _NOT_THE_PRICE.search(own) else 0.0
@@ -217,9 +292,9 @@ def _struck(node: HtmlElement) -> bool:
     )
 
 
-def _close(first: HtmlElement, second: HtmlElement) -> bool:
-    around = set(_with_ancestors(first, 5))
-    return any(part in around for part in _with_ancestors(second, 5))
+def _close(first: HtmlElement, second: HtmlElement, levels: int = 5) -> bool:
+    around = set(_with_ancestors(first, levels))
+    return any(part in around for part in _with_ancestors(second, levels))
 
 
 def _amounts_of_scripts(page: Page) -> frozenset[Decimal]:

@@ -10,6 +10,7 @@ import re
 from itertools import islice
 from typing import Final
 
+from lxml.html import HtmlElement
 from zyte_common_items import AdditionalProperty, Brand, Image, Product, ProductMetadata
 
 from scrapy_ext.server.extraction.auto import images, vocabulary
@@ -20,26 +21,25 @@ from scrapy_ext.server.extraction.auto.description import description_of
 from scrapy_ext.server.extraction.auto.focus import Focus
 from scrapy_ext.server.extraction.auto.identifiers import identifiers_of
 from scrapy_ext.server.extraction.auto.items import now
+from scrapy_ext.server.extraction.auto.main_product import TYPES, main_product
 from scrapy_ext.server.extraction.auto.markup import Thing
-from scrapy_ext.server.extraction.auto.money import from_markup, iso_code
+from scrapy_ext.server.extraction.auto.money import Money, from_markup, iso_code
 from scrapy_ext.server.extraction.auto.offers import Offer, offer_of
 from scrapy_ext.server.extraction.auto.page import Page
-from scrapy_ext.server.extraction.auto.price_tags import PriceTags
-from scrapy_ext.server.extraction.auto.rating import rating_of
+from scrapy_ext.server.extraction.auto.price_tags import SCREEN, PriceTags
+from scrapy_ext.server.extraction.auto.rating import rating_of, rating_on
 from scrapy_ext.server.extraction.auto.specification import Pair, Specification
 from scrapy_ext.server.extraction.auto.text import first, node_text, one_line
-from scrapy_ext.server.extraction.auto.urls import same_page
+from scrapy_ext.server.extraction.auto.urls import slug_of
 from scrapy_ext.server.extraction.auto.variants import variants_of
 
-TYPES: Final = (
-    "Product", "ProductGroup", "IndividualProduct", "ProductModel", "SomeProducts", "ProductCollection", "Vehicle",
-    "Car", "Motorcycle", "Book",
-)  # fmt: skip
 MAX_FEATURES: Final = 50
 MAX_PROPERTIES: Final = 200
 MAX_LISTS: Final = 40
 #: The colour or size of a thing is not longer; what is, tells of several.
 MAX_ATTRIBUTE_LENGTH: Final = 120
+#: The main image has no side of fewer pixels.
+SMALLEST_IMAGE: Final = 150
 #: Points of a list that are shorter on average, in characters, are links or options.
 SHORTEST_FEATURE: Final = 15
 #: More products with offers than these are a list rather than one thing and a few like it.
@@ -61,19 +61,7 @@ _CURRENCY_METAS: Final = ("product:sale_price:currency", "product:price:currency
 
 def extract(page: Page) -> Product:
     """The product of a page. Only ``url`` and ``metadata`` are sure to be there."""
-    return _Extraction(page, _main_product(page)).item()
-
-
-def _main_product(page: Page) -> Thing | None:
-    """The product that the page is about: the one of its own address, else the first, those with offers first."""
-    things = page.markup.things(*TYPES)
-    addresses = {page.url, page.canonical_url or page.url}
-    offered = [thing for thing in things if thing.values("offers", "offer", "hasVariant", "price")]
-    for thing in offered:
-        own = page.link(thing.text("url") or thing.id)
-        if own and any(same_page(own, address) for address in addresses):
-            return thing
-    return next(iter(offered or things), None)
+    return _Extraction(page, main_product(page)).item()
 
 
 class _Extraction:
@@ -83,7 +71,8 @@ class _Extraction:
         self._page = page
         self._product = product
         stated = product.text("name") if product else None
-        self._focus = Focus(page, [name for name in (stated, page.meta("og:title"), page.title) if name])
+        names = (stated, page.meta("og:title"), page.title, slug_of(page.url))
+        self._focus = Focus(page, [name for name in names if name])
         self._specification = Specification(page)
         self._tags = PriceTags(page, self._focus)
         self._offer = offer_of(product) if product else Offer()
@@ -92,23 +81,24 @@ class _Extraction:
     def item(self) -> Product:
         page, product, focus = self._page, self._product, self._focus
         item = Product(url=page.url, canonicalUrl=page.canonical_url, name=self._name)
-        item.availability = self._offer.availability or availability_on(page, focus)
         self._set_price(item)
+        told = self._offer.availability or availability_on(page, focus, priced=False)
+        item.availability = told or availability_on(page, focus, priced=bool(item.price))
         self._set_identity(item)
         self._set_looks(item)
         description = description_of(page, product, focus)
         item.description, item.descriptionHtml = description.text, description.html
         item.breadcrumbs = breadcrumbs_of(page)
-        item.aggregateRating = rating_of(product)
+        item.aggregateRating = rating_of(product) or rating_on(page, focus)
         item.variants = variants_of(page, product)
         item.features = self._features()
         item.additionalProperties = self._properties()
-        item.metadata = ProductMetadata(dateDownloaded=now(), probability=self._probability(item))
+        item.metadata = ProductMetadata(dateDownloaded=now(), probability=self._probability(item, told))
         return item
 
     def _set_price(self, item: Product) -> None:
         page, offer = self._page, self._offer
-        price = offer.price or from_markup(page.meta(*_PRICE_METAS)) or self._tags.price()
+        price = self._price()
         if price is None:
             return
         regular = offer.regular_price or self._tags.regular_price(price)
@@ -117,6 +107,19 @@ class _Extraction:
         item.currencyRaw = self._tags.currency_raw(price) or price.currency_raw
         stated = offer.currency or (page.meta(*_CURRENCY_METAS) or "").upper()
         item.currency = iso_code(stated, page.url) or iso_code(item.currencyRaw, page.url)
+
+    def _price(self) -> Money | None:
+        """The price of the markup, unless its other parts and the page agree on another; else that of the page."""
+        stated = self._offer.price
+        of_metas = from_markup(self._page.meta(*_PRICE_METAS))
+        if stated is None:
+            # What costs nothing, or is not for sale, has a price of nought: those on its page are of other things.
+            return of_metas or (None if self._offer.is_nought else self._tags.price())
+        if of_metas is not None and of_metas.value != stated.value:
+            # The offers of auctions keep the price they began with.
+            shown = self._tags.price()
+            return of_metas if shown and shown.value == of_metas.value else stated
+        return stated
 
     def _set_identity(self, item: Product) -> None:
         brand = brand_of(self._page, self._product, self._focus, self._specification)
@@ -135,7 +138,25 @@ class _Extraction:
         of_markup = images.of_thing(self._page, self._product)
         if len(of_markup) > 1:
             return of_markup
-        return images.merged(of_markup or images.of_metas(self._page)[:1], self._gallery())
+        named = images.merged(of_markup or images.of_metas(self._page)[:1], self._gallery())
+        return named or images.of_nodes(self._page, self._shown_at_heading())
+
+    def _shown_at_heading(self) -> list[HtmlElement]:
+        """The largest image that is seen on one screen with the heading; none where looks are not known."""
+        looks = self._page.looks
+        heading = looks.of(self._focus.heading)
+        best: tuple[int, HtmlElement] | None = None
+        if heading is None:
+            return []
+        for node in self._page.tree.iter("img"):
+            look = looks.of(node)
+            if look is None or look.hidden or min(look.width, look.height) < SMALLEST_IMAGE:
+                continue
+            area = look.width * look.height
+            near = abs(look.y - heading.y) < SCREEN and not self._focus.elsewhere(node)
+            if near and (best is None or area > best[0]):
+                best = (area, node)
+        return [best[1]] if best else []
 
     def _gallery(self) -> list[Image]:
         """The images that the page itself says are of the product: by the name of their place, or their own."""
@@ -177,11 +198,11 @@ class _Extraction:
     def _listed(self) -> list[Pair]:
         return [pair for pair in self._specification.pairs if pair.listed and not self._focus.elsewhere(pair.node)]
 
-    def _probability(self, item: Product) -> float:
+    def _probability(self, item: Product, told: str | None) -> float:
         """How sure it is that the page is of one product, by what it has of a product."""
         if self._product is not None and self._product.values("offers", "hasVariant"):
             offered = [thing for thing in self._page.markup.things(*TYPES) if thing.values("offers")]
             return 0.98 if len(offered) <= SEVERAL else 0.8
         if item.price:
-            return 0.85 if item.availability else 0.6
+            return 0.85 if told else 0.6
         return 0.7 if self._product is not None else 0.3 if item.availability else 0.05

@@ -1,4 +1,4 @@
-"""How a product is rated, as its markup tells."""
+"""How a product is rated, as its markup tells, or what is written by its heading."""
 
 from __future__ import annotations
 
@@ -8,11 +8,28 @@ from typing import Final
 
 from zyte_common_items import AggregateRating
 
+from scrapy_ext.server.extraction.auto.focus import Focus
 from scrapy_ext.server.extraction.auto.markup import Thing
+from scrapy_ext.server.extraction.auto.page import Page
+from scrapy_ext.server.extraction.auto.text import node_text
 
 _NUMBER = re.compile(r"\d{1,9}(?:[.,]\d{1,6})?")
 _COUNT = re.compile(r"\d{1,3}(?:[.,\s]\d{3})+|\d{1,9}")
+#: ``4.5 out of 5``, in several languages.
+_OUT_OF = re.compile(r"(\d{1,2}(?:[.,]\d{1,2})?)\s*(?:out of|of|von|van|sur|su|de|av|af|из|/)\s*(5|10)(?:[.,]0)?(?!\d)")
+_REVIEWS = re.compile(
+    r"(\d[\d.,]{0,10})\s*(?:\w+ )?(?:ratings?|reviews?|(?:sterne|kunden)?bewertungen|rezensionen|beoordelingen|avis"
+    r"|[ée]valuations|recensioni|voti|valutazioni|opiniones|valoraciones|avalia[çc][õo]es|отзыв\w*|оцен\w*)",
+    re.IGNORECASE,
+)
+_NAMES: Final = ("rating", "stars", "review")
 MAX_RATING: Final = 1000.0
+MAX_NODES: Final = 300
+#: Longer texts are reviews themselves.
+MAX_TEXT_LENGTH: Final = 80
+#: How far from the heading, in elements, the rating of the product stands.
+BEFORE_HEADING: Final = 10
+AFTER_HEADING: Final = 100
 
 
 def rating_of(product: Thing | None) -> AggregateRating | None:
@@ -24,6 +41,23 @@ def rating_of(product: Thing | None) -> AggregateRating | None:
         if value or count:
             best = _number(thing.text("bestRating")) if value else None
             return AggregateRating(ratingValue=value or None, bestRating=best, reviewCount=count)
+    return None
+
+
+def rating_on(page: Page, focus: Focus) -> AggregateRating | None:
+    """The rating that is written out by the heading; None for stars without a number."""
+    if focus.heading is None:
+        return None
+    for node in page.named(*_NAMES)[:MAX_NODES]:
+        if not -BEFORE_HEADING <= focus.distance(node) <= AFTER_HEADING:
+            continue
+        text = node_text(node, MAX_TEXT_LENGTH + 1) or node.get("aria-label") or node.get("title") or ""
+        match = _OUT_OF.search(text) if len(text) <= MAX_TEXT_LENGTH else None
+        value = _number(match.group(1)) if match else None
+        if match and value and value <= int(match.group(2)):
+            reviews = _REVIEWS.search(text, match.end())
+            count = _count(reviews.group(1)) if reviews else None
+            return AggregateRating(ratingValue=value, bestRating=float(match.group(2)), reviewCount=count)
     return None
 
 

@@ -10,6 +10,7 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
+from scrapy_ext.server.extraction.auto import vocabulary
 from scrapy_ext.server.extraction.auto.page import Page
 from scrapy_ext.server.extraction.auto.text import node_text, one_line
 
@@ -20,6 +21,8 @@ MAX_PAIRS: Final = 600
 _TWO_PARTS: Final = frozenset({"li", "div", "p", "span", "a"})
 _LABELLED_LINE = re.compile(r"^([^:：]{2,50}?)\s*[:：]\s*(\S.{0,150})$")
 _LABEL_NAME = re.compile(r"label|name|title|key|term|th\b|attr", re.IGNORECASE)
+#: Labels that are known need no sign after them.
+_KNOWN: Final = vocabulary.labels(*vocabulary.BRAND_ROWS, *vocabulary.GTIN_ROWS)
 _LABEL_END = re.compile(r"[\s:：]+$")
 
 
@@ -51,8 +54,10 @@ class Specification:
 def _all_pairs(page: Page) -> Iterator[Pair]:
     for row in page.tree.iter("tr"):
         cells = [cell for cell in row if cell.tag in {"td", "th"}]
-        if len(cells) == 2:
-            yield from _pair(cells[0], cells[1], listed=True)
+        # Some tables have two pairs in a row.
+        if len(cells) == 2 or (len(cells) in {4, 6} and all(map(_ends_as_label, cells[::2]))):
+            for cell, value in zip(cells[::2], cells[1::2], strict=True):
+                yield from _pair(cell, value, listed=True)
     for term in page.tree.iter("dt"):
         value = term.getnext()
         if value is not None and value.tag == "dd":
@@ -73,16 +78,23 @@ def _label_like(node: HtmlElement) -> bool:
     if len(first) > 2 or len(second) > 3:
         return False
     text = (first.text or (first[0].text if len(first) else "") or "").strip()
+    if _KNOWN.fullmatch(text) and not (first.tag == "a" and second.tag == "a"):
+        return True
     if text.endswith((":", "：")) or first.tag in {"strong", "b"}:
         return True
     return bool(_LABEL_NAME.search(first.get("class") or ""))
+
+
+def _ends_as_label(node: HtmlElement) -> bool:
+    return node_text(node, MAX_LABEL_LENGTH + 1).endswith((":", "："))
 
 
 def _pair(term: HtmlElement, value: HtmlElement, *, listed: bool) -> Iterator[Pair]:
     label = _label(node_text(term, MAX_LABEL_LENGTH + 1))
     if 1 < len(label) <= MAX_LABEL_LENGTH:
         text = node_text(value, MAX_VALUE_LENGTH)
-        if text:
+        # What can be chosen from is not what the product is.
+        if text and next(value.iter("select", "option"), None) is None:
             yield Pair(label, text, value, listed)
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from typing import Final
-from urllib.parse import SplitResult, urljoin, urlsplit
+from urllib.parse import SplitResult, unquote, urljoin, urlsplit
 
 #: Longer ones are not addresses; the request contract has the same bound.
 MAX_URL_LENGTH: Final = 8192
 
 _UNWRITABLE = re.compile(r"[\x00-\x1f\x7f]")
+_SLUG_WORD = re.compile(r"[^\W\d_]{2,}")
 
 
 def absolute(base: str, reference: str | None) -> str | None:
@@ -58,3 +59,12 @@ def bare(url: str) -> str:
     """A URL without scheme, ``www.``, fragment and last slash: equal for addresses of one page."""
     parts = parts_of(url)
     return f"{parts.netloc.lower().removeprefix('www.')}{parts.path.rstrip('/')}?{parts.query}"
+
+
+def slug_of(url: str) -> str | None:
+    """The words of the last part of a path that has at least two: ``/shop/oak-table-p1234.html``."""
+    for part in reversed(parts_of(url).path.split("/")):
+        words = _SLUG_WORD.findall(unquote(part[:1000]).rpartition(".html")[0] or unquote(part[:1000]))
+        if len(words) > 1:
+            return " ".join(words)
+    return None

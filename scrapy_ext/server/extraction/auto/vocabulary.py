@@ -66,7 +66,8 @@ STYLE: Final = labels(r"style|pattern|finish|muster|motif|estampado|stile|fantas
 
 #: Words in a text that say that a thing cannot be had, or can.
 OUT_OF_STOCK: Final = labels(
-    r"out of stock|sold ?out|currently unavailable|not available|no longer available|unavailable",
+    r"out of stock|sold ?out|currently unavailable|not available|no longer available|unavailable|discontinued",
+    r"(?:listing|auction|bidding|sale) (?:was |has )?ended|no longer (?:being )?(?:sold|produced|made)",
     r"nicht (?:verfügbar|vorrätig|lieferbar|auf lager)|ausverkauft|derzeit nicht|uitverkocht|niet op voorraad",
     r"slut(?:såld| i lager)|udsolgt|utsolgt|loppu",
     r"indisponible|rupture|épuisé|non disponibile|esaurito|agotado|no disponible|sin stock|esgotado|indispon[íi]vel",

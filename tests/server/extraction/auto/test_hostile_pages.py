@@ -82,6 +82,12 @@ HOSTILE = {
     "many labels": "<h1>x</h1>" + "<p>" + "a:" * 60 + "</p>" * 3_000 + "<li>SKU: 12345</li>" * 3_000,
     "a long srcset": f'<div class=gallery><h1>x</h1><img srcset="{"a 1w, " * 1_000}"></div>',
     "many prices in scripts": "<script>" + 'price":' * 100_000 + "</script>" + "<script>{price: 1.5,}</script>" * 3_000,
+    "many brands in scripts": "<h1>x</h1><script>" + 'brand": {"' * 50_000 + "brand: 'x'," * 50_000 + "</script>",
+    "brand without end": "<h1>x</h1><script>brand" + "\\\\" * 100_000 + "</script>",
+    "many brand pages": "<h1>x</h1>" + "<a href=/brand/x><b>x</b></a>" * 8_000,
+    "many variants": json_ld(
+        json.dumps([{"@type": "Product", "name": "x", "sku": f"s{n}", "offers": {"price": n}} for n in range(1_500)])
+    ),
     "many equal entries": "<main><h1>x</h1><ul>"
     + "".join(f"<li class=product><a href=/p/{n}><h3>Lamp number {n}</h3></a><b>$5.00</b></li>" for n in range(6_000)),
     "entries in entries": "<main>"

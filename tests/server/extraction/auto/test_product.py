@@ -329,3 +329,177 @@ def test_html_in_a_description_of_markup_becomes_text_and_clean_html() -> None:
 def test_what_is_not_known_is_absent_rather_than_empty() -> None:
     item = product("<h1>Lamp</h1>", "<title>Lamp</title>")
     assert set(item) == {"url", "name", "metadata"}
+
+
+def test_two_of_three_sources_decide_about_the_price() -> None:
+    head = json_ld(LAMP | {"offers": {"price": "20", "priceCurrency": "USD"}})
+    head += '<meta property="product:price:amount" content="59.90">'
+    assert product('<h1>Aurora Desk Lamp</h1><p class="price">$59.90</p>', head)["price"] == "59.90"
+    assert product("<h1>Aurora Desk Lamp</h1>", head)["price"] == "20"
+
+
+def test_the_lower_of_two_amounts_side_by_side_is_the_price() -> None:
+    html = "<h1>Lamp</h1><div><span class='x1'>59,90 €</span> <span class='x2'>79,00 €</span></div>"
+    other = "<ul><li><span>79,00 €</span></li><li><span>79,00 €</span></li></ul>"
+    assert product(html + other, "<title>Lamp</title>")["price"] == "59.90"
+    parts = "<h1>Lamp</h1><p class='price'><span>$</span><span>59</span><span>.90</span></p>"
+    assert product(parts, "<title>Lamp</title>")["price"] == "59.90"
+
+
+def test_an_amount_without_a_name_is_the_price_where_it_is_the_only_one() -> None:
+    filler = "<p>Words about lamps.</p>" * 150
+    html = f"<div><h1>Lamp</h1></div>{filler}<div><span>59,90 €</span></div>"
+    assert product(html, "<title>Lamp</title>")["price"] == "59.90"
+    assert "price" not in product(html + "<div><span>12,00 €</span></div>", "<title>Lamp</title>")
+
+
+def test_a_price_that_is_called_old_and_stands_alone_is_the_price() -> None:
+    html = '<h1>Lamp</h1><p class="price"><span class="price-old">$40.00</span></p>'
+    assert product(html, "<title>Lamp</title>")["price"] == "40.00"
+
+
+def test_a_discount_price_is_the_reduced_one_and_an_instalment_is_no_price() -> None:
+    html = """<h1>Lamp</h1><p><span class="c-price--discount">149,00 €</span>
+    <span class="c-price--old">199,00 €</span></p><p class="tasso-zero-price">12 x 12,42 €</p>"""
+    item = product(html, "<title>Lamp</title>")
+    assert (item["price"], item["regularPrice"]) == ("149.00", "199.00")
+
+
+def test_the_words_of_the_address_tell_the_heading_where_the_title_does_not() -> None:
+    html = """<h1>Our shop</h1><div><span class="price">$9.00</span></div><div><h1>Lampe étoile du soir</h1>
+    <div><span class="price">$59.90</span></div></div>"""
+    item = product(html, "<title>The shop</title>", "https://shop.example.com/p/lampe-etoile-du-soir.html")
+    assert (item["name"], item["price"]) == ("Lampe étoile du soir", "59.90")
+
+
+PRICED = '<h1>Lamp</h1><p class="price">$5.00</p>'
+
+
+def test_what_has_a_price_and_is_not_said_to_be_gone_can_be_had() -> None:
+    item = product(PRICED, "<title>Lamp</title>")
+    assert item["availability"] == "InStock"
+    # It is no evidence that the page is of a product.
+    button = product(PRICED + "<button>Add to cart</button>", "<title>Lamp</title>")
+    assert item["metadata"]["probability"] < button["metadata"]["probability"]
+    gone = (
+        "<p>Sold out</p>",
+        "<p>Dieser Artikel ist ausverkauft</p>",
+        '<button class="add-to-cart disabled">Sold out</button>',
+    )
+    for words in gone:
+        assert product(PRICED + words, "<title>Lamp</title>")["availability"] == "OutOfStock", words
+
+
+def test_words_for_another_case_that_are_not_shown_do_not_count() -> None:
+    for shell in ('<div style="display: none">{}</div>', '<div class="modal fade">{}</div>', "<div hidden>{}</div>"):
+        html = PRICED + shell.format('<p class="stock">Sold out</p>')
+        assert product(html, "<title>Lamp</title>")["availability"] == "InStock", shell
+
+
+def test_of_statements_that_contradict_each_other_the_one_at_the_heading_counts() -> None:
+    html = '<h1>Lamp</h1><p class="stock">Sold out</p>' + "<p>Words.</p>" * 20 + '<p class="stock">In stock</p>'
+    assert product(html, "<title>Lamp</title>")["availability"] == "OutOfStock"
+
+
+def test_products_of_one_name_are_variants_of_one() -> None:
+    def boots(size: int, state: str) -> dict[str, Any]:
+        offer = {"@type": "Offer", "price": "69.95", "availability": f"https://schema.org/{state}"}
+        return {"@type": "Product", "name": "Boots", "sku": f"845-{size}", "color": "Black", "offers": offer}
+
+    item = product("", json_ld([boots(35, "OutOfStock"), boots(36, "InStock")]))
+    assert (item["price"], item["availability"], item["color"]) == ("69.95", "InStock", "Black")
+    assert "sku" not in item
+    assert [variant["sku"] for variant in item["variants"]] == ["845-35", "845-36"]
+
+
+def test_a_group_has_the_price_of_the_variant_at_the_pages_address() -> None:
+    def shoe(colour: str, price: str) -> dict[str, Any]:
+        offer = {"@type": "Offer", "price": price, "url": f"https://shop.example.com/shoe?variant={colour}"}
+        return {"@type": "Product", "name": f"Shoe - {colour}", "offers": offer}
+
+    group = {"@type": "ProductGroup", "name": "Shoe", "sku": "SHOE-1"}
+    head = json_ld(group | {"hasVariant": [shoe("red", "40"), shoe("blue", "45")]})
+    assert product("", head, "https://shop.example.com/shoe?variant=blue")["price"] == "45"
+    item = product("", head, "https://shop.example.com/shoe")
+    assert (item["price"], item["sku"]) == ("40", "SHOE-1")
+
+
+def test_a_brand_is_found_where_the_title_links_and_scripts_tell_it() -> None:
+    title = "<title>Nordlys Aurora Desk Lamp - white | Shop</title>"
+    heading = "<h1>Aurora Desk Lamp</h1>"
+    for html in (
+        f"<div><a href='/n'><h3>Nordlys</h3></a>{heading}</div>",
+        f"<div><img src='/n.png' alt='Nordlys'>{heading}</div>",
+        f"{heading}<p>More of <a href='/brands/nordlys'>Nordlys</a></p>",
+        f"{heading}<script>dataLayer.push({{name: 'Aurora Desk Lamp', brand: 'Nordlys', price: 59.9}})</script>",
+        heading + '<script>push("{\\"brand\\": {\\"@type\\": \\"Brand\\", \\"name\\": \\"Nordlys\\"}}")</script>',
+        f"{heading}<div><p>Brand</p><p>Nordlys</p></div>",
+        f"{heading}<table><tr><td>Colour:</td><td>white</td><td>Brand:</td><td>Nordlys</td></tr></table>",
+    ):
+        assert product(html, title)["brand"] == {"name": "Nordlys"}, html
+
+
+def test_what_is_no_brand_is_not_taken_for_one() -> None:
+    for html in (
+        "<div><h3>Our lamps</h3><h1>Aurora Desk Lamp</h1></div>",
+        "<h1><span>Aurora</span> <span>Desk Lamp</span></h1>",
+        "<h1>Aurora Desk Lamp</h1><script>theme({brand: 'blue', name: 'dark'})</script>",
+        "<h1>Aurora Desk Lamp</h1><footer><a href='/brands/nordlys'>Nordlys</a></footer>",
+    ):
+        assert "brand" not in product(html, "<title>Aurora Desk Lamp | Shop</title>"), html
+
+
+def test_the_number_of_a_product_is_found_by_what_tests_call_it_in_scripts_and_in_addresses() -> None:
+    heading, title = "<h1>Boots</h1>", "<title>Boots</title>"
+    assert product(f'{heading}<span data-testid="product-reference">1002/710</span>', title)["sku"] == "1002/710"
+    assert product(f"{heading}<script>load({{'sku': 'BOOT-7'}})</script>", title)["sku"] == "BOOT-7"
+    several = f"{heading}<script>load([{{'sku': 'BOOT-7'}}, {{'sku': 'BOOT-8'}}])</script>"
+    assert "sku" not in product(several, title)
+    assert product(heading, title, "https://shop.example.com/item/93133869_old-boots")["sku"] == "93133869"
+    assert product(heading, title, "https://shop.example.com/p/N82E16814487048")["sku"] == "N82E16814487048"
+
+
+def test_the_number_of_one_variant_is_not_that_of_the_product() -> None:
+    offers = [{"@type": "Offer", "price": 9, "sku": f"SOCK-{size}"} for size in ("S", "M")]
+    item = product("", json_ld({"@type": "Product", "name": "Sock", "offers": offers}))
+    assert "sku" not in item
+    assert product("", json_ld({"@type": "Product", "name": "Sock", "offers": offers[:1]}))["sku"] == "SOCK-S"
+
+
+def test_a_gtin_of_noughts_is_none() -> None:
+    assert "gtin" not in product("", json_ld(LAMP | {"gtin13": "0000000000000"}))
+
+
+def test_the_page_of_what_costs_nothing_has_no_price_of_other_things() -> None:
+    head = json_ld(LAMP | {"offers": {"@type": "Offer", "price": "0.00", "priceCurrency": "EUR"}})
+    assert "price" not in product('<h1>Aurora Desk Lamp</h1><p class="price">$9.00</p>', head)
+
+
+def test_the_number_that_those_of_variants_begin_with_is_the_products() -> None:
+    head = json_ld(LAMP | {"sku": "AUR-100-2"})
+    assert product("<h1>Aurora Desk Lamp</h1><p>SKU: AUR-100</p>", head)["sku"] == "AUR-100"
+    assert product("<h1>Aurora Desk Lamp</h1><p>SKU: AUR-777</p>", head)["sku"] == "AUR-100-2"
+
+
+def test_what_can_be_chosen_from_is_not_what_the_product_is() -> None:
+    row = "<tr><td>Size:</td><td><select><option>Choose</option><option>S</option><option>M</option></select></td></tr>"
+    item = product(f"<h1>Lamp</h1><table>{row}<tr><td>Colour:</td><td>red</td></tr></table>", "<title>Lamp</title>")
+    assert item["color"] == "red"
+    assert "size" not in item
+
+
+def test_a_rating_that_is_written_by_the_heading_is_read() -> None:
+    def rated(text: str) -> Any:
+        html = f'<h1>Lamp</h1><div class="product-rating">{text}</div>'
+        return product(html, "<title>Lamp</title>").get("aggregateRating")
+
+    assert rated("4.5 out of 5 stars <a>1,234 ratings</a>") == {
+        "ratingValue": 4.5,
+        "bestRating": 5.0,
+        "reviewCount": 1234,
+    }
+    assert rated("4,5 von 5 Sternen") == {"ratingValue": 4.5, "bestRating": 5.0}
+    assert rated("Rate it: 1 2 3 4 5") is None
+    assert rated("12 of 5") is None
+    far = "<h1>Lamp</h1>" + "<p>Words.</p>" * 200 + '<div class="rating">1 out of 5</div>'
+    assert "aggregateRating" not in product(far, "<title>Lamp</title>")
