@@ -113,7 +113,7 @@ class _Loading:
         response = await self._response()
         looks, html = await self._read()
         if self._traffic.is_disturbed:
-            await self._traffic.quiet(limits.quiet, limits.settle)
+            await self._traffic.quiet(self._limits.quiet, self._limits.settle)
             looks, html = await self._read()
         return PageResult(
             url=self._final_url(),
