@@ -69,12 +69,16 @@ _log = math.log1p
 class _Inherited:
     """What holds for a box because of those around it: worked out once a box."""
 
-    __slots__ = ("names", "own", "parts", "twin_words", "twins")
+    __slots__ = ("best", "core", "h1", "names", "own", "parts", "twin_words", "twins")
 
     names: int
     parts: int
     twins: int
     twin_words: int
+    #: The levels of the first box around it, or itself, that the core, the best parent, the first <h1> stand in.
+    core: float
+    best: float
+    h1: float
 
     def __init__(self, box: Box, above: _Inherited | None, own: int) -> None:
         self.own = own
@@ -157,7 +161,8 @@ class Features:
             row = [
                 *self._of_text(block), float("span" in block.tags), float(box.hidden), float(box.depth),
                 passed / total, _log(passed), _log(max(0, total - passed - words)), at / len(blocks),
-                *self._of_place(at, box), self._of_title(block), float(copies[block.text]), float(copy),
+                self._to_h1(at), inherited.h1, inherited.core, inherited.best, self._of_title(block),
+                float(copies[block.text]), float(copy),
                 _log(group.blocks), group.words / group.blocks, group.link_words / (group.words or 1),
                 _log(since_heading), float(level), *near.of(at),
                 _log(inherited.twins), _log(inherited.twin_words), *_surroundings(box),
@@ -182,11 +187,8 @@ class Features:
             float(_HEADINGS.get(block.box.tag, 0)),
         )  # fmt: skip
 
-    def _of_place(self, at: int, box: Box) -> tuple[float, float, float, float]:
-        core, best = _way_up(box, self._core), _way_up(box, self._best)
-        if self._h1 is None:
-            return -_NO_WAY, -1.0, core, best
-        return float(max(-_FAR, min(_FAR, at - self._h1))), _way_up(box, self._h1_levels), core, best
+    def _to_h1(self, at: int) -> float:
+        return -_NO_WAY if self._h1 is None else float(max(-_FAR, min(_FAR, at - self._h1)))
 
     def _of_title(self, block: Block) -> float:
         if block.words >= _TITLE_WORDS or not self._title:
@@ -206,6 +208,9 @@ class Features:
             above = self._of(box.parent) if box.parent else None
             # What <body> is called says nothing of its parts.
             found = self._inherited[box] = _Inherited(box, above, self._names_of(box.names) if box.parent else 0)
+            found.core = self._core.get(box, above.core if above else _NO_WAY)
+            found.best = self._best.get(box, above.best if above else _NO_WAY)
+            found.h1 = self._h1_levels.get(box, above.h1 if above else -1.0)
         return found
 
 
@@ -269,14 +274,3 @@ def _best_parent(blocks: Blocks) -> Box:
 
 def _levels(box: Box) -> dict[Box, float]:
     return {around: float(level) for level, around in enumerate(box.chain())}
-
-
-def _way_up(box: Box, levels: dict[Box, float]) -> float:
-    """The level of the first box around this one, or itself, that has one."""
-    at: Box | None = box
-    while at is not None:
-        level = levels.get(at)
-        if level is not None:
-            return level
-        at = at.parent
-    return _NO_WAY

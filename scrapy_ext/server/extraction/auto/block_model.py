@@ -1,8 +1,9 @@
 """How likely each block of a page is content: gradient-boosted trees over what is counted of it.
 
 The trees are plain numbers in ``block_model.json``, made by ``benchmarks/quality/train_block_model.py`` from labelled
-pages. A tree is a leaf (a number, summed over all trees) or ``[feature, threshold, below, above]``, where rows with a
-number of at most ``threshold`` go on ``below``.
+pages (the labels are those of the WCXB of Murrough Foley, CC-BY-4.0; nothing of the pages is in the model). A tree is a
+leaf (a number, summed over all trees) or ``[feature, threshold, below, above]``, where rows with a number of at most
+``threshold`` go on ``below``.
 """
 
 from __future__ import annotations

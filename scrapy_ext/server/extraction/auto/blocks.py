@@ -10,10 +10,10 @@ import re
 from collections import Counter
 from typing import Final
 
+from lxml import etree
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.page import Page
-from scrapy_ext.server.extraction.auto.text import one_line
 
 #: Elements within a line of text: they begin no block.
 INLINE: Final = frozenset({
@@ -30,6 +30,7 @@ _UNREAD: Final = frozenset(
     {"head", "title", "meta", "link", "script", "style", "base", "iframe", "audio", "video", "canvas"}
 )
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden")
+_MAY_HIDE: Final = etree.XPath("//*[@style or @hidden or @aria-hidden]")
 _WORD = re.compile(r"\w+")
 #: Stands for the end of a line within a block, while its other white space is made one space.
 _BREAK: Final = "\ufdd0"
@@ -90,7 +91,7 @@ class Blocks(list[Block]):
     def __init__(self, page: Page, limit: int = MAX_BLOCKS) -> None:
         super().__init__()
         body = page.tree.find("body")
-        self._page, self._limit = page, limit
+        self._page, self._limit, self._hidden = page, limit, _hidden(page)
         self._boxes: list[Box] = []
         self._texts: list[str] = []
         self._link_texts: list[str] = []
@@ -103,7 +104,7 @@ class Blocks(list[Block]):
         self._sum()
 
     def _box(self, node: HtmlElement, parent: Box | None) -> Box:
-        hidden = bool(parent and parent.hidden) or _is_hidden(node)
+        hidden = bool(parent and parent.hidden) or node in self._hidden
         box = Box(node, parent, self._page.names(node), hidden=hidden)
         if parent:
             parent.children.append(box)
@@ -131,7 +132,7 @@ class Blocks(list[Block]):
             self._read(child.tail)
 
     def _walk_inline(self, node: HtmlElement, tag: str, box: Box) -> None:
-        if _is_hidden(node):
+        if node in self._hidden:
             return
         apart = tag not in _WITHIN_WORDS
         if apart:
@@ -158,7 +159,7 @@ class Blocks(list[Block]):
             text = "".join(self._texts)
             if box.tag == "pre":
                 text = text.replace("\n", _BREAK)
-            text = one_line(text)
+            text = " ".join(text.split())
             if _BREAK in text:
                 text = "\n".join(line for part in text.split(_BREAK) if (line := part.strip()))
             if text and len(self) < self._limit:
@@ -194,10 +195,12 @@ def _count_twins(boxes: list[Box]) -> None:
         box.twins = counts[key]
 
 
-def _is_hidden(node: HtmlElement) -> bool:
-    if not node.attrib:
-        return False
-    style = node.get("style")
-    return bool(
-        (style and _HIDDEN.search(style.lower())) or node.get("hidden") is not None or node.get("aria-hidden") == "true"
+def _hidden(page: Page) -> frozenset[HtmlElement]:
+    """The elements that the page itself says are not shown."""
+    return frozenset(
+        node
+        for node in _MAY_HIDE(page.tree)
+        if node.get("hidden") is not None
+        or node.get("aria-hidden") == "true"
+        or _HIDDEN.search((node.get("style") or "").lower())
     )
