@@ -105,7 +105,9 @@ def read(folder: Path) -> list[Sample]:
                 site_of(urlsplit(label["url"] or name).hostname or name),
                 type_of(label),
                 features.names,
-                np.array(features.rows, dtype=np.float64).reshape(len(blocks), len(features.names)),
+                np.array([row + features.of_page for row in features.rows], dtype=np.float64).reshape(
+                    len(blocks), len(features.names)
+                ),
                 np.array(truths(texts, label["main_content"])),
                 [words(text) for text in texts],
                 Counter(words(label["main_content"])),

@@ -124,7 +124,10 @@ class _Group:
 
 
 class Features:
-    """The numbers of all blocks of a page: a row a block, its numbers named by ``names``."""
+    """The numbers of the blocks of a page: ``rows`` has a row a block, ``of_page`` what holds for all of them.
+
+    ``names`` are those of the numbers of a row and of the page after them.
+    """
 
     def __init__(self, page: Page, blocks: Blocks) -> None:
         self._blocks = blocks
@@ -137,8 +140,8 @@ class Features:
         self._best = _levels(_best_parent(blocks))
         of_page = page_features(page, blocks)
         self.names = (*BLOCK_NAMES, *of_page)
-        numbers = list(of_page.values())
-        self.rows = [row + numbers for row in self._rows()]
+        self.of_page = list(of_page.values())
+        self.rows = self._rows()
 
     def _rows(self) -> list[list[float]]:
         blocks = self._blocks

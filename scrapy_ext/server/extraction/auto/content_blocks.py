@@ -53,7 +53,7 @@ def content_blocks(page: Page, blocks: Blocks) -> list[Block]:
     features = Features(page, blocks)
     if features.names != model.features:
         raise RuntimeError("block_model.json was trained on other numbers: run benchmarks/quality/train_block_model.py")
-    chances = [model.likelihood(row) for row in features.rows]
+    chances = model.likelihoods(features.rows, features.of_page)
     return [
         block
         for block, taken in zip(blocks, most_likely(chances, [block.words for block in blocks]), strict=True)

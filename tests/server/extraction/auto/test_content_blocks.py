@@ -77,14 +77,21 @@ def test_the_model_knows_the_numbers_that_are_counted() -> None:
     source = page(f"<h1>Rope</h1><p>{PROSE}</p>")
     features = Features(source, Blocks(source))
     assert block_model().features == features.names
-    assert {len(row) for row in features.rows} == {len(features.names)}
+    assert {len(row) + len(features.of_page) for row in features.rows} == {len(features.names)}
 
 
 def test_a_tree_is_walked_to_the_leaf_that_the_numbers_lead_to() -> None:
     model = Model(("words",), ((0, 2.0, -30.0, (0, 5.0, 0.0, 30.0)),))
-    assert model.likelihood([2.0]) < 0.001
-    assert model.likelihood([5.0]) == 0.5
-    assert model.likelihood([6.0]) > 0.999
+    low, middle, high = model.likelihoods([[2.0], [5.0], [6.0]])
+    assert low < 0.001
+    assert middle == 0.5
+    assert high > 0.999
+
+
+def test_what_holds_for_the_page_decides_for_all_its_blocks() -> None:
+    model = Model(("words", "page_words"), ((1, 4.0, (0, 2.0, -30.0, 0.0), 30.0),))
+    assert model.likelihoods([[1.0], [3.0]], [4.0]) == pytest.approx([0.0, 0.5], abs=0.001)
+    assert model.likelihoods([[1.0], [3.0]], [5.0]) == pytest.approx([1.0, 1.0], abs=0.001)
 
 
 @pytest.mark.parametrize(
