@@ -32,6 +32,12 @@ def trafilatura_text(html: str, *, precise: bool) -> str | None:
     return trafilatura_extract(html, favor_precision=precise, include_comments=False)
 
 
+def resiliparse_text(html: str) -> str:
+    from resiliparse.extract.html2text import extract_plain_text
+
+    return str(extract_plain_text(html, main_content=True, alt_texts=False, list_bullets=False))
+
+
 def type_of(label: dict[str, Any]) -> str:
     kind = label["page_type"]
     return str(kind["primary"] if isinstance(kind, dict) else kind)

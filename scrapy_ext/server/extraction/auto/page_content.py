@@ -8,8 +8,8 @@ from typing import Final
 from lxml.html import HtmlElement
 from zyte_common_items import PageContent, PageContentMetadata
 
-from scrapy_ext.server.extraction.auto.body import Body, main_content
 from scrapy_ext.server.extraction.auto.breadcrumbs import breadcrumbs_of
+from scrapy_ext.server.extraction.auto.content_blocks import Content, main_content
 from scrapy_ext.server.extraction.auto.focus import Focus
 from scrapy_ext.server.extraction.auto.items import now
 from scrapy_ext.server.extraction.auto.navigation import (
@@ -55,6 +55,6 @@ def _xpath(page: Page, node: HtmlElement) -> str:
     return str(page.tree.getroottree().getpath(node))
 
 
-def _probability(content: Body) -> float:
+def _probability(content: Content) -> float:
     """Every page with a text has content; the less of it, the less sure it is that it is the right text."""
     return round(min(1.0, 0.1 + 0.9 * len(content.text) / ENOUGH), 2) if content.text else 0.0
