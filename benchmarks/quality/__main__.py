@@ -9,6 +9,8 @@ Fields are right when they equal a label (prices as numbers; brands, titles and 
 signs; dates by the day), and F1 counts a wrong value against precision and recall both, as that product benchmark
 does. Texts have the F1 of their bags of words, averaged over pages, as WCXB does.
 
+Of threads of forums the truth is the markup of the pages that have posts in theirs, which is taken off before.
+
 Lists have no labels of their own. What is measured of them: on how many pages of the types that hold lists one is
 found, and which part of the names in it occurs in the labelled content. The truth for next pages is what pages say by
 ``rel=next``, which is taken off before; on articles, products and documentation, where that is the next article, any
@@ -26,6 +28,7 @@ from typing import Any
 
 from article import measure_article
 from data import type_of, wcxb_labels
+from forum_thread import measure_thread
 from lists import measure_list
 from next_page import measure_next_page
 from page_content import measure_content
@@ -61,6 +64,7 @@ def measures(products: Path, wcxb: Path) -> dict[str, Callable[[], dict[str, Any
         "pageContent": lambda: measure_content(wcxb, labels),
         "productList": lambda: measure_list(wcxb, "productList", "products", "name", of_type("collection")),
         "articleList": lambda: measure_list(wcxb, "articleList", "articles", "headline", of_type("listing")),
+        "forumThread": lambda: measure_thread(wcxb, of_type("forum")),
         "nextPage": lambda: measure_next_page(wcxb, labels),
     }
 

@@ -21,6 +21,7 @@ _MODULES: Final = {
     "article": "article",
     "articleList": "article_list",
     "articleNavigation": "article_navigation",
+    "forumThread": "forum_thread",
     "jobPosting": "job_posting",
     "jobPostingNavigation": "job_posting_navigation",
     "pageContent": "page_content",
