@@ -25,6 +25,7 @@ _MODULES: Final = {
     "jobPosting": "job_posting",
     "jobPostingNavigation": "job_posting_navigation",
     "pageContent": "page_content",
+    "serp": "serp",
 }
 
 #: Libraries that are imported where they are needed, as not every page needs them.

@@ -77,7 +77,8 @@ def invision(n: int) -> str:
     <li>12 posts to this day, and a long line about the boats that Ada{n} has owned</li></ul></aside>
     <div class=ipsComment_content><p><a href="/topic/4711-lamps/#findComment-{100 + n}">Posted
     <time datetime="{DAYS[n]}T10:00:00Z">{DAYS[n]}</time></a></p><div class=cPost_contentWrap>
-    <div data-role=commentContent class="ipsType_normal ipsType_richText"><p>{TEXTS[n]}</p></div></div></div></article>"""
+    <div data-role=commentContent class="ipsType_normal ipsType_richText"><p>{TEXTS[n]}</p></div></div></div>
+    </article>"""
 
 
 def answers(n: int) -> str:
