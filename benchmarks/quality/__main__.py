@@ -11,6 +11,9 @@ does. Texts have the F1 of their bags of words, averaged over pages, as WCXB doe
 
 Of threads of forums the truth is the markup of the pages that have posts in theirs, which is taken off before.
 
+Jobs and pages of results are not among the labelled pages: those that the tests have written in the shapes of usual
+boards and engines show what the rules do, and real pages of other types how often something is taken for one.
+
 Lists have no labels of their own. What is measured of them: on how many pages of the types that hold lists one is
 found, and which part of the names in it occurs in the labelled content. The truth for next pages is what pages say by
 ``rel=next``, which is taken off before; on articles, products and documentation, where that is the next article, any
@@ -29,10 +32,12 @@ from typing import Any
 from article import measure_article
 from data import type_of, wcxb_labels
 from forum_thread import measure_thread
+from job_posting import measure_job
 from lists import measure_list
 from next_page import measure_next_page
 from page_content import measure_content
 from product import measure_product
+from serp import measure_serp
 
 from scrapy_ext.server.extraction.auto import preload
 
@@ -65,6 +70,8 @@ def measures(products: Path, wcxb: Path) -> dict[str, Callable[[], dict[str, Any
         "productList": lambda: measure_list(wcxb, "productList", "products", "name", of_type("collection")),
         "articleList": lambda: measure_list(wcxb, "articleList", "articles", "headline", of_type("listing")),
         "forumThread": lambda: measure_thread(wcxb, of_type("forum")),
+        "jobPosting": lambda: measure_job(wcxb, labels),
+        "serp": lambda: measure_serp(wcxb, labels),
         "nextPage": lambda: measure_next_page(wcxb, labels),
     }
 
