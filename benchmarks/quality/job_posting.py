@@ -14,7 +14,7 @@ from typing import Any
 from data import page, timed
 from scores import count, median_ms, scored
 
-sys.path.append(str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests.server.extraction.auto.job_pages import PAGES, told
 
 #: A page is taken for a job from here on.

@@ -13,7 +13,7 @@ from typing import Any
 from data import page, timed
 from scores import median_ms, scored
 
-sys.path.append(str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests.server.extraction.auto.serp_pages import PAGES, RESULTS
 
 #: So many results make a page of results of what is none.

@@ -50,6 +50,12 @@ class Labels:
                 return Labelled(value, label)
         return None
 
+    def pairs(self) -> list[Labelled]:
+        """All of them: those of tables and lists, of lines, then those below a label."""
+        listed = [pair for pair in self.specification.pairs if not self._focus.elsewhere(pair.node)]
+        below = [Labelled(value, label) for label, value, node in self._below if not self._focus.elsewhere(node)]
+        return [*(Labelled(pair.value, pair.label) for pair in listed), *below]
+
     @cached_property
     def _below(self) -> list[tuple[str, str, HtmlElement]]:
         """Short lines with the line below each, and its element."""
