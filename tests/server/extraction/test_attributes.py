@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import logging
 import threading
@@ -12,7 +13,9 @@ from typing import Any
 import pytest
 
 from scrapy_ext.server.config import ConfigError
+from scrapy_ext.server.extraction.executable import clean_environment
 from scrapy_ext.server.extraction.limits import Limits
+from scrapy_ext.server.options import add_options, config_from
 from tests.server.extraction.services import Service
 from tests.server.extraction.targets import Target
 
@@ -200,6 +203,17 @@ def test_the_model_is_not_asked_where_nothing_is_to_be_answered(
     before = len(model.asked)
     with_model.result(url=target.page("/lamp", PAGE), **HTTP)
     assert len(model.asked) == before
+
+
+def test_the_key_comes_from_the_environment_and_extraction_processes_do_not_have_it() -> None:
+    parser = argparse.ArgumentParser()
+    add_options(parser)
+    environ = {"ATTRIBUTES_API_KEY": KEY, "PATH": "/bin"}
+    options = parser.parse_args(["--attributes-url", "https://models.example/v1", "--attributes-model", "small"])
+    config = config_from(options, environ)
+    assert (config.attributes_url, config.attributes_model) == ("https://models.example/v1", "small")
+    assert config.attributes_key == KEY
+    assert KEY not in clean_environment(environ).values()
 
 
 @pytest.mark.parametrize(
