@@ -7,7 +7,10 @@ is looked for afterwards: the first place, the surest first, that holds exactly 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.text import one_line
 
@@ -23,8 +26,8 @@ MAX_DEPTH: Final = 4
 MAX_LINES: Final = 5_000
 #: Fields of the request and of its answer rather than of the page.
 _OURS: Final = frozenset({"metadata"})
-#: Longer values are not looked for: they are of many elements.
-MAX_VALUE_LENGTH: Final = 300
+#: Of longer values the beginning is looked for.
+KEY_LENGTH: Final = 200
 
 
 class Sources:
@@ -51,7 +54,10 @@ class Sources:
         places = _Places(page)
         found = {}
         for field, value in item.items():
-            source = self.noted.get(field) or (places.of(value) if field not in _OURS else None)
+            if field in _OURS:
+                continue
+            # What was read from a text as the page has it is where that text is.
+            source = self.noted.get(field) or places.of(item.get(f"{field}Raw")) or places.of(value)
             if source:
                 found[field] = source
         return found
@@ -79,14 +85,14 @@ class _Places:
             return next((source for inner in parts if (source := self.of(inner))), None)
         if isinstance(value, list):
             return self.of(value[0]) if value else None
-        text = one_line(str(value)) if isinstance(value, str | int | float) else ""
-        if not text or len(text) > MAX_VALUE_LENGTH:
+        key = _key(str(value)) if isinstance(value, str | int | float) else ""
+        if not key:
             return None
         if self._by_value is None:
             self._by_value = {}
             for place, held in self._all():
-                self._by_value.setdefault(one_line(held[:MAX_VALUE_LENGTH]), place)
-        return self._by_value.get(text)
+                self._by_value.setdefault(_key(held), place)
+        return self._by_value.get(key)
 
     def _all(self) -> Iterator[tuple[str, str]]:
         page = self._page
@@ -101,8 +107,22 @@ class _Places:
         yield "title", page.title or ""
         yield "html lang", page.language or ""
         for node, text in page.lines[:MAX_LINES]:
-            names = (node.get("itemprop") or node.get("class") or "").split()[:1]
-            yield ".".join((str(node.tag), *names)), text
+            yield _called(node), text
+        for node in islice(page.tree.iter("time"), MAX_LINES):
+            yield _called(node), node.get("datetime") or ""
+        for node in islice(page.tree.iter("a", "img"), MAX_LINES):
+            yield _called(node), page.link(node.get("href") or node.get("src")) or ""
+
+
+def _called(node: HtmlElement) -> str:
+    """An element as a source: ``span.price``."""
+    names = (node.get("itemprop") or node.get("class") or "").split()[:1]
+    return ".".join((str(node.tag), *names))[:80]
+
+
+def _key(text: str) -> str:
+    """What values are compared by: the beginning of their text."""
+    return one_line(text[: 4 * KEY_LENGTH])[:KEY_LENGTH]
 
 
 def _of_thing(thing: Thing, path: str, depth: int) -> Iterator[tuple[str, str]]:

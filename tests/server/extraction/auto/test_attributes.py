@@ -89,6 +89,20 @@ def test_sources_say_where_each_field_is_from() -> None:
     assert extract_more("product", PAGE, URL).sources is None
 
 
+def test_sources_of_articles_and_lists_are_told_too() -> None:
+    story = f"""<title>Lamps</title><h1>Lamps again</h1><time datetime=2024-03-01>1 March 2024</time>
+    <p>{"All of it. " * 90}</p><img class=hero src=/lamp.jpg>"""
+    sources = extract_more("article", story, URL, sources=True).sources
+    assert sources is not None
+    assert sources["headline"] == "h1"
+    assert sources["articleBody"] == "main text"
+    assert sources["datePublished"] == "time"
+    cards = "".join(f"<li class=product><a href=/p/{n}><h3>Lamp number {n}</h3></a><b>$5.00</b></li>" for n in range(6))
+    listed = extract_more("productList", f"<main><h1>Lamps</h1><ul>{cards}</ul></main>", URL, sources=True).sources
+    assert listed is not None
+    assert listed["products"] in {"a", "h3"}
+
+
 def test_sources_of_rules_name_the_rule_that_had_the_value() -> None:
     html = """<title>Cook</title><h1>Cook</h1><dl><dt>Location</dt><dd>Bergen</dd></dl>
     <span class=company-name>The Blue Door</span>"""
