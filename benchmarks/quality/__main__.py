@@ -10,6 +10,11 @@ signs; dates by the day), and F1 counts a wrong value against precision and reca
 does. Products are measured beside extruct, which reads markup alone, and with their markup taken off. Texts have the
 F1 of their bags of words, averaged over pages, as WCXB does.
 
+Of threads of forums the truth is the markup of the pages that have posts in theirs, which is taken off before.
+
+Jobs and pages of results are not among the labelled pages: those that the tests have written in the shapes of usual
+boards and engines show what the rules do, and real pages of other types how often something is taken for one.
+
 Lists have no labels of their own. What is measured of them: on how many pages of the types that hold lists one is
 found, and which part of the names in it occurs in the labelled content. The truth for next pages is what pages say by
 ``rel=next``, which is taken off before; on articles, products and documentation, where that is the next article, any
@@ -27,10 +32,13 @@ from typing import Any
 
 from article import measure_article
 from data import type_of, wcxb_labels
+from forum_thread import measure_thread
+from job_posting import measure_job
 from lists import measure_list
 from next_page import measure_next_page
 from page_content import measure_content
 from product import measure_product, measure_product_by_rules, products_of
+from serp import measure_serp
 
 from scrapy_ext.server.extraction.auto import preload
 
@@ -63,6 +71,9 @@ def measures(products: Path, wcxb: Path) -> dict[str, Callable[[], dict[str, Any
         "pageContent": lambda: measure_content(wcxb, labels),
         "productList": lambda: measure_list(wcxb, "productList", "products", "name", of_type("collection")),
         "articleList": lambda: measure_list(wcxb, "articleList", "articles", "headline", of_type("listing")),
+        "forumThread": lambda: measure_thread(wcxb, of_type("forum")),
+        "jobPosting": lambda: measure_job(wcxb, labels),
+        "serp": lambda: measure_serp(wcxb, labels),
         "nextPage": lambda: measure_next_page(wcxb, labels),
     }
 

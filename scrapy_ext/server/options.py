@@ -59,6 +59,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--obey-robots", action="store_true", help="fetch nothing that the robots.txt of its site refuses"
     )
+    parser.add_argument(
+        "--attributes-url",
+        metavar="URL",
+        help="answer customAttributes by the model behind this OpenAI-compatible address, such as "
+        "https://models.example/v1 (default: by rules). Its key goes into the environment variable ATTRIBUTES_API_KEY",
+    )
+    parser.add_argument("--attributes-model", metavar="NAME", help="with --attributes-url: the name of the model")
     parser.add_argument("--no-verify-tls", action="store_true", help="accept any certificate of the pages fetched")
     parser.add_argument("--browser", metavar="PATH", help="Chromium to use (default: Playwright's own, else from PATH)")
     parser.add_argument("--exit-with-stdin", action="store_true", help="end when standard input is closed")
@@ -172,6 +179,9 @@ def config_from(options: argparse.Namespace, environ: Mapping[str, str]) -> Serv
         extract_rate=options.extract_rate,
         domain_rate=options.domain_rate,
         key_domain_rate=options.key_domain_rate,
+        attributes_url=options.attributes_url,
+        attributes_model=options.attributes_model,
+        attributes_key=environ.get("ATTRIBUTES_API_KEY") or None,
     )
 
 

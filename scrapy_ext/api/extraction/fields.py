@@ -98,6 +98,7 @@ FIELDS: Final[dict[str, Field]] = {
         Field("extractFrom", _STRING, "Request kind for automatic extraction.", choices=EXTRACT_FROM),
         Field("serpOptions", _OBJECT, "extractFrom, for serp."),
         Field("customAttributes", _OBJECT, "Attributes to extract: name to {type, description, enum}."),
+        Field("fieldSources", _BOOLEAN, "Ask where each field is from. Only this package's service knows it."),
         Field("includeIframes", _BOOLEAN, "Fill iframes in browserHtml.", _BROWSER),
         Field("requestCookies", _ARRAY, "Cookies to send: {name, value, domain} objects."),
         Field("responseCookies", _BOOLEAN, "Ask for the cookies that are set in the end."),

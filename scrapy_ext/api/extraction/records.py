@@ -39,6 +39,7 @@ class ExtractRequest(msgspec.Struct, rename="camel", kw_only=True, omit_defaults
     extract_from: str | None = None
     serp_options: dict[str, Any] = {}
     custom_attributes: dict[str, Any] = {}
+    field_sources: bool = False
     include_iframes: bool = False
     request_cookies: list[dict[str, Any]] = []
     response_cookies: bool = False
@@ -78,7 +79,8 @@ class ExtractResult(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=
     The document names ``browserHtml``, ``httpResponseBody``, ``httpResponseHeaders``, ``echoData`` and
     ``jobId``; ``url`` (final) and ``statusCode`` are what clients of such services expect beside them.
     ``http_response_body`` and ``screenshot`` are Base64. A kind of automatic extraction stands under its
-    own name as an object in the schema of zyte-common-items.
+    own name as an object in the schema of zyte-common-items. ``custom_attributes`` has ``values`` and
+    ``metadata``; ``field_sources`` says of each field of the item what of the page it is from.
     """
 
     url: str | None = None
@@ -92,6 +94,7 @@ class ExtractResult(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=
     job_id: str | None = None
     actions: list[dict[str, Any]] | None = None
     custom_attributes: dict[str, Any] | None = None
+    field_sources: dict[str, str] | None = None
     article: dict[str, Any] | None = None
     article_list: dict[str, Any] | None = None
     article_navigation: dict[str, Any] | None = None

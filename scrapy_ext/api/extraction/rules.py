@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from scrapy_ext.api.extraction import limits
+from scrapy_ext.api.extraction.attributes import faults_of
 from scrapy_ext.api.extraction.fields import EXTRACT_FROM, EXTRACT_TYPES, FIELDS, OUTPUTS, Field, JsonType
 from scrapy_ext.api.extraction.problems import Problem
 from scrapy_ext.api.extraction.records import ExtractRequest
@@ -302,16 +303,6 @@ def _form_of_geolocation(country: str) -> Iterator[Violation]:
         )
 
 
-def _form_of_attributes(attributes: dict[str, Any]) -> Iterator[Violation]:
-    for name, description in attributes.items():
-        if not isinstance(description, dict) or not isinstance(description.get("type"), str):
-            yield Violation(
-                f"customAttributes.{_shown(name)}",
-                "must be an object with a type",
-                'Write {"type": "string", "description": "..."}.',
-            )
-
-
 _FORMS: Final[dict[str, Callable[[Any], Iterator[Violation]]]] = {
     "url": _form_of_url,
     "tags": _form_of_tags,
@@ -323,7 +314,7 @@ _FORMS: Final[dict[str, Callable[[Any], Iterator[Violation]]]] = {
     "actions": _form_of_objects("actions"),
     "requestCookies": _form_of_objects("requestCookies"),
     "geolocation": _form_of_geolocation,
-    "customAttributes": _form_of_attributes,
+    "customAttributes": faults_of,
 }
 
 
@@ -400,12 +391,13 @@ def _one_request_body(fields: _Fields) -> Iterator[Violation]:
         yield _incompatible("httpRequestText", "cannot be combined with httpRequestBody", "Send one of the two.")
 
 
-def _attributes_of_something(fields: _Fields) -> Iterator[Violation]:
-    """``customAttributes`` is used with automatic extraction (the table of fields)."""
-    if _is_set(fields, "customAttributes") and not any(fields.get(name) for name in EXTRACT_TYPES):
-        yield _incompatible(
-            "customAttributes", "needs a kind of automatic extraction", f"Ask for one of {', '.join(EXTRACT_TYPES)}."
-        )
+def _with_something_extracted(fields: _Fields) -> Iterator[Violation]:
+    """``customAttributes`` is used with automatic extraction (the table of fields), and so is ``fieldSources``."""
+    for name in ("customAttributes", "fieldSources"):
+        if _is_set(fields, name) and not any(fields.get(kind) for kind in EXTRACT_TYPES):
+            yield _incompatible(
+                name, "needs a kind of automatic extraction", f"Ask for one of {', '.join(EXTRACT_TYPES)}."
+            )
 
 
 _COMBINATIONS: Final = (
@@ -414,7 +406,7 @@ _COMBINATIONS: Final = (
     _body_or_browser,
     _body_only,
     _one_request_body,
-    _attributes_of_something,
+    _with_something_extracted,
 )
 
 

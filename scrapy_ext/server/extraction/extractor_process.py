@@ -1,8 +1,9 @@
 """The process that automatic extraction runs in: pages in on standard input, items out on standard output.
 
-Each message is JSON after its length in four bytes, big end first. In: ``kind``, ``url``, ``html``, ``looks``. Out:
-``item``, or ``error`` with ``unsupported`` to say that it is the request's fault. The process ends when its input does,
-also in the middle of a page, so that it never outlives its server, whatever became of that.
+Each message is JSON after its length in four bytes, big end first. In: ``kind``, ``url``, ``html``, ``looks`` and
+what is wanted beside the item. Out: ``item`` and that, or ``error`` with ``unsupported`` to say that it is the
+request's fault. The process ends when its input does, also in the middle of a page, so that it never outlives its
+server, whatever became of that.
 """
 
 from __future__ import annotations
@@ -29,12 +30,21 @@ class Task(msgspec.Struct, frozen=True):
     url: str
     html: str
     looks: bool = False
+    #: Whether to say what each field is from.
+    sources: bool = False
+    #: Attributes to answer by rules.
+    attributes: dict[str, Any] | None = None
+    #: Whether to give the text of the page.
+    text: bool = False
 
 
 class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
     """What came of it: an item, or an error."""
 
     item: Any = None
+    sources: dict[str, str] | None = None
+    attributes: dict[str, Any] | None = None
+    text: str | None = None
     error: str | None = None
     unsupported: bool = False
 
@@ -55,10 +65,19 @@ def message(body: bytes) -> bytes:
 
 
 def _extract(task: Task) -> Outcome:
-    from scrapy_ext.server.extraction.auto import UnsupportedKindError, extract
+    from scrapy_ext.server.extraction.auto import UnsupportedKindError, extract_more
 
     try:
-        return Outcome(item=extract(task.kind, task.html, task.url, looks=task.looks))
+        found = extract_more(
+            task.kind,
+            task.html,
+            task.url,
+            looks=task.looks,
+            sources=task.sources,
+            attributes=task.attributes,
+            text=task.text,
+        )
+        return Outcome(item=found.item, sources=found.sources, attributes=found.attributes, text=found.text)
     except UnsupportedKindError as error:
         return Outcome(error=str(error), unsupported=True)
     except Exception:  # One page's failure is not the process's.

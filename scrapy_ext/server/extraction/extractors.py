@@ -45,7 +45,13 @@ class Extractors:
 
     async def extract(self, kind: str, html: str, url: str, *, looks: bool = False) -> dict[str, Any]:
         """The item of a page, in the schema of zyte-common-items; raises :class:`ExtractionError` (422, 500)."""
-        task = message(msgspec.json.encode(Task(kind, url, html, looks)))
+        item: dict[str, Any] = (await self.work(Task(kind, url, html, looks))).item
+        return item
+
+    async def work(self, todo: Task) -> Outcome:
+        """What comes of a task; raises :class:`ExtractionError` (422, 500)."""
+        kind, url = todo.kind, todo.url
+        task = message(msgspec.json.encode(todo))
         async with self._places:
             try:
                 outcome = await self._ask(task)
@@ -60,8 +66,7 @@ class Extractors:
         if outcome.error is not None:
             _log.error("Extracting %s from %s failed:\n%s", kind, url, outcome.error)
             raise internal(f"Extracting {kind} from this page failed; the server's log says why.")
-        item: dict[str, Any] = outcome.item
-        return item
+        return outcome
 
     async def stop(self) -> None:
         """End the processes."""

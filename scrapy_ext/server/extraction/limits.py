@@ -79,3 +79,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     extractors: int = 2
     #: For one page; then its process is ended.
     extract: float = 30.0
+
+    # ── custom attributes by a language model ──
+    #: For one answer, the wait for its turn with it.
+    attributes: float = 60.0
+    attribute_requests: int = 8
+    #: Characters of a page's text that are sent.
+    attribute_text: int = 40_000
+    attribute_answer: int = MIB

@@ -141,8 +141,6 @@ def _not_done_here(request: ExtractRequest) -> Iterator[Violation]:
             f"It has {', '.join(name for name in EXTRACT_TYPES if name in KINDS)}.",
             422,
         )
-    if request.custom_attributes:
-        yield Violation("customAttributes", "is not something that this server extracts", "Leave it out.", 422)
 
 
 def _read_screenshot(request: ExtractRequest) -> tuple[Screenshot | None, list[Violation]]:

@@ -16,9 +16,11 @@ from yarl import URL
 
 from scrapy_ext.api.extraction import ExtractRequest, ExtractResult
 from scrapy_ext.server.config import ServerConfig
+from scrapy_ext.server.extraction.attributes import attribute_extractor
 from scrapy_ext.server.extraction.blocking import BlockList
 from scrapy_ext.server.extraction.browser import Browser
 from scrapy_ext.server.extraction.errors import ExtractionError
+from scrapy_ext.server.extraction.extractor_process import Task
 from scrapy_ext.server.extraction.extractors import Extractors
 from scrapy_ext.server.extraction.fetch import Check, Fetcher, HttpResult
 from scrapy_ext.server.extraction.guard import Guard, Resolve, system_resolve
@@ -68,6 +70,7 @@ class ExtractionService:
             guard, limits, path=config.browser_path, pages=config.max_browser_pages, verify_tls=config.verify_tls
         )
         self.extractors = Extractors(limits)
+        self._attributes = attribute_extractor(config, limits)
         self._upstreams = Upstreams(config.proxies)
         self._rates = ExtractionRates(config)
         self._measures = Measures()
@@ -81,11 +84,12 @@ class ExtractionService:
 
     async def stop(self) -> None:
         """End whatever was started."""
-        await asyncio.gather(self.fetcher.stop(), self.browser.stop(), self.extractors.stop())
+        await asyncio.gather(self.fetcher.stop(), self.browser.stop(), self.extractors.stop(), self._attributes.stop())
 
     def metrics(self) -> Iterator[str]:
         """What it counts, in the text format of ``/metrics``."""
-        return self._measures.lines(self._requests, self.browser)
+        yield from self._measures.lines(self._requests, self.browser)
+        yield from self._attributes.metrics()
 
     async def extract(self, request: ExtractRequest, caller: str) -> ExtractResult:
         """The result of a request, which counts for the rates of ``caller``.
@@ -135,7 +139,7 @@ class ExtractionService:
             result.http_response_headers = fetched.headers
         if request.extract_type is not None:
             html = await asyncio.to_thread(_decode, fetched)
-            await self._add_item(result, request.extract_type, html)
+            await self._add_item(result, request, request.extract_type, html)
         return result
 
     async def _by_browser(self, request: ExtractRequest, todo: PagePlan) -> ExtractResult:
@@ -158,7 +162,7 @@ class ExtractionService:
             result.screenshot = base64.b64encode(page.screenshot).decode()
         if request.extract_type is not None:
             looks = page.looks is not None
-            await self._add_item(result, request.extract_type, page.looks or page.html or "", looks=looks)
+            await self._add_item(result, request, request.extract_type, page.looks or page.html or "", looks=looks)
         return result
 
     def _check_of(self, todo: HttpPlan | PagePlan) -> Check | None:
@@ -169,9 +173,26 @@ class ExtractionService:
         agent = agent_of(todo.headers)
         return lambda url: robots.check(url, agent, todo.upstream)
 
-    async def _add_item(self, result: ExtractResult, kind: str, html: str, *, looks: bool = False) -> None:
-        item = await self.extractors.extract(kind, html, result.url or "", looks=looks)
-        setattr(result, _ATTRIBUTES[kind], item)
+    async def _add_item(
+        self, result: ExtractResult, request: ExtractRequest, kind: str, html: str, *, looks: bool = False
+    ) -> None:
+        asked = request.custom_attributes
+        by_text = self._attributes.reads_text
+        found = await self.extractors.work(
+            Task(
+                kind,
+                result.url or "",
+                html,
+                looks=looks,
+                sources=request.field_sources,
+                attributes=asked if asked and not by_text else None,
+                text=bool(asked) and by_text,
+            )
+        )
+        setattr(result, _ATTRIBUTES[kind], found.item)
+        result.field_sources = found.sources
+        if asked:
+            result.custom_attributes = await self._attributes.answer(asked, found)
 
 
 def _decode(fetched: HttpResult) -> str:

@@ -4,8 +4,9 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -14,6 +15,8 @@ from scrapy_ext.server.extraction.errors import ExtractionError
 from scrapy_ext.server.extraction.extractor_process import Task, message
 from scrapy_ext.server.extraction.extractors import Extractors
 from scrapy_ext.server.extraction.limits import Limits
+from tests.server.extraction.auto.job_pages import PAGES as JOBS
+from tests.server.extraction.auto.serp_pages import PAGES
 from tests.server.extraction.services import Service
 from tests.server.extraction.targets import Target
 
@@ -54,6 +57,23 @@ def test_body_headers_and_item_can_be_asked_for_together(service: Service, targe
         httpResponseHeaders=True,
     )
     assert {"product", "httpResponseBody", "httpResponseHeaders"} <= set(result)
+
+
+@pytest.mark.parametrize(
+    ("kind", "html", "found"),
+    [
+        ("serp", PAGES["links that lead there directly"].html, lambda item: item["organicResults"][0]["name"]),
+        ("jobPosting", JOBS["german"].html, lambda item: item["hiringOrganization"]["name"]),
+        ("forumThread", "<h1>Lamps</h1><div class=post-body>One</div><div class=post-body>Two</div>",
+         lambda item: item["posts"][1]["text"]),
+    ],
+)  # fmt: skip
+def test_every_kind_is_extracted_through_the_service(
+    service: Service, target: Target, kind: str, html: str, found: Callable[[dict[str, Any]], str]
+) -> None:
+    way = {} if kind == "serp" else {"extractFrom": "httpResponseBody"}
+    item = service.result(url=target.page(f"/{kind}", html), **{kind: True}, **way)[kind]
+    assert found(item) in html
 
 
 # ── the pool ──

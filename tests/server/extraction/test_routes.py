@@ -121,12 +121,6 @@ def test_what_was_not_asked_for_is_not_in_the_answer(service: Service, target: T
     assert set(result) == {"url", "statusCode", "httpResponseBody"}
 
 
-@pytest.mark.parametrize("kind", ["serp", "jobPosting"])
-def test_a_kind_of_extraction_that_is_not_there_is_422_naming_those_that_are(service: Service, kind: str) -> None:
-    detail = service.problem(422, "/request/unprocessable", url="https://example.com/", **{kind: True})
-    assert "article, articleList, articleNavigation, " in detail
-
-
 @pytest.mark.parametrize("fields", [{"geolocation": "DE"}, {"ipType": "residential"}])
 def test_an_address_that_the_server_cannot_send_from_is_422(service: Service, fields: dict[str, str]) -> None:
     detail = service.problem(422, "/request/unprocessable", url="https://example.com/", httpResponseBody=True, **fields)

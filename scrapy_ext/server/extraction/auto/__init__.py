@@ -11,7 +11,7 @@ happens when a kind is first extracted, or in :func:`preload`.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 #: Kinds of items, with the module that extracts each. Its ``extract`` takes a page and returns an item.
 _MODULES: Final = {
@@ -21,8 +21,11 @@ _MODULES: Final = {
     "article": "article",
     "articleList": "article_list",
     "articleNavigation": "article_navigation",
+    "forumThread": "forum_thread",
+    "jobPosting": "job_posting",
     "jobPostingNavigation": "job_posting_navigation",
     "pageContent": "page_content",
+    "serp": "serp",
 }
 
 #: Libraries that are imported where they are needed, as not every page needs them.
@@ -44,6 +47,18 @@ class UnsupportedKindError(ValueError):
         self.kind = kind
 
 
+class Extracted(NamedTuple):
+    """An item, and what was asked for beside it."""
+
+    item: dict[str, Any]
+    #: What each field is from.
+    sources: dict[str, str] | None = None
+    #: The answers for ``customAttributes``.
+    attributes: dict[str, Any] | None = None
+    #: The text of the page, for whoever answers them from it.
+    text: str | None = None
+
+
 def extract(kind: str, html: str, url: str, *, looks: bool = False) -> dict[str, Any]:
     """The item of a kind that a page holds, as plain data; fields without a value are left out.
 
@@ -51,13 +66,41 @@ def extract(kind: str, html: str, url: str, *, looks: bool = False) -> dict[str,
     ``looks`` says that the browser wrote into it how its elements look (``looks.py``). Raises
     :class:`UnsupportedKindError` for a kind that is not in :data:`KINDS`, and nothing else.
     """
+    return extract_more(kind, html, url, looks=looks).item
+
+
+def extract_more(
+    kind: str,
+    html: str,
+    url: str,
+    *,
+    looks: bool = False,
+    sources: bool = False,
+    attributes: dict[str, Any] | None = None,
+    text: bool = False,
+) -> Extracted:
+    """As :func:`extract`, with the sources of the fields, answers for ``attributes``, or the text of the page."""
     if kind not in _MODULES:
         raise UnsupportedKindError(kind)
     # Imported here: see the head of this module.
     from scrapy_ext.server.extraction.auto.items import as_dict
     from scrapy_ext.server.extraction.auto.page import Page
 
-    return as_dict(_module(kind).extract(Page(html, url, looks=looks)))
+    page = Page(html, url, looks=looks)
+    item = as_dict(_module(kind).extract(page))
+    told = answers = words = None
+    if sources:
+        told = page.sources.of_item(page, item)
+    if attributes:
+        from scrapy_ext.api.extraction.attributes import read_attributes
+        from scrapy_ext.server.extraction.auto.attributes import Attributes
+
+        answers = Attributes(page, item).values(read_attributes(attributes))
+    if text:
+        from scrapy_ext.server.extraction.auto.landmarks import between_landmarks
+
+        words = f"{page.title or ''}\n\n{between_landmarks(page)}".strip()
+    return Extracted(item, told, answers, words)
 
 
 def preload() -> None:
@@ -72,4 +115,4 @@ def _module(kind: str) -> Any:
     return import_module(f"{__name__}.{_MODULES[kind]}")
 
 
-__all__ = ["KINDS", "KINDS_BY_LOOKS", "UnsupportedKindError", "extract", "preload"]
+__all__ = ["KINDS", "KINDS_BY_LOOKS", "Extracted", "UnsupportedKindError", "extract", "extract_more", "preload"]

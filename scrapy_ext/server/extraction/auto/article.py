@@ -46,6 +46,8 @@ def extract(page: Page) -> Article:
     published = published_on(page, thing, focus)
     modified = modified_on(page, thing, focus)
     body = article_body(page, headline, _known(authors, published, modified))
+    page.sources.note("articleBody", "main text")
+    page.sources.note("articleBodyHtml", "main text")
     pictures = _images(page, thing, body.part)
     return Article(
         url=page.url,

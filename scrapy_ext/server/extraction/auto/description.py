@@ -48,7 +48,7 @@ def description_of(page: Page, product: Thing | None, focus: Focus) -> Descripti
         if clean is not None and len(text) > len(stated or ""):
             return Description(text, html_of(clean))
     if product is not None and stated:
-        return Description(stated, _stated_html(page, product, stated))
+        return Description(stated, stated_html(page, product, stated))
     return Description(plain(page.meta("og:description", "description")) or None)
 
 
@@ -67,8 +67,8 @@ def _node(page: Page, focus: Focus) -> HtmlElement | None:
     return best[1] if best else None
 
 
-def _stated_html(page: Page, product: Thing, text: str) -> str:
-    """The HTML of a description of markup: what it holds itself, or its lines as paragraphs."""
+def stated_html(page: Page, product: Thing, text: str) -> str:
+    """The HTML of the description of a thing of markup: what it holds itself, or its lines as paragraphs."""
     raw = next((value for value in product.values("description") if isinstance(value, str)), "")
     source = html.unescape(raw[:MAX_VALUE_LENGTH])
     if "<" in source:

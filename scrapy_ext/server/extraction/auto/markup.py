@@ -48,6 +48,8 @@ class Thing:
     properties: dict[str, list[str | Thing]] = field(default_factory=dict)
     id: str | None = None
     by_id: Mapping[str, Thing] = field(default_factory=dict, repr=False)
+    #: The syntax that it is written in: ``json-ld`` or ``microdata``.
+    syntax: str = "json-ld"
 
     def values(self, *names: str) -> list[str | Thing]:
         """The values of the first of these properties that has any; references to other things resolved."""
@@ -101,6 +103,7 @@ class Markup:
         for script in page.scripts:
             if script.type == _JSON_LD and len(script.source) <= MAX_BLOCK_LENGTH:
                 roots += build.roots(_json_ld(script.source))
+        build.syntax = "microdata"
         roots += build.roots(_microdata(page.tree, page.base_url))
         return cls(roots)
 
@@ -112,8 +115,8 @@ class Markup:
         return [thing for thing in self._walk(skip=_ELSEWHERE) if not thing.types.isdisjoint(types)]
 
     def all(self, *types: str) -> list[Thing]:
-        """Things of any of these types, wherever they are."""
-        return [thing for thing in self._walk(skip=frozenset()) if not thing.types.isdisjoint(types)]
+        """Things of any of these types (of every type, without any), wherever they are."""
+        return [thing for thing in self._walk(skip=frozenset()) if not types or not thing.types.isdisjoint(types)]
 
     def _walk(self, skip: frozenset[str]) -> Iterator[Thing]:
         level = list(self.roots)
@@ -135,6 +138,7 @@ class _Builder:
     def __init__(self, by_id: dict[str, Thing]) -> None:
         self._by_id = by_id
         self._left = MAX_THINGS
+        self.syntax = "json-ld"
 
     def roots(self, values: list[Any]) -> list[Thing]:
         roots: list[Thing] = []
@@ -159,7 +163,10 @@ class _Builder:
         self._left -= 1
         identity = members.get("@id")
         thing = Thing(
-            types=_types(members.get("@type")), id=identity if isinstance(identity, str) else None, by_id=self._by_id
+            types=_types(members.get("@type")),
+            id=identity if isinstance(identity, str) else None,
+            by_id=self._by_id,
+            syntax=self.syntax,
         )
         for name, value in members.items():
             if name != "@graph" and (name == "@value" or not name.startswith("@")):

@@ -15,6 +15,7 @@ from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.looks import Looks, take_looks
 from scrapy_ext.server.extraction.auto.markup import Markup
+from scrapy_ext.server.extraction.auto.sources import Sources
 from scrapy_ext.server.extraction.auto.text import node_text, one_line
 from scrapy_ext.server.extraction.auto.urls import absolute
 
@@ -74,6 +75,7 @@ class Page:
 
     def __init__(self, html: str, url: str, *, looks: bool = False) -> None:
         self.url = url
+        self.sources = Sources()
         self.source, self.tree = _parse_within_bounds(html)
         self.scripts = _take_scripts(self.tree)
         etree.strip_elements(self.tree, *_UNSEEN, with_tail=False)

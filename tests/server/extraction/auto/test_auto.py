@@ -11,12 +11,15 @@ from zyte_common_items import (
     Article,
     ArticleList,
     ArticleNavigation,
+    ForumThread,
     Item,
+    JobPosting,
     JobPostingNavigation,
     PageContent,
     Product,
     ProductList,
     ProductNavigation,
+    Serp,
 )
 
 from scrapy_ext.server.extraction.auto import KINDS, UnsupportedKindError, extract, preload
@@ -29,6 +32,9 @@ CLASSES: dict[str, type[Item]] = {
     "article": Article,
     "articleList": ArticleList,
     "articleNavigation": ArticleNavigation,
+    "forumThread": ForumThread,
+    "jobPosting": JobPosting,
+    "serp": Serp,
     "jobPostingNavigation": JobPostingNavigation,
     "pageContent": PageContent,
 }
@@ -50,9 +56,9 @@ def test_every_kind_gives_an_item_of_its_class_in_the_schema(kind: str) -> None:
 
 def test_a_kind_that_does_not_exist_is_refused_by_name_with_those_that_do() -> None:
     with pytest.raises(UnsupportedKindError) as refused:
-        extract("jobPosting", "", URL)
-    assert refused.value.kind == "jobPosting"
-    for kind in ("jobPosting", *KINDS):
+        extract("poem", "", URL)
+    assert refused.value.kind == "poem"
+    for kind in ("poem", *KINDS):
         assert kind in str(refused.value)
 
 

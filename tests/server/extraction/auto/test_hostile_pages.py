@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_ext.server.extraction.auto import KINDS, extract
+from scrapy_ext.server.extraction.auto import KINDS, extract, extract_more
 from scrapy_ext.server.extraction.auto.markup import MAX_THINGS, Markup
 from scrapy_ext.server.extraction.auto.page import MAX_ELEMENTS, MAX_HTML_LENGTH, Page
 
@@ -119,6 +119,15 @@ def test_hostile_pages_give_an_item_in_time(name: str, kind: str) -> None:
     item = extract(kind, HOSTILE[name], URL)
     assert item["url"] == URL
     json.dumps(item).encode()
+
+
+@pytest.mark.parametrize("name", [*BROKEN, *HOSTILE])
+def test_sources_attributes_and_text_of_hostile_pages_come_in_time(name: str) -> None:
+    asked = {"price": {"type": "number"}, "tags": {"type": "array"}, "kind": {"type": "string", "enum": ["a", "xyz"]}}
+    html = BROKEN.get(name) or HOSTILE.get(name) or ""
+    found = extract_more("product", html, URL, sources=True, attributes=asked, text=True)
+    assert set(found.attributes or ()) == set(asked)
+    json.dumps(found).encode()
 
 
 @pytest.mark.parametrize("kind", KINDS)

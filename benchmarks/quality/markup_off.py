@@ -1,0 +1,14 @@
+"""Pages without their structured data, so that what they say there can be the truth for what is read from the rest."""
+
+from __future__ import annotations
+
+import re
+
+_BLOCKS = re.compile(r"<script[^>]*application/ld\+json[^>]*>.*?</script>", re.IGNORECASE | re.DOTALL)
+_ATTRIBUTES = re.compile(
+    r"""\sitem(?:prop|scope|type|id|ref)(?:\s*=\s*(?:"[^"]*"|'[^']*'|[^\s>]+))?(?=[\s/>])""", re.IGNORECASE
+)
+
+
+def without_markup(html: str) -> str:
+    return _ATTRIBUTES.sub("", _BLOCKS.sub("", html))

@@ -1,0 +1,42 @@
+"""``serp``: results on written pages in the shapes of search engines, and on real pages of other types.
+
+No labelled page is one of results, so the written ones show what the rules are meant to do, and no more.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from data import page, timed
+from scores import median_ms, scored
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from tests.server.extraction.auto.serp_pages import PAGES, RESULTS
+
+#: So many results make a page of results of what is none.
+SEVERAL = 5
+
+
+def measure_serp(folder: Path, labels: dict[str, Any]) -> dict[str, Any]:
+    counts: Counter[str] = Counter()
+    for written in PAGES.values():
+        found = timed("serp", written.html, written.url)[0].get("organicResults", ())
+        told = {(each.get("name"), each.get("url"), each.get("description")) for each in found}
+        right = len(told & set(RESULTS))
+        counts.update(right=right, wrong=len(told) - right, missing=len(RESULTS) - right)
+    taken, times = 0, []
+    for name, label in sorted(labels.items()):
+        item, spent = timed("serp", page(folder, name), label["url"])
+        times.append(spent)
+        taken += len(item.get("organicResults", ())) >= SEVERAL
+    return {
+        "kind": "serp",
+        "written_pages": len(PAGES),
+        "results_of_written_pages": scored(counts),
+        "pages_of_other_types": len(labels),
+        "taken_for_results": taken,
+        "ms": median_ms(times),
+    }
