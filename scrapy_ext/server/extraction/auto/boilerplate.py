@@ -24,7 +24,7 @@ OTHER_THINGS = re.compile(
 )
 #: Parts that tell of the article, or of its pictures, and buttons.
 ABOUT_IT = re.compile(
-    rf"{_START}(?:ads?|adv|advert\w*|adbox|ad-?(?:unit|slot|block|label)|dfp|sponsor\w*|promo\w*|cta|bio|captions?|credits?|toc|sr-only|metadata"
+    rf"{_START}(?:ads?|adbox|ad-?(?:unit|slot|block|label)|dfp|sponsor\w*|promo\w*|cta|bio|captions?|credits?|toc|sr-only|metadata"
     rf"|dateline|datetime|timestamp|pubdate|tag(?:s|list|cloud)|topics|keywords|labels|categories|kicker|eyebrow|shar(?:e|es|ing)|socials?"
     rf"|tools?|toolbar|ratings?|votes?|poll|survey|player|carousel|slideshow|gallery|lightbox|feedback|avatar|bylines?|by-line"
     rf"|copyright|no-?print|tooltip|pull-?quotes?|pullout|callouts?|highlights|donat\w*|follow(?:-?us|-?me)?|avatar){_END}"

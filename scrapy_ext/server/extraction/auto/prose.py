@@ -142,7 +142,10 @@ class Prose:
             names = (node.get("class") or "").lower()
         if not names:
             return False
-        return bool(boilerplate.TALK.search(names)) or (by_name and boilerplate.is_other(names))
+        if boilerplate.TALK.search(names):
+            return True
+        other = boilerplate.OTHER_THINGS.search if tag in HEADINGS else boilerplate.is_other
+        return by_name and bool(other(names))
 
     def _has_text(self, node: HtmlElement, mass: int, whole: int) -> bool:
         """Whether a form (some are around whole pages), a header or a figure has some of the text in it."""
