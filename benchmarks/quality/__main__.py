@@ -7,9 +7,10 @@ or a folder ``labelled`` with both. Without a folder nothing is measured.
 
 Fields are right when they equal a label (prices as numbers; brands, titles and authors without regard to case and
 signs; dates by the day), and F1 counts a wrong value against precision and recall both, as that product benchmark
-does. Texts have the F1 of their bags of words, averaged over pages, as WCXB does; those of articles the F1 of their
-runs of four tokens, too, as scrapinghub/article-extraction-benchmark does. A folder ``real-pages`` beside ``labelled`` (pages
-and their addresses in ``index.json``) adds articles whose markup has the text, which is taken off and looked for.
+does. Texts have the F1 of their bags of words, averaged over pages, as WCXB does; those of articles also the F1 of
+their runs of four tokens, as scrapinghub/article-extraction-benchmark does. A folder ``real-pages`` beside ``labelled``
+(pages, and their addresses in ``index.json``) adds articles whose markup has the text, which is taken off and looked
+for.
 
 Lists have no labels of their own. What is measured of them: on how many pages of the types that hold lists one is
 found, and which part of the names in it occurs in the labelled content. The truth for next pages is what pages say by

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from typing import Final
 
 from lxml.html import HtmlElement
 
@@ -14,6 +15,10 @@ from scrapy_ext.server.extraction.auto.prose import BLOCKS
 from scrapy_ext.server.extraction.auto.text import lines, one_line
 from scrapy_ext.server.extraction.auto.urls import host_of
 
+_CELLS: Final = ("td", "th")
+#: Blocks that stand line by line in their list or table.
+_ROWS: Final = ("li", "dt", "dd", *_CELLS)
+_GROUPS: Final = ("ul", "ol", "dl", "table")
 _SPACE = re.compile(r"\s+")
 
 
@@ -59,15 +64,16 @@ def text_of(runs: Iterable[Run]) -> str:
 
 
 def _between(first: Run, second: Run) -> str:
-    if first.tag in ("td", "th") and second.tag in ("td", "th") and first.node.getparent() is second.node.getparent():
+    if first.node is second.node or first.tag not in _ROWS or second.tag not in _ROWS:
+        return "\n\n"
+    if first.tag in _CELLS and second.tag in _CELLS and first.node.getparent() is second.node.getparent():
         return " "
-    group = _group(first)
-    return "\n" if group is not None and group is _group(second) else "\n\n"
+    return "\n" if _group(first) is _group(second) else "\n\n"
 
 
 def _group(run: Run) -> HtmlElement | None:
     """The list or the table in which a run stands."""
-    return next((up for up in (run.node, *run.node.iterancestors()) if up.tag in ("ul", "ol", "table", "dl")), None)
+    return next((up for up in run.node.iterancestors() if up.tag in _GROUPS), None)
 
 
 class _Collector:
