@@ -26,6 +26,9 @@ MAX_TURN_LENGTH: Final = 80
 #: Quotations that are pulled out of the text have a length between these.
 MIN_QUOTATION: Final = 30
 MAX_QUOTATION: Final = 400
+#: They are looked for in texts with no more lines and characters than these, as that takes time by the product of both.
+MAX_RUNS: Final = 2000
+MAX_WHOLE: Final = 300_000
 #: Lines before the text and after it are no longer.
 MAX_HEAD_LENGTH: Final = 120
 MAX_TAIL_LENGTH: Final = 60
@@ -119,6 +122,8 @@ def _leave_out_repeated(runs: list[Run], kept: list[bool]) -> None:
     """Leave out quotations that are pulled out of the text, as they stand in it as well."""
     keys = [_key(run.text) for run in runs]
     whole = "\n".join(keys)
+    if len(keys) > MAX_RUNS or len(whole) > MAX_WHOLE:
+        return
     seen: set[str] = set()
     for position, (run, key) in enumerate(zip(runs, keys, strict=True)):
         is_block = run.tag not in HEADINGS and run.tag not in _CELLS and run.tag != "li"
