@@ -36,6 +36,8 @@ MAX_HEAD_WORDS: Final = 5
 #: The part of the prose above a heading that must stand below it.
 BELOW: Final = 0.3
 
+#: Lines without any are ornaments; those of underscores are set between parts of a text by agencies.
+_SIGN = re.compile(r"\w")
 _LETTER = re.compile(r"[^\W_]")
 _NO_LETTERS = re.compile(r"[\W_]+")
 _SENTENCE_END = re.compile(r"[.!?…:;。！？।؟][\"'”’»)\]」』]*$")
@@ -81,7 +83,7 @@ def _prose(run: Run) -> int:
 
 
 def _is_aside(run: Run) -> bool:
-    if not _LETTER.search(run.text):
+    if not _SIGN.search(run.text):
         return True
     if len(run.text) > phrases.MAX_LENGTH:
         return False
@@ -192,6 +194,8 @@ def _is_tail_line(run: Run) -> bool:
     text = run.text
     if len(text) > MAX_TAIL_LENGTH:
         return False
+    if not _LETTER.search(text):
+        return True
     return is_mostly_date(text) or run.linked >= ALL_LINKS * len(text) or run.tag in HEADINGS
 
 

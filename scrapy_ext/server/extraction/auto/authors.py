@@ -84,10 +84,15 @@ def authors_of(page: Page, article: Thing | None, focus: Focus) -> list[Author] 
         lambda: _shown(page, focus),
         lambda: _of_by_lines(page, focus),
     )
-    # That a site is the author of its pages says nothing.
-    named = ([author for author in source() if _bare(author.name or "") not in sites] for source in sources)
-    people = next(filter(None, named), [])
-    for author in people:
+    # A site is the author of its pages only where they tell of nobody else.
+    told: list[Author] = []
+    for source in sources:
+        authors = source()
+        people = [author for author in authors if _bare(author.name or "") not in sites]
+        told = people or told or authors
+        if people:
+            break
+    for author in told:
         found.setdefault((author.name or "").casefold(), author)
     return list(found.values())[:MAX_AUTHORS] or None
 
