@@ -66,7 +66,8 @@ _OFFICE = re.compile(
     re.IGNORECASE,
 )
 _NO_NAME = re.compile(
-    r"://|@|^(?:[a-z]+ by|admin|administrator|root|user|webmaster|wordpress|unknown|anonymous|null|none|undefined"
+    r"://|@|\b(?:19|20)\d\d\b|\d:\d\d"
+    r"|^(?:[a-z]+ by|admin|administrator|root|user|webmaster|wordpress|unknown|anonymous|null|none|undefined"
     r"|authors?|by|guest|n/a|share|posts?|.* admin|(?:follow|about|view|more|read)\b.*)$",
     re.IGNORECASE,
 )
