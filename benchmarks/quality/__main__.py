@@ -8,7 +8,9 @@ or a folder ``labelled`` with both. Without a folder nothing is measured.
 Fields are right when they equal a label (prices as numbers; brands, titles and authors without regard to case and
 signs; dates by the day), and F1 counts a wrong value against precision and recall both, as that product benchmark
 does. Products are measured beside extruct, which reads markup alone, and with their markup taken off. Texts have the
-F1 of their bags of words, averaged over pages, as WCXB does.
+F1 of their bags of words, averaged over pages, as WCXB does; those of articles also the F1 of their runs of four
+tokens, as scrapinghub/article-extraction-benchmark does. A folder ``real-pages`` beside ``labelled`` (pages, and their
+addresses in ``index.json``) adds articles whose markup has the text, which is taken off and looked for.
 
 Of threads of forums the truth is the markup of the pages that have posts in theirs, which is taken off before.
 
@@ -48,16 +50,17 @@ def main() -> int:
         print(json.dumps({"benchmark": "quality", "measured": False, "give": "the folder of labelled pages"}))
         return 0
     data = Path(sys.argv[1])
+    real = data / "real-pages"
     data = data / "labelled" if (data / "labelled").is_dir() else data
     logging.disable(logging.CRITICAL)
     preload()
-    for kind, measure in measures(data / "products", data / "wcxb-dev").items():
+    for kind, measure in measures(data / "products", data / "wcxb-dev", real).items():
         if not sys.argv[2:] or kind in sys.argv[2:]:
             print(json.dumps(measure()), flush=True)
     return 0
 
 
-def measures(products: Path, wcxb: Path) -> dict[str, Callable[[], dict[str, Any]]]:
+def measures(products: Path, wcxb: Path, real: Path) -> dict[str, Callable[[], dict[str, Any]]]:
     """What measures each kind."""
     labels = wcxb_labels(wcxb)
 
@@ -67,7 +70,7 @@ def measures(products: Path, wcxb: Path) -> dict[str, Callable[[], dict[str, Any
     return {
         "product": lambda: measure_product(products),
         "productByRules": lambda: measure_product_by_rules(wcxb, products_of(labels)),
-        "article": lambda: measure_article(wcxb, of_type("article")),
+        "article": lambda: measure_article(wcxb, of_type("article"), real),
         "pageContent": lambda: measure_content(wcxb, labels),
         "productList": lambda: measure_list(wcxb, "productList", "products", "name", of_type("collection")),
         "articleList": lambda: measure_list(wcxb, "articleList", "articles", "headline", of_type("listing")),

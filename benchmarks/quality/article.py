@@ -1,38 +1,91 @@
-"""``article``: body, headline, authors and date against the labels."""
+"""``article``: body, headline, authors and date against the labels, and the body against that of the pages' markup."""
 
 from __future__ import annotations
 
+import gzip
+import json
+import re
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from data import page, timed, trafilatura_text
-from scores import count, mean, median_ms, scored, word_f1, words
+from scores import count, mean, median_ms, scored, text_scores, word_f1, words
+
+from scrapy_ext.server.extraction.auto.article import TYPES
+from scrapy_ext.server.extraction.auto.page import Page
+
+#: Articles of the usual size, in characters of HTML.
+USUAL_SIZE = range(60_000, 160_000)
+#: A text in markup that is shorter is an abstract, and one that ends so is cut.
+MIN_STATED = 1000
+_CUT = re.compile(r"(?:…|\.\.\.|\[…\])\s*$")
+_STATED = re.compile(r'"articleBody"\s*:\s*"(?:[^"\\]|\\.)*"\s*,?')
 
 
-def measure_article(folder: Path, labels: dict[str, Any]) -> dict[str, Any]:
-    counts: dict[str, Counter[str]] = defaultdict(Counter)
-    bodies, peers, titles, times = [], [], [], []
+def measure_article(folder: Path, labels: dict[str, Any], unlabelled: Path) -> dict[str, Any]:
+    counts: dict[str, Counter[str]] = {name: Counter(right=0, wrong=0, missing=0) for name in FIELDS}
+    bodies, peers = [], []
+    times: dict[bool, list[float]] = defaultdict(list)
     for name, label in sorted(labels.items()):
         html = page(folder, name)
         item, spent = timed("article", html, label["url"])
-        times.append(spent)
-        bodies.append(word_f1(item.get("articleBody"), label["main_content"]))
-        peers.append(word_f1(trafilatura_text(html, precise=True), label["main_content"]))
-        titles.append(word_f1(item.get("headline"), label["title"]))
+        times[len(html) in USUAL_SIZE].append(spent)
+        bodies.append((item.get("articleBody"), label["main_content"]))
+        peers.append((trafilatura_text(html, precise=True), label["main_content"]))
+        count(counts["headline"], {words(label["title"])} - {()}, words(item.get("headline")) or None)
         date = (item.get("datePublished") or "")[:10] or None
         count(counts["date"], {label["publish_date"]} - {None}, date)
         count(counts["author"], {words(label["author"])} - {()}, author_of(item, label["author"]))
     return {
         "kind": "article",
         "pages": len(labels),
-        "body_word_f1": mean(bodies),
-        "trafilatura_precision_body_word_f1": mean(peers),
-        "title_word_f1": mean(titles),
-        "author": scored(counts["author"]),
-        "date": scored(counts["date"]),
-        "ms": median_ms(times),
+        "body": text_scores(bodies),
+        "trafilatura_precision_body": text_scores(peers),
+        "body_word_f1": mean([word_f1(*pair) for pair in bodies]),
+        "trafilatura_precision_body_word_f1": mean([word_f1(*pair) for pair in peers]),
+        **{name: scored(found) for name, found in counts.items()},
+        "body_of_markup": measure_stated([*labelled_pages(folder, labels), *unlabelled_pages(unlabelled)]),
+        "ms": median_ms([*times[True], *times[False]]),
+        "ms_60_to_160_kb": median_ms(times[True]) | {"pages": len(times[True])},
     }
+
+
+FIELDS = ("headline", "date", "author")
+
+
+def measure_stated(pages: list[tuple[str, str]]) -> dict[str, Any]:
+    """The bodies that are found where the markup has one that looks whole, with that one taken off."""
+    found, peers = [], []
+    for html, url in pages:
+        stated = stated_body(html, url)
+        if stated is not None:
+            bare = _STATED.sub("", html)
+            found.append((timed("article", bare, url)[0].get("articleBody"), stated))
+            peers.append((trafilatura_text(bare, precise=True), stated))
+    if not found:
+        return {"pages": 0}
+    return {"pages": len(found), **text_scores(found), "trafilatura_precision": text_scores(peers)}
+
+
+def stated_body(html: str, url: str) -> str | None:
+    """The text of the article in the JSON-LD of a page, where it is long, plain and not cut."""
+    if not _STATED.search(html):
+        return None
+    texts = (text for thing in Page(html, url).markup.all(*TYPES) if (text := thing.text("articleBody")))
+    return next((text for text in texts if len(text) >= MIN_STATED and not _CUT.search(text)), None)
+
+
+def labelled_pages(folder: Path, labels: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    return ((page(folder, name), label["url"]) for name, label in labels.items())
+
+
+def unlabelled_pages(folder: Path) -> Iterator[tuple[str, str]]:
+    """The pages of a folder with an ``index.json`` of their addresses; none where there is none."""
+    index = folder / "index.json"
+    for name, url in json.loads(index.read_text()).items() if index.exists() else ():
+        yield gzip.decompress((folder / name).read_bytes()).decode("utf-8", "replace"), url
 
 
 def author_of(item: dict[str, Any], label: str | None) -> tuple[str, ...] | None:

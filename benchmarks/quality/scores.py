@@ -23,7 +23,7 @@ def scored(counts: Counter[str]) -> dict[str, float]:
     precision = right / (right + wrong) if right + wrong else 1.0
     recall = right / (right + missing) if right + missing else 1.0
     f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
-    return {"f1": round(f1, 3), "precision": round(precision, 3), "recall": round(recall, 3)}
+    return {"f1": round(f1, 3), "precision": round(precision, 3), "recall": round(recall, 3), **counts}
 
 
 def words(text: str | None) -> tuple[str, ...]:
@@ -36,6 +36,37 @@ def word_f1(found: str | None, true: str | None) -> float:
     if not both:
         return float(not found_words and not true_words)
     return 2 * both / (found_words.total() + true_words.total())
+
+
+def tokens(text: str | None) -> list[str]:
+    return re.findall(r"\w+", text or "")
+
+
+def shingle_scores(found: str | None, true: str | None) -> tuple[float, float]:
+    """Precision and recall of runs of four tokens, counted as often as they occur."""
+    shingles = [
+        Counter(tuple(part[at : at + 4]) for at in range(max(1, len(part) - 3)) if part)
+        for part in (tokens(found), tokens(true))
+    ]
+    both = (shingles[0] & shingles[1]).total()
+    sizes = [shingle.total() for shingle in shingles]
+    if not any(sizes):
+        return 1.0, 1.0
+    return (both / sizes[0] if sizes[0] else 0.0), (both / sizes[1] if sizes[1] else 0.0)
+
+
+def text_scores(pairs: list[tuple[str | None, str | None]]) -> dict[str, float]:
+    """Of texts and labels: precision and recall of shingles averaged over pages, their F1, and how many are equal."""
+    scores = [shingle_scores(found, true) for found, true in pairs]
+    # A page on which nothing was found has no precision, as in that benchmark.
+    precision = statistics.fmean(score[0] for score, (found, _) in zip(scores, pairs, strict=True) if tokens(found))
+    recall = statistics.fmean(score[1] for score in scores)
+    f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+    exact = statistics.fmean(tokens(found) == tokens(true) for found, true in pairs)
+    return {
+        name: round(value, 4)
+        for name, value in zip(("f1", "precision", "recall", "exact"), (f1, precision, recall, exact), strict=True)
+    }
 
 
 def mean(values: list[float]) -> float:

@@ -10,8 +10,9 @@ from lxml.html import HtmlElement
 from zyte_common_items import Article, ArticleMetadata, Audio, Author, Image, Video
 
 from scrapy_ext.server.extraction.auto import images
+from scrapy_ext.server.extraction.auto.article_body import article_body
 from scrapy_ext.server.extraction.auto.authors import authors_of
-from scrapy_ext.server.extraction.auto.body import Body, article_body, body_html
+from scrapy_ext.server.extraction.auto.body import Body, body_html
 from scrapy_ext.server.extraction.auto.breadcrumbs import breadcrumbs_of
 from scrapy_ext.server.extraction.auto.dates import Date, modified_on, published_on
 from scrapy_ext.server.extraction.auto.focus import Focus
@@ -45,7 +46,7 @@ def extract(page: Page) -> Article:
     authors = authors_of(page, thing, focus)
     published = published_on(page, thing, focus)
     modified = modified_on(page, thing, focus)
-    body = article_body(page, headline, _known(authors, published, modified))
+    body = article_body(page, focus, headline, _known(authors, published, modified), thing)
     page.sources.note("articleBody", "main text")
     page.sources.note("articleBodyHtml", "main text")
     pictures = _images(page, thing, body.part)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 from lxml.html import HtmlElement
@@ -12,6 +13,7 @@ from scrapy_ext.server.extraction.auto.focus import Focus
 from scrapy_ext.server.extraction.auto.markup import Thing, text_of
 from scrapy_ext.server.extraction.auto.page import Page
 from scrapy_ext.server.extraction.auto.text import node_text, one_line
+from scrapy_ext.server.extraction.auto.urls import host_of
 
 MAX_AUTHORS: Final = 20
 MAX_NAME_LENGTH: Final = 120
@@ -53,25 +55,58 @@ _QUALIFICATION = re.compile(
     r"(?:ph\.?d|m\.?d|r\.?d|jr|sr|m\.?a|b\.?a|m\.?s|mba|esq|cpa|dds|iii?|iv|r\.?n|cfp|j\.?d|[A-Z]{2,5})\.?",
     re.IGNORECASE,
 )
+#: Offices that stand right behind a name, as elements beside it often hold them.
+_TITLE_BEHIND = re.compile(
+    r"(?<=\w)\s+(?:(?:Senior|Staff|Chief|Deputy|Associate|Contributing|Guest|News|Tech|Science|Sports|Political|Business"
+    r"|Freelance)\s+)*(?:Writer|Reporter|Editor|Correspondent|Contributor|Columnist|Author)$"
+)
 _OFFICE = re.compile(
     r"\b(?:editor|writer|expert|director|reporter|correspondent|manager|officer|founder|author|contributor|staff|president"
     r"|senior|head|specialist|analyst|professor|attorney|team|inc|ltd|llc|gmbh)\b",
     re.IGNORECASE,
 )
 _NO_NAME = re.compile(
-    r"://|@|^(?:[a-z]+ by|admin|administrator|root|user|webmaster|wordpress|unknown|anonymous|null|none|undefined"
-    r"|authors?|by|guest|n/a|share|posts?|(?:follow|about|view|more|read)\b.*)$",
+    r"://|@|\b(?:19|20)\d\d\b|\d:\d\d"
+    r"|^(?:[a-z]+ by|admin|administrator|root|user|webmaster|wordpress|unknown|anonymous|null|none|undefined"
+    r"|authors?|by|guest|n/a|share|posts?|.* admin|(?:follow|about|view|more|read)\b.*)$",
     re.IGNORECASE,
 )
+_NO_LETTERS = re.compile(r"[\W_]+")
 _LETTER = re.compile(r"[^\W\d_]")
 
 
 def authors_of(page: Page, article: Thing | None, focus: Focus) -> list[Author] | None:
     """The authors of a page: of its markup, its metadata, or of what it calls so by its heading."""
     found: dict[str, Author] = {}
-    for author in authors_in(page, article) or _of_metas(page) or _shown(page, focus) or _of_by_lines(page, focus):
+    sites = _site_names(page, article)
+    sources: tuple[Callable[[], list[Author]], ...] = (
+        lambda: authors_in(page, article),
+        lambda: _of_metas(page),
+        lambda: _shown(page, focus),
+        lambda: _of_by_lines(page, focus),
+    )
+    # A site is the author of its pages only where they tell of nobody else.
+    told: list[Author] = []
+    for source in sources:
+        authors = source()
+        people = [author for author in authors if _bare(author.name or "") not in sites]
+        told = people or told or authors
+        if people:
+            break
+    for author in told:
         found.setdefault((author.name or "").casefold(), author)
     return list(found.values())[:MAX_AUTHORS] or None
+
+
+def _site_names(page: Page, article: Thing | None) -> set[str]:
+    """What the site of a page is called, as far as the page tells."""
+    names = [page.meta("og:site_name", "application-name"), host_of(page.url).removeprefix("www.").partition(".")[0]]
+    publishers = article.texts("publisher") if article else []
+    return {bare for name in (*names, *publishers) if (bare := _bare(name or ""))}
+
+
+def _bare(name: str) -> str:
+    return _NO_LETTERS.sub("", name.casefold())
 
 
 def authors_in(page: Page, article: Thing | None) -> list[Author]:
@@ -158,9 +193,17 @@ def names_in(raw: str) -> list[str]:
     for part in parts:
         if names and _QUALIFICATION.fullmatch(part):
             names[-1] += f", {part}"
-        elif 0 < len(part) <= MAX_NAME_LENGTH and _LETTER.search(part) and not _NO_NAME.search(part):
-            names.append(part)
+            continue
+        name = _without_title(part)
+        if 0 < len(name) <= MAX_NAME_LENGTH and _LETTER.search(name) and not _NO_NAME.search(name):
+            names.append(name)
     return names
+
+
+def _without_title(text: str) -> str:
+    """A name without the office that stands behind it; as it is where a comma is between them."""
+    name = _TITLE_BEHIND.sub("", text)
+    return name if "," not in text and len(name.split()) >= 2 else text
 
 
 def _are_names(parts: list[str]) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import logging
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,9 +23,8 @@ logger = logging.getLogger(__name__)
 # How the text is found: trafilatura is the most precise on prose, and misses pages that are built otherwise;
 # resiliparse is fast and takes in too much rather than too little. So the second tells when the first missed something.
 
-#: Of an article, a careful extraction with less than this part of what the coarse one has is done again with less care.
-TOO_LITTLE: Final = 0.45
-#: The text of other pages is less of one piece, and the coarse extraction sooner the better one.
+#: The text of a page is less of one piece than an article: a careful extraction with less than this part of what the
+#: coarse one has is none.
 TOO_LITTLE_CONTENT: Final = 0.7
 #: What has less than this part of the text between the landmarks of a page is not its content: that text is.
 TOO_LITTLE_OF_PAGE: Final = 0.35
@@ -37,26 +35,13 @@ MAX_ELEMENTS: Final = 20_000
 MOST: Final = 0.97
 #: The part of the text that must be found in elements for one of them to be told.
 FOUND: Final = 0.4
-#: The part of the text, in characters, in which the beginnings of blocks are looked for.
-MAX_SQUEEZED: Final = 200_000
 
 _BLOCKS: Final = ("p", "h1", "h2", "h3", "h4", "h5", "h6", "li", "blockquote", "pre", "td", "th", "dd", "dt")
 _BOXES: Final = ("div", "section", "article")
-_MEDIA: Final = ("img", "picture", "video", "audio", "iframe", "figure", "embed")
 _BREAKS: Final = frozenset({"p", "head", "item", "list", "quote", "code", "row", "table", "lb", "fw", "div"})
 _SPACE = re.compile(r"\s+")
 #: Blocks are known by the beginning of their text, without its white space.
 _KEY_LENGTH: Final = 40
-
-#: The lines before the text: headline, byline, date.
-MAX_HEAD_LINES: Final = 3
-MAX_BYLINE_LENGTH: Final = 160
-_BYLINE_WORDS = re.compile(
-    r"\b(?:by|von|par|por|di|av|af|written|posted|published|updated|last|on|at|and|in|am|pm"
-    r"|\d+ min(?:ute)?s?(?: read)?)\b"
-)
-_WORD = re.compile(r"\w")
-_LETTER = re.compile(r"[^\W\d_]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,29 +56,12 @@ class Body:
     part: HtmlElement | None = None
 
 
-def article_body(page: Page, headline: str | None, known: Iterable[str] = ()) -> Body:
-    """The text of an article: rather a sentence too few than a menu too many.
-
-    Lines at its beginning that say nothing but the headline, or what is ``known`` from elsewhere (who wrote it,
-    when), are not part of it.
-    """
-    coarse = _coarse(page)
-    text = _careful(page, copy.deepcopy(page.tree), precise=True)
-    if len(text) < TOO_LITTLE * len(coarse):
-        wider = _careful(page, copy.deepcopy(page.tree), precise=False)
-        text = wider if len(wider) > 1.3 * len(text) else text
-        text = coarse if len(text) < 0.9 * TOO_LITTLE * len(coarse) else text
-    text = _without_head(text, headline or "", known)
-    node = _place(page, text)
-    return Body(text, node, _kept_part(text, node) if node is not None else None)
-
-
 def main_content(page: Page) -> Body:
     """The primary content of a page of any kind."""
-    coarse = _coarse(page)
+    coarse = coarse_text(page)
     # Of forums with its scripts, as markup in them tells trafilatura that comments are the content.
     is_forum = any("DiscussionForumPosting" in script.source for script in page.scripts)
-    text = _careful(page, page.fresh_tree() if is_forum else copy.deepcopy(page.tree), precise=False)
+    text = careful_text(page, page.fresh_tree() if is_forum else copy.deepcopy(page.tree), precise=False)
     whole = between_landmarks(page)
     if len(text) < TOO_LITTLE_CONTENT * len(coarse):
         text = coarse
@@ -113,7 +81,7 @@ def body_html(page: Page, body: Body) -> str | None:
     return paragraphs(body.text)
 
 
-def _careful(page: Page, tree: HtmlElement, *, precise: bool) -> str:
+def careful_text(page: Page, tree: HtmlElement, *, precise: bool) -> str:
     """The text that trafilatura finds in a tree, which is of no use afterwards."""
     if not _has_text(page) or len(page.elements) > MAX_ELEMENTS:
         return ""
@@ -127,7 +95,8 @@ def _careful(page: Page, tree: HtmlElement, *, precise: bool) -> str:
     return "" if found is None or isinstance(found, dict) else _rendered(found.body)
 
 
-def _coarse(page: Page) -> str:
+def coarse_text(page: Page) -> str:
+    """The text that resiliparse finds: rather too much."""
     if not _has_text(page):
         return ""
     source = page.source.decode("utf-8", "replace")
@@ -153,30 +122,6 @@ def _rendered(tree: etree._Element) -> str:
     return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
 
 
-def _without_head(text: str, headline: str, known: Iterable[str]) -> str:
-    told = sorted({part.casefold() for part in known if part}, key=len, reverse=True)
-    for _ in range(MAX_HEAD_LINES):
-        first, _, rest = text.partition("\n")
-        is_headline = bool(headline) and _key(first) == _key(headline) and len(first) < 2 * len(headline)
-        if not (rest and (is_headline or _says_only(first, told))):
-            break
-        text = rest.lstrip()
-    return text
-
-
-def _says_only(line: str, told: list[str]) -> bool:
-    """Whether a line says nothing, or nothing but what is told already, as bylines do."""
-    if not _WORD.search(line):
-        return True
-    if len(line) > MAX_BYLINE_LENGTH:
-        return False
-    rest = line.casefold()
-    for part in told:
-        rest = rest.replace(part, " ")
-    # Without any of it, the line is something else, however short.
-    return rest != line.casefold() and not _LETTER.search(_BYLINE_WORDS.sub(" ", rest))
-
-
 def _place(page: Page, text: str) -> HtmlElement | None:
     """The smallest element that holds nearly all lines of a text; None when too few of them are found anywhere."""
     lengths = {_key(line): len(line) for line in text.splitlines() if line}
@@ -195,20 +140,6 @@ def _place(page: Page, text: str) -> HtmlElement | None:
         return None
     holders = [node for node, length in held.items() if length >= MOST * total]
     return max(holders, key=lambda node: sum(1 for _ in node.iterancestors()))
-
-
-def _kept_part(text: str, node: HtmlElement) -> HtmlElement:
-    """A copy of an element without the blocks whose text is not of the main text. Pictures and the like stay."""
-    part = copy.deepcopy(node)
-    part.tail = None
-    kept = {_key(line) for line in text.splitlines()}
-    squeezed = _SPACE.sub("", text[:MAX_SQUEEZED])
-    for block in list(part.iterdescendants(*_BLOCKS, *_BOXES)):
-        if _innermost(block) and next(block.iter(*_MEDIA), None) is None:
-            key = _key(node_text(block, 3 * _KEY_LENGTH))
-            if key not in kept and key not in squeezed:
-                block.drop_tree()
-    return part
 
 
 def _innermost(node: HtmlElement) -> bool:

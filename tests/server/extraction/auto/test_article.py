@@ -141,7 +141,9 @@ def test_a_byline_is_taken_apart_into_names(written: str, names: list[str]) -> N
     assert [author["name"] for author in article(html)["authors"]] == names
 
 
-@pytest.mark.parametrize("name", ["admin", "https://social.example.com/ada", "Share"])
+@pytest.mark.parametrize(
+    "name", ["admin", "Site Admin", "https://a.example.com/ada", "Share", "20 Nov 2019", "Monday 08:00 GMT"]
+)
 def test_what_is_no_name_is_no_author(name: str) -> None:
     assert "authors" not in article(f"<h1>A headline</h1>{BODY}", f'<meta name="author" content="{name}">')
 

@@ -1,0 +1,227 @@
+"""What a user may rely on in the text of extracted articles: what is of it, and what is not."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import html_text
+import pytest
+
+from scrapy_ext.server.extraction.auto import extract
+
+URL = "https://news.example.com/2024/05/ferry"
+PARAGRAPHS = [
+    "The new ferry crossed the strait on Monday for the first time, an hour late and to the applause of the harbour.",
+    "It takes forty cars and runs on batteries that are charged while the passengers get off, said the captain.",
+    "The old boat, which has served the island since 1971, will be sold. Nobody has made an offer for it yet.",
+    "For the islanders the crossing becomes shorter by ten minutes, and the last boat leaves at eleven in the evening.",
+]
+FIRST, SECOND, THIRD, LAST = (f"<p>{paragraph}</p>" for paragraph in PARAGRAPHS)
+TEXT = "\n\n".join(PARAGRAPHS)
+HEADLINE = "<h1>New ferry makes its first crossing</h1>"
+
+
+def article(body: str, head: str = "", url: str = URL) -> dict[str, Any]:
+    page = f"<html><head><title>New ferry makes its first crossing</title>{head}</head><body>{body}</body></html>"
+    return extract("article", page, url)
+
+
+def text_with(part: str) -> str:
+    """The text of an article with something in the middle of it."""
+    return str(article(f"<div><article>{HEADLINE}{FIRST}{SECOND}{part}{THIRD}{LAST}</article></div>")["articleBody"])
+
+
+def text_above(part: str) -> str:
+    """The text of an article with something below it."""
+    html = f"<div><div class='x1'>{HEADLINE}{FIRST}{SECOND}{THIRD}{LAST}{part}</div></div>"
+    return str(article(html)["articleBody"])
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "<div class='ad-slot'>Buy an engine now, before the summer is over and all of them are gone.</div>",
+        "<p>Advertisement</p>",
+        "<p class='wp-caption-text'>The ferry on its way across the strait, seen from the harbour.</p>",
+        "<figure><img src='/a.jpg'><figcaption>The ferry in the harbour of the island</figcaption></figure>",
+        "<aside>A ferry carries people and cars across water, and is older than most bridges are.</aside>",
+        "<p><a href='/old-boat'>The old boat: fifty years on the strait, and a captain who knows them all</a></p>",
+        "<p>Read more: <a href='/old-boat'>Fifty years on the strait</a></p>",
+        "<p>Lire aussi : <a href='/old-boat'>Cinquante ans sur le détroit</a></p>",
+        "<ul><li><a href='/a'>Harbour to be rebuilt</a></li><li><a href='/b'>Captain of the year</a></li></ul>",
+        "<h4>More:</h4><ul><li><a href='/a'>Harbour to be rebuilt</a></li><li><a href='/b'>Captain</a></li></ul>",
+        "<div style='display: none'><p>This notice is for those whose browser does not know how to hide it.</p></div>",
+        "<div class='newsletter-signup'><p>All that happens at sea, in your inbox every morning at seven.</p></div>",
+        "<p>Sign up for our newsletter and never miss a boat again.</p>",
+        "<p>Photo: Ada Berg</p>",
+        "<p>Foto: Ada Berg</p>",
+        "<form><p>Tell us what you think of the ferry, and we may print it on Sunday.</p><input name=a></form>",
+        f"<blockquote class='x'>{PARAGRAPHS[0][:60]}</blockquote>",
+        "<p>* * *</p>",
+    ],
+)
+def test_what_is_set_into_the_text_is_not_of_it(part: str) -> None:
+    assert text_with(part) == TEXT
+
+
+@pytest.mark.parametrize(
+    ("part", "text"),
+    [
+        ("<h2>What comes next</h2>", "What comes next"),
+        ("<p>___</p>", "___"),
+        ("<h2 id='social-shopping'>What social shopping is</h2>", "What social shopping is"),
+        ("<ul><li>One oar</li><li>Two <a href='/a'>anchors</a> of iron</li></ul>", "One oar\nTwo anchors of iron"),
+        ("<blockquote><p>It is quieter than I am.</p></blockquote>", "It is quieter than I am."),
+        ("<div>It has three decks, and wind on all of them.</div>", "It has three decks, and wind on all of them."),
+        ("<table><tr><td>Length</td><td>40 m</td></tr></table>", "Length 40 m"),
+        ("<p>It is fast.<br>It is new.</p>", "It is fast.\nIt is new."),
+        ("<p>She said <em>un</em>believable things.</p>", "She said unbelievable things."),
+        (
+            "<p>It took <a href='https://yard.example.org/x'>five years</a> to build.</p>",
+            "It took five years to build.",
+        ),
+        ("<ul><li><a href='https://yard.example.org/x'>The yard of it</a></li></ul>", "The yard of it"),
+        ("<pre>speed = 12\nferry.start(speed)</pre>", "speed = 12\nferry.start(speed)"),
+    ],
+)
+def test_what_stands_in_the_text_is_of_it(part: str, text: str) -> None:
+    assert text_with(part) == "\n\n".join([*PARAGRAPHS[:2], text, *PARAGRAPHS[2:]])
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "<h3>Related articles</h3><p>Harbour to be rebuilt by next year</p><p>Captain of the year is chosen</p>",
+        "<h3>Das könnte Sie auch interessieren</h3><p>Der Hafen wird umgebaut</p>",
+        "<h3>Te puede interesar</h3><p>El puerto será reconstruido</p>",
+        "<h3>Читайте также</h3><p>Порт перестроят</p>",
+        "<p>関連記事</p><p>港は来年までに再建される</p>",
+        "<h3>3 comments</h3><p>I have been on it yesterday, and it was as loud as the old one, if you ask me.</p>",
+        "<h2>Отзывы</h2><p>Я плавал на нём вчера, и он такой же шумный, как и старый, если вы спросите меня.</p>",
+        "<div id='comments'><p>I have been on it yesterday, and it was as loud as the old one, I think.</p></div>",
+        "<div class='author-bio'><p>Ada Berg writes about boats, and has done so for twenty years.</p></div>",
+        "<h3>About the author</h3><p>Ada Berg writes about boats.</p>",
+        "<p>© 2024 Example News</p>",
+        "<p>Tags: <a href='/t/a'>ferry</a>, <a href='/t/b'>island</a></p>",
+        "<div class='share-buttons'>Tell your friends about it, they will be glad to hear from you.</div>",
+        "<p><a href='/next'>Next: the harbour</a></p>",
+        "<p>May 13, 2024</p>",
+        "<h2>What comes next</h2>",
+    ],
+)
+def test_the_text_ends_where_the_page_turns_to_other_things(part: str) -> None:
+    assert text_above(part) == TEXT
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "<p>By Ada Berg</p>",
+        "<p>Published on May 13, 2024</p>",
+        "<div>Travel</div>",
+        "<div>5 min read</div>",
+        "<p class='standfirst'>Islanders had to wait for it for five years, and then for another hour.</p>",
+        "<div class='breadcrumbs'><a href='/'>Home</a> Travel by sea and all that comes with it</div>",
+    ],
+)
+def test_the_text_begins_below_byline_and_date(part: str) -> None:
+    assert article(f"<article>{HEADLINE}{part}{FIRST}{SECOND}{THIRD}{LAST}</article>")["articleBody"] == TEXT
+
+
+def test_what_stands_above_the_headline_is_not_of_the_text() -> None:
+    news = (
+        "<div>Breaking: the bridge to the mainland is closed, as lorries cannot pass each other on it any more.</div>"
+    )
+    assert article(f"{news}{HEADLINE}{FIRST}{SECOND}{THIRD}{LAST}")["articleBody"] == TEXT
+
+
+def test_a_text_in_several_boxes_is_found_whole() -> None:
+    html = f"<div class='chunks'>{HEADLINE}<div>{FIRST}{SECOND}</div><hr><div>{THIRD}{LAST}</div></div>"
+    assert article(html)["articleBody"] == TEXT
+
+
+def test_a_long_introduction_outside_of_the_box_is_found() -> None:
+    introduction = f"<div class='x1'>{FIRST}{SECOND}</div>"
+    html = f"<main>{HEADLINE}{introduction}<div class='x2'>{THIRD * 3}{LAST * 6}</div></main>"
+    assert article(html)["articleBody"].startswith("\n\n".join(PARAGRAPHS[:2]))
+
+
+def test_comments_that_are_longer_than_the_article_are_not_taken_for_it() -> None:
+    comment = "<p>I have been on it yesterday, and it was as loud as the old one, if you ask anybody who was there.</p>"
+    html = f"<article>{HEADLINE}{FIRST}{SECOND}{THIRD}{LAST}</article><div class='comments'>{comment * 30}</div>"
+    assert article(html)["articleBody"] == TEXT
+
+
+def test_the_box_that_the_page_calls_its_text_is_taken_rather_than_longer_ones() -> None:
+    other = (
+        "<div class='rail-2'><p>The harbour will be rebuilt by next year, as the council decided on Friday.</p></div>"
+    )
+    html = f"{HEADLINE}<div itemprop='articleBody'>{FIRST}{SECOND}{THIRD}{LAST}</div><div>{other * 6}</div>"
+    assert article(html)["articleBody"] == TEXT
+
+
+def test_names_that_mean_something_else_on_a_page_do_not_lose_its_text() -> None:
+    paragraphs = "".join(f"<div class='teaser'>{part}</div>" for part in (FIRST, SECOND, THIRD, LAST))
+    assert article(f"<div>{HEADLINE}{paragraphs}</div>")["articleBody"] == TEXT
+
+
+def test_a_form_around_the_whole_page_does_not_lose_its_text() -> None:
+    assert article(f"<form>{HEADLINE}{FIRST}{SECOND}{THIRD}{LAST}</form>")["articleBody"] == TEXT
+
+
+def test_paragraphs_that_only_breaks_set_apart_are_paragraphs() -> None:
+    html = f"<td><h1>New ferry makes its first crossing</h1>{'<br><br>'.join(PARAGRAPHS)}<br><br>Advertisement</td>"
+    assert article(f"<table><tr>{html}</tr></table>")["articleBody"] == TEXT
+
+
+def test_a_text_without_spaces_between_words_is_found() -> None:
+    text = "新しいフェリーが月曜日に初めて海峡を渡り、一時間遅れで港の拍手に迎えられたと船長は語った。"
+    html = f"<div><h1>新しいフェリー</h1><div>{''.join(f'<p>{text}{n}</p>' for n in range(5))}</div></div>"
+    body = extract("article", f"<html lang=ja><title>新しいフェリー</title><body>{html}</body></html>", URL)[
+        "articleBody"
+    ]
+    assert body == "\n\n".join(f"{text}{n}" for n in range(5))
+
+
+def test_a_text_that_only_the_markup_has_is_taken_from_there() -> None:
+    text = " ".join(PARAGRAPHS * 2)
+    markup = f'<script type="application/ld+json">{{"@type": "NewsArticle", "articleBody": "{text}"}}</script>'
+    item = article(f"{HEADLINE}<div id='app'>Loading the article, please wait for a moment</div>", markup)
+    assert item["articleBody"] == text
+    assert PARAGRAPHS[0] in item["articleBodyHtml"]
+
+
+def test_the_html_has_the_text_and_the_pictures_with_their_captions() -> None:
+    picture = "<figure><img src='/a.jpg'><figcaption>The ferry in the harbour</figcaption></figure>"
+    share = "<div class='share-buttons'><a href='/s'>Tell your friends</a></div>"
+    below = "<h3>Related articles</h3><p>Harbour to be rebuilt</p>"
+    item = article(
+        f"<div class='x1'>{HEADLINE}<p>By Ada Berg</p>{FIRST}{share}{picture}{SECOND}<h2>What comes next</h2>{THIRD}"
+        f"{LAST}{below}</div>"
+    )
+    html = item["articleBodyHtml"]
+    assert "The ferry in the harbour" in html
+    assert 'src="https://news.example.com/a.jpg"' in html
+    assert "<h2>What comes next</h2>" in html
+    without_captions = re.sub("<figcaption>.*?</figcaption>", "", html, flags=re.DOTALL)
+    assert html_text.extract_text(without_captions).split() == item["articleBody"].split()
+
+
+def test_a_heading_that_has_nothing_of_the_title_is_not_the_headline() -> None:
+    html = f"<div><h2>By the sea</h2>{FIRST}{SECOND}{THIRD}{LAST}</div><h1>A message from our founder</h1>"
+    assert article(html)["headline"] == "New ferry makes its first crossing"
+
+
+def test_a_site_is_the_author_of_its_pages_only_where_nobody_else_is_told() -> None:
+    head = '<meta property="og:site_name" content="Example News"><meta name="author" content="Example News">'
+    html = f"<article>{HEADLINE}{FIRST}{SECOND}{THIRD}{LAST}</article>"
+    assert [author["name"] for author in article(html, head)["authors"]] == ["Example News"]
+    shown = f"<article>{HEADLINE}<p class='byline'>By Ada Berg</p>{FIRST}{SECOND}{THIRD}{LAST}</article>"
+    assert [author["name"] for author in article(shown, head)["authors"]] == ["Ada Berg"]
+
+
+def test_an_office_right_behind_a_name_is_not_of_the_name() -> None:
+    byline = "<p class='byline'>By <span>Ada Berg</span> <span>Senior Reporter</span></p>"
+    item = article(f"<article>{HEADLINE}{byline}{FIRST}{SECOND}{THIRD}{LAST}</article>")
+    assert [author["name"] for author in item["authors"]] == ["Ada Berg"]
