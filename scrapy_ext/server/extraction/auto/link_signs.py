@@ -35,6 +35,7 @@ _PICTURE = re.compile(
     r"(?:^|[/_-])(?:next|older|nextpage|arrow[_-]?right|right[_-]?arrow|arrow[_-]?next)\w{0,6}[._-]", re.IGNORECASE
 )
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_AT_THE_ENDS = re.compile(r"(?:^|[\s_-])(?:prev|previous|first|last)(?:$|[\s_-])(?!.*\bnext)")
 _DISABLED = re.compile(r"disabled|inactive|(?:^|[\s_-])(?:off|hidden)(?:$|[\s_-])")
 
 
@@ -68,7 +69,9 @@ class SignsOfNext:
         if "next" in (link.get("rel") or "").lower().split():
             score += 3.0
         score += self._of_names(link, names, bare=not text or len(text) < 3, images=images)
-        return score + 1.0 if score and inside else score
+        if _AT_THE_ENDS.search(names) or any(_AT_THE_ENDS.search(page.names(node)) for node in _around(link)[:1]):
+            score -= 1.5
+        return score + 1.0 if score > 0 and inside else score
 
     def _of_names(self, link: HtmlElement, names: str, *, bare: bool, images: list[HtmlElement]) -> float:
         score = 0.0

@@ -91,6 +91,9 @@ class Address:
         if not self.path:
             # A home page shows what another address goes on with.
             return 1.5 if other.cursor or (other.counts_pages and other.number == 2) else -2.0
+        if other.counts_pages and other.number == 2 and self.number is None:
+            # A second page under another name of this one, as after a redirect.
+            return -0.5
         if other.path.startswith(self.path.rstrip("/") + "/"):
             return -1.0
         return -2.0

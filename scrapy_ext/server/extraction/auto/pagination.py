@@ -143,6 +143,7 @@ class Pagination:
             other.score > best.score - 0.5
             and not _are_one_page(other.url, best.url)
             and self._follows(other.url) != self._follows(best.url)
+            and _offset_of(other.url) == _offset_of(best.url)
             for other in scored[1:]
         ):
             return None
@@ -254,7 +255,8 @@ class Pagination:
                 if url not in best or score > best[url].score:
                     node = best[url].node if url in best else row.links[(row.current or 0) + 1][0]
                     best[url] = _Scored(score, url, node)
-        return sorted(best.values(), key=lambda link: -link.score)
+        # Of two that count what is on pages, the nearer one is the next, the other the last.
+        return sorted(best.values(), key=lambda link: (-link.score, _offset_of(link.url)))
 
     def _by_rows(self, url: str) -> float:
         for row in self.rows:
@@ -322,6 +324,11 @@ def _are_one_page(first: str, second: str) -> bool:
     return same_page(first, second) or (
         one.number is not None and one.path == other.path and one.number == other.number
     )
+
+
+def _offset_of(url: str) -> int:
+    address = address_of(url)
+    return address.number or 0 if not address.counts_pages else 0
 
 
 def _few_around(node: HtmlElement) -> list[HtmlElement]:

@@ -365,6 +365,39 @@ PAGERS: dict[str, tuple[str, str, str | None, int | None]] = {
         "/list",
             "<div><a href='?page=1'>1</a> <a href='?page=2'>2</a> <a href='?page=3'>3</a></div>", "/list?page=2", 1,
     ),
+    "an offset, and that of the last page": (
+        "/list?start=20",
+        "<div><a href='?start=0'>&lt;&lt;</a> <a href='?start=10'>&lt;</a> <a href='?start=900'>&gt;&gt;</a>"
+        " <a rel=next href='?start=30'>&gt;</a></div>",
+        "/list?start=30",
+        None,
+    ),
+    "arrows of offsets": (
+        "/list",
+        "<div class=pager><a href='?start=10'>&gt;</a> <a class=last href='?start=900'>&gt;&gt;</a></div>",
+        "/list?start=10",
+        None,
+    ),
+    "an address that was another before a redirect": (
+        "/lamps-c9",
+        "<ul class=pagination><li class=next><a href='/catalog/lamps?page=2'>Next</a></li></ul>",
+        "/catalog/lamps?page=2",
+        None,
+    ),
+    "a row under another address than the page": (
+        "/lamps-c9",
+        "<ul class=pagination><li class=active>1</li><li><a href='/catalog/lamps/2'>2</a></li>"
+        "<li><a href='/catalog/lamps/3'>3</a></li></ul>",
+        "/catalog/lamps/2",
+        1,
+    ),
+    "words in the addresses that count nothing": (
+        "/list",
+        "<ul class=pagination><li class=active>1</li><li><a href='/list?t=kx9'>2</a></li>"
+        "<li><a href='/list?t=bb7q'>3</a></li><li><a class=next href='/list?t=kx9'>Next</a></li></ul>",
+        "/list?t=kx9",
+        1,
+    ),
     "the last page": (
         "/list?page=3",
             "<div class=pagination><a href='?page=2'>Previous</a><a href='?page=1'>1</a><a "
