@@ -48,36 +48,37 @@ class SignsOfNext:
     def of(self, link: HtmlElement, *, inside: bool) -> float:
         """What a link says, ``inside`` of a row of pages or not; nought for one that says nothing of a next page."""
         page = self._page
-        names = page.names(link)
-        if (names and _DISABLED.search(names)) or link.get("aria-disabled") == "true":
-            return 0.0
-        pieces = list(islice((piece for part in link.itertext() if (piece := one_line(part))), MAX_PIECES + 1))
+        pieces = list(islice((piece for part in link.itertext() if (piece := part.strip())), MAX_PIECES + 1))
         if len(pieces) > MAX_PIECES or sum(map(len, pieces)) > 2 * MAX_LABEL:
             pieces = []
-        text = " ".join(pieces)
+        text = one_line(" ".join(pieces))
         score = _of_text(text, pieces)
         labels = [label for name in ("aria-label", "title") if (label := one_line(link.get(name))[:MAX_LABEL])]
         images = list(islice(link.iter("img"), 2))
         labels += [label for image in images if (label := one_line(image.get("alt"))[:MAX_LABEL])]
-        if labels:
-            score += 2.0 if any(NEXT_TEXT.fullmatch(label) for label in labels) else 0.0
-            # A name that tells of the next page beside a label of the one before is that of a template.
-            if not score and any(NOT_NEXT_TEXT.fullmatch(label) for label in labels):
-                return 0.0
-        if not score and text and NOT_NEXT_TEXT.fullmatch(text) and not OLDER.fullmatch(text):
+        labelled = any(NEXT_TEXT.fullmatch(label) for label in labels)
+        said = score + (2.0 if labelled else 0.0)
+        score = said + (3.0 if "next" in (link.get("rel") or "").lower().split() else 0.0)
+        names, around = page.names(link), _around(link)
+        score += self._of_names(link, around, bare=len(text) < 3, images=images)
+        if score <= 0 or (names and _DISABLED.search(names)) or link.get("aria-disabled") == "true":
             return 0.0
-        if "next" in (link.get("rel") or "").lower().split():
-            score += 3.0
-        score += self._of_names(link, names, bare=not text or len(text) < 3, images=images)
-        if _AT_THE_ENDS.search(names) or any(_AT_THE_ENDS.search(page.names(node)) for node in _around(link)[:1]):
+        # A name that tells of the next page beside words that tell of the one before is that of a template.
+        if not said and any(
+            NOT_NEXT_TEXT.fullmatch(one) and not OLDER.fullmatch(one) for one in (*labels, text) if one
+        ):
+            return 0.0
+        if _AT_THE_ENDS.search(names) or any(_AT_THE_ENDS.search(page.names(node)) for node in around[:1]):
             score -= 1.5
         return score + 1.0 if score > 0 and inside else score
 
-    def _of_names(self, link: HtmlElement, names: str, *, bare: bool, images: list[HtmlElement]) -> float:
+    def _of_names(
+        self, link: HtmlElement, around: list[HtmlElement], *, bare: bool, images: list[HtmlElement]
+    ) -> float:
         score = 0.0
         if link in self._named_next or any(_NEXT_NAME.search(value) for value in _data_of(link)):
             score = 1.5
-        elif not self._named_next.isdisjoint(_around(link)):
+        elif not self._named_next.isdisjoint(around):
             score = 1.0
         if bare:
             # A link without words says what it is by its picture.
