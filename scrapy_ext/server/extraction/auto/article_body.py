@@ -67,7 +67,7 @@ def _wider(page: Page, body: Body, headline: str, known: Iterable[str]) -> Body:
     coarse = coarse_text(page)
     if len(body.text) >= TOO_LITTLE * len(coarse):
         return body
-    text = careful_text(page, copy.deepcopy(page.tree), precise=True)
+    text = careful_text(page, copy.deepcopy(page.tree))
     text = text if len(text) >= TOO_LITTLE * len(coarse) else coarse
     lines = text.splitlines()
     return Body("\n".join(lines[_head_lines(lines, headline, known) :]).lstrip())

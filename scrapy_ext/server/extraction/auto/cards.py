@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cached_property
 from itertools import islice
 from typing import Final
@@ -33,7 +34,7 @@ ENOUGH_FOR_PRICE: Final = 0.5
 _HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _TITLE_NAME = re.compile(r"(?:^|[\s_-]|product|item|card|post|entry|job)(?:title|name|headline|heading)(?:$|[\s_-])")
 _NOT_TITLE = re.compile(r"sub-?title|brand|author|user|site-?name|price|category|eyebrow|kicker|vendor")
-_DATE_NAME = re.compile(r"date|time|publish|posted|datum|fecha|(?:^|[\s_-])(?:meta|byline|ago|when)(?:$|[\s_-])")
+_DATE_NAME = re.compile(r"date|time|publish|posted|datum|fecha|(?:^|[\s_-])(?:meta|byline|ago|age|when)(?:$|[\s_-])")
 _AUTHOR_NAME = re.compile(
     r"(?:^|[\s_-]|post|entry|article)(?:author|byline|writer|autor|auteur)s?(?:$|[\s_-]|name|link)"
 )
@@ -53,11 +54,19 @@ LEADS_ON = re.compile(
 )
 #: What stands where a name might, and is none.
 _NO_NAME = re.compile(
-    r"^(?:item|sku|model|art|part|stock)\b[^:]{0,12}:|^subscribe"
+    r"^https?://|^(?:item|sku|model|art|part|stock)\b[^:]{0,12}:|^subscribe"
     r"|^\d+ (?:second|minute|hour|day|week|month|year)s? ago$"
     r"|^(?:sale|new|best ?seller|sold out|in stock|sponsored|ad)!?$",
     re.IGNORECASE,
 )
+_BEHIND = re.compile(r"background(?:-image)?\s*:[^;]{0,40}url\(\s*[\"']?([^\"')]+)")
+#: Signs before a name, each a text of its own.
+_BADGE = re.compile(
+    r"(?:new(?: listing| arrival| in)?|sale|sponsored|hot|neu|nouveau|nuevo|novo|ad"
+    r"|exclusive|best ?seller|featured|top)[!:]?",
+    re.IGNORECASE,
+)
+_ISO = re.compile(r"\d{4}-\d{2}-\d{2}T[\d:]{5,8}\S*")
 _DIGIT = re.compile(r"\d")
 _LETTER = re.compile(r"[^\W\d_]")
 _NUMBER_ATTRIBUTES: Final = ("data-asin", "data-product-id", "data-productid", "data-item-id", "data-pid", "data-sku")
@@ -82,7 +91,15 @@ class Block:
     def image(self) -> Image | None:
         """The first image that is not a sign or a placeholder."""
         found = images.of_nodes(self._page, (node for node in self.elements if node.tag == "img"))
-        return found[0] if found else None
+        return next(iter(found or images.images(self._page, self._other_pictures())), None)
+
+    def _other_pictures(self) -> Iterator[str]:
+        """Pictures that are offered by format (``<picture>``), or stand behind an element."""
+        for node in self.elements:
+            if node.tag == "source" and (offered := node.get("data-srcset") or node.get("srcset")):
+                yield offered.strip().split(None, 1)[0].rstrip(",")
+            elif match := _BEHIND.search(node.get("style") or node.get("data-bg") or ""):
+                yield match.group(1)
 
     @cached_property
     def tags(self) -> PriceTags:
@@ -104,7 +121,8 @@ class Block:
             text = node_text(node, MAX_LINE_LENGTH + 1)
             if len(text) > MAX_LINE_LENGTH or not (named or is_mostly_date(text)):
                 continue
-            for candidate in (node.get("datetime"), node.get("content"), text):
+            titled = _ISO.match(node.get("title") or "")
+            for candidate in (node.get("datetime"), node.get("content"), titled.group() if titled else None, text):
                 if date := read(candidate, self._page):
                     return date
         return None
@@ -193,12 +211,21 @@ class Card:
         None where there is but a text that says what to do, or one that holds more than a name.
         """
         link = self.entry.link
-        own = node_text(link, MAX_NAME_LENGTH) if self._is_line(link) else ""
-        candidates = [node_text(self.linked_heading, MAX_NAME_LENGTH)] if self.linked_heading is not None else []
+        own = _name_in(link) if self._is_line(link) else ""
+        labels = [one_line(link.get(label)) for label in ("title", "aria-label")]
+        candidates = [_name_in(self.linked_heading)] if self.linked_heading is not None else []
+        if not own:
+            # A heading that begins with a word for its section.
+            headings = [node_text(node, MAX_NAME_LENGTH) for node in self.headings[:1]]
+            candidates += [label for label in labels if label and any(text.endswith(label) for text in headings)]
         candidates.append(own)
         candidates += [node_text(node, MAX_NAME_LENGTH) for node in (*self.block.titles(), *self.headings)]
-        candidates += [one_line(link.get(label)) for label in ("title", "aria-label")]
+        candidates += labels
         candidates += [one_line(node.get("alt")) for node in link.iter("img")]
+        # A link over all of the entry tells a screen reader everything at once, the name first.
+        said = node_text(link, MAX_NAME_LENGTH)
+        pictures = islice((node for node in self.block.elements if node.tag == "img"), 2)
+        candidates += [alt for node in pictures if (alt := one_line(node.get("alt"))) and said.startswith(alt)]
         return next((text for text in candidates if self._is_name(text)), None)
 
     def _is_name(self, text: str) -> bool:
@@ -209,3 +236,12 @@ class Card:
     def _is_line(self, link: HtmlElement) -> bool:
         """Whether a link is a line of text rather than a box with several."""
         return sum(1 for part in islice(link.itertext(), 12) if part.strip()) <= 2
+
+
+def _name_in(node: HtmlElement) -> str:
+    """The text of a node without the sign that it begins with (``New``, ``Sale``)."""
+    pieces = [piece for part in islice(node.itertext(), 12) if (piece := part.strip())]
+    text = node_text(node, MAX_NAME_LENGTH)
+    if len(pieces) > 1 and _BADGE.fullmatch(pieces[0]):
+        return text.removeprefix(one_line(pieces[0])).strip()
+    return text

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from lxml.html import HtmlElement
-from resiliparse.extract.html2text import extract_plain_text
 
 from scrapy_ext.server.extraction.auto.block_features import Features
 from scrapy_ext.server.extraction.auto.block_model import block_model
 from scrapy_ext.server.extraction.auto.blocks import Block, Blocks
+from scrapy_ext.server.extraction.auto.body import coarse_text
 from scrapy_ext.server.extraction.auto.page import Page
-from scrapy_ext.server.extraction.auto.text import lines
 
 #: The blocks that are judged; what follows them on a longer page is judged no more. Of several hundred real pages, the
 #: longest has 9,000.
@@ -96,8 +95,7 @@ def _unread(page: Page, words: int) -> str:
     """The content of a page of which the tree holds a small part only; empty for others."""
     if len(page.source) < BYTES_A_WORD * words or not words:
         return ""
-    source = page.source.decode("utf-8", "replace")
-    text = lines(extract_plain_text(source, main_content=True, alt_texts=False, list_bullets=False))
+    text = coarse_text(page)
     return text if len(text.split()) > MORE * words else ""
 
 

@@ -82,11 +82,11 @@ def _best_source(node: HtmlElement) -> str | None:
     source: str | None
     for name in _SOURCES[:-1]:
         source = node.get(name)
-        if source:
+        if source and not _NO_IMAGE.search(source):
             return source
     for name in _SETS:
         source = _largest_of_set(node.get(name))
-        if source:
+        if source and not _NO_IMAGE.search(source):
             return source
     source = node.get("src")
     return source

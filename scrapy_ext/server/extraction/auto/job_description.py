@@ -10,7 +10,8 @@ from typing import Final, NamedTuple
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto import job_words
-from scrapy_ext.server.extraction.auto.body import article_body, body_html
+from scrapy_ext.server.extraction.auto.article_body import article_body
+from scrapy_ext.server.extraction.auto.body import body_html
 from scrapy_ext.server.extraction.auto.clean_html import cleaned, html_of, text_of
 from scrapy_ext.server.extraction.auto.description import stated_html
 from scrapy_ext.server.extraction.auto.focus import Focus
@@ -57,7 +58,7 @@ def description_of(page: Page, job: Thing | None, focus: Focus, headline: str | 
         text = text_of(clean) if clean is not None else ""
         if clean is not None and len(text) >= MIN_LENGTH:
             return JobDescription(text, html_of(clean), "named part")
-    body = article_body(page, headline)
+    body = article_body(page, focus, headline)
     return JobDescription(body.text or stated or None, body_html(page, body), "main text")
 
 

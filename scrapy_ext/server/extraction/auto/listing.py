@@ -36,6 +36,8 @@ MAX_ITEMS: Final = 500
 #: Things that markup must list to be a list where the page shows none, and how sure that is.
 FEWEST_STATED: Final = 3
 SURE_OF_MARKUP: Final = 0.7
+#: Entries that must be alike by their tags alone.
+FEWEST_ALIKE: Final = 4
 _COUNTED = re.compile(r"[(\[]\d[\d.,]*[)\]]$")
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
@@ -121,6 +123,19 @@ class Shape:
         return self.part(lambda card: card.block.price)
 
     @cached_property
+    def pictured(self) -> float:
+        """The part of the entries with a picture of its own."""
+        return len({card.block.image.url for card in self.cards if card.block.image}) / len(self.cards)
+
+    @cached_property
+    def is_block(self) -> bool:
+        """Whether entries are more than links in a text: with pictures, days, prices or headings of their own."""
+        return (
+            max(self.pictured, self.prices, self.part(lambda card: card.block.date or card.linked_heading is not None))
+            >= 0.5
+        )
+
+    @cached_property
     def is_section(self) -> bool:
         """Whether entries are so large that they are lists themselves."""
         return sum(card.block.links for card in self.cards) / len(self.cards) > MOST_LINKS
@@ -165,13 +180,26 @@ Judge = Callable[[Shape], float]
 
 def listed(page: Page, judge: Judge, things: dict[str, Thing], enough: float) -> Listed:
     """The list of the things that a judge looks for; empty when no group scores ``enough``."""
-    groups = groups_of(page, Surroundings(page))
-    blocks = _Blocks(page)
-    shapes = [Shape(page, group, frozenset(things), blocks) for group in groups]
-    scored = [(score, shape) for shape in shapes if _fit(shape) and (score := judge(shape) + shape.link_quality) > 0]
-    scored.sort(key=lambda pair: pair[0], reverse=True)
-    if not scored or scored[0][0] < enough:
+    surroundings, blocks = Surroundings(page), _Blocks(page)
+    scored: list[tuple[float, Shape]] = []
+    known: set[object] = set()
+    for by_class in (True, False):
+        groups = [
+            group
+            for group in groups_of(page, surroundings, by_class=by_class)
+            if group.key not in known and (by_class or len(group.entries) >= FEWEST_ALIKE)
+        ]
+        known.update(group.key for group in groups)
+        shapes = [Shape(page, group, frozenset(things), blocks) for group in groups]
+        # Links of one kind by their tags alone are any links.
+        shapes = [one for one in shapes if _fit(one) and (by_class or one.is_block)]
+        scored = [(score, one) for one in shapes if (score := judge(one) + one.link_quality) > 0]
+        scored.sort(key=lambda pair: pair[0], reverse=True)
+        if scored and scored[0][0] >= enough:
+            break
+    else:
         return _of_markup(page, things)
+    scored = _finest_first(scored, max(enough, ALIKE * scored[0][0]))
     best = scored[0][0]
     chosen: list[Group] = []
     for score, shape in scored:
@@ -179,6 +207,19 @@ def listed(page: Page, judge: Judge, things: dict[str, Thing], enough: float) ->
             chosen.append(shape.group)
     sure = round(min(0.99, 0.5 + 0.5 * best / (2.0 * enough)), 2)
     return Listed(tuple(_cards(page, chosen, blocks)), sure, things, {})
+
+
+def _finest_first(scored: list[tuple[float, Shape]], enough: float) -> list[tuple[float, Shape]]:
+    """The groups with one before the best that it is made of: several of its entries in each of the best's."""
+    best = scored[0][1].group
+    nodes = {entry.node for entry in best.entries}
+    for score, shape in scored[1:]:
+        entries = shape.group.entries
+        if score < enough or len(entries) < 2 * len(best.entries):
+            continue
+        if all(entry.node not in nodes and not nodes.isdisjoint(entry.node.iterancestors()) for entry in entries):
+            return [(score, shape), *((other, one) for other, one in scored if one is not shape)]
+    return scored
 
 
 def things_of(page: Page, *types: str) -> dict[str, Thing]:
@@ -222,8 +263,8 @@ def _fit(shape: Shape) -> bool:
 
 def _overlap(first: Group, second: Group) -> bool:
     """Whether entries of two groups are, or hold, or lead to the same."""
-    nodes = {entry.node for entry in first.entries}
-    others = {entry.node for entry in second.entries}
+    nodes = {node for entry in first.entries for node in (entry.node, *entry.following)}
+    others = {node for entry in second.entries for node in (entry.node, *entry.following)}
     if any(not nodes.isdisjoint((entry.node, *entry.node.iterancestors())) for entry in second.entries):
         return True
     if any(not others.isdisjoint(entry.node.iterancestors()) for entry in first.entries):

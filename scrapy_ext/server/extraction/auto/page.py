@@ -81,6 +81,7 @@ class Page:
         etree.strip_elements(self.tree, *_UNSEEN, with_tail=False)
         _settle_noscript(self.tree)
         self.base_url = self._base_url()
+        self._links: dict[str, str | None] = {}
         # Held, so that lxml does not make the Python side of an element anew each time it is met.
         self.elements: list[HtmlElement] = list(self.tree.iter("*"))
         self.looks = take_looks(self.tree) if looks else Looks()
@@ -201,7 +202,11 @@ class Page:
 
     def link(self, reference: str | None) -> str | None:
         """The absolute URL of a reference of this page; None for what is not http or https."""
-        return absolute(self.base_url, reference)
+        if not reference:
+            return None
+        if reference not in self._links:
+            self._links[reference] = absolute(self.base_url, reference)
+        return self._links[reference]
 
     def _base_url(self) -> str:
         node = self.tree.find(".//base[@href]")

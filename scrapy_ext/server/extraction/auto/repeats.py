@@ -8,8 +8,9 @@ side by side, in rows of a grid, or deep in boxes of their own. Every element is
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice, takewhile
 from typing import Final
 
@@ -44,10 +45,16 @@ _OUTSIDE_NAME = re.compile(
     r"|sponsor\w*|skip|login|signup|filters?(?![-_]?(?:results?|content))|facets?|refinements?|pagination"
     r"|pager|toolbar|tags|comments?|reviews?"
     r"|mini-?cart|swatch\w*|variants?|dropdown|topbar|masthead|lang(?:uage)?-\w+|outbrain|taboola|trending"
-    r"|popular|alsoviewed)(?:$|[\s_-])"
+    r"|popular|alsoviewed|references|reflist|footnotes?|citations?)(?:$|[\s_-])"
     r"|site-?header|page-?header|header-?(?:nav|menu|top)|global-?(?:nav|header)|side-?bar|(?:main|mega"
     r"|nav)-?menu|sub-?menu"
     r"|you-?may|also-?like|cross-?sell|up-?sell"
+)
+#: Names that tell how a page is laid out, or what kind of entry this is, and not that it belongs to the frame.
+_NOT_OUTSIDE = re.compile(
+    r"(?:^|(?<=\s))(?:(?:has|with|no|without|content|main|page|left|right|one|two)[-_]+(?:\w+[-_]+)?side-?bars?(?:[-_]\w+)*"
+    r"|side-?bars?[-_]+(?:content|main|layout|wrap\w*|page|right|left)(?:[-_]\w+)*|\S*layout\S*"
+    r"|(?:category|tag|term|status|format|type|product_cat|product_tag|product-cat|pa|post|label)[-_]\S+)(?=$|\s)"
 )
 _HEADER_TAGS: Final = frozenset({"article", "section", "main", "li"})
 _STREAMED = re.compile(r"S:\w{1,6}")
@@ -79,6 +86,11 @@ class Group:
     """Entries of one shape, in the order of the page, each of an address of its own."""
 
     entries: tuple[Entry, ...]
+
+    @property
+    def key(self) -> object:
+        """What is equal for groups of the same entries."""
+        return (len(self.entries), self.entries[0].link, self.entries[-1].link)
 
     @property
     def urls(self) -> list[str]:
@@ -121,11 +133,17 @@ class Surroundings:
             # One that nothing closes holds the page.
             inner = any(ancestor.tag in _HEADER_TAGS for ancestor in node.iterancestors())
             return not inner and not self._is_most(node)
-        return self._named(self._page.names(node)) and not self._is_most(node)
+        return self._named(self._page.names(node)) and not self._is_most(node) and node not in self._around_main
+
+    @cached_property
+    def _around_main(self) -> frozenset[HtmlElement]:
+        """What holds the main part of the page, whatever it is called."""
+        mains = self._page.tree.xpath("//main | //*[@role='main']")
+        return frozenset(above for main in mains[:3] for above in main.iterancestors())
 
     def _named(self, names: str) -> bool:
         if names not in self._by_names:
-            self._by_names[names] = bool(names) and _OUTSIDE_NAME.search(names) is not None
+            self._by_names[names] = bool(names) and _OUTSIDE_NAME.search(_NOT_OUTSIDE.sub(" ", names)) is not None
         return self._by_names[names]
 
     def _is_most(self, node: HtmlElement) -> bool:
@@ -139,15 +157,21 @@ def _hidden(node: HtmlElement) -> bool:
     return node.get("hidden") is not None and not _STREAMED.fullmatch(node.get("id") or "")
 
 
-def groups_of(page: Page, surroundings: Surroundings) -> list[Group]:
-    """The groups of entries in the main part of a page, the largest first."""
-    by_way = [some for links in _links_by_way(page, surroundings) for some in (links, *_by_place(links))]
+def groups_of(page: Page, surroundings: Surroundings, *, by_class: bool = True) -> list[Group]:
+    """The groups of entries in the main part of a page, the largest first.
+
+    Without ``by_class``, ways are told apart by tags alone: entries of one list may have classes of their own each.
+    """
+    step = _step if by_class else _tag
+    by_way = [some for links in _links_by_way(page, surroundings, step) for some in (links, *_by_place(links))]
     ranked = sorted(by_way, key=len, reverse=True)[:MAX_GROUPS]
     found = [Group(tuple(_with_following(entries))) for links in ranked if len(entries := _entries(links)) >= FEWEST]
     return _joined(found, {node: position for position, node in enumerate(page.elements)})
 
 
-def _links_by_way(page: Page, surroundings: Surroundings) -> list[list[tuple[HtmlElement, str]]]:
+def _links_by_way(
+    page: Page, surroundings: Surroundings, step: Callable[[HtmlElement], str]
+) -> list[list[tuple[HtmlElement, str]]]:
     ways: dict[HtmlElement, int] = {}
     numbers: dict[tuple[int, str], int] = {}
     found: dict[int, list[tuple[HtmlElement, str]]] = {}
@@ -155,7 +179,7 @@ def _links_by_way(page: Page, surroundings: Surroundings) -> list[list[tuple[Htm
         url = page.link(link.get("href"))
         if url is None or same_page(url, page.url) or parts_of(url).path in {"", "/"} or surroundings.hold(link):
             continue
-        links = found.setdefault(_way(link, ways, numbers), [])
+        links = found.setdefault(_way(link, ways, numbers, step), [])
         # A picture and a name that lead to one place, one after the other, are of one entry.
         if not links or bare(links[-1][1]) != bare(url):
             links.append((link, url))
@@ -180,7 +204,12 @@ def _by_place(links: list[tuple[HtmlElement, str]]) -> Iterator[list[tuple[HtmlE
         yield from (some for some in places if len(some) >= FEWEST)
 
 
-def _way(node: HtmlElement, ways: dict[HtmlElement, int], numbers: dict[tuple[int, str], int]) -> int:
+def _way(
+    node: HtmlElement,
+    ways: dict[HtmlElement, int],
+    numbers: dict[tuple[int, str], int],
+    step: Callable[[HtmlElement], str],
+) -> int:
     """The number of the way from the root to a node: the same for nodes that are reached alike."""
     above: list[HtmlElement] = []
     current: HtmlElement | None = node
@@ -189,7 +218,7 @@ def _way(node: HtmlElement, ways: dict[HtmlElement, int], numbers: dict[tuple[in
         current = current.getparent()
     way = ways[current] if current is not None else 0
     for part in reversed(above):
-        way = numbers.setdefault((way, _step(part)), len(numbers) + 1)
+        way = numbers.setdefault((way, step(part)), len(numbers) + 1)
         ways[part] = way
     return way
 
@@ -197,6 +226,10 @@ def _way(node: HtmlElement, ways: dict[HtmlElement, int], numbers: dict[tuple[in
 def _step(node: HtmlElement) -> str:
     name = (node.get("class") or "").split(None, 1)
     return f"{node.tag}.{_DIGITS.sub('', name[0])[:40]}" if name else str(node.tag)
+
+
+def _tag(node: HtmlElement) -> str:
+    return str(node.tag)
 
 
 def _entries(links: list[tuple[HtmlElement, str]]) -> list[Entry]:

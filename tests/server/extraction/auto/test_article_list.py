@@ -134,3 +134,74 @@ def test_jobs_are_found_whatever_the_shape_of_the_list(shape: str) -> None:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_articles_are_no_jobs(shape: str) -> None:
     assert "items" not in extract("jobPostingNavigation", FRAME.format(SHAPES[shape]), URL)
+
+
+def headlines(html: str) -> list[str]:
+    articles = extract("articleList", FRAME.format(html), URL).get("articles", [])
+    return [article["headline"] for article in articles]
+
+
+PLAIN = entries("<article><h2><a href=/a-{n}>{title}</a></h2><time>2024-05-0{day}</time></article>")
+
+
+def test_entries_with_classes_of_their_own_are_one_list() -> None:
+    html = entries(
+        "<li class=x{n}><div class=y{n}><a class=z{n} href=/2024/05/s-{n}>{title}</a>"
+        "<time>2024-05-0{day}</time></div></li>"
+    )
+    assert headlines(f"<div class=left><ul>{html}</ul></div>") == HEADLINES
+
+
+@pytest.mark.parametrize(
+    "name", ["content-sidebar-wrap", "has-sidebar", "l-layout page-with-sidebar", "entry category-popular tag-menu"]
+)
+def test_a_part_that_is_named_after_the_layout_belongs_to_the_content(name: str) -> None:
+    filler = "<p>Some words.</p>" * 80
+    assert headlines(f"<div class='{name}'>{PLAIN}</div>{filler}") == HEADLINES
+
+
+def test_what_holds_the_main_part_is_no_side_bar_whatever_its_name() -> None:
+    filler = "<p>Some words.</p>" * 80
+    html = f"<title>Science</title><div class=sidebar><main><h1>Science</h1>{PLAIN}</main></div>{filler}"
+    assert len(extract("articleList", html, URL)["articles"]) == len(HEADLINES)
+
+
+def test_many_long_headlines_with_pictures_are_articles_without_days() -> None:
+    entry = "<a class=card href=/{n}{m}><img src=/{n}{m}.jpg><span>{title} {m}</span></a>"
+    html = "".join(
+        entry.format(n=n, m=m, title=title) for n, title in enumerate(HEADLINES) for m in ("again", "at last")
+    )
+    assert len(headlines(f"<div>{html}</div>")) == 8
+
+
+def test_a_label_stands_for_a_link_without_words_when_the_heading_has_more() -> None:
+    html = entries(
+        "<li><a aria-label='{title}' href=/2024/05/s-{n}></a><img src=/{n}.jpg><h3><i>Space</i> {title}</h3>"
+        "<time>2024-05-0{day}</time></li>"
+    )
+    assert headlines(f"<ul>{html}</ul>") == HEADLINES
+
+
+def test_the_day_of_a_row_may_stand_in_the_next_one() -> None:
+    html = entries(
+        "<tr><td>{n}.</td><td><a href=https://else.example/{n}>{title}</a></td></tr>"
+        "<tr><td></td><td><span class=age title='2024-05-0{day}T10:00:00 1714557600'>3 days ago</span></td></tr>"
+    )
+    articles = extract("articleList", FRAME.format(f"<table>{html}</table>"), URL)["articles"]
+    assert [article["headline"] for article in articles] == HEADLINES
+    assert articles[0]["datePublished"].startswith("2024-05-02")
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        entries("<p>This is what was said of <a href=/2024/05/s-{n}>{title}</a> by those who saw it.</p>") * 2,
+        entries("<li><a href=/jobs/s-{n}>{title}</a><time>2024-05-0{day}</time></li>"),
+        entries("<li><a href=/events/s-{n}><img src=/{n}.jpg>{title}</a><time>2024-05-0{day}</time></li>"),
+        entries("<div><a class=author href=/2024/s-{n}>Ada Berg</a><time>2024-05-0{day}</time><p>{summary}</p></div>"),
+        entries("<li><a href=/members/{n}>Person {n}</a><time>2024-05-0{day}</time><p>{summary}</p></li>"),
+        f"<div class=references><ol>{PLAIN}</ol></div>",
+    ],
+)
+def test_what_is_dated_or_long_and_no_article_is_left_out(html: str) -> None:
+    assert headlines(f"<div>{html}</div>") == []

@@ -187,3 +187,25 @@ def test_the_next_page_and_the_number_of_this_one_are_told() -> None:
     assert listed["paginationNext"] == {"url": f"{URL}?page=2", "text": "Next"}
     assert navigation["nextPage"]["url"] == f"{URL}?page=2"
     assert listed["pageNumber"] == navigation["pageNumber"] == 1
+
+
+@pytest.mark.parametrize(
+    "picture",
+    [
+        "<picture><source data-srcset='/{n}.webp 2x'><img src=/img/placeholder.svg></picture>",
+        "<figure style='background-image: url(/{n}.jpg)'></figure>",
+        "<img src=/{n}.jpg srcset='data:image/svg+xml;utf8,'>",
+    ],
+)
+def test_the_picture_of_an_entry_is_found_wherever_it_is_kept(picture: str) -> None:
+    html = entries(f"<li class=product>{picture}<a href=/p/{{n}}>{{name}}</a><b>{{price}}</b></li>")
+    products = extract("productList", FRAME.format(f"<ul>{html}</ul>"), URL)["products"]
+    assert [product["mainImage"]["url"].partition(".")[2] for product in products] == [
+        f"example/{n}.{'webp' if 'webp' in picture else 'jpg'}" for n in range(6)
+    ]
+
+
+def test_a_sign_before_a_name_is_no_part_of_it() -> None:
+    html = entries("<li class=product><h3><a href=/p/{n}><span>New listing</span> {name}</a></h3><b>{price}</b></li>")
+    products = extract("productList", FRAME.format(f"<ul>{html}</ul>"), URL)["products"]
+    assert [product["name"] for product in products] == NAMES
