@@ -21,9 +21,10 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from scrapy_ext.api.extraction import ExtractRequest, ExtractResult, Problem, parse
+from scrapy_ext.api.extraction.decoding import InvalidJsonError
 from scrapy_ext.api.extraction.limits import MAX_BODY_BYTES
 from scrapy_ext.api.extraction.problems import PROBLEM_CONTENT_TYPE
-from scrapy_ext.api.extraction.rules import InvalidJsonError, body_too_large, problem_of
+from scrapy_ext.api.extraction.rules import body_too_large, problem_of
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.auth import basic_credentials, key_hash
 from scrapy_ext.server.extraction.errors import ExtractionError, timed_out
