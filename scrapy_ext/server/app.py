@@ -73,7 +73,7 @@ async def _start(parts: _Parts, config: ServerConfig, front: Front, stack: conte
 
     keys = Keyring()
     # Made first: it checks the configuration, and a key must not be shown by a server that does not start.
-    extraction = ExtractionService(config, keys.opens_extraction, knows_key=keys.knows)
+    extraction = ExtractionService(config, keys.caller)
     store = await Store.open(config.database or config.data)
     stack.push_async_callback(store.close)
     await keys.load(store, config.extract_key, config.platform_key)

@@ -100,7 +100,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     for option, whose in (
         ("--extract-rate", "each key"),
         ("--domain-rate", "all keys together, for each domain,"),
-        ("--key-domain-rate", "each key, for each domain,"),
+        ("--key-domain-rate", "each organisation, or key without one, for each domain,"),
     ):
         told = f"extraction requests a second that {whose} may make; more get 429 (default: no limit)"
         parser.add_argument(option, type=_positive, metavar="N", help=told)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,6 +13,7 @@ from starlette.routing import Route
 from w3lib.encoding import html_to_unicode
 
 from scrapy_ext.api.extraction import ExtractRequest, ExtractResult
+from scrapy_ext.server.auth import Caller
 from scrapy_ext.server.config import ServerConfig
 from scrapy_ext.server.extraction.blocking import BlockList
 from scrapy_ext.server.extraction.browser import Browser
@@ -24,29 +25,23 @@ from scrapy_ext.server.extraction.measures import Measures
 from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan, plan
 from scrapy_ext.server.extraction.rates import ExtractionRates
 from scrapy_ext.server.extraction.robots import Robots, agent_of
-from scrapy_ext.server.extraction.routes import routes
+from scrapy_ext.server.extraction.routes import CallerOf, routes
 from scrapy_ext.server.extraction.turnstile import Turnstile
 from scrapy_ext.server.extraction.upstream import Upstreams
-
-
-async def _knows_none(_key: str) -> bool:
-    return False
 
 
 class ExtractionService:
     """``POST /v1/extract``.
 
-    ``accepts_key`` says whether an API key opens this service, and ``knows_key`` whether one that does not is a key of
-    the server all the same. ``resolve`` stands in for the system's resolver in tests. Raises :class:`ConfigError` for a
-    configuration whose hosts, proxies or block list cannot be read.
+    ``caller_of`` says who asks with an API key, None for one that nobody has. ``resolve`` stands in for the system's
+    resolver in tests. Raises :class:`ConfigError` for a configuration whose hosts, proxies or block list are not read.
     """
 
     def __init__(
         self,
         config: ServerConfig,
-        accepts_key: Callable[[str], bool],
+        caller_of: CallerOf,
         *,
-        knows_key: Callable[[str], Awaitable[bool]] = _knows_none,
         limits: Limits | None = None,
         resolve: Resolve = system_resolve,
     ) -> None:
@@ -67,10 +62,10 @@ class ExtractionService:
         self.extractors = Extractors(limits)
         self._upstreams = Upstreams(config.proxies)
         self._rates = ExtractionRates(config)
-        self._measures = Measures()
+        self.measures = Measures()
         self._robots = Robots(self.fetcher.fetch) if config.obey_robots else None
         self._requests = Turnstile("requests", limits.requests, 0, 0)
-        self.routes: list[Route] = routes(self.extract, accepts_key, knows_key, limits, self._measures)
+        self.routes: list[Route] = routes(self.extract, caller_of, limits, self.measures)
 
     async def start(self) -> None:
         """Get ready; the browser and the extractors start with the first request that needs them."""
@@ -82,9 +77,9 @@ class ExtractionService:
 
     def metrics(self) -> Iterator[str]:
         """What it counts, in the text format of ``/metrics``."""
-        return self._measures.lines(self._requests, self.browser)
+        return self.measures.lines(self._requests, self.browser)
 
-    async def extract(self, request: ExtractRequest, caller: str) -> ExtractResult:
+    async def extract(self, request: ExtractRequest, caller: Caller) -> ExtractResult:
         """The result of a request, which counts for the rates of ``caller``.
 
         Raises :class:`ContractError` or :class:`ExtractionError`.
