@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from scrapy_ext.server.store.address import DatabaseUrl
 
 
-def _allowed(key: dict[str, Any]) -> str:
+def _allowed(key: Mapping[str, Any]) -> str:
     if key["suspended"]:
         return "nothing: suspended"
     platform = [] if key["projects"] == [] else ["read", "write"] if key["write"] else ["read"]
