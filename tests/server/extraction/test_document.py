@@ -187,11 +187,23 @@ def test_rule_6_at_most_one_kind_of_automatic_extraction(service: Service) -> No
 
 def test_rule_5_and_8_serp_goes_with_its_options_and_the_url_only(service: Service) -> None:
     others: dict[str, Any] = {
-        "tags": {"a": "b"}, "echoData": 1, "jobId": "1", "ipType": "datacenter", "geolocation": "US",
-        "httpResponseHeaders": True, "httpResponseBody": True, "browserHtml": True, "screenshot": True,
-        "requestHeaders": {"A": "1"}, "requestCookies": [{"name": "a", "value": "1"}], "product": True,
-        "extractFrom": "httpResponseBody", "actions": [{"action": "reload"}], "includeIframes": True,
-        "httpRequestMethod": "POST", "customHttpRequestHeaders": [{"name": "A", "value": "1"}],
+        "tags": {"a": "b"},
+        "echoData": 1,
+        "jobId": "1",
+        "ipType": "datacenter",
+        "geolocation": "US",
+        "httpResponseHeaders": True,
+        "httpResponseBody": True,
+        "browserHtml": True,
+        "screenshot": True,
+        "requestHeaders": {"A": "1"},
+        "requestCookies": [{"name": "a", "value": "1"}],
+        "product": True,
+        "extractFrom": "httpResponseBody",
+        "actions": [{"action": "reload"}],
+        "includeIframes": True,
+        "httpRequestMethod": "POST",
+        "customHttpRequestHeaders": [{"name": "A", "value": "1"}],
     }
     for name, value in others.items():
         assert name in unprocessable(service, **{"url": URL, "serp": True, name: value})
