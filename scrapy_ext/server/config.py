@@ -28,7 +28,9 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     ``open_metrics`` shows the metrics without a key. ``rate_limit`` requests a second are taken from each key of the
     platform, ``rate_burst`` at once (None: as many as in two seconds).
     ``extract_rate``, ``domain_rate`` and ``key_domain_rate`` are requests a second of each key of the extraction
-    service, for each domain, and of each organisation (or key without one) for each domain.
+    service, for each domain, and of each organisation (or key without one) for each domain. A
+    domain gets ``domain_requests`` extraction requests at once (None: ``Limits.domain_requests``), ``domain_delay``
+    seconds apart.
     """
 
     host: str = "127.0.0.1"
@@ -55,3 +57,5 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     extract_rate: float | None = None
     domain_rate: float | None = None
     key_domain_rate: float | None = None
+    domain_requests: int | None = None
+    domain_delay: float = 0.0

@@ -104,6 +104,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     ):
         told = f"extraction requests a second that {whose} may make; more get 429 (default: no limit)"
         parser.add_argument(option, type=_positive, metavar="N", help=told)
+    parser.add_argument(
+        "--domain-requests",
+        type=_whole,
+        metavar="N",
+        help="extraction requests to one domain at once; others wait, and get 429 where too many do (default: 32)",
+    )
+    parser.add_argument(
+        "--domain-delay",
+        type=_positive,
+        default=0.0,
+        metavar="SECONDS",
+        help="from the start of one extraction request to a domain to the next (default: none)",
+    )
 
 
 def add_store_options(parser: argparse.ArgumentParser) -> None:
@@ -172,6 +185,8 @@ def config_from(options: argparse.Namespace, environ: Mapping[str, str]) -> Serv
         extract_rate=options.extract_rate,
         domain_rate=options.domain_rate,
         key_domain_rate=options.key_domain_rate,
+        domain_requests=options.domain_requests,
+        domain_delay=options.domain_delay,
     )
 
 

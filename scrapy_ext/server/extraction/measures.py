@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from scrapy_ext.api.extraction import ExtractRequest
 from scrapy_ext.server.auth import Caller
 from scrapy_ext.server.extraction.browser import Browser
+from scrapy_ext.server.extraction.politeness import Politeness
 from scrapy_ext.server.extraction.tags import Tags
 from scrapy_ext.server.extraction.turnstile import Turnstile
 from scrapy_ext.server.operation.metrics import DURATIONS, counter, gauge, histograms
@@ -46,7 +47,7 @@ class Measures:
         self._callers[caller.name] = self._callers.get(caller.name, 0) + 1
         self.tags.count(request.tags, failed=status != 200)
 
-    def lines(self, requests: Turnstile, browser: Browser) -> Iterator[str]:
+    def lines(self, requests: Turnstile, politeness: Politeness, browser: Browser) -> Iterator[str]:
         """The counters as text, with those of what the requests wait for and go through."""
         yield from histograms(
             "extraction_duration_seconds",
@@ -74,6 +75,7 @@ class Measures:
         yield from gauge(
             "extraction_requests_under_way", "Extraction requests that are being worked on.", requests.inside
         )
+        yield from gauge("extraction_requests_waiting", "Requests that wait for their domain.", politeness.waiting)
         yield from gauge("browser_pages_waiting", "Requests that wait for a free page.", pages.waiting)
         yield from gauge("browser_pages_open", "Pages that are being loaded or read.", pages.inside)
         opened, closed = browser.contexts_opened, browser.contexts_closed

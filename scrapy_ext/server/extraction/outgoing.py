@@ -16,6 +16,7 @@ import msgspec
 
 from scrapy_ext.api.extraction import Header
 from scrapy_ext.api.violations import Violation
+from scrapy_ext.server.extraction.codings import ACCEPTED
 from scrapy_ext.server.extraction.languages import LANGUAGE, accept_language
 
 CHROMIUM_VERSION: Final = "156"
@@ -31,6 +32,7 @@ _DEFAULTS: Final = (
     Header("User-Agent", user_agent()),
     Header("Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"),
     Header("Accept-Language", accept_language(LANGUAGE)),
+    Header("Accept-Encoding", ACCEPTED),
     Header("Upgrade-Insecure-Requests", "1"),
     Header("Sec-Fetch-Dest", "document"),
     Header("Sec-Fetch-Mode", "navigate"),

@@ -23,6 +23,7 @@ from scrapy_ext.server.extraction.guard import Guard, Resolve, system_resolve
 from scrapy_ext.server.extraction.limits import Limits
 from scrapy_ext.server.extraction.measures import Measures
 from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan, plan
+from scrapy_ext.server.extraction.politeness import Politeness
 from scrapy_ext.server.extraction.rates import ExtractionRates
 from scrapy_ext.server.extraction.robots import Robots, agent_of
 from scrapy_ext.server.extraction.routes import CallerOf, routes
@@ -64,6 +65,7 @@ class ExtractionService:
         self._rates = ExtractionRates(config)
         self.measures = Measures()
         self._robots = Robots(self.fetcher.fetch) if config.obey_robots else None
+        self._politeness = Politeness(limits, config.domain_requests, config.domain_delay)
         self._requests = Turnstile("requests", limits.requests, 0, 0)
         self.routes: list[Route] = routes(self.extract, caller_of, limits, self.measures)
 
@@ -77,7 +79,7 @@ class ExtractionService:
 
     def metrics(self) -> Iterator[str]:
         """What it counts, in the text format of ``/metrics``."""
-        return self.measures.lines(self._requests, self.browser)
+        return self.measures.lines(self._requests, self._politeness, self.browser)
 
     async def extract(self, request: ExtractRequest, caller: Caller) -> ExtractResult:
         """The result of a request, which counts for the rates of ``caller``.
@@ -85,8 +87,9 @@ class ExtractionService:
         Raises :class:`ContractError` or :class:`ExtractionError`.
         """
         todo = plan(request, self._upstreams)
-        self._rates.take(caller, (urlsplit(todo.url).hostname or "").rstrip("."))
-        async with self._requests.place():
+        host = (urlsplit(todo.url).hostname or "").rstrip(".")
+        self._rates.take(caller, host)
+        async with self._requests.place(), self._politeness.place(host):
             if isinstance(todo, PagePlan):
                 result = await self._by_browser(request, todo)
             else:
