@@ -14,6 +14,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import lru_cache
+from itertools import islice
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
@@ -33,6 +34,8 @@ BROWSER_ONLY: Final = ("browserHtml", "screenshot", "screenshotOptions", "action
 
 #: Broken rules that an answer tells of.
 TOLD: Final = 20
+#: Broken rules that are looked for in one field, and unknown fields: a body has room for a million of each.
+MOST: Final = 100
 _LONGEST_NAME: Final = max(map(len, FIELDS))
 
 _JSON_TYPES: Final[dict[JsonType, tuple[type, str]]] = {
@@ -42,6 +45,8 @@ _JSON_TYPES: Final[dict[JsonType, tuple[type, str]]] = {
     JsonType.ARRAY: (list, "an array"),
 }
 _TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+#: What no value of a header may have (RFC 9110, 5.5).
+CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _COUNTRY: Final = re.compile(r"[A-Z]{2}")
 _ADDRESS_PART: Final = re.compile(r"(0x[0-9a-f]*|[0-9]+)", re.IGNORECASE)
 
@@ -72,7 +77,7 @@ def _check(body: Mapping[str, Any], extra_fields: Collection[str]) -> list[Viola
         field = FIELDS.get(name)
         if field is None:
             continue
-        faults = list(_form(field, value))
+        faults = list(islice(_form(field, value), MOST))
         violations.extend(faults)
         if not faults:
             well_formed[name] = value
@@ -119,16 +124,14 @@ def problem_of(error: ContractError) -> Problem:
     """The problem that answers a request with these violations: malformed input before incompatible, and of more
     than :data:`TOLD` the first ones."""
     kind = {413: "/request/too-large", 422: "/request/unprocessable"}.get(error.status, "/request/invalid")
-    told = [str(violation) for violation in error.violations[:TOLD]]
-    left = len(error.violations) - len(told)
-    return Problem.of(kind, "\n".join([*told, f"And {left} more."] if left else told))
+    return Problem.of(kind, error.told(TOLD))
 
 
 def _unknown_fields(body: Mapping[str, Any], extra_fields: Collection[str]) -> Iterator[Violation]:
     unknown = [name for name in body if name not in FIELDS and name not in extra_fields]
-    for number, name in enumerate(unknown):
-        # Looking for a name takes its time, and a body has room for a million of them.
-        looked_for = number < TOLD and len(name) < 2 * _LONGEST_NAME
+    for name in unknown[:MOST]:
+        # Looking for a near name takes its time.
+        looked_for = len(name) < 2 * _LONGEST_NAME
         close = difflib.get_close_matches(name, FIELDS, n=1, cutoff=0.6) if looked_for else []
         remedy = f"Did you mean {close[0]}?" if close else "Remove it, or see the list of fields."
         yield Violation(_shown(name), "is not a field of an extraction request", remedy)
@@ -252,8 +255,8 @@ def _form_of_header(place: str, header: Any) -> Iterator[Violation]:
         yield Violation(f"{place}.name", "has a character that no header name may have", "Use letters, digits and -.")
     elif name.lower() == "cookie":
         yield Violation(f"{place}.name", "the Cookie header cannot be set", "Send cookies in requestCookies.")
-    elif any(character in value for character in "\r\n\0"):
-        yield Violation(f"{place}.value", "must be one line", "Remove line breaks and null characters.")
+    elif CONTROL.search(value):
+        yield Violation(f"{place}.value", "must be one line", "Remove line breaks and control characters.")
 
 
 def _form_of_screenshot_options(options: dict[str, Any]) -> Iterator[Violation]:

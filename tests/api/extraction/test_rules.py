@@ -247,10 +247,10 @@ def test_absent_echo_data_stays_absent():
     assert parse(json.dumps({"url": URL, "browserHtml": True}).encode()).echo_data is msgspec.UNSET
 
 
-def test_of_very_many_faults_the_first_are_told_and_the_others_counted():
+def test_of_very_many_faults_the_first_are_told():
     body = {"url": URL, "browserHtmll": True, "browserHtml": True} | {f"x{number}": 1 for number in range(100_000)}
     with pytest.raises(ContractError) as raised:
         parse(json.dumps(body).encode())
     lines = problem_of(raised.value).detail.splitlines()
     assert "Did you mean browserHtml?" in lines[0]
-    assert (len(lines), lines[-1]) == (21, "And 99981 more.")
+    assert (len(lines), lines[-1]) == (21, "And others.")

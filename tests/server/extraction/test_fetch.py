@@ -314,9 +314,7 @@ def test_endless_redirects_are_521(service: Service, target: Target) -> None:
         ("http:\\\\other.example\\way", "http://other.example/way"),
     ],
 )
-def test_a_redirect_leads_where_it_leads_a_browser(
-    service: Service, target: Target, to: str, arrives: str
-) -> None:
+def test_a_redirect_leads_where_it_leads_a_browser(service: Service, target: Target, to: str, arrives: str) -> None:
     async def way(call: Call, writer: asyncio.StreamWriter) -> None:
         first = call.header("host") == "shop.example" and call.path == "/way"
         lines = f"302 Found\r\nLocation: {to}" if first and not done else "200 OK"
