@@ -83,7 +83,7 @@ async def _start(parts: _Parts, config: ServerConfig, front: Front, stack: conte
     platform, pages = PlatformService(store, keys.grant, _rates(config)), Pages(store, keys.grant)
     health = Health(front, store, keys.grant, extraction.metrics, open_metrics=config.open_metrics)
     parts.others.router.routes[:] = [*extraction.routes, *health.routes, openapi.route(), *pages.routes]
-    parts.resources = platform.resources
+    parts.resources = {**platform.resources, "v1": extraction.app}
 
 
 def _rates(config: ServerConfig) -> RateLimits | None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from http.cookies import Morsel
 from typing import Final
 from urllib.parse import urljoin
@@ -160,11 +160,10 @@ class _Exchange:
         headers = headers_to_send(plan.headers, plan.language)
         self._headers = CIMultiDict((header.name, header.value) for header in headers)
         self._url = self._take_credentials(URL(plan.url, encoded=True))
-        # Each request has a jar of its own. `unsafe` admits cookies of hosts that are addresses, which
-        # sites may redirect to; what a host may set for another one stays forbidden.
-        self._jar = aiohttp.CookieJar(unsafe=True, quote_cookie=False)
+        # Each request that meets cookies has a jar of its own.
+        self._jar: aiohttp.CookieJar | None = None
         for cookie in plan.cookies:
-            self._jar.update_cookies([(cookie.name, _morsel(cookie))], self._url)
+            self._keep([(cookie.name, _morsel(cookie))])
 
     async def run(self) -> HttpResult:
         for _ in range(self._limits.redirects + 1):
@@ -204,7 +203,8 @@ class _Exchange:
                 raise self._proxy_failure() or temporary(f"{self._url.host} could not be reached.")
             if response.status < 200:
                 raise permanent(f"{self._url.host} changed to another protocol, which nobody asked for.")
-            self._jar.update_cookies(response.cookies, self._url)
+            if response.cookies:
+                self._keep(response.cookies.items())
             location = response.headers.get("Location")
             if response.status in _REDIRECTS and location is not None:
                 self._redirect(response.status, location)
@@ -228,11 +228,20 @@ class _Exchange:
         return self._proxy.failure(str(self._url)) if self._proxy else None
 
     def _headers_with_cookies(self) -> CIMultiDict[str]:
+        if self._jar is None:
+            return self._headers
         pairs = [f"{name}={morsel.value}" for name, morsel in self._jar.filter_cookies(self._url).items()]
         headers = self._headers.copy()
         if pairs:
             headers["Cookie"] = "; ".join(pairs)
         return headers
+
+    def _keep(self, cookies: Iterable[tuple[str, Morsel[str]]]) -> None:
+        if self._jar is None:
+            # `unsafe` admits cookies of hosts that are addresses, which sites may redirect to; what a host may set for
+            # another one stays forbidden.
+            self._jar = aiohttp.CookieJar(unsafe=True, quote_cookie=False)
+        self._jar.update_cookies(cookies, self._url)
 
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:
         limit = self._limits.body_bytes

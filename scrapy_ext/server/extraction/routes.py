@@ -53,18 +53,17 @@ class _Disconnected(Exception):  # noqa: N818  (an event)
     """The caller went away."""
 
 
-def routes(
-    extract: Extract,
-    caller_of: CallerOf,
-    limits: Limits,
-    measures: Measures,
-) -> list[Route]:
-    """The routes of the service; ``extract`` answers one request that holds to the contract, for one caller."""
-    return [
-        Route("/v1/extract", _ExtractEndpoint(extract, caller_of, limits, measures)),
-        Route("/v1", _no_such_path),
-        Route("/v1/{rest:path}", _NoSuchPath()),
-    ]
+class Paths:
+    """What is at and below ``/v1``; ``extract`` answers one request that holds to the contract, for one caller."""
+
+    def __init__(self, extract: Extract, caller_of: CallerOf, limits: Limits, measures: Measures) -> None:
+        self._extract = _ExtractEndpoint(extract, caller_of, limits, measures)
+        self.routes = [Route("/v1", _no_such_path), Route("/v1/{rest:path}", self)]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request for a path below ``/v1``."""
+        app = self._extract if scope["path"] == "/v1/extract" else _no_such_path
+        await app(scope, receive, send)
 
 
 class _NoSuchPath:
@@ -204,23 +203,27 @@ def _inflate(body: bytes) -> bytes:
 
 async def _unless_disconnected(work: Awaitable[ExtractResult], receive: Receive) -> ExtractResult:
     """The result of the work, which is given up when the caller goes away: a page is loaded for nobody else."""
-    working = asyncio.ensure_future(work)
-    leaving = asyncio.ensure_future(_disconnect(receive))
+    working = asyncio.current_task()
+    assert working is not None  # noqa: S101  (a coroutine runs in a task)
+    left = False
+
+    async def watch() -> None:
+        nonlocal left
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        left = True
+        # It closes its page before the request counts as ended.
+        working.cancel()
+
+    leaving = asyncio.create_task(watch())
     try:
-        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
-        if not working.done():
-            raise _Disconnected
-        return working.result()
+        return await work
+    except asyncio.CancelledError:
+        if left and not working.uncancel():
+            raise _Disconnected from None
+        raise
     finally:
-        for task in (working, leaving):
-            task.cancel()
-        # What was under way closes its page before the request counts as ended.
-        await asyncio.gather(working, leaving, return_exceptions=True)
-
-
-async def _disconnect(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
+        leaving.cancel()
 
 
 # ── answers ──

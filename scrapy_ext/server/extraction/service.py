@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
+import pybase64
 from starlette.routing import Route
 from w3lib.encoding import html_to_unicode
 
@@ -26,7 +26,7 @@ from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan, plan
 from scrapy_ext.server.extraction.politeness import Politeness
 from scrapy_ext.server.extraction.rates import ExtractionRates
 from scrapy_ext.server.extraction.robots import Robots, agent_of
-from scrapy_ext.server.extraction.routes import CallerOf, routes
+from scrapy_ext.server.extraction.routes import CallerOf, Paths
 from scrapy_ext.server.extraction.turnstile import Turnstile
 from scrapy_ext.server.extraction.upstream import Upstreams
 
@@ -67,7 +67,9 @@ class ExtractionService:
         self._robots = Robots(self.fetcher.fetch) if config.obey_robots else None
         self._politeness = Politeness(limits, config.domain_requests, config.domain_delay)
         self._requests = Turnstile("requests", limits.requests, 0, 0)
-        self.routes: list[Route] = routes(self.extract, caller_of, limits, self.measures)
+        #: What answers below ``/v1``; with ``routes`` where it is part of a Starlette application.
+        self.app = Paths(self.extract, caller_of, limits, self.measures)
+        self.routes: list[Route] = self.app.routes
 
     async def start(self) -> None:
         """Get ready; the browser and the extractors start with the first request that needs them."""
@@ -102,7 +104,7 @@ class ExtractionService:
         fetched = await self.fetcher.fetch(todo, self._check_of(todo))
         result = ExtractResult(url=fetched.url, status_code=fetched.status)
         if request.http_response_body:
-            result.http_response_body = base64.b64encode(fetched.body).decode()
+            result.http_response_body = pybase64.b64encode_as_string(fetched.body)
         if request.http_response_headers:
             result.http_response_headers = fetched.headers
         if request.extract_type is not None:
@@ -123,7 +125,7 @@ class ExtractionService:
         if request.browser_html:
             result.browser_html = page.html
         if page.screenshot is not None:
-            result.screenshot = base64.b64encode(page.screenshot).decode()
+            result.screenshot = pybase64.b64encode_as_string(page.screenshot)
         if request.extract_type is not None:
             await self._add_item(result, request.extract_type, page.html or "")
         return result
