@@ -5,6 +5,7 @@ import base64
 import gzip
 import random
 import socket
+import tracemalloc
 import zlib
 from collections.abc import Iterator
 
@@ -385,6 +386,57 @@ def test_a_name_is_looked_up_once_for_a_connection_so_that_it_cannot_change_in_b
     ) as running:
         assert running.result(url=f"http://once.example:{target.port}/once", **BODY)["statusCode"] == 200
     assert lookups == ["once.example"]
+
+
+def test_a_redirect_to_a_name_that_has_turned_private_is_not_followed(target: Target, forbidden: Target) -> None:
+    lookups = iter([["93.184.215.14"], ["127.0.0.1"]])
+
+    async def resolve(host: str, port: int) -> list[str]:
+        return ["127.0.0.1"] if host == "site.example" else next(lookups)
+
+    target.page("/to-rebind", "", 302, Location=f"http://rebind.example:{forbidden.port}/")
+    allowed = (f"site.example:{target.port}",)
+    with Service(resolve=resolve, allow_hosts=allowed, limits=Limits(resolve_cache=0)) as running:
+        # What looked it up before saw a public address.
+        assert running.run(running.service.fetcher._guard.endpoints("rebind.example", forbidden.port))
+        url = f"http://site.example:{target.port}/to-rebind"
+        running.problem(421, "/website/domain-unreachable", url=url, **BODY)
+    assert forbidden.connections == 0
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("127.0.0.1.", "0", "0.0.0.0", "127.000.000.001", "0x7f.0.0.1", "017700000001", "[::ffff:7f00:1]", "[::]"),
+        *("%31%32%37.0.0.1", "127%2e0%2e0%2e1", "①②⑦.0.0.1", "127。0。0。1", "１２７.0.0.1", "localhost.", "LOCALHOST"),
+        *("user:pass@localhost", "example.com@127.0.0.1", "127.0.0.1\\@example.com", "[fe80::1%25lo]"),
+    ],
+)
+def test_no_spelling_of_this_machine_is_reached_by_a_redirect(
+    service: Service, target: Target, forbidden: Target, host: str
+) -> None:
+    at = f"{host.replace(chr(92), f':{forbidden.port}' + chr(92))}" if "\\" in host else f"{host}:{forbidden.port}"
+    url = redirect(target, "/spelled", f"http://{at}/")
+    answer = service.extract(url=url, **BODY)
+    assert answer.status in (421, 521), answer.body
+    assert forbidden.connections == 0
+
+
+def test_a_body_without_end_costs_no_more_memory_than_the_limit(service: Service, target: Target) -> None:
+    async def endless(call: Call, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        while True:  # a gigabyte, if it is let
+            writer.write(b"100000\r\n" + b"x" * 0x100000 + b"\r\n")
+            await writer.drain()
+
+    url = target.handle("/gigabyte", endless)
+    tracemalloc.start()
+    try:
+        service.problem(521, "/download/internal-error", url=url, **BODY)
+        # Of all that this process holds, the site and its buffers included; the limit is 1 MiB.
+        assert tracemalloc.get_traced_memory()[1] < 32 * 1024 * 1024
+    finally:
+        tracemalloc.stop()
 
 
 # ── targets that fail ──
