@@ -22,13 +22,11 @@ import ssl
 from collections.abc import Awaitable, Callable, Iterable
 from http.cookies import Morsel
 from typing import Final
-from urllib.parse import urljoin
 
 import aiohttp
 import msgspec
 from aiohttp.abc import AbstractResolver, ResolveResult
 from multidict import CIMultiDict
-from w3lib.url import safe_url_string
 from yarl import URL
 
 from scrapy_ext.api.extraction import Header
@@ -42,6 +40,7 @@ from scrapy_ext.server.extraction.errors import (
 )
 from scrapy_ext.server.extraction.guard import Guard
 from scrapy_ext.server.extraction.limits import MIB, Limits
+from scrapy_ext.server.extraction.locations import target_of
 from scrapy_ext.server.extraction.outgoing import PRIVATE, Cookie, headers_to_send
 from scrapy_ext.server.extraction.plan import HttpPlan
 from scrapy_ext.server.extraction.proxy import PageProxy
@@ -275,14 +274,7 @@ class _Exchange:
         return permanent(f"{self._url.host} answered with more than {self._limits.body_bytes // MIB} MiB.")
 
     def _redirect(self, status: int, location: str) -> None:
-        before = self._url
-        try:
-            after = URL(safe_url_string(urljoin(str(before), _slashes(_wire_text(location)))), encoded=True)
-            port = after.port
-        except ValueError:
-            raise permanent(f"{before.host} redirected to something that is not a URL.") from None
-        if after.scheme not in ("http", "https") or not after.raw_host or port is None:
-            raise permanent(f"{before.host} redirected to something that is not an http or https URL.")
+        before, after = self._url, target_of(self._url, _wire_text(location))
         if after.origin() != before.origin():
             for name in PRIVATE:
                 self._headers.popall(name, None)
@@ -345,12 +337,6 @@ def _text(data: bytes) -> str:
         return data.decode()
     except UnicodeDecodeError:
         return data.decode("latin-1")
-
-
-def _slashes(location: str) -> str:
-    """A Location with slashes where it has backslashes, as browsers read it."""
-    end = min((at for mark in "?#" if (at := location.find(mark)) >= 0), default=len(location))
-    return location[:end].replace("\\", "/") + location[end:]
 
 
 def _wire_text(text: str) -> str:
