@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 import msgspec
 
@@ -23,15 +24,24 @@ class Violation(msgspec.Struct, frozen=True):
         return f"{self.field}: {self.rule}. {self.remedy}"
 
 
+#: Broken rules that the message of an error shows.
+_SHOWN: Final = 100
+
+
 class ContractError(ValueError):
-    """Input that breaks a contract; ``violations`` lists every broken rule, not only the first.
+    """Input that breaks a contract; ``violations`` lists every broken rule, not only the first. Its message shows some.
 
     Raised before anything is sent (client) or stored (server).
     """
 
     def __init__(self, violations: Iterable[Violation]) -> None:
         self.violations = tuple(violations)
-        super().__init__("\n".join(str(violation) for violation in self.violations))
+        super().__init__(self.told(_SHOWN))
+
+    def told(self, most: int) -> str:
+        """The first broken rules, one a line."""
+        lines = [str(violation) for violation in self.violations[:most]]
+        return "\n".join(lines if len(self.violations) <= most else [*lines, "And others."])
 
     @property
     def status(self) -> int:

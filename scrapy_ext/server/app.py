@@ -73,7 +73,7 @@ async def _start(parts: _Parts, config: ServerConfig, front: Front, stack: conte
 
     keys = Keyring()
     # Made first: it checks the configuration, and a key must not be shown by a server that does not start.
-    extraction = ExtractionService(config, keys.opens_extraction, knows_key=keys.knows)
+    extraction = ExtractionService(config, keys.caller)
     store = await Store.open(config.database or config.data)
     stack.push_async_callback(store.close)
     await keys.load(store, config.extract_key, config.platform_key)
@@ -83,7 +83,7 @@ async def _start(parts: _Parts, config: ServerConfig, front: Front, stack: conte
     platform, pages = PlatformService(store, keys.grant, _rates(config)), Pages(store, keys.grant)
     health = Health(front, store, keys.grant, extraction.metrics, open_metrics=config.open_metrics)
     parts.others.router.routes[:] = [*extraction.routes, *health.routes, openapi.route(), *pages.routes]
-    parts.resources = platform.resources
+    parts.resources = {**platform.resources, "v1": extraction.app}
 
 
 def _rates(config: ServerConfig) -> RateLimits | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-import hmac
 import secrets
+from typing import NamedTuple
 
 
 def new_key() -> str:
@@ -19,9 +19,13 @@ def key_hash(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()
 
 
-def matches(key: str, stored_hash: str) -> bool:
-    """Whether a presented key is the one that was hashed, in time that does not depend on either."""
-    return hmac.compare_digest(key_hash(key), stored_hash)
+class Caller(NamedTuple):
+    """Who asks the extraction service: the name of the key, and that of the organisation whose requests for one domain
+    are counted together. ``refusal`` says why the key does not open the service, if it does not."""
+
+    name: str
+    organisation: str
+    refusal: str = ""
 
 
 def basic_credentials(authorization: str) -> tuple[str, str] | None:

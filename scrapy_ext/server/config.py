@@ -28,8 +28,10 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     ``open_metrics`` shows the metrics without a key. ``rate_limit`` requests a second are taken from each key of the
     platform, ``rate_burst`` at once (None: as many as in two seconds).
     ``extract_rate``, ``domain_rate`` and ``key_domain_rate`` are requests a second of each key of the extraction
-    service, for each domain, and of each key for each domain. ``attributes_url`` is an OpenAI-compatible address that
-    answers ``customAttributes`` with ``attributes_model``; without one, rules do.
+    service, for each domain, and of each organisation (or key without one) for each domain. A
+    domain gets ``domain_requests`` extraction requests at once (None: ``Limits.domain_requests``), ``domain_delay``
+    seconds apart. ``attributes_url`` is an OpenAI-compatible address that answers ``customAttributes`` with
+    ``attributes_model``; without one, rules do.
     """
 
     host: str = "127.0.0.1"
@@ -59,3 +61,5 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     attributes_url: str | None = None
     attributes_model: str | None = None
     attributes_key: str | None = None
+    domain_requests: int | None = None
+    domain_delay: float = 0.0

@@ -1,10 +1,13 @@
 """The keys that open the services, and what each of them may do.
 
-The extraction service has one key. A key of the platform does not open it, and its holder is told so (403).
+Each of the two services has one key of its own: that of the platform may do everything there. Beside them there is
+any number of keys with names, for the platform, the extraction service or both. On the platform they may be limited to
+projects and to reading. At the extraction service their requests are limited by key and by organisation.
 
-The platform has one that may do everything, and any number of keys with names, which may be limited to projects and to
-reading. Those are in the database, where commands change them while servers run: each server reads them again when what
-it knows is older than :data:`REFRESH_SECONDS`.
+Keys with names are in the database, where commands change them while servers run: each server reads them again when
+what it knows is older than :data:`REFRESH_SECONDS`. One that is suspended opens nothing. The holder of a key that does
+not open the extraction service is told so there (403). The platform has no such answer: there it is 401, as for a key
+that nobody knows.
 
 A presented key is looked up by a keyed hash whose secret is made anew in each process. How long a lookup takes tells
 nothing about any stored key, however many there are.
@@ -22,8 +25,8 @@ import time
 from typing import Final, NamedTuple
 
 from scrapy_ext.api.violations import ContractError, Violation
-from scrapy_ext.server.auth import key_hash, matches, new_key
-from scrapy_ext.server.store import Store, StoreError
+from scrapy_ext.server.auth import Caller, key_hash, new_key
+from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.keys import StoredKey
 
 #: Who did something, where the platform's own key was used.
@@ -64,8 +67,18 @@ class Grant(NamedTuple):
         return self.projects is None and not self.job
 
 
-#: What the server's own key may do: everything.
+#: What the server's own keys may do: everything.
 _HOLDER: Final = Grant(KEY_HOLDER)
+_EXTRACTOR: Final = Caller(KEY_HOLDER, KEY_HOLDER)
+_NO_EXTRACTION: Final = "This API key is one of this server's, but not for extraction."
+_SUSPENDED: Final = "This API key is suspended. Its holder's operator can let it go on."
+
+
+class _Known(NamedTuple):
+    """A key with a name: what it may do on the platform, if anything, and who it is at the extraction service."""
+
+    grant: Grant | None
+    caller: Caller
 
 
 class Keyring:
@@ -76,7 +89,7 @@ class Keyring:
     def __init__(self) -> None:
         self._hashes: dict[str, str] = {}
         self._secret = secrets.token_bytes(32)
-        self._grants: dict[bytes, Grant] = {}
+        self._named: dict[bytes, _Known] = {}
         self._read_at = -REFRESH_SECONDS
         self._reading: asyncio.Task[None] | None = None
 
@@ -89,16 +102,18 @@ class Keyring:
             )
         await self._refresh()
 
-    def opens_extraction(self, key: str) -> bool:
-        """Whether this is the key of the extraction service."""
-        return matches(key, self._hashes[_EXTRACT])
+    async def caller(self, key: str) -> Caller | None:
+        """Who asks the extraction service with a key; None for one that is not known.
 
-    async def knows(self, key: str) -> bool:
-        """Whether this is a key of the platform; not, while that cannot be found out."""
-        try:
-            return await self.grant(key) is not None
-        except StoreError:
-            return False
+        The server's own key needs no look into the database. Raises ``StoreError`` while others cannot be looked up.
+        """
+        digest = key_hash(key)
+        if hmac.compare_digest(digest, self._hashes[_EXTRACT]):
+            return _EXTRACTOR
+        if hmac.compare_digest(digest, self._hashes[_PLATFORM]):
+            return Caller(KEY_HOLDER, KEY_HOLDER, _NO_EXTRACTION)
+        known = await self._look_up(digest)
+        return known and known.caller
 
     async def grant(self, key: str) -> Grant | None:
         """What a key may do on the platform; None for one that is not known.
@@ -108,9 +123,13 @@ class Keyring:
         digest = key_hash(key)
         if hmac.compare_digest(digest, self._hashes[_PLATFORM]):
             return _HOLDER
+        known = await self._look_up(digest)
+        return known and known.grant
+
+    async def _look_up(self, digest: str) -> _Known | None:
         if time.monotonic() - self._read_at >= REFRESH_SECONDS:
             await self._refresh()
-        return self._grants.get(self._blinded(digest))
+        return self._named.get(self._blinded(digest))
 
     def _blinded(self, digest: str) -> bytes:
         return hashlib.blake2b(digest.encode(), key=self._secret, digest_size=32).digest()
@@ -124,11 +143,16 @@ class Keyring:
 
     async def _read(self) -> None:
         began = time.monotonic()
-        grants = {
-            self._blinded(key.hash): Grant(key.name, key.projects, key.may_write)
-            for key in await self._store.keys.named()
-        }
-        self._grants, self._read_at = grants, began
+        named = {self._blinded(key.hash): _known(key) for key in await self._store.keys.named()}
+        self._named, self._read_at = named, began
+
+
+def _known(key: StoredKey) -> _Known:
+    nothing = key.suspended or key.projects == frozenset()
+    refusal = _SUSPENDED if key.suspended else "" if key.extraction else _NO_EXTRACTION
+    # A name cannot have a space, so that no organisation is mistaken for a key.
+    caller = Caller(key.name, key.organisation or f"key {key.name}", refusal)
+    return _Known(None if nothing else Grant(key.name, key.projects, key.may_write), caller)
 
 
 def _noticed(reading: asyncio.Task[None]) -> None:
@@ -137,15 +161,24 @@ def _noticed(reading: asyncio.Task[None]) -> None:
         reading.exception()
 
 
-async def add_key(store: Store, name: str, projects: frozenset[int] | None, *, may_write: bool) -> str:
-    """Make a key with a name; returns it, for the only time. Raises ``ContractError``."""
-    if not _NAME.fullmatch(name) or name == KEY_HOLDER:
-        rule = f"must be 1 to 64 letters, digits, '_', '-' or '.', and not {KEY_HOLDER!r}, got {name[:80]!r}"
-        raise ContractError([Violation("name", rule, "Choose another name.")])
+async def add_key(
+    store: Store,
+    name: str,
+    projects: frozenset[int] | None,
+    *,
+    may_write: bool,
+    extraction: bool = False,
+    organisation: str = "",
+) -> str:
+    """Make a key with a name (its fields: ``StoredKey``); returns it, for the only time. Raises ``ContractError``."""
+    for field, given in (("name", name), *([("organisation", organisation)] if organisation else [])):
+        if not _NAME.fullmatch(given) or given == KEY_HOLDER:
+            rule = f"must be 1 to 64 letters, digits, '_', '-' or '.', and not {KEY_HOLDER!r}, got {given[:80]!r}"
+            raise ContractError([Violation(field, rule, "Choose another name.")])
     if len(await store.keys.named()) >= MAX_KEYS:
         raise ContractError([Violation("name", f"would be key number {MAX_KEYS + 1}", "Remove keys that nobody uses.")])
     key = new_key()
-    if not await store.keys.add(StoredKey(name, key_hash(key), projects, may_write)):
+    if not await store.keys.add(StoredKey(name, key_hash(key), projects, may_write, 0, extraction, organisation)):
         raise ContractError([Violation("name", f"{name} is taken", "Choose another name, or remove that key first.")])
     return key
 

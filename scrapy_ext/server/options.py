@@ -107,10 +107,23 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     for option, whose in (
         ("--extract-rate", "each key"),
         ("--domain-rate", "all keys together, for each domain,"),
-        ("--key-domain-rate", "each key, for each domain,"),
+        ("--key-domain-rate", "each organisation, or key without one, for each domain,"),
     ):
         told = f"extraction requests a second that {whose} may make; more get 429 (default: no limit)"
         parser.add_argument(option, type=_positive, metavar="N", help=told)
+    parser.add_argument(
+        "--domain-requests",
+        type=_whole,
+        metavar="N",
+        help="extraction requests to one domain at once; others wait, and get 429 where too many do (default: 32)",
+    )
+    parser.add_argument(
+        "--domain-delay",
+        type=_positive,
+        default=0.0,
+        metavar="SECONDS",
+        help="from the start of one extraction request to a domain to the next (default: none)",
+    )
 
 
 def add_store_options(parser: argparse.ArgumentParser) -> None:
@@ -182,6 +195,8 @@ def config_from(options: argparse.Namespace, environ: Mapping[str, str]) -> Serv
         attributes_url=options.attributes_url,
         attributes_model=options.attributes_model,
         attributes_key=environ.get("ATTRIBUTES_API_KEY") or None,
+        domain_requests=options.domain_requests,
+        domain_delay=options.domain_delay,
     )
 
 

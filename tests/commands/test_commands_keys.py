@@ -38,11 +38,35 @@ def test_keys_are_added_shown_once_listed_and_removed(tmp_path: Path) -> None:
     _, out, error = run(data, "list", "--json")
     (line,) = [json.loads(line) for line in out.splitlines()]
     assert line.pop("created") > 0
-    assert line == {"name": "reports", "projects": [7, 12], "write": False}
+    assert line == {
+        "name": "reports",
+        "projects": [7, 12],
+        "write": False,
+        "extraction": False,
+        "organisation": None,
+        "suspended": False,
+    }
     assert key not in out + error
     assert key_hash(key) not in out
     assert run(data, "remove", "reports") == (0, "", "")
     assert run(data, "list", "--json")[1] == ""
+
+
+def test_keys_of_the_extraction_service_are_suspended_and_go_on(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    assert run(data, "add", "shop", "--opens", "extraction", "--organisation", "acme")[0] == 0
+    assert run(data, "add", "crawls", "--opens", "both", "--project", "7")[0] == 0
+
+    def listed() -> list[tuple[object, ...]]:
+        lines = [json.loads(line) for line in run(data, "list", "--json")[1].splitlines()]
+        names = ("name", "projects", "extraction", "organisation", "suspended")
+        return [tuple(line[name] for name in names) for line in lines]
+
+    assert listed() == [("crawls", [7], True, None, False), ("shop", [], True, "acme", False)]
+    assert run(data, "suspend", "shop") == (0, "", "")
+    assert listed()[1] == ("shop", [], True, "acme", True)
+    assert run(data, "resume", "shop") == (0, "", "")
+    assert listed()[1] == ("shop", [], True, "acme", False)
 
 
 def test_keys_of_a_postgresql_database(postgresql: Cluster) -> None:
@@ -53,7 +77,8 @@ def test_keys_of_a_postgresql_database(postgresql: Cluster) -> None:
     assert "Choose another name" in error
     assert [json.loads(line)["name"] for line in run(database, "list", "--json")[1].splitlines()] == ["reports"]
     assert run(other, "list", "--json")[:2] == (0, "")
-    assert run(database, "remove", "reports") == (0, "", "")
+    for action in ("suspend", "resume", "remove"):
+        assert run(database, action, "reports") == (0, "", "")
 
 
 def test_mistakes_are_one_line_that_says_what_to_do(tmp_path: Path) -> None:
@@ -67,6 +92,12 @@ def test_mistakes_are_one_line_that_says_what_to_do(tmp_path: Path) -> None:
         (["remove", "nobody"], "there is no key nobody"),
         (["list", "taken"], "lists all keys"),
         (["list", "--read-only"], "belong to add"),
+        (["suspend", "nobody"], "there is no key nobody"),
+        (["resume"], "needs a name"),
+        (["suspend", "taken", "--opens", "both"], "belong to add"),
+        (["add", "b", "--opens", "extraction", "--read-only"], "about the platform"),
+        (["add", "b", "--organisation", "acme"], "--opens extraction"),
+        (["add", "b", "--opens", "both", "--organisation", "a b"], "organisation: must be"),
     ):
         code, out, error = run(data, *arguments)
         assert (code, out, error.count("\n")) == (1, "", 1)

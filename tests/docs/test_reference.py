@@ -96,9 +96,9 @@ def test_every_meta_key_for_users_is_described_and_read() -> None:
 def test_the_reason_for_every_dependency_is_told() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     needed = [*project["dependencies"], *project["optional-dependencies"]["server"]]
-    names = [re.match(r"[\w-]+", requirement) for requirement in needed]
+    names = [re.match(r"[\w.-]+", requirement) for requirement in needed]
     page = (DOCS / "architecture" / "dependencies.rst").read_text("utf-8")
-    told = re.findall(r"^   \* - ([\w-]+)$", page, re.MULTILINE)
+    told = re.findall(r"^   \* - ([\w.-]+)$", page, re.MULTILINE)
     assert told == [match[0] for match in names if match]
 
 

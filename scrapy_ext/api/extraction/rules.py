@@ -10,17 +10,19 @@ from __future__ import annotations
 import base64
 import binascii
 import difflib
-import json
 import re
+import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import lru_cache
+from itertools import islice
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 
 from scrapy_ext.api.extraction import limits
 from scrapy_ext.api.extraction.attributes import faults_of
+from scrapy_ext.api.extraction.decoding import decode, echo_data
 from scrapy_ext.api.extraction.fields import EXTRACT_FROM, EXTRACT_TYPES, FIELDS, OUTPUTS, Field, JsonType
 from scrapy_ext.api.extraction.problems import Problem
 from scrapy_ext.api.extraction.records import ExtractRequest
@@ -31,6 +33,12 @@ BODY_ONLY: Final = ("httpRequestMethod", "httpRequestBody", "httpRequestText", "
 #: Fields that need a browser, so that ``httpResponseBody`` excludes them (rule 7).
 BROWSER_ONLY: Final = ("browserHtml", "screenshot", "screenshotOptions", "actions", "includeIframes", "viewport")
 
+#: Broken rules that an answer tells of.
+TOLD: Final = 20
+#: Broken rules that are looked for in one field, and unknown fields: a body has room for a million of each.
+MOST: Final = 100
+_LONGEST_NAME: Final = max(map(len, FIELDS))
+
 _JSON_TYPES: Final[dict[JsonType, tuple[type, str]]] = {
     JsonType.STRING: (str, "a string"),
     JsonType.BOOLEAN: (bool, "true or false"),
@@ -38,6 +46,8 @@ _JSON_TYPES: Final[dict[JsonType, tuple[type, str]]] = {
     JsonType.ARRAY: (list, "an array"),
 }
 _TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+#: What no value of a header may have (RFC 9110, 5.5).
+CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _COUNTRY: Final = re.compile(r"[A-Z]{2}")
 _ADDRESS_PART: Final = re.compile(r"(0x[0-9a-f]*|[0-9]+)", re.IGNORECASE)
 
@@ -68,7 +78,7 @@ def _check(body: Mapping[str, Any], extra_fields: Collection[str]) -> list[Viola
         field = FIELDS.get(name)
         if field is None:
             continue
-        faults = list(_form(field, value))
+        faults = list(islice(_form(field, value), MOST))
         violations.extend(faults)
         if not faults:
             well_formed[name] = value
@@ -83,18 +93,22 @@ def _check(body: Mapping[str, Any], extra_fields: Collection[str]) -> list[Viola
 def parse(body: bytes, *, extra_fields: Collection[str] = ()) -> ExtractRequest:
     """Decode and check a request body.
 
-    Raises :class:`InvalidJsonError` for a body that is not JSON, and :class:`~scrapy_ext.api.violations.ContractError`
-    with every broken rule otherwise.
+    ``echo_data`` is the text that was sent, as ``msgspec.Raw``, so that its numbers keep their digits. Raises
+    :class:`~scrapy_ext.api.extraction.decoding.InvalidJsonError` for a body that is not JSON, and
+    :class:`~scrapy_ext.api.violations.ContractError` with every broken rule otherwise.
     """
     if len(body) > limits.MAX_BODY_BYTES:
         raise ContractError([body_too_large(len(body))])
-    decoded = _decode(body)
+    decoded = decode(body)
     if not isinstance(decoded, dict):
         raise ContractError([Violation("request body", "must be a JSON object", 'Send {"url": ..., ...}.')])
     violations = check(decoded, extra_fields=extra_fields)
     if violations:
         raise ContractError(violations)
-    return msgspec.convert({k: v for k, v in decoded.items() if v is not None or k == "echoData"}, ExtractRequest)
+    request = msgspec.convert({k: v for k, v in decoded.items() if v is not None}, ExtractRequest)
+    if "echoData" in decoded:
+        request.echo_data = echo_data(body)
+    return request
 
 
 def body_too_large(size: int) -> Violation:
@@ -108,42 +122,18 @@ def body_too_large(size: int) -> Violation:
 
 
 def problem_of(error: ContractError) -> Problem:
-    """The problem that answers a request with these violations: malformed input before incompatible."""
+    """The problem that answers a request with these violations: malformed input before incompatible, and of more
+    than :data:`TOLD` the first ones."""
     kind = {413: "/request/too-large", 422: "/request/unprocessable"}.get(error.status, "/request/invalid")
-    return Problem.of(kind, str(error))
-
-
-class InvalidJsonError(ValueError):
-    """A request body that is not JSON; the message gives the place of the fault."""
-
-
-def _decode(body: bytes) -> Any:
-    try:
-        return msgspec.json.decode(body)
-    except RecursionError:
-        raise InvalidJsonError("the body is nested too deep") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidJsonError(_place(body, str(error))) from None
-
-
-def _place(body: bytes, fault: str) -> str:
-    """Where a JSON text breaks, as line, column and offset."""
-    try:
-        json.loads(body)
-    except json.JSONDecodeError as error:
-        return f"{error.msg} at line {error.lineno}, column {error.colno} (character {error.pos})"
-    except UnicodeDecodeError as error:
-        return f"the body is not UTF-8: byte {error.start}"
-    except RecursionError:
-        return "the body is nested too deep"
-    return fault
+    return Problem.of(kind, error.told(TOLD))
 
 
 def _unknown_fields(body: Mapping[str, Any], extra_fields: Collection[str]) -> Iterator[Violation]:
-    for name in body:
-        if name in FIELDS or name in extra_fields:
-            continue
-        close = difflib.get_close_matches(name, FIELDS, n=1, cutoff=0.6)
+    unknown = [name for name in body if name not in FIELDS and name not in extra_fields]
+    for name in unknown[:MOST]:
+        # Looking for a near name takes its time.
+        looked_for = len(name) < 2 * _LONGEST_NAME
+        close = difflib.get_close_matches(name, FIELDS, n=1, cutoff=0.6) if looked_for else []
         remedy = f"Did you mean {close[0]}?" if close else "Remove it, or see the list of fields."
         yield Violation(_shown(name), "is not a field of an extraction request", remedy)
 
@@ -194,6 +184,9 @@ def _form_of_url(url: str) -> Iterator[Violation]:
         return
     if parts.scheme.lower() not in ("http", "https") or not host:
         yield Violation("url", "must be an absolute http or https URL", "Give one such as https://example.com/page.")
+    elif "\\" in parts.netloc:
+        # What browsers read as a slash; there would be two readings of which host is meant.
+        yield Violation("url", "must not have a backslash in its host", "Write a slash after the host.")
     elif is_address(host):
         yield Violation("url", "must name a domain, not an IP address", "Use the host's domain name.")
 
@@ -202,8 +195,11 @@ def is_address(host: str) -> bool:
     """Whether a URL's host is an IP address in any form that clients take for one.
 
     Beside dotted IPv4 and IPv6 these are ``127.1``, ``0x7f000001`` and ``2130706433``: the WHATWG rule, by
-    which a host whose last label is a number is an IPv4 address.
+    which a host whose last label is a number is an IPv4 address. So are those that become one when percent signs are
+    decoded and compatible characters (full-width digits, ideographic stops) are replaced by what they stand for.
     """
+    if "%" in host or not host.isascii():
+        host = unicodedata.normalize("NFKC", unquote(host)).replace("\u3002", ".")
     last_label = host.rstrip(".").rpartition(".")[2]
     return ":" in host or _ADDRESS_PART.fullmatch(last_label) is not None
 
@@ -266,8 +262,8 @@ def _form_of_header(place: str, header: Any) -> Iterator[Violation]:
         yield Violation(f"{place}.name", "has a character that no header name may have", "Use letters, digits and -.")
     elif name.lower() == "cookie":
         yield Violation(f"{place}.name", "the Cookie header cannot be set", "Send cookies in requestCookies.")
-    elif any(character in value for character in "\r\n\0"):
-        yield Violation(f"{place}.value", "must be one line", "Remove line breaks and null characters.")
+    elif CONTROL.search(value):
+        yield Violation(f"{place}.value", "must be one line", "Remove line breaks and control characters.")
 
 
 def _form_of_screenshot_options(options: dict[str, Any]) -> Iterator[Violation]:

@@ -6,8 +6,8 @@ How it behaves, where the contract leaves it open:
   into a GET, 307 and 308 repeat it. Each hop is checked by the guard; cookies set on the way are sent along;
   credentials stay on the origin that they were given for.
 * A target's own 4xx and 5xx answers are results with their ``statusCode``, like every other answer.
-* The body is what the target sent with content codings (gzip, deflate, Brotli and Zstandard where their
-  libraries are installed) undone, and nothing else: text is decoded by the client, which has the headers.
+* The body is what the target sent with content codings undone (``codings.py``), and nothing else: text is decoded by
+  the client, which has the headers.
 * Response headers are a list in the order of the wire, a name that came twice standing twice. They are those
   of the last hop.
 * Connections are kept for the next request to the same origin; nothing else outlives a request.
@@ -19,19 +19,18 @@ from __future__ import annotations
 import asyncio
 import base64
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from http.cookies import Morsel
 from typing import Any, Final
-from urllib.parse import urljoin
 
 import aiohttp
 import msgspec
 from aiohttp.abc import AbstractResolver, ResolveResult
 from multidict import CIMultiDict
-from w3lib.url import safe_url_string
 from yarl import URL
 
 from scrapy_ext.api.extraction import Header
+from scrapy_ext.server.extraction.codings import CodingError, CutShortError, OverLimitError, undo
 from scrapy_ext.server.extraction.errors import (
     ExtractionError,
     connection_failed,
@@ -41,6 +40,7 @@ from scrapy_ext.server.extraction.errors import (
 )
 from scrapy_ext.server.extraction.guard import Guard
 from scrapy_ext.server.extraction.limits import MIB, Limits
+from scrapy_ext.server.extraction.locations import target_of
 from scrapy_ext.server.extraction.outgoing import PRIVATE, Cookie, cookie_received, headers_to_send, is_of_host
 from scrapy_ext.server.extraction.plan import HttpPlan
 from scrapy_ext.server.extraction.proxy import PageProxy
@@ -48,6 +48,9 @@ from scrapy_ext.server.extraction.proxy import PageProxy
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 #: Real sites send policies of tens of kilobytes in one header.
 _HEADER_BYTES: Final = 64 * 1024
+_HEADERS: Final = 1000
+#: Coded bodies shorter than this are decoded without a thread, which would take longer.
+_IN_PASSING: Final = 32 * 1024
 #: What aiohttp would add by itself and a caller did not ask for.
 _NOT_ADDED: Final = ("Content-Type", "User-Agent", "Accept")
 
@@ -86,8 +89,10 @@ class Fetcher:
             timeout=aiohttp.ClientTimeout(
                 total=None, connect=None, sock_connect=self._limits.connect, sock_read=self._limits.read
             ),
+            auto_decompress=False,
             max_line_size=_HEADER_BYTES,
             max_field_size=_HEADER_BYTES,
+            max_headers=_HEADERS,
         )
 
     async def stop(self) -> None:
@@ -156,11 +161,10 @@ class _Exchange:
         headers = headers_to_send(plan.headers, plan.language)
         self._headers = CIMultiDict((header.name, header.value) for header in headers)
         self._url = self._take_credentials(URL(plan.url, encoded=True))
-        # Each request has a jar of its own. `unsafe` admits cookies of hosts that are addresses, which
-        # sites may redirect to; what a host may set for another one stays forbidden.
-        self._jar = aiohttp.CookieJar(unsafe=True, quote_cookie=False)
+        # Each request that meets cookies has a jar of its own.
+        self._jar: aiohttp.CookieJar | None = None
         for cookie in plan.cookies:
-            self._jar.update_cookies([(cookie.name, _morsel(cookie))], self._url)
+            self._keep([(cookie.name, _morsel(cookie))])
 
     async def run(self) -> HttpResult:
         for _ in range(self._limits.redirects + 1):
@@ -198,12 +202,15 @@ class _Exchange:
         ) as response:
             if self._proxy and self._proxy.is_own_answer(response.headers):
                 raise self._proxy_failure() or temporary(f"{self._url.host} could not be reached.")
-            self._jar.update_cookies(response.cookies, self._url)
+            if response.status < 200:
+                raise permanent(f"{self._url.host} changed to another protocol, which nobody asked for.")
+            if response.cookies:
+                self._keep(response.cookies.items())
             location = response.headers.get("Location")
             if response.status in _REDIRECTS and location is not None:
                 self._redirect(response.status, location)
                 return None
-            body = await self._read(response) if self._wants_body else b""
+            body = await self._read(response) if self._wants_body and self._method != "HEAD" else b""
             if not self._wants_body:
                 response.close()
             return HttpResult(
@@ -223,11 +230,20 @@ class _Exchange:
         return self._proxy.failure(str(self._url)) if self._proxy else None
 
     def _headers_with_cookies(self) -> CIMultiDict[str]:
+        if self._jar is None:
+            return self._headers
         pairs = [f"{name}={morsel.value}" for name, morsel in self._jar.filter_cookies(self._url).items()]
         headers = self._headers.copy()
         if pairs:
             headers["Cookie"] = "; ".join(pairs)
         return headers
+
+    def _keep(self, cookies: Iterable[tuple[str, Morsel[str]]]) -> None:
+        if self._jar is None:
+            # `unsafe` admits cookies of hosts that are addresses, which sites may redirect to; what a host may set for
+            # another one stays forbidden.
+            self._jar = aiohttp.CookieJar(unsafe=True, quote_cookie=False)
+        self._jar.update_cookies(cookies, self._url)
 
     def _cookies(self) -> list[dict[str, Any]]:
         """The cookies that were sent or received for the final host."""
@@ -258,20 +274,28 @@ class _Exchange:
             if size > limit:
                 raise self._too_large()
             chunks.append(chunk)
-        return b"".join(chunks)
+        return await self._undo(b"".join(chunks), ",".join(response.headers.getall("Content-Encoding", ())))
+
+    async def _undo(self, body: bytes, codings: str) -> bytes:
+        if not codings:
+            return body
+        host, port = self._url.host, self._url.port
+        try:
+            if len(body) < _IN_PASSING:
+                return undo(body, codings, self._limits.body_bytes)
+            return await asyncio.to_thread(undo, body, codings, self._limits.body_bytes)
+        except OverLimitError:
+            raise self._too_large() from None
+        except CutShortError:
+            raise temporary(f"{host}:{port} broke off in the middle of its answer.") from None
+        except CodingError:
+            raise permanent(f"{host}:{port} answered with a content coding that does not decode.") from None
 
     def _too_large(self) -> ExtractionError:
         return permanent(f"{self._url.host} answered with more than {self._limits.body_bytes // MIB} MiB.")
 
     def _redirect(self, status: int, location: str) -> None:
-        before = self._url
-        try:
-            after = URL(safe_url_string(urljoin(str(before), _wire_text(location))), encoded=True)
-            port = after.port
-        except ValueError:
-            raise permanent(f"{before.host} redirected to something that is not a URL.") from None
-        if after.scheme not in ("http", "https") or not after.raw_host or port is None:
-            raise permanent(f"{before.host} redirected to something that is not an http or https URL.")
+        before, after = self._url, target_of(self._url, _wire_text(location))
         if after.origin() != before.origin():
             for name in PRIVATE:
                 self._headers.popall(name, None)
@@ -316,8 +340,8 @@ def _problem(url: URL, error: Exception) -> ExtractionError:
     if isinstance(error, aiohttp.ServerDisconnectedError):
         return temporary(f"{host}:{port} closed the connection without an answer.")
     if isinstance(error, aiohttp.ClientPayloadError):
-        if "decode" in str(error).lower():
-            return permanent(f"{host}:{port} answered with a content coding that does not decode.")
+        if "decode" in str(error).lower():  # of the chunks
+            return permanent(f"{host}:{port} answered with something that is not HTTP.")
         return temporary(f"{host}:{port} broke off in the middle of its answer.")
     if isinstance(error, (aiohttp.InvalidURL, ValueError)):
         return unreachable(f"{host}:{port} is not an address that can be requested.")

@@ -21,6 +21,12 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     request_body: float = 30.0
     #: Requests under way at once; one more gets 503.
     requests: int = 512
+    #: Of these, to one domain; a server's option may say otherwise.
+    domain_requests: int = 32
+    #: Requests that wait for their domain; one more gets 429.
+    domain_waiting: int = 64
+    #: The longest wait for a domain; then 429.
+    domain_patience: float = 20.0
 
     # ── HTTP fetches, and every connection that the browser opens ──
     resolve: float = 10.0

@@ -7,12 +7,17 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from scrapy_ext.api.extraction import ExtractRequest
+from scrapy_ext.server.auth import Caller
 from scrapy_ext.server.extraction.browser import RETIREMENTS, Browser
+from scrapy_ext.server.extraction.politeness import Politeness
+from scrapy_ext.server.extraction.tags import Tags
 from scrapy_ext.server.extraction.turnstile import Turnstile
 from scrapy_ext.server.operation.metrics import DURATIONS, counter, gauge, histograms
 
 #: The status of a request whose caller did not wait for its answer.
 LEFT: Final = 0
+#: Pairs of tag and value that ``/metrics`` shows: those that were sent most.
+TAGS_SHOWN: Final = 100
 
 
 class _Series(NamedTuple):
@@ -23,12 +28,15 @@ class _Series(NamedTuple):
 
 
 class Measures:
-    """Counters of requests, by what they asked for and how they ended."""
+    """Counters of requests, by what they asked for and how they ended, by who asked, and by their tags."""
 
     def __init__(self) -> None:
         self._series: dict[tuple[str, str, int], _Series] = {}
+        #: By the name of the key. Names are those of keys that there are or were.
+        self._callers: dict[str, int] = {}
+        self.tags = Tags()
 
-    def count(self, request: ExtractRequest, status: int, seconds: float) -> None:
+    def count(self, request: ExtractRequest, caller: Caller, status: int, seconds: float) -> None:
         """Count a request that held to the contract, from there to its answer."""
         key = ("browser" if request.wants_browser else "http", request.extract_type or "none", status)
         series = self._series.get(key)
@@ -36,8 +44,10 @@ class Measures:
             series = self._series[key] = _Series([0] * (len(DURATIONS) + 1), [0.0])
         series.numbers[bisect_left(DURATIONS, seconds)] += 1
         series.seconds[0] += seconds
+        self._callers[caller.name] = self._callers.get(caller.name, 0) + 1
+        self.tags.count(request.tags, failed=status != 200)
 
-    def lines(self, requests: Turnstile, browser: Browser) -> Iterator[str]:
+    def lines(self, requests: Turnstile, politeness: Politeness, browser: Browser) -> Iterator[str]:
         """The counters as text, with those of what the requests wait for and go through."""
         yield from histograms(
             "extraction_duration_seconds",
@@ -48,10 +58,24 @@ class Measures:
                 for (by, kind, status), each in sorted(self._series.items())
             ),
         )
+        yield from counter(
+            "extraction_requests_by_key_total",
+            "Requests of each key that held to the contract.",
+            (({"key": name}, number) for name, number in sorted(self._callers.items())),
+        )
+        yield from counter(
+            "extraction_tagged_requests_total",
+            "Requests with a tag of this value: the pairs that were sent most.",
+            (
+                ({"tag": _escaped(each.tag), "value": _escaped(each.value or "")}, each.requests)
+                for each in self.tags.most(TAGS_SHOWN)
+            ),
+        )
         pages = browser.pages
         yield from gauge(
             "extraction_requests_under_way", "Extraction requests that are being worked on.", requests.inside
         )
+        yield from gauge("extraction_requests_waiting", "Requests that wait for their domain.", politeness.waiting)
         yield from gauge("browser_pages_waiting", "Requests that wait for a free page.", pages.waiting)
         yield from gauge("browser_pages_open", "Pages that are being loaded or read.", pages.inside)
         opened, closed = browser.contexts_opened, browser.contexts_closed
@@ -72,3 +96,8 @@ class Measures:
         yield from gauge(
             "browser_memory_bytes", "What the processes of the browser held when a page was last open.", browser.memory
         )
+
+
+def _escaped(text: str) -> str:
+    """A client's text as the value of a label."""
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

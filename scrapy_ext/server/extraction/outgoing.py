@@ -15,7 +15,10 @@ from typing import Any, Final
 import msgspec
 
 from scrapy_ext.api.extraction import Header
+from scrapy_ext.api.extraction.limits import MAX_CUSTOM_HEADERS
+from scrapy_ext.api.extraction.rules import CONTROL
 from scrapy_ext.api.violations import Violation
+from scrapy_ext.server.extraction.codings import ACCEPTED
 from scrapy_ext.server.extraction.languages import LANGUAGE, accept_language
 
 CHROMIUM_VERSION: Final = "156"
@@ -31,6 +34,7 @@ _DEFAULTS: Final = (
     Header("User-Agent", user_agent()),
     Header("Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"),
     Header("Accept-Language", accept_language(LANGUAGE)),
+    Header("Accept-Encoding", ACCEPTED),
     Header("Upgrade-Insecure-Requests", "1"),
     Header("Sec-Fetch-Dest", "document"),
     Header("Sec-Fetch-Mode", "navigate"),
@@ -43,6 +47,9 @@ _NOT_THE_CALLERS: Final = frozenset(
 )
 #: Headers that the target of a redirect on another origin must not see.
 PRIVATE: Final = ("Authorization", "Proxy-Authorization")
+
+#: Cookies of one request; browsers keep fewer for a site.
+MAX_COOKIES: Final = 500
 
 _TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -69,6 +76,9 @@ def read_request_headers(headers: Mapping[str, Any]) -> tuple[list[Header], list
     """``requestHeaders`` as headers. The document leaves their form open: names map to values here, and names
     may be written as headers are (``User-Agent``) or as JSON members are (``userAgent``).
     """
+    if len(headers) > MAX_CUSTOM_HEADERS:
+        rule = f"must have at most {MAX_CUSTOM_HEADERS} headers, got {len(headers)}"
+        return [], [Violation("requestHeaders", rule, "Send fewer headers.")]
     read, violations = [], []
     for name, value in headers.items():
         place = f"requestHeaders.{name[:60]}"
@@ -81,8 +91,8 @@ def read_request_headers(headers: Mapping[str, Any]) -> tuple[list[Header], list
             )
         elif written.lower() == "cookie":
             violations.append(Violation(place, "the Cookie header cannot be set", "Send cookies in requestCookies."))
-        elif any(character in value for character in "\r\n\0"):
-            violations.append(Violation(place, "must be one line", "Remove line breaks and null characters."))
+        elif CONTROL.search(value):
+            violations.append(Violation(place, "must be one line", "Remove line breaks and control characters."))
         else:
             read.append(Header(written, value))
     return read, violations
@@ -131,6 +141,9 @@ _COOKIE_FORM: Final = 'Write {"name": "id", "value": "1", "domain": "example.com
 
 def read_cookies(cookies: list[dict[str, Any]]) -> tuple[list[Cookie], list[Violation]]:
     """``requestCookies`` as cookies. The document leaves their form open: it is that of browsers here."""
+    if len(cookies) > MAX_COOKIES:
+        rule = f"must have at most {MAX_COOKIES} cookies, got {len(cookies)}"
+        return [], [Violation("requestCookies", rule, "Send those that the site needs.")]
     read, violations = [], []
     for index, entry in enumerate(cookies):
         place = f"requestCookies[{index}]"
@@ -149,11 +162,11 @@ def read_cookies(cookies: list[dict[str, Any]]) -> tuple[list[Cookie], list[Viol
 def _faults(cookie: Cookie, place: str) -> Iterator[Violation]:
     if not _TOKEN.fullmatch(cookie.name):
         yield Violation(f"{place}.name", "is not a cookie name", _COOKIE_FORM)
-    if any(character in cookie.value for character in "\r\n\0;"):
-        yield Violation(f"{place}.value", "must not have line breaks or ;", "Encode the value.")
+    if CONTROL.search(cookie.value) or ";" in cookie.value:
+        yield Violation(f"{place}.value", "must not have control characters or ;", "Encode the value.")
     if cookie.domain is not None and not re.fullmatch(r"\.?[0-9A-Za-z._\-]+", cookie.domain):
         yield Violation(f"{place}.domain", "is not a domain", "Write it as example.com.")
-    if not cookie.path.startswith("/") or any(character in cookie.path for character in "\r\n\0;"):
+    if not cookie.path.startswith("/") or CONTROL.search(cookie.path) or ";" in cookie.path:
         yield Violation(f"{place}.path", "must be an absolute path", "Write / for the whole site.")
     if cookie.same_site is not None and cookie.same_site not in ("Strict", "Lax", "None"):
         yield Violation(f"{place}.sameSite", "must be Strict, Lax or None", "Use one of these values.")

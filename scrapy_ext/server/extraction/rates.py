@@ -1,4 +1,6 @@
-"""How often the operator lets pages be asked for: by one key, of one domain, and by one key of one domain.
+"""How often the operator lets pages be asked for: by one key, of one domain, and by one organisation of one domain.
+
+An organisation is that of a key; a key that has none is one by itself.
 
 Each is off unless it is set. A request that one of them refuses uses up nothing of the others. One that breaks a rule
 of the contract does not count: a mistake is told as what it is. The domain is the host of the URL. The limits are those
@@ -9,6 +11,7 @@ from __future__ import annotations
 
 import math
 
+from scrapy_ext.server.auth import Caller
 from scrapy_ext.server.config import ServerConfig
 from scrapy_ext.server.extraction.errors import over_limit
 from scrapy_ext.server.operation.rates import RateLimits
@@ -22,12 +25,17 @@ class ExtractionRates:
         self._by_domain = _limits(config.domain_rate)
         self._by_both = _limits(config.key_domain_rate)
 
-    def take(self, caller: str, host: str) -> None:
+    def take(self, caller: Caller, host: str) -> None:
         """Count a request of a caller for a host; raises :class:`ExtractionError` (429) for one too many."""
         scopes = (
-            (self._by_key, caller, "/limits/over-user-limit", "This key asks"),
+            (self._by_key, caller.name, "/limits/over-user-limit", "This key asks"),
             (self._by_domain, host, "/limits/over-domain-limit", f"{host} is asked"),
-            (self._by_both, f"{caller} {host}", "/limits/over-org-domain-limit", f"This key asks {host}"),
+            (
+                self._by_both,
+                f"{caller.organisation} {host}",
+                "/limits/over-org-domain-limit",
+                f"This key or its organisation asks {host}",
+            ),
         )
         for limits, bucket, problem, who in scopes:
             wait = 0 if limits is None else limits.wait(bucket)

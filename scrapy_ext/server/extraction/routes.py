@@ -21,18 +21,22 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from scrapy_ext.api.extraction import ExtractRequest, ExtractResult, Problem, parse
+from scrapy_ext.api.extraction.decoding import InvalidJsonError
 from scrapy_ext.api.extraction.limits import MAX_BODY_BYTES
 from scrapy_ext.api.extraction.problems import PROBLEM_CONTENT_TYPE
-from scrapy_ext.api.extraction.rules import InvalidJsonError, body_too_large, problem_of
+from scrapy_ext.api.extraction.rules import body_too_large, problem_of
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.auth import basic_credentials, key_hash
-from scrapy_ext.server.extraction.errors import ExtractionError, timed_out
+from scrapy_ext.server.auth import Caller, basic_credentials
+from scrapy_ext.server.extraction.errors import ExtractionError, overloaded, timed_out
 from scrapy_ext.server.extraction.limits import Limits
 from scrapy_ext.server.extraction.measures import LEFT, Measures
-from scrapy_ext.server.operation.exchange import REQUEST_ID
+from scrapy_ext.server.operation.exchange import REQUEST_ID, SCOPE_KEY
+from scrapy_ext.server.store.errors import StoreError
 
 _log = logging.getLogger(__name__)
 _CHALLENGE: Final = (b"www-authenticate", b'Basic realm="extraction", charset="UTF-8"')
+Extract = Callable[[ExtractRequest, Caller], Awaitable[ExtractResult]]
+CallerOf = Callable[[str], Awaitable[Caller | None]]
 _Headers = tuple[tuple[bytes, bytes], ...]
 
 
@@ -49,19 +53,17 @@ class _Disconnected(Exception):  # noqa: N818  (an event)
     """The caller went away."""
 
 
-def routes(
-    extract: Callable[[ExtractRequest, str], Awaitable[ExtractResult]],
-    accepts_key: Callable[[str], bool],
-    knows_key: Callable[[str], Awaitable[bool]],
-    limits: Limits,
-    measures: Measures,
-) -> list[Route]:
-    """The routes of the service; ``extract`` answers one request that holds to the contract, for one caller."""
-    return [
-        Route("/v1/extract", _ExtractEndpoint(extract, accepts_key, knows_key, limits, measures)),
-        Route("/v1", _no_such_path),
-        Route("/v1/{rest:path}", _NoSuchPath()),
-    ]
+class Paths:
+    """What is at and below ``/v1``; ``extract`` answers one request that holds to the contract, for one caller."""
+
+    def __init__(self, extract: Extract, caller_of: CallerOf, limits: Limits, measures: Measures) -> None:
+        self._extract = _ExtractEndpoint(extract, caller_of, limits, measures)
+        self.routes = [Route("/v1", _no_such_path), Route("/v1/{rest:path}", self)]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request for a path below ``/v1``."""
+        app = self._extract if scope["path"] == "/v1/extract" else _no_such_path
+        await app(scope, receive, send)
 
 
 class _NoSuchPath:
@@ -76,15 +78,13 @@ _no_such_path = _NoSuchPath()
 class _ExtractEndpoint:
     def __init__(
         self,
-        extract: Callable[[ExtractRequest, str], Awaitable[ExtractResult]],
-        accepts_key: Callable[[str], bool],
-        knows_key: Callable[[str], Awaitable[bool]],
+        extract: Extract,
+        caller_of: CallerOf,
         limits: Limits,
         measures: Measures,
     ) -> None:
         self._extract = extract
-        self._accepts_key = accepts_key
-        self._knows_key = knows_key
+        self._caller_of = caller_of
         self._limits = limits
         self._measures = measures
 
@@ -116,28 +116,32 @@ class _ExtractEndpoint:
         if scope["method"] != "POST":
             raise _Refusal(_plain(405, "Send a POST request."), ((b"allow", b"POST"),))
         headers = {name.lower(): value for name, value in scope["headers"]}
-        key = await self._check_key(headers.get(b"authorization"))
+        caller = await self._check_key(headers.get(b"authorization"))
+        if (exchange := scope.get(SCOPE_KEY)) is not None:
+            exchange.who = caller.name
         request = parse(await _read_body(headers, receive, self._limits.request_body))
         began = perf_counter()
         try:
-            result = await _unless_disconnected(self._extract(request, key_hash(key)), receive)
+            result = await _unless_disconnected(self._extract(request, caller), receive)
         except BaseException as error:
-            self._measures.count(request, _status_of(error), perf_counter() - began)
+            self._measures.count(request, caller, _status_of(error), perf_counter() - began)
             raise
-        self._measures.count(request, 200, perf_counter() - began)
+        self._measures.count(request, caller, 200, perf_counter() - began)
         return result
 
-    async def _check_key(self, authorization: bytes | None) -> str:
+    async def _check_key(self, authorization: bytes | None) -> Caller:
         credentials = basic_credentials((authorization or b"").decode("latin-1"))
         if credentials is None or not credentials[0]:
             detail = "Send the API key as the user name of HTTP Basic authentication, with an empty password."
             raise _Refusal(Problem.of("/auth/not-valid", detail), (_CHALLENGE,))
-        key = credentials[0]
-        if self._accepts_key(key):
-            return key
-        if await self._knows_key(key):
-            detail = "This API key is one of this server's, but not for extraction: that service has a key of its own."
-            raise _Refusal(Problem.of("/auth/account-suspended", detail))
+        try:
+            caller = await self._caller_of(credentials[0])
+        except StoreError:
+            raise overloaded("Whose API key this is cannot be found out now. Send the request again later.") from None
+        if caller is not None and not caller.refusal:
+            return caller
+        if caller is not None:
+            raise _Refusal(Problem.of("/auth/account-suspended", caller.refusal))
         detail = "The API key is not one of this server's. Mind that its platform service has another key."
         raise _Refusal(Problem.of("/auth/key-not-found", detail), (_CHALLENGE,))
 
@@ -199,23 +203,27 @@ def _inflate(body: bytes) -> bytes:
 
 async def _unless_disconnected(work: Awaitable[ExtractResult], receive: Receive) -> ExtractResult:
     """The result of the work, which is given up when the caller goes away: a page is loaded for nobody else."""
-    working = asyncio.ensure_future(work)
-    leaving = asyncio.ensure_future(_disconnect(receive))
+    working = asyncio.current_task()
+    assert working is not None  # noqa: S101  (a coroutine runs in a task)
+    left = False
+
+    async def watch() -> None:
+        nonlocal left
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        left = True
+        # It closes its page before the request counts as ended.
+        working.cancel()
+
+    leaving = asyncio.create_task(watch())
     try:
-        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
-        if not working.done():
-            raise _Disconnected
-        return working.result()
+        return await work
+    except asyncio.CancelledError:
+        if left and not working.uncancel():
+            raise _Disconnected from None
+        raise
     finally:
-        for task in (working, leaving):
-            task.cancel()
-        # What was under way closes its page before the request counts as ended.
-        await asyncio.gather(working, leaving, return_exceptions=True)
-
-
-async def _disconnect(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
+        leaving.cancel()
 
 
 # ── answers ──

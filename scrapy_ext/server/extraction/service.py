@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
+import pybase64
 from starlette.routing import Route
 from w3lib.encoding import html_to_unicode
 from w3lib.url import safe_url_string
 from yarl import URL
 
 from scrapy_ext.api.extraction import ExtractRequest, ExtractResult
+from scrapy_ext.server.auth import Caller
 from scrapy_ext.server.config import ServerConfig
 from scrapy_ext.server.extraction.attributes import attribute_extractor
 from scrapy_ext.server.extraction.blocking import BlockList
@@ -27,31 +28,26 @@ from scrapy_ext.server.extraction.guard import Guard, Resolve, system_resolve
 from scrapy_ext.server.extraction.limits import Limits
 from scrapy_ext.server.extraction.measures import Measures
 from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan, plan
+from scrapy_ext.server.extraction.politeness import Politeness
 from scrapy_ext.server.extraction.rates import ExtractionRates
 from scrapy_ext.server.extraction.robots import Robots, agent_of
-from scrapy_ext.server.extraction.routes import routes
+from scrapy_ext.server.extraction.routes import CallerOf, Paths
 from scrapy_ext.server.extraction.turnstile import Turnstile
 from scrapy_ext.server.extraction.upstream import Upstreams
-
-
-async def _knows_none(_key: str) -> bool:
-    return False
 
 
 class ExtractionService:
     """``POST /v1/extract``.
 
-    ``accepts_key`` says whether an API key opens this service, and ``knows_key`` whether one that does not is a key of
-    the server all the same. ``resolve`` stands in for the system's resolver in tests. Raises :class:`ConfigError` for a
-    configuration whose hosts, proxies or block list cannot be read.
+    ``caller_of`` says who asks with an API key, None for one that nobody has. ``resolve`` stands in for the system's
+    resolver in tests. Raises :class:`ConfigError` for a configuration whose hosts, proxies or block list are not read.
     """
 
     def __init__(
         self,
         config: ServerConfig,
-        accepts_key: Callable[[str], bool],
+        caller_of: CallerOf,
         *,
-        knows_key: Callable[[str], Awaitable[bool]] = _knows_none,
         limits: Limits | None = None,
         resolve: Resolve = system_resolve,
     ) -> None:
@@ -73,10 +69,13 @@ class ExtractionService:
         self._attributes = attribute_extractor(config, limits)
         self._upstreams = Upstreams(config.proxies)
         self._rates = ExtractionRates(config)
-        self._measures = Measures()
+        self.measures = Measures()
         self._robots = Robots(self.fetcher.fetch) if config.obey_robots else None
+        self._politeness = Politeness(limits, config.domain_requests, config.domain_delay)
         self._requests = Turnstile("requests", limits.requests, 0, 0)
-        self.routes: list[Route] = routes(self.extract, accepts_key, knows_key, limits, self._measures)
+        #: What answers below ``/v1``; with ``routes`` where it is part of a Starlette application.
+        self.app = Paths(self.extract, caller_of, limits, self.measures)
+        self.routes: list[Route] = self.app.routes
 
     async def start(self) -> None:
         """Get ready; the browser and the extractors start with the first request that needs them."""
@@ -88,17 +87,18 @@ class ExtractionService:
 
     def metrics(self) -> Iterator[str]:
         """What it counts, in the text format of ``/metrics``."""
-        yield from self._measures.lines(self._requests, self.browser)
+        yield from self.measures.lines(self._requests, self._politeness, self.browser)
         yield from self._attributes.metrics()
 
-    async def extract(self, request: ExtractRequest, caller: str) -> ExtractResult:
+    async def extract(self, request: ExtractRequest, caller: Caller) -> ExtractResult:
         """The result of a request, which counts for the rates of ``caller``.
 
         Raises :class:`ContractError` or :class:`ExtractionError`.
         """
         todo = plan(request, self._upstreams)
-        self._rates.take(caller, (urlsplit(todo.url).hostname or "").rstrip("."))
-        async with self._requests.place():
+        host = (urlsplit(todo.url).hostname or "").rstrip(".")
+        self._rates.take(caller, host)
+        async with self._requests.place(), self._politeness.place(host):
             if isinstance(todo, PagePlan):
                 todo = await self._with_known_ways(todo, lambda other: self._rates.take(caller, other))
                 result = await self._by_browser(request, todo)
@@ -134,7 +134,7 @@ class ExtractionService:
         fetched = await self.fetcher.fetch(todo, self._check_of(todo))
         result = ExtractResult(url=fetched.url, status_code=fetched.status, response_cookies=fetched.cookies)
         if request.http_response_body:
-            result.http_response_body = base64.b64encode(fetched.body).decode()
+            result.http_response_body = pybase64.b64encode_as_string(fetched.body)
         if request.http_response_headers:
             result.http_response_headers = fetched.headers
         if request.extract_type is not None:
@@ -159,7 +159,7 @@ class ExtractionService:
         if request.browser_html:
             result.browser_html = page.html
         if page.screenshot is not None:
-            result.screenshot = base64.b64encode(page.screenshot).decode()
+            result.screenshot = pybase64.b64encode_as_string(page.screenshot)
         if request.extract_type is not None:
             looks = page.looks is not None
             await self._add_item(result, request, request.extract_type, page.looks or page.html or "", looks=looks)

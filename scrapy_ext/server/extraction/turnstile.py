@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from scrapy_ext.server.extraction.errors import overloaded
+from scrapy_ext.server.extraction.errors import ExtractionError, overloaded
 
 
 class Turnstile:
     """Lets ``places`` through at once and ``waiting`` more wait, each at most ``patience`` seconds.
 
-    Whoever finds the queue full, or waits too long, gets 503 with ``Retry-After``: work that cannot be done
-    soon is better told than kept.
+    Whoever finds the queue full, or waits too long, gets 503 (or what ``refuse`` makes) with ``Retry-After``: work that
+    cannot be done soon is better told than kept.
     """
 
-    def __init__(self, what: str, places: int, waiting: int, patience: float) -> None:
+    def __init__(
+        self,
+        what: str,
+        places: int,
+        waiting: int,
+        patience: float,
+        *,
+        refuse: Callable[[str], ExtractionError] = overloaded,
+    ) -> None:
+        self._refuse = refuse
         self._what = what
         self._places = asyncio.Semaphore(places)
         self._room = waiting
@@ -26,7 +35,7 @@ class Turnstile:
 
     @asynccontextmanager
     async def place(self) -> AsyncIterator[None]:
-        """A place for the time of the block; raises 503 ``/limits/over-global-limit``."""
+        """A place for the time of the block; raises 503 ``/limits/over-global-limit``, or what ``refuse`` makes."""
         if self._places.locked():
             await self._wait()
         else:
@@ -40,12 +49,12 @@ class Turnstile:
 
     async def _wait(self) -> None:
         if self.waiting >= self._room:
-            raise overloaded(f"The server has no more room for {self._what}. Send the request again later.")
+            raise self._refuse(f"The server has no more room for {self._what}. Send the request again later.")
         self.waiting += 1
         try:
             async with asyncio.timeout(self._patience):
                 await self._places.acquire()
         except TimeoutError:
-            raise overloaded(f"No place for {self._what} came free in time. Send the request again later.") from None
+            raise self._refuse(f"No place for {self._what} came free in time. Send the request again later.") from None
         finally:
             self.waiting -= 1

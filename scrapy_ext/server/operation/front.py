@@ -14,8 +14,10 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Final
 
+import msgspec
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from scrapy_ext.api.extraction.problems import PROBLEM_CONTENT_TYPE, Problem
 from scrapy_ext.server.operation import limits
 from scrapy_ext.server.operation.exchange import REQUEST_ID, SCOPE_KEY, Exchange, Memory
 from scrapy_ext.server.operation.metrics import Metrics
@@ -61,9 +63,9 @@ class Front:
         try:
             if self.ending and scope["path"] not in _ALWAYS:
                 told = "The server is shutting down. Try again when it is back."
-                await _refuse(exchange, 503, told, (b"retry-after", _RETRY_AFTER.encode()))
+                await _refuse(scope, exchange, 503, told, (b"retry-after", _RETRY_AFTER.encode()))
             elif scope["query_string"].count(b"&") >= limits.PARAMETERS:
-                await _refuse(exchange, 400, f"The address has over {limits.PARAMETERS} parameters. Send fewer.")
+                await _refuse(scope, exchange, 400, f"The address has over {limits.PARAMETERS} parameters. Send fewer.")
             else:
                 await self._app(scope, exchange.receive, exchange.send)
             broken = False
@@ -113,13 +115,17 @@ def _tell(level: int, scope: Scope, exchange: Exchange, seconds: float, broken: 
     logger.log(level, "%s", message, extra={"fields": fields, "event": "request"})
 
 
-async def _refuse(exchange: Exchange, status: int, message: str, *headers: tuple[bytes, bytes]) -> None:
-    """An answer that any host's client understands: JSON where the server is at fault, else a line of text."""
-    body = (
-        f'{{"status":"error","message":"{message}","request_id":"{exchange.id}"}}' if status >= 500 else f"{message}\n"
-    )
-    kind = b"application/json; charset=UTF-8" if status >= 500 else b"text/plain; charset=UTF-8"
-    content = body.encode()
+async def _refuse(scope: Scope, exchange: Exchange, status: int, message: str, *headers: tuple[bytes, bytes]) -> None:
+    """An answer that any client understands: a problem at the extraction service, elsewhere JSON where the server
+    is at fault, else a line of text."""
+    if scope["path"].startswith("/v1/"):
+        problem = Problem.of("/limits/over-global-limit" if status == 503 else "/request/invalid", message)
+        kind, content = PROBLEM_CONTENT_TYPE.encode(), msgspec.json.encode(problem)
+    elif status >= 500:
+        kind = b"application/json; charset=UTF-8"
+        content = f'{{"status":"error","message":"{message}","request_id":"{exchange.id}"}}'.encode()
+    else:
+        kind, content = b"text/plain; charset=UTF-8", f"{message}\n".encode()
     named = [(b"content-type", kind), (b"content-length", str(len(content)).encode()), *headers]
     await exchange.send({"type": "http.response.start", "status": status, "headers": named})
     await exchange.send({"type": "http.response.body", "body": content})

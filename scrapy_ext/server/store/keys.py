@@ -11,13 +11,17 @@ _ALL: Final = "*"
 
 
 class StoredKey(NamedTuple):
-    """A key with a name. ``projects`` None: all of them. ``created`` in milliseconds."""
+    """A key with a name. ``projects`` None: all of the platform; none of them: nothing of it. ``extraction``: it opens
+    the extraction service, for an ``organisation`` ("": its own). ``created`` in milliseconds."""
 
     name: str
     hash: str
     projects: frozenset[int] | None
     may_write: bool
     created: int = 0
+    extraction: bool = False
+    organisation: str = ""
+    suspended: bool = False
 
 
 class KeyStore:
@@ -43,6 +47,10 @@ class KeyStore:
         """Remove a key; False when there is none of this name."""
         return await self._engine.write(_remove, name)
 
+    async def suspend(self, name: str, suspended: bool) -> bool:
+        """Suspend a key, or let it go on; False when there is none of this name."""
+        return await self._engine.write(_suspend, name, int(suspended))
+
     async def named(self) -> list[StoredKey]:
         """All keys that have names, in their order."""
         return await self._engine.read(_named)
@@ -66,13 +74,16 @@ async def _keep(tx: Transaction, name: str, value: str, now: int) -> str:
 async def _add(tx: Transaction, key: StoredKey) -> bool:
     projects = _ALL if key.projects is None else ",".join(map(str, sorted(key.projects)))
     changed = await tx.execute(
-        """INSERT INTO api_keys (name, hash, projects, may_write, created) VALUES ($1, $2, $3, $4, $5)
-           ON CONFLICT (name) DO NOTHING""",
+        """INSERT INTO api_keys (name, hash, projects, may_write, created, extraction, organisation, suspended)
+           VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (name) DO NOTHING""",
         key.name,
         key.hash,
         projects,
         int(key.may_write),
         key.created,
+        int(key.extraction),
+        key.organisation,
+        int(key.suspended),
     )
     return changed == 1
 
@@ -81,12 +92,19 @@ async def _remove(tx: Transaction, name: str) -> bool:
     return await tx.execute("DELETE FROM api_keys WHERE name = $1", name) == 1
 
 
+async def _suspend(tx: Transaction, name: str, suspended: int) -> bool:
+    return await tx.execute("UPDATE api_keys SET suspended = $2 WHERE name = $1", name, suspended) == 1
+
+
 async def _named(tx: Transaction) -> list[StoredKey]:
-    rows = await tx.fetch("SELECT name, hash, projects, may_write, created FROM api_keys ORDER BY name")
+    rows = await tx.fetch(
+        """SELECT name, hash, projects, may_write, created, extraction, organisation, suspended
+           FROM api_keys ORDER BY name"""
+    )
     return [_stored(row) for row in rows]
 
 
 def _stored(row: Row) -> StoredKey:
-    name, digest, projects, may_write, created = row
-    numbers = None if projects == _ALL else frozenset(map(int, projects.split(",")))
-    return StoredKey(name, digest, numbers, bool(may_write), created)
+    name, digest, projects, may_write, created, extraction, organisation, suspended = row
+    numbers = None if projects == _ALL else frozenset(map(int, filter(None, projects.split(","))))
+    return StoredKey(name, digest, numbers, bool(may_write), created, bool(extraction), organisation, bool(suspended))

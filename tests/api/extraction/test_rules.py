@@ -2,11 +2,13 @@
 
 import json
 
+import msgspec
 import pytest
 
 from scrapy_ext.api.extraction import EXTRACT_TYPES, FIELDS, OUTPUTS, check, parse
+from scrapy_ext.api.extraction.decoding import InvalidJsonError
 from scrapy_ext.api.extraction.limits import MAX_BODY_BYTES
-from scrapy_ext.api.extraction.rules import InvalidJsonError, problem_of
+from scrapy_ext.api.extraction.rules import problem_of
 from scrapy_ext.api.violations import ContractError
 
 URL = "https://example.com/"
@@ -60,6 +62,13 @@ def test_extra_fields_are_let_through():
         "http://2130706433/",
         "http://0x7f.1/",
         "http://127.1./",
+        "http://127\u30020\uff0e0\uff611/",
+        "http://\uff11\uff12\uff17.1/",
+        "http://127.0.0.%31/",
+        "http://127.0.0.1%2e/",
+        "http://%5b::1%5d/",
+        "http://127.0.0.1\\@example.com/",
+        "http://example.com\\@127.0.0.1/",
         "http://a:99999999/",
         "https://example.com/" + "x" * 8192,
     ],
@@ -198,9 +207,16 @@ def test_serp_uses_http_unless_told():
         (b"{", "line 1, column 2"),
         (b'{"url": "a",\n "x": }', "line 2, column 7"),
         (b'{"a": "\xff"}', "byte 7"),
-        (b"[" * 200_000, "nested too deep"),
+        (b"[" * 200_000, "nested over 500 levels deep at byte 500"),
+        (b'{"a": "[{", "b": ' * 2000, "nested over 500 levels deep at byte 8500"),
         (b"", "line 1, column 1"),
-        (b'{"a": NaN}', "byte 6"),
+        (b'{"a": NaN}', "line 1, column 7"),
+        (b'{"a":\n 1e400}', "line 2, column 2"),
+        (b'{"a": ' + b"1" * 5000 + b"}", "line 1, column 7"),
+        ('{"ä": "\\ud800"}'.encode(), "line 1, column 16"),
+        (b'\xef\xbb\xbf{"a": 1}', "byte order mark"),
+        ('{"a": 1}'.encode("utf-16"), "byte 0"),
+        (b'{"a": 1} {}', "line 1, column 10"),
     ],
 )
 def test_invalid_json_tells_the_place(body, place):
@@ -223,5 +239,20 @@ def test_a_body_over_5_mib_is_too_large():
     assert problem_of(raised.value).status == 413
 
 
-def test_echo_data_keeps_null_apart_from_absence():
-    assert parse(json.dumps({"url": URL, "browserHtml": True, "echoData": None}).encode()).echo_data is None
+@pytest.mark.parametrize("data", ["null", "12345678901234567890123", "1.10", '{"a": 1, "a": 2}', '"\\u0000"', "-0"])
+def test_echo_data_is_kept_as_it_was_written(data):
+    body = f'{{"echoData": {data}, "url": "{URL}", "browserHtml": true}}'.encode()
+    assert bytes(parse(body).echo_data) == data.encode()
+
+
+def test_absent_echo_data_stays_absent():
+    assert parse(json.dumps({"url": URL, "browserHtml": True}).encode()).echo_data is msgspec.UNSET
+
+
+def test_of_very_many_faults_the_first_are_told():
+    body = {"url": URL, "browserHtmll": True, "browserHtml": True} | {f"x{number}": 1 for number in range(100_000)}
+    with pytest.raises(ContractError) as raised:
+        parse(json.dumps(body).encode())
+    lines = problem_of(raised.value).detail.splitlines()
+    assert "Did you mean browserHtml?" in lines[0]
+    assert (len(lines), lines[-1]) == (21, "And others.")

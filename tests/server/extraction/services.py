@@ -15,12 +15,20 @@ from typing import Any
 import uvicorn
 from starlette.applications import Starlette
 
+from scrapy_ext.server.auth import Caller
 from scrapy_ext.server.config import ServerConfig
 from scrapy_ext.server.extraction import ExtractionService
 from scrapy_ext.server.extraction.guard import Resolve, system_resolve
 from scrapy_ext.server.extraction.limits import Limits
 
 KEY = "k" * 32
+#: Who asks with a key.
+CALLERS = {
+    KEY: Caller("tests", "tests"),
+    "second": Caller("second", "tests"),
+    "stranger": Caller("stranger", "strangers"),
+    "suspended": Caller("suspended", "tests", "This API key is suspended."),
+}
 
 
 @dataclass
@@ -38,7 +46,7 @@ class Service:
     """A running service. Its own objects (``service.browser``) live in its loop: reach them with :meth:`run`."""
 
     def __init__(self, *, limits: Limits | None = None, resolve: Resolve = system_resolve, **config: Any) -> None:
-        self.service = ExtractionService(ServerConfig(**config), lambda key: key == KEY, limits=limits, resolve=resolve)
+        self.service = ExtractionService(ServerConfig(**config), _caller_of, limits=limits, resolve=resolve)
 
         @asynccontextmanager
         async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -90,8 +98,8 @@ class Service:
         finally:
             connection.close()
 
-    def extract(self, **fields: Any) -> Answer:
-        return self.send(body=json.dumps(fields).encode())
+    def extract(self, *, key: str = KEY, **fields: Any) -> Answer:
+        return self.send(body=json.dumps(fields).encode(), key=key)
 
     def result(self, **fields: Any) -> dict[str, Any]:
         """The result of a request that must succeed."""
@@ -108,6 +116,10 @@ class Service:
         assert answer.json["status"] == status
         assert answer.json["title"]
         return str(answer.json["detail"])
+
+
+async def _caller_of(key: str) -> Caller | None:
+    return CALLERS.get(key)
 
 
 def head(*lines: str) -> bytes:

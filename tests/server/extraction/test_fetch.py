@@ -3,11 +3,16 @@ from __future__ import annotations
 import asyncio
 import base64
 import gzip
+import random
 import socket
+import tracemalloc
+import zlib
 from collections.abc import Iterator
 
+import brotli
 import pytest
 
+from scrapy_ext.server.extraction.codings import zstd
 from scrapy_ext.server.extraction.limits import Limits
 from tests.server.extraction.services import Service
 from tests.server.extraction.targets import Call, Target, self_signed
@@ -51,9 +56,87 @@ def test_a_status_of_the_target_is_a_result(service: Service, target: Target, st
     assert result["statusCode"] == status
 
 
-def test_content_codings_are_undone(service: Service, target: Target) -> None:
-    url = target.page("/gzipped", gzip.compress(b"plain" * 1000), Content_Encoding="gzip")
+@pytest.mark.parametrize(
+    ("coding", "data"),
+    [
+        ("gzip", gzip.compress(b"plain" * 1000)),
+        ("deflate", zlib.compress(b"plain" * 1000)),
+        ("br", brotli.compress(b"plain" * 1000)),
+        ("zstd", zstd.compress(b"plain" * 1000)),
+        ("gzip, br", brotli.compress(gzip.compress(b"plain" * 1000))),
+    ],
+)
+def test_content_codings_are_undone(service: Service, target: Target, coding: str, data: bytes) -> None:
+    url = target.page("/coded", data, Content_Encoding=coding)
     assert body_of(service.result(url=url, **BODY)) == b"plain" * 1000
+    assert target.calls_of("/coded")[-1].header("accept-encoding") == "gzip, deflate, br, zstd"
+
+
+def test_a_long_coded_body_is_undone_as_well(service: Service, target: Target) -> None:
+    data = random.Random(1).randbytes(200_000)
+    assert (
+        body_of(service.result(url=target.page("/long", gzip.compress(data), Content_Encoding="gzip"), **BODY)) == data
+    )
+
+
+def test_a_coded_body_that_is_cut_short_is_520_and_one_that_is_none_is_521(service: Service, target: Target) -> None:
+    cut = target.page("/cut-short", gzip.compress(b"plain" * 1000)[:-4], Content_Encoding="gzip")
+    service.problem(520, "/download/temporary-error", url=cut, **BODY)
+    plain = target.page("/not-coded", "plain", Content_Encoding="gzip")
+    service.problem(521, "/download/internal-error", url=plain, **BODY)
+
+
+def test_the_length_of_what_head_does_not_send_is_not_held_against_it(service: Service, target: Target) -> None:
+    url = target.raw(
+        "/huge", b"HTTP/1.1 200 OK\r\nContent-Length: 9000000000\r\nContent-Encoding: gzip\r\n\r\n", then_close=True
+    )
+    result = service.result(url=url, httpRequestMethod="HEAD", httpResponseHeaders=True, **BODY)
+    assert (result["statusCode"], body_of(result)) == (200, b"")
+    assert {"name": "Content-Length", "value": "9000000000"} in result["httpResponseHeaders"]
+
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 100 Continue\r\n\r\n" + OK,
+        b"HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n" + OK,
+        b"HTTP/1.1 102 Processing\r\n\r\n" * 50 + OK,
+        CHUNKED + b"1\r\no\r\n1;a=b\r\nk\r\n0\r\nX-Trailer: 1\r\n\r\n",
+        b"HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nok",
+        b"HTTP/1.0 200 OK\r\n\r\nok",
+        b"HTTP/1.1 200 caf\xe9\r\n\r\nok",
+        b"HTTP/1.1 200 OK\r\nX: a\r\n b\r\nContent-Length: 2\r\n\r\nok",
+        b"HTTP/1.1 200 OK\r\nSet-Cookie: \xff=\x01;;;=\r\nSet-Cookie: a b c\r\nContent-Length: 2\r\n\r\nok",
+        b"HTTP/1.1 200 OK\r\n" + b"".join(b"X-%d: 1\r\n" % n for n in range(500)) + b"Content-Length: 2\r\n\r\nok",
+    ],
+)
+def test_answers_of_odd_servers_are_read(service: Service, target: Target, answer: bytes) -> None:
+    result = service.result(url=target.raw("/odd-answer", answer, then_close=True), httpResponseHeaders=True, **BODY)
+    assert (result["statusCode"], body_of(result)) == (200, b"ok")
+    assert all(header["name"] != "X-Trailer" for header in result["httpResponseHeaders"])
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        (b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nx", 521),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok", 521),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 521),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: -2\r\n\r\nok", 521),
+        (b"HTTP/2 200 OK\r\nContent-Length: 2\r\n\r\nok", 521),
+        (CHUNKED + b"zz\r\nok\r\n0\r\n\r\n", 521),
+        (CHUNKED + b"5\r\nok", 520),
+        (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 200_000 + b"\r\n\r\n", 521),
+        (b"HTTP/1.1 200 OK\r\n" + b"X: 1\r\n" * 50_000 + b"\r\n", 521),
+    ],
+)
+def test_answers_that_cannot_be_trusted_are_none(service: Service, target: Target, answer: bytes, status: int) -> None:
+    response = service.extract(url=target.raw("/untrusted", answer, then_close=True), **BODY)
+    assert response.status == status, response.body[:300]
 
 
 def test_a_header_of_tens_of_kilobytes_is_no_obstacle(service: Service, target: Target) -> None:
@@ -218,6 +301,35 @@ def test_endless_redirects_are_521(service: Service, target: Target) -> None:
 
 
 @pytest.mark.parametrize(
+    ("to", "arrives"),
+    [
+        ("//other.example/way", "http://other.example/way"),
+        ("HTTP://OTHER.EXAMPLE:80/way", "http://other.example/way"),
+        ("http://me:secret@other.example/way", "http://other.example/way"),
+        ("?q=1", "http://shop.example/way?q=1"),
+        ("./../../way#part", "http://shop.example/way#part"),
+        ("  /way  ", "http://shop.example/way"),
+        ("/wäy?a b", "http://shop.example/w%C3%A4y?a%20b"),
+        ("\\way", "http://shop.example/way"),
+        ("/\\other.example/way", "http://other.example/way"),
+        ("http:\\\\other.example\\way", "http://other.example/way"),
+    ],
+)
+def test_a_redirect_leads_where_it_leads_a_browser(service: Service, target: Target, to: str, arrives: str) -> None:
+    async def way(call: Call, writer: asyncio.StreamWriter) -> None:
+        first = call.header("host") == "shop.example" and call.path == "/way"
+        lines = f"302 Found\r\nLocation: {to}" if first and not done else "200 OK"
+        done.append(call.path)
+        writer.write(f"HTTP/1.1 {lines}\r\nContent-Length: 0\r\n\r\n".encode())
+
+    done: list[str] = []
+    for path in ("/way", "/w%C3%A4y"):
+        target.handle(path, way)
+    result = service.result(url="http://shop.example/way", **BODY)
+    assert (result["url"], result["statusCode"], len(done)) == (arrives, 200, 2)
+
+
+@pytest.mark.parametrize(
     "to", ["file:///etc/passwd", "ftp://a.example/", "javascript:alert(1)", "http://", "http://[bad/"]
 )
 def test_a_redirect_to_anything_but_a_web_page_is_521(service: Service, target: Target, to: str) -> None:
@@ -274,6 +386,57 @@ def test_a_name_is_looked_up_once_for_a_connection_so_that_it_cannot_change_in_b
     ) as running:
         assert running.result(url=f"http://once.example:{target.port}/once", **BODY)["statusCode"] == 200
     assert lookups == ["once.example"]
+
+
+def test_a_redirect_to_a_name_that_has_turned_private_is_not_followed(target: Target, forbidden: Target) -> None:
+    lookups = iter([["93.184.215.14"], ["127.0.0.1"]])
+
+    async def resolve(host: str, port: int) -> list[str]:
+        return ["127.0.0.1"] if host == "site.example" else next(lookups)
+
+    target.page("/to-rebind", "", 302, Location=f"http://rebind.example:{forbidden.port}/")
+    allowed = (f"site.example:{target.port}",)
+    with Service(resolve=resolve, allow_hosts=allowed, limits=Limits(resolve_cache=0)) as running:
+        # What looked it up before saw a public address.
+        assert running.run(running.service.fetcher._guard.endpoints("rebind.example", forbidden.port))
+        url = f"http://site.example:{target.port}/to-rebind"
+        running.problem(421, "/website/domain-unreachable", url=url, **BODY)
+    assert forbidden.connections == 0
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("127.0.0.1.", "0", "0.0.0.0", "127.000.000.001", "0x7f.0.0.1", "017700000001", "[::ffff:7f00:1]", "[::]"),
+        *("%31%32%37.0.0.1", "127%2e0%2e0%2e1", "①②⑦.0.0.1", "127。0。0。1", "１２７.0.0.1", "localhost.", "LOCALHOST"),
+        *("user:pass@localhost", "example.com@127.0.0.1", "127.0.0.1\\@example.com", "[fe80::1%25lo]"),
+    ],
+)
+def test_no_spelling_of_this_machine_is_reached_by_a_redirect(
+    service: Service, target: Target, forbidden: Target, host: str
+) -> None:
+    at = f"{host.replace(chr(92), f':{forbidden.port}' + chr(92))}" if "\\" in host else f"{host}:{forbidden.port}"
+    url = redirect(target, "/spelled", f"http://{at}/")
+    answer = service.extract(url=url, **BODY)
+    assert answer.status in (421, 521), answer.body
+    assert forbidden.connections == 0
+
+
+def test_a_body_without_end_costs_no_more_memory_than_the_limit(service: Service, target: Target) -> None:
+    async def endless(call: Call, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        while True:  # a gigabyte, if it is let
+            writer.write(b"100000\r\n" + b"x" * 0x100000 + b"\r\n")
+            await writer.drain()
+
+    url = target.handle("/gigabyte", endless)
+    tracemalloc.start()
+    try:
+        service.problem(521, "/download/internal-error", url=url, **BODY)
+        # Of all that this process holds, the site and its buffers included; the limit is 1 MiB.
+        assert tracemalloc.get_traced_memory()[1] < 32 * 1024 * 1024
+    finally:
+        tracemalloc.stop()
 
 
 # ── targets that fail ──

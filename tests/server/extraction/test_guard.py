@@ -37,6 +37,14 @@ def test_addresses_of_the_internet_are_public(address: str) -> None:
         "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::127.0.0.1", "64:ff9b::127.0.0.1", "64:ff9b::a9fe:a9fe",
         "64:ff9b:1::7f00:1", "2002:7f00:1::", "2002:a9fe:a9fe::1", "2001:0:7f00:1::1",
         "2001:0:808:808:0:0:80ff:fffe", "2606:4700::5efe:127.0.0.1", "2001:db8::1", "100::1", "not an address",
+        # The edges of ranges, other spellings, and what else is somebody's own network.
+        "0.1.2.3", "10.255.255.255", "100.64.0.1", "100.127.255.255", "172.31.255.255", "192.0.2.1", "192.88.99.1",
+        "198.19.255.255", "198.51.100.1", "239.255.255.255", "240.0.0.1", "fe80::1%25eth0", "fe80::a9fe:a9fe%1",
+        "::ffff:169.254.169.254", "::ffff:a9fe:a9fe", "::ffff:0:127.0.0.1", "0:0:0:0:0:ffff:7f00:1", "::7f00:1",
+        "64:ff9b::10.0.0.1", "64:ff9b::c0a8:1", "64:ff9b:1::1", "2002:c0a8:101::1", "2002:a00:1::", "fc00::1",
+        "fdff::1", "febf::1", "feff::1", "ff02::1", "2001::1",
+        "2001:2::1", "2001:10::1", "2001:20::1", "3fff::1", "5f00::1",
+        "fd20:ce::254", "fd00:42::42", "1::1", "4000::1", "", " ", "127.0.0.1 ", "8.8.8.8%eth0", "08.8.8.8",
     ],
 )  # fmt: skip
 def test_no_private_or_reserved_address_is_public_in_any_spelling(address: str) -> None:
@@ -125,3 +133,38 @@ def test_an_allowed_host_that_cannot_be_read_says_what_to_write(rule: str) -> No
 def test_a_connect_rule_that_cannot_be_read_says_what_to_write(rule: str) -> None:
     with pytest.raises(GuardRuleError, match=r"HOST:PORT"):
         Guard(connect_to=[rule])
+
+
+async def test_a_host_is_the_same_in_any_case_and_with_a_final_dot() -> None:
+    asked: list[str] = []
+
+    async def resolve(host: str, port: int) -> list[str]:
+        asked.append(host)
+        return [PUBLIC]
+
+    guard = Guard(resolve=resolve, cache_time=0)
+    for host in ("EXAMPLE.com.", "example.com"):
+        await guard.endpoints(host, 80)
+    assert asked == ["example.com"] * 2
+
+
+@pytest.mark.parametrize("port", [0, 21, 23, 53, 110, 143, 445, 587, 993, 2049, 2375, 3389, 5900, 6667, 10250, 27017])
+async def test_no_port_but_those_of_web_sites_is_open(port: int) -> None:
+    with pytest.raises(ExtractionError, match="Port"):
+        await guard_of([PUBLIC]).endpoints("example.com", port)
+
+
+async def test_a_name_that_turns_private_between_two_connections_is_never_connected_to() -> None:
+    # The listener is the only thing that could be reached; its name is public for the first lookup alone.
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(0.05)
+        port = listener.getsockname()[1]
+        guard = guard_of([PUBLIC], ["127.0.0.1"], [PUBLIC, "127.0.0.1"], ["::ffff:127.0.0.1"])
+        assert await guard.endpoints("rebind.example", 8080) == [Endpoint(PUBLIC, 8080)]
+        for _ in range(3):
+            with pytest.raises(ExtractionError, match="not public"):
+                await guard.connect("rebind.example", 8080)
+        with pytest.raises(ExtractionError, match=f"Port {port}"):
+            await guard.connect("rebind.example", port)
+        with pytest.raises(TimeoutError):
+            listener.accept()

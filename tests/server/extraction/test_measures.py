@@ -9,6 +9,7 @@ import threading
 import time
 
 from scrapy_ext.server.extraction.limits import Limits
+from scrapy_ext.server.extraction.tags import LONGEST, PAIRS, Tags
 from tests.server.extraction.services import Service, head
 from tests.server.extraction.targets import Call, Target
 from tests.server.http import Http
@@ -45,6 +46,33 @@ def test_requests_are_counted_by_kind_and_status_as_they_were_answered(target: T
         counted("browser", "none", "422"): 1,
     }
     assert seen["scrapy_ext_extraction_requests_under_way"] == 0
+
+
+def test_keys_and_tags_are_counted_and_tags_are_escaped(target: Target) -> None:
+    page = target.page("/tagged", "ok")
+    tag = {"run": 'a"b\n\\c', "empty": None}
+    with Service(allow_hosts=(target.host,)) as running:
+        for key in ("second", "second", "stranger"):
+            assert running.extract(key=key, url=page, httpResponseBody=True, tags=tag).status == 200
+        running.problem(400, "/request/invalid", url="x", httpResponseBody=True, tags={"never": "1"})
+        seen = running.run(told_of(running))
+        counts = running.service.measures.tags.most(10)
+    by_key = "scrapy_ext_extraction_requests_by_key_total"
+    assert (seen[f'{by_key}{{key="second"}}'], seen[f'{by_key}{{key="stranger"}}']) == (2, 1)
+    tagged = "scrapy_ext_extraction_tagged_requests_total"
+    assert seen[tagged + '{tag="run",value="a\\"b\\n\\\\c"}'] == 3
+    assert seen[tagged + '{tag="empty",value=""}'] == 3
+    assert [tuple(count) for count in counts] == [("empty", None, 3, 0), ("run", 'a"b\n\\c', 3, 0)]
+
+
+def test_tags_are_bounded_and_those_that_are_sent_often_stay() -> None:
+    tags = Tags()
+    for number in range(3 * PAIRS):
+        tags.count({"crawl": "nightly", "nonce": str(number), "long": "x" * 1000}, failed=number % 2 == 0)
+    assert len(tags) <= PAIRS
+    first, second = tags.most(2)
+    assert first == ("crawl", "nightly", 3 * PAIRS, 3 * PAIRS // 2)
+    assert second == ("long", "x" * LONGEST, 3 * PAIRS, 3 * PAIRS // 2)
 
 
 def test_a_request_that_is_out_of_time_is_counted_with_its_time(target: Target) -> None:

@@ -48,6 +48,15 @@ def test_a_key_over_its_rate_for_a_domain_is_429_and_uses_up_nothing_else(target
         running.result(url="http://two.example/", **BODY)
 
 
+def test_keys_of_one_organisation_share_its_rate_for_a_domain_and_each_has_its_own_for_all(target: Target) -> None:
+    with Service(connect_to=rules(target), key_domain_rate=NEVER, extract_rate=NEVER) as running:
+        running.result(url="http://one.example/", **BODY)
+        refused(running.extract(key="second", url="http://one.example/", **BODY), "/limits/over-org-domain-limit")
+        assert running.extract(key="second", url="http://two.example/", **BODY).status == 200
+        refused(running.extract(key="second", url="http://two.example/", **BODY), "/limits/over-user-limit")
+        assert running.extract(key="stranger", url="http://one.example/", **BODY).status == 200
+
+
 def test_a_request_that_is_wrong_does_not_count(target: Target) -> None:
     with Service(connect_to=rules(target), extract_rate=NEVER) as running:
         running.problem(400, "/request/invalid", url="http://one.example/", bad=1, **BODY)

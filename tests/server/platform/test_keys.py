@@ -81,6 +81,44 @@ async def test_no_key_of_the_platform_opens_the_extraction_service(
         assert (await stranger.post("/v1/extract", b"{}")).status == 401
 
 
+async def test_a_key_of_the_extraction_service_opens_it_and_nothing_else_until_it_is_suspended(
+    server: RunningServer,
+) -> None:
+    body = b'{"url": "http://nowhere.invalid/", "httpResponseBody": true}'
+
+    async def status(http: Http, wanted: int) -> Answer:
+        deadline = time.monotonic() + PATIENCE
+        while (answer := await http.post("/v1/extract", body)).status != wanted:
+            assert time.monotonic() < deadline, f"still {answer.status}"
+            await asyncio.sleep(REFRESH_SECONDS / 10)
+        return answer
+
+    store = await Store.open(server.where)
+    try:
+        key = await add_key(store, "shop", frozenset(), may_write=True, extraction=True, organisation="acme")
+        both = await add_key(store, "shop-too", frozenset({9001}), may_write=True, extraction=True)
+        async with Http(server.url, key) as http, Http(server.url, both) as other:
+            await status(http, 421)  # it was let in, and there is no such host
+            await status(other, 421)
+            assert (await other.get("/items/9001")).status == 200
+            for path in ("/items/9001", "/metrics", "/api/v2/users/me", "/"):
+                assert (await http.get(path)).status == 401, path
+            assert await store.keys.suspend("shop", True)
+            assert await store.keys.suspend("shop-too", True)
+            answer = await status(http, 403)
+            assert answer.headers["Content-Type"] == "application/problem+json"
+            assert (answer.json["type"], answer.json["title"]) == ("/auth/account-suspended", "Account Suspended")
+            assert "suspended" in answer.json["detail"]
+            assert (await other.get("/items/9001")).status == 401
+            assert await store.keys.suspend("shop", False)
+            await status(http, 421)
+            assert await store.keys.remove("shop")
+            assert await store.keys.remove("shop-too")
+            assert (await status(http, 401)).json["type"] == "/auth/key-not-found"
+    finally:
+        await store.close()
+
+
 async def test_the_app_and_the_job_queue_refuse_in_their_own_way(clients: dict[str, Http]) -> None:
     for path in ("/api/jobs/list.json?project=9003", "/api/projects/9003/periodicjobs"):
         answer = await clients["both"].get(path)

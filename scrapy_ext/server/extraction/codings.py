@@ -1,0 +1,128 @@
+"""Content codings of answers, undone: gzip, deflate, Brotli and Zstandard, each as often as it was applied.
+
+* The size that counts is that of the result. Decoders are asked for no more than the limit and one byte, so that a
+  bomb costs no more memory than a page of that size.
+* Deflate comes in two forms, with and without the wrapper that its standard asks for. Browsers take both.
+* What follows the end of a gzip stream is read as one more stream where it looks like one, and is else thrown away.
+* A stream that ends too early is as broken as a body that does. Half of a page is not a result.
+* A coding that is not known is left as it is, with all that was applied before it.
+"""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from collections.abc import Callable
+from typing import Any, Final
+
+import brotli
+from isal import isal_zlib
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+ACCEPTED: Final = "gzip, deflate, br, zstd"
+#: How often a body may be coded.
+_MOST: Final = 4
+#: The window that a decoder of this content coding has to have (RFC 9659), and so the most memory it takes: 8 MiB.
+_ZSTD_WINDOW: Final[dict[int, int]] = {zstd.DecompressionParameter.window_log_max: 23}
+_GZIP_MAGIC: Final = b"\x1f\x8b"
+_ERRORS: Final[Any] = (zlib.error, isal_zlib.error, brotli.error, zstd.ZstdError, EOFError)
+
+
+class CodingError(Exception):
+    """A body that does not decode."""
+
+
+class CutShortError(CodingError):
+    """A body that ends in the middle of its coding."""
+
+
+class OverLimitError(CodingError):
+    """A body that is larger than the limit when it is decoded."""
+
+
+def undo(body: bytes, content_encoding: str, limit: int) -> bytes:
+    """A body as it was before it was coded, at most ``limit`` bytes; raises :class:`CodingError`."""
+    names = [name.strip().lower() for name in content_encoding.split(",")]
+    if len(names) > _MOST:
+        raise CodingError
+    for name in reversed(names):
+        if name in ("", "identity"):
+            continue
+        decode = _DECODERS.get(name)
+        if decode is None:
+            break
+        # The answer to HEAD, and 304, have the header of a body that does not come.
+        if body:
+            try:
+                body = decode(body, limit + 1)
+            except _ERRORS:
+                raise CodingError from None
+        if len(body) > limit:
+            raise OverLimitError
+    return body
+
+
+def _gzip(body: bytes, most: int) -> bytes:
+    if not _GZIP_MAGIC.startswith(body[:2]):
+        raise CodingError
+    parts: list[bytes] = []
+    while True:
+        decoder = isal_zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+        parts.append(decoder.decompress(body, most))
+        most -= len(parts[-1])
+        if most <= 0:
+            break
+        if not decoder.eof:
+            raise CutShortError
+        body = decoder.unused_data
+        if not body.startswith(_GZIP_MAGIC):
+            break
+    return b"".join(parts)
+
+
+def _deflate(body: bytes, most: int) -> bytes:
+    wrapped = len(body) > 1 and body[0] & 15 == 8 and int.from_bytes(body[:2]) % 31 == 0
+    decoder = isal_zlib.decompressobj(wbits=zlib.MAX_WBITS if wrapped else -zlib.MAX_WBITS)
+    return _to_the_end(decoder, decoder.decompress(body, most), most)
+
+
+def _zstd(body: bytes, most: int) -> bytes:
+    parts: list[bytes] = []
+    while body and most > 0:
+        decoder = zstd.ZstdDecompressor(options=_ZSTD_WINDOW)
+        parts.append(_to_the_end(decoder, decoder.decompress(body, most), most))
+        most -= len(parts[-1])
+        body = decoder.unused_data if decoder.eof else b""
+    return b"".join(parts)
+
+
+def _to_the_end(decoder: Any, data: bytes, most: int) -> bytes:
+    if not decoder.eof and len(data) < most:
+        raise CutShortError
+    return data
+
+
+def _brotli(body: bytes, most: int) -> bytes:
+    decoder = brotli.Decompressor()
+    parts = [decoder.process(body, output_buffer_limit=most)]
+    size = len(parts[0])
+    while size < most and not decoder.is_finished():
+        part = decoder.process(b"", output_buffer_limit=most - size)
+        if not part:
+            raise CutShortError
+        parts.append(part)
+        size += len(part)
+    return b"".join(parts)
+
+
+_DECODERS: Final[dict[str, Callable[[bytes, int], bytes]]] = {
+    "gzip": _gzip,
+    "x-gzip": _gzip,
+    "deflate": _deflate,
+    "br": _brotli,
+    "zstd": _zstd,
+}

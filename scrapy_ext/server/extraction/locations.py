@@ -1,0 +1,28 @@
+"""Where a ``Location`` header leads: what sites write there, read as browsers read it."""
+
+from __future__ import annotations
+
+from urllib.parse import urljoin
+
+from w3lib.url import safe_url_string
+from yarl import URL
+
+from scrapy_ext.server.extraction.errors import permanent
+
+
+def target_of(before: URL, location: str) -> URL:
+    """The URL that a redirect leads to; raises :class:`ExtractionError` (521) where that is no web page."""
+    try:
+        after = URL(safe_url_string(urljoin(str(before), _slashes(location))), encoded=True)
+        port = after.port
+    except ValueError:
+        raise permanent(f"{before.host} redirected to something that is not a URL.") from None
+    if after.scheme not in ("http", "https") or not after.raw_host or port is None:
+        raise permanent(f"{before.host} redirected to something that is not an http or https URL.")
+    return after
+
+
+def _slashes(location: str) -> str:
+    """With slashes where it has backslashes, up to its query."""
+    end = min((at for mark in "?#" if (at := location.find(mark)) >= 0), default=len(location))
+    return location[:end].replace("\\", "/") + location[end:]

@@ -1,0 +1,109 @@
+"""Content codings, undone: every one that is accepted, in every state that it comes in."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import tracemalloc
+import zlib
+from collections.abc import Callable
+
+import brotli
+import pytest
+
+from scrapy_ext.server.extraction import codings
+from scrapy_ext.server.extraction.codings import ACCEPTED, CodingError, CutShortError, OverLimitError, undo
+
+TEXT = bytes(random.Random(1).choices(b"abcdefgh <>", k=100_000))
+MIB = 1024 * 1024
+
+
+def bare_deflate(data: bytes) -> bytes:
+    packer = zlib.compressobj(wbits=-15)
+    return packer.compress(data) + packer.flush()
+
+
+CODERS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
+    "gzip": ("gzip", gzip.compress),
+    "the old name of gzip": ("X-GZip", gzip.compress),
+    "deflate as the standard has it": ("deflate", zlib.compress),
+    "deflate as some servers have it": ("deflate", bare_deflate),
+    "brotli": ("br", brotli.compress),
+    "zstd": ("zstd", codings.zstd.compress),
+}
+every = pytest.mark.parametrize(("name", "coder"), CODERS.values(), ids=CODERS)
+
+
+def test_all_that_is_asked_for_is_understood() -> None:
+    assert ACCEPTED == "gzip, deflate, br, zstd"
+    assert {name for name, _ in CODERS.values()} >= set(ACCEPTED.split(", "))
+
+
+@every
+def test_a_body_comes_back(name: str, coder: Callable[[bytes], bytes]) -> None:
+    for data in (TEXT, b"", b"x"):
+        assert undo(coder(data), name, len(TEXT)) == data
+    assert undo(b"", name, 1) == b""  # of an answer to HEAD, say
+
+
+@every
+def test_a_body_that_is_cut_short_is_no_result(name: str, coder: Callable[[bytes], bytes]) -> None:
+    coded = coder(TEXT)
+    for left in (1, 2, 10, len(coded) // 2, len(coded) - 5, len(coded) - 1):
+        with pytest.raises(CutShortError):
+            undo(coded[:left], name, len(TEXT))
+
+
+@every
+def test_the_size_that_counts_is_that_of_the_result(name: str, coder: Callable[[bytes], bytes]) -> None:
+    with pytest.raises(OverLimitError):
+        undo(coder(TEXT), name, len(TEXT) - 1)
+
+
+@every
+def test_a_bomb_takes_no_more_memory_than_a_page_may(name: str, coder: Callable[[bytes], bytes]) -> None:
+    bomb = coder(bytes(8 * MIB))
+    tracemalloc.start()
+    try:
+        with pytest.raises(OverLimitError):
+            undo(bomb, name, MIB)
+        assert tracemalloc.get_traced_memory()[1] < 4 * MIB
+    finally:
+        tracemalloc.stop()
+
+
+@every
+def test_what_is_no_such_coding_does_not_decode(name: str, coder: Callable[[bytes], bytes]) -> None:
+    for junk in (b"<html>plain</html>", b"\xff\x00" * 100):
+        with pytest.raises(CodingError):
+            undo(junk, name, MIB)
+
+
+def test_codings_are_undone_in_the_order_opposite_to_that_in_which_they_were_applied() -> None:
+    assert undo(brotli.compress(gzip.compress(TEXT)), "gzip , BR", len(TEXT)) == TEXT
+    assert undo(gzip.compress(gzip.compress(TEXT)), "gzip, identity, gzip", len(TEXT)) == TEXT
+    with pytest.raises(CodingError):
+        undo(TEXT, ", ".join(["gzip"] * 5), len(TEXT))
+    with pytest.raises(OverLimitError):  # a bomb in a small parcel
+        undo(gzip.compress(gzip.compress(bytes(8 * MIB))), "gzip, gzip", MIB)
+
+
+def test_an_unknown_coding_is_left_with_all_below_it() -> None:
+    coded = gzip.compress(TEXT)
+    assert undo(coded, "gzip, exi", len(TEXT)) == coded
+    assert undo(gzip.compress(b"packed"), "exi, gzip", 100) == b"packed"
+
+
+def test_several_streams_are_one_body_and_what_is_none_is_thrown_away() -> None:
+    assert undo(gzip.compress(b"a") + gzip.compress(b"b"), "gzip", 2) == b"ab"
+    assert undo(codings.zstd.compress(b"a") + codings.zstd.compress(b"b"), "zstd", 2) == b"ab"
+    assert undo(gzip.compress(TEXT) + b"\0" * 512, "gzip", len(TEXT)) == TEXT
+    with pytest.raises(CutShortError):
+        undo(gzip.compress(b"a") + gzip.compress(b"b")[:-4], "gzip", 2)
+
+
+def test_a_window_larger_than_the_standard_has_is_not_opened() -> None:
+    parameters = {codings.zstd.CompressionParameter.window_log: 27}
+    coded = codings.zstd.compress(random.Random(1).randbytes(9 * MIB), options=parameters)
+    with pytest.raises(CodingError):
+        undo(coded, "zstd", 16 * MIB)
