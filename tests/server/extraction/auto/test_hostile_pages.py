@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from scrapy_ext.server.extraction.auto import KINDS, extract, extract_more
-from scrapy_ext.server.extraction.auto.markup import MAX_THINGS, Markup
-from scrapy_ext.server.extraction.auto.page import MAX_ELEMENTS, MAX_HTML_LENGTH, Page
+from scrapy_ext.server.extraction.auto.ground.markup import MAX_THINGS, Markup
+from scrapy_ext.server.extraction.auto.ground.page import MAX_ELEMENTS, MAX_HTML_LENGTH, Page
 
 URL = "https://example.com/a"
 

@@ -1,0 +1,261 @@
+"""Dates of publication and change: found, read, and written as ISO 8601. Never guessed.
+
+A date without a time keeps midnight and, as a time whose zone is not told, has no zone. Where day and month could be
+taken for one another, and neither the language nor the country of the page decides, there is no date.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Final, NamedTuple
+
+import dateparser
+from lxml.html import HtmlElement
+
+from scrapy_ext.server.extraction.auto.ground.focus import Focus
+from scrapy_ext.server.extraction.auto.ground.markup import Thing
+from scrapy_ext.server.extraction.auto.ground.page import Page
+from scrapy_ext.server.extraction.auto.ground.text import node_text, one_line
+from scrapy_ext.server.extraction.auto.ground.urls import host_of
+
+#: Texts with a date are no longer.
+MAX_TEXT_LENGTH: Final = 200
+#: Lines that nothing names are dates when they are no longer than this, and no more than this of them is no date.
+MAX_LINE_LENGTH: Final = 50
+MAX_WORDS_LENGTH: Final = 20
+MAX_NODES: Final = 60
+#: How far from the heading, in elements, a date that nothing names stands at most.
+NEAR: Final = 40
+#: Earlier years are placeholders.
+EARLIEST_YEAR: Final = 1971
+#: How far ahead a page may date itself.
+LATEST: Final = timedelta(days=366)
+
+_PUBLISHED_METAS: Final = (
+    "article:published_time", "article:published", "og:article:published_time", "og:published_time", "datepublished",
+    "date_published", "published_time", "publishdate", "publish-date", "publish_date", "published-date", "pubdate",
+    "publication_date", "parsely-pub-date", "sailthru.date", "cxenseparse:recs:publishtime", "article.published",
+    "dcterms.created", "dcterms.issued", "dc.date.issued", "dcterms.date", "dc.date", "dc.date.created",
+    "citation_publication_date", "citation_date", "originalpublicationdate", "bt:pubdate", "date", "datecreated",
+    "article:date",
+)  # fmt: skip
+_MODIFIED_METAS: Final = (
+    "article:modified_time", "og:article:modified_time", "og:modified_time", "og:updated_time", "article:updated_time",
+    "datemodified", "dcterms.modified", "dc.date.modified", "last-modified", "lastmod", "modified_time", "revised",
+)  # fmt: skip
+_DATE_NAMES: Final = ("date", "time", "publish", "posted", "byline", "meta", "datum", "fecha", "info")
+_PUBLISHED_NAME = re.compile(
+    r"publi|post(?:ed)?[-_]?(?:date|on|time|meta)|entry-date|datepublished|dateline|created|article[-_]?(?:date|time)"
+)
+_MODIFIED_NAME = re.compile(r"updat|modif|revis|edited")
+_MODIFIED_WORD = re.compile(
+    r"updated|modified|revised|edited|aktualisiert|geändert|mis à jour|modifié|actualizado|modificado|aggiornato"
+    r"|atualizado|bijgewerkt|обновлен|更新",
+    re.IGNORECASE,
+)
+
+_MONTH: Final = r"[^\W\d_]{3,12}\.?"
+_YEAR: Final = r"(?:19|20)\d\d"
+#: Dates as people write them. Times that stand by them are left to the machine-readable ones.
+_WRITTEN = re.compile(
+    rf"""
+      (?<!\d)(?P<iso>{_YEAR}[-/.]\d\d?[-/.]\d\d?)(?!\d)
+    | (?P<han>{_YEAR}\s?[年년]\s?\d\d?\s?[月월]\s?\d\d?\s?[日일]?)
+    | (?<!\d)(?P<numeric>\d\d?[-/.]\s?\d\d?[-/.]\s?(?:{_YEAR}|\d\d(?!\d)))(?!\d)
+    | (?<!\d)(?P<day_first>\d\d?(?:st|nd|rd|th|er|º|°|\.)?\s?(?:de\s|of\s)?{_MONTH},?\s(?:de\s|del\s)?{_YEAR})(?!\d)
+    | (?P<month_first>{_MONTH}\s\d\d?(?:st|nd|rd|th)?,?\s{_YEAR})(?!\d)
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_ISO_MOMENT = re.compile(
+    r"(\d{4})-(\d{1,2})-(\d{1,2})"
+    r"(?:[T ]+(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?\s*(Z|UTC|GMT|[+-]\d{2}:?\d{2})?)?.{0,10}",
+    re.IGNORECASE,
+)
+_COMPACT = re.compile(rf"({_YEAR})(\d{{2}})(\d{{2}})")
+_NUMBERS = re.compile(r"\d+")
+_REGION = re.compile(r"[-_]([A-Za-z]{2})\b")
+#: Countries where the month comes first in numbers.
+_MONTH_FIRST: Final = frozenset({"us", "ph"})
+#: Languages that are written in one order everywhere. English is not.
+_DAY_FIRST_LANGUAGES: Final = frozenset({
+    "ar", "bg", "ca", "cs", "da", "de", "el", "es", "et", "fi", "fr", "he", "hr", "hu", "id", "it", "lt", "lv",
+    "nb", "nl", "nn", "no", "pl", "pt", "ro", "ru", "sk", "sl", "sr", "sv", "tr", "uk", "vi",
+})  # fmt: skip
+#: Countries that write English with the day first.
+_ENGLISH_DAY_FIRST: Final = frozenset(
+    {"gb", "uk", "ie", "au", "nz", "in", "za", "sg", "my", "ng", "ke", "pk", "hk", "eu"}
+)
+
+
+class Date(NamedTuple):
+    """A date in ISO 8601, and as the page writes it."""
+
+    iso: str
+    raw: str
+
+
+def published_on(page: Page, article: Thing | None, focus: Focus) -> Date | None:
+    """When a page was published: of its markup, its metadata, or the dates that are shown by its heading."""
+    stated = article.texts("datePublished", "dateCreated", "uploadDate") if article else []
+    return _first(page, [*stated, *_contents(page, _PUBLISHED_METAS)]) or _shown(page, focus, modified=False)
+
+
+def modified_on(page: Page, article: Thing | None, focus: Focus) -> Date | None:
+    """When a page was last changed."""
+    stated = article.texts("dateModified") if article else []
+    return _first(page, [*stated, *_contents(page, _MODIFIED_METAS)]) or _shown(page, focus, modified=True)
+
+
+def _contents(page: Page, names: Iterable[str]) -> Iterator[str]:
+    return (content for name in names for content in page.metas.get(name, ())[:1])
+
+
+def _first(page: Page, texts: Iterable[str]) -> Date | None:
+    return next((date for text in texts if (date := read(text, page))), None)
+
+
+def read(text: str | None, page: Page) -> Date | None:
+    """The first date in a short text; None where there is none, or none that can only mean one day."""
+    raw = one_line(text)[:MAX_TEXT_LENGTH]
+    moment = _of_machine(raw)
+    if moment is not None:
+        return Date(_formatted(moment), raw)
+    return _of_people(raw, page)
+
+
+def _of_machine(text: str) -> datetime | None:
+    """The moment of a text that is a date in ISO 8601, or nearly."""
+    compact = _COMPACT.fullmatch(text)
+    if compact:
+        return _moment([int(part) for part in compact.groups()])
+    match = _ISO_MOMENT.fullmatch(text)
+    if match is None:
+        return None
+    naive = _moment([int(part or 0) for part in match.groups()[:6]])
+    zone = match.group(7)
+    return naive.replace(tzinfo=_zone(zone)) if naive and zone else naive
+
+
+def _zone(text: str) -> timezone:
+    if text.upper() in {"Z", "UTC", "GMT"}:
+        return UTC
+    digits = text[1:].replace(":", "")
+    offset = timedelta(hours=int(digits[:2]) % 24, minutes=int(digits[2:]) % 60)
+    return timezone(-offset if text[0] == "-" else offset)
+
+
+def _moment(parts: list[int]) -> datetime | None:
+    """The moment of year, month, day and so on; None for one that there is not, or that no page is of."""
+    try:
+        year, month, day, hour, minute, second = [*parts, 0, 0, 0][:6]
+        return _plausible(datetime(year, month, day, hour, minute, second))  # noqa: DTZ001 (the zone is not told)
+    except ValueError:
+        return None
+
+
+def _plausible(moment: datetime) -> datetime | None:
+    return moment if EARLIEST_YEAR <= moment.year <= (datetime.now(UTC) + LATEST).year else None
+
+
+def _of_people(text: str, page: Page) -> Date | None:
+    for match in _WRITTEN.finditer(text):
+        kind, found = match.lastgroup, match.group()
+        if kind in {"iso", "han"}:
+            moment = _moment([int(number) for number in _NUMBERS.findall(found)])
+        elif kind == "numeric":
+            moment = _numeric(found, page)
+        else:
+            moment = _with_month_name(found, page)
+        if moment is not None:
+            return Date(_formatted(moment), found)
+    return None
+
+
+def _numeric(text: str, page: Page) -> datetime | None:
+    first, second, year = (int(number) for number in _NUMBERS.findall(text))
+    year += 0 if year >= 100 else 2000 if year < 70 else 1900
+    if first > 12 or first == second:
+        return _moment([year, second, first])
+    if second > 12:
+        return _moment([year, first, second])
+    order = _order(page)
+    if order == "DMY" or (order is None and "." in text):
+        return _moment([year, second, first])
+    return _moment([year, first, second]) if order == "MDY" else None
+
+
+def _order(page: Page) -> str | None:
+    """How the page writes dates in numbers, as far as its language and country tell."""
+    if page.language in _DAY_FIRST_LANGUAGES:
+        return "DMY"
+    country = host_of(page.url).rpartition(".")[2]
+    regions = {region.lower() for region in _REGION.findall(f"{page.tree.get('lang')} {page.meta('og:locale')}")}
+    if country in _ENGLISH_DAY_FIRST or regions & _ENGLISH_DAY_FIRST:
+        return "DMY"
+    return "MDY" if country in _MONTH_FIRST or regions & _MONTH_FIRST else None
+
+
+def _with_month_name(text: str, page: Page) -> datetime | None:
+    for language in dict.fromkeys((page.language, "en")):
+        try:
+            moment = dateparser.parse(
+                text,
+                languages=[language] if language else ["en"],
+                settings={"STRICT_PARSING": True, "PARSERS": ["absolute-time"]},
+            )
+        except ValueError:
+            # A language that dateparser does not know.
+            continue
+        if moment is not None:
+            return _plausible(moment)
+    return None
+
+
+def _formatted(moment: datetime) -> str:
+    return moment.replace(microsecond=0).isoformat().replace("+00:00", "Z")
+
+
+def _shown(page: Page, focus: Focus, *, modified: bool) -> Date | None:
+    """The date that the page shows and names as wanted, the nearest to the heading first."""
+    best: tuple[float, Date] | None = None
+    for node in _nodes(page, focus):
+        sure = _is_wanted(page, node, modified=modified)
+        distance = abs(focus.distance(node))
+        if sure is None or not (sure or distance <= NEAR):
+            continue
+        score = distance - (NEAR if sure else 0)
+        date = _of_node(page, node)
+        if date and (best is None or score < best[0]):
+            best = (score, date)
+    return best[1] if best else None
+
+
+def _of_node(page: Page, node: HtmlElement) -> Date | None:
+    return _first(page, (node.get("datetime") or "", node.get("content") or "", node_text(node, MAX_TEXT_LENGTH)))
+
+
+def _nodes(page: Page, focus: Focus) -> Iterator[HtmlElement]:
+    """The nodes that may show a date: those named so, and short lines that are hardly anything else."""
+    lines = [node for node, text in page.lines if len(text) <= MAX_LINE_LENGTH and is_mostly_date(text)]
+    candidates = dict.fromkeys([*page.tree.iter("time"), *page.named(*_DATE_NAMES), *lines])
+    for node in sorted(candidates, key=lambda node: abs(focus.distance(node)))[:MAX_NODES]:
+        if len(node_text(node, MAX_TEXT_LENGTH + 1)) <= MAX_TEXT_LENGTH and not focus.elsewhere(node):
+            yield node
+
+
+def is_mostly_date(text: str) -> bool:
+    """Whether a line is hardly anything else than a date."""
+    match = _WRITTEN.search(text)
+    return match is not None and len(text) - len(match.group()) <= MAX_WORDS_LENGTH
+
+
+def _is_wanted(page: Page, node: HtmlElement, *, modified: bool) -> bool | None:
+    """Whether a node is called the wanted date (True), just a date (False), or the other one (None)."""
+    names = page.names(node)
+    is_modified = bool(_MODIFIED_NAME.search(names) or _MODIFIED_WORD.search(node_text(node, MAX_TEXT_LENGTH)))
+    if modified or is_modified:
+        return True if modified and is_modified else None
+    return bool(_PUBLISHED_NAME.search(names) or node.get("pubdate") is not None)

@@ -1,0 +1,267 @@
+"""A page, parsed once within bounds, for whatever kind is to be extracted from it."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from itertools import accumulate
+from typing import Final, NamedTuple
+
+from lxml import etree
+from lxml import html as lxml_html
+from lxml.html import HtmlElement
+
+from scrapy_ext.server.extraction.auto.ground.looks import Looks, take_looks
+from scrapy_ext.server.extraction.auto.ground.markup import Markup
+from scrapy_ext.server.extraction.auto.ground.sources import Sources
+from scrapy_ext.server.extraction.auto.ground.text import node_text, one_line
+from scrapy_ext.server.extraction.auto.ground.urls import absolute
+
+#: The part of a page that is read, in characters. The largest of several hundred real pages has 5.1 million.
+MAX_HTML_LENGTH: Final = 6_000_000
+#: The part of a page that is read, in elements. Of those pages, the largest has 18 thousand.
+MAX_ELEMENTS: Final = 60_000
+
+#: Longer texts are not lines but prose.
+MAX_LINE_LENGTH: Final = 200
+
+_NO_LINE: Final = frozenset({"html", "head", "body", "title", "option", "select", "textarea", "meta", "link", "base"})
+_UNSEEN: Final = ("style", "template", "svg", "object", "math")
+#: Longer ones hold pictures or data of scripts, or mean harm.
+_LONG_ATTRIBUTES: Final = etree.XPath("//@*[string-length(.) > 10000]")
+_NAMES_OF_TESTS: Final = etree.XPath(
+    "//@data-testid|//@data-test|//@data-test-id|//@data-qa|//@data-qa-qualifier|//@data-automation-id|//@data-hook"
+)
+_UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_EMPTY: Final = b"<html><body></body></html>"
+_LANGUAGE = re.compile(r"[a-z]{2,3}(?=$|[-_])")
+
+
+class Script(NamedTuple):
+    """An inline script: its ``type`` in lower case (often empty) and its source."""
+
+    type: str
+    source: str
+
+
+class _Rows:
+    """Rows of text in which parts are looked for: in one piece, as that is many times faster than row by row."""
+
+    def __init__(self, rows: list[str]) -> None:
+        self._rows = rows
+        self._text = "\n".join([*(row.replace("\n", " ") for row in rows), ""])
+        self._ends = list(accumulate(len(row) + 1 for row in rows))
+
+    def with_any(self, parts: Iterable[str]) -> Iterator[str]:
+        """The rows that have any of these parts; one may come more than once."""
+        for part in parts:
+            at = self._text.find(part)
+            while at >= 0:
+                row = bisect_right(self._ends, at)
+                yield self._rows[row]
+                at = self._text.find(part, self._ends[row])
+
+
+class Page:
+    """A page: its address, its tree without what no reader sees, and its markup.
+
+    ``tree`` lacks scripts (their sources are in ``scripts``), styles, templates, comments. Whatever ``html``
+    is, there is a tree: an empty one for an empty page, and the first :data:`MAX_HTML_LENGTH` characters and
+    :data:`MAX_ELEMENTS` elements (about) of a page that is larger. Elements nested deeper than the parser's
+    limit (255) are lost with what follows them.
+    """
+
+    def __init__(self, html: str, url: str, *, looks: bool = False) -> None:
+        self.url = url
+        self.sources = Sources()
+        self.source, self.tree = _parse_within_bounds(html)
+        self.scripts = _take_scripts(self.tree)
+        etree.strip_elements(self.tree, *_UNSEEN, with_tail=False)
+        _settle_noscript(self.tree)
+        self.base_url = self._base_url()
+        self._links: dict[str, str | None] = {}
+        # Held, so that lxml does not make the Python side of an element anew each time it is met.
+        self.elements: list[HtmlElement] = list(self.tree.iter("*"))
+        self.looks = take_looks(self.tree) if looks else Looks()
+        self._with_looks = looks
+
+    def fresh_tree(self) -> HtmlElement:
+        """The whole tree, parsed again, for a library that changes what it is given or reads scripts."""
+        tree = _parse(self.source)
+        if self._with_looks:
+            take_looks(tree)
+        return tree
+
+    @cached_property
+    def markup(self) -> Markup:
+        """The structured data of the page."""
+        return Markup.of(self)
+
+    @cached_property
+    def metas(self) -> dict[str, list[str]]:
+        """The contents of ``<meta>`` elements by their lower-case ``property``, ``name`` or ``itemprop``.
+
+        They count wherever they stand: browsers and parsers move them out of a broken ``<head>``.
+        """
+        found: dict[str, list[str]] = {}
+        for node in self.tree.iter("meta"):
+            content = one_line(node.get("content"))
+            if content:
+                for attribute in ("property", "name", "itemprop"):
+                    name = (node.get(attribute) or "").strip().lower()
+                    if name:
+                        found.setdefault(name, []).append(content)
+        return found
+
+    def meta(self, *names: str) -> str | None:
+        """The first content of the first of these ``<meta>`` names that has one."""
+        return next((self.metas[name][0] for name in names if name in self.metas), None)
+
+    def names(self, node: HtmlElement) -> str:
+        """What the author of the page calls an element, in lower case: its ``class``, ``id`` and ``itemprop``.
+
+        And what its tests call it (``data-testid`` and the like), as it is often all that is said in words.
+        """
+        return self._names.get(node, "")
+
+    def named(self, *parts: str) -> list[HtmlElement]:
+        """The elements in whose names any of these parts (in lower case) occurs, in the order of the page."""
+        found = {position for names in self._all_names.with_any(parts) for position in self._positions[names]}
+        return [self.elements[position] for position in sorted(found)]
+
+    @cached_property
+    def _names(self) -> dict[HtmlElement, str]:
+        found = {node: names for node in self.elements if (names := _names_of(node))}
+        for value in _NAMES_OF_TESTS(self.tree):
+            node = value.getparent()
+            found[node] = f"{found.get(node, '')} {value[:MAX_LINE_LENGTH].lower()}".lstrip()
+        return found
+
+    @cached_property
+    def _positions(self) -> dict[str, list[int]]:
+        positions: dict[str, list[int]] = {}
+        for position, node in enumerate(self.elements):
+            if names := self._names.get(node):
+                positions.setdefault(names, []).append(position)
+        return positions
+
+    @cached_property
+    def _all_names(self) -> _Rows:
+        return _Rows(list(self._positions))
+
+    @cached_property
+    def lines(self) -> list[tuple[HtmlElement, str]]:
+        """The short texts of the page: of elements that hold at most three others, which hold none."""
+        found = []
+        for node in self.elements:
+            children = len(node)
+            if children > 3 or node.tag in _NO_LINE:
+                continue
+            if not children:
+                raw = node.text
+            elif not any(map(len, node)):
+                raw = " ".join(node.itertext())
+            else:
+                continue
+            if raw and 0 < len(text := one_line(raw)) <= MAX_LINE_LENGTH:
+                found.append((node, text))
+        return found
+
+    @cached_property
+    def title(self) -> str | None:
+        """The text of ``<title>``."""
+        node = self.tree.find(".//title")
+        return node_text(node, 2000) or None if node is not None else None
+
+    @cached_property
+    def language(self) -> str | None:
+        """The ISO 639 code of the language that the page says it is in."""
+        declared = (
+            self.tree.get("lang"),
+            self.tree.get("{http://www.w3.org/XML/1998/namespace}lang"),
+            self.tree.get("xml:lang"),
+            self.meta("content-language", "og:locale", "language", "inlanguage"),
+        )
+        for value in declared:
+            match = _LANGUAGE.match((value or "").strip().lower())
+            if match:
+                return match.group()
+        return None
+
+    @cached_property
+    def canonical_url(self) -> str | None:
+        """The canonical URL that the page names, absolute."""
+        for node in self.tree.iter("link"):
+            if "canonical" in (node.get("rel") or "").lower().split():
+                url = self.link(node.get("href"))
+                if url:
+                    return url
+        return self.link(self.meta("og:url"))
+
+    def link(self, reference: str | None) -> str | None:
+        """The absolute URL of a reference of this page; None for what is not http or https."""
+        if not reference:
+            return None
+        if reference not in self._links:
+            self._links[reference] = absolute(self.base_url, reference)
+        return self._links[reference]
+
+    def _base_url(self) -> str:
+        node = self.tree.find(".//base[@href]")
+        declared = absolute(self.url, node.get("href")) if node is not None else None
+        return declared or self.url
+
+
+def _names_of(node: HtmlElement) -> str:
+    return f"{node.get('class', '')} {node.get('id', '')} {node.get('itemprop', '')}".strip().lower()
+
+
+def _parse_within_bounds(html: str) -> tuple[bytes, HtmlElement]:
+    source = _UNWRITABLE.sub("\ufffd", html[:MAX_HTML_LENGTH]).encode()
+    tree = _parse(source)
+    for _ in range(8):
+        elements = int(tree.xpath("count(//*)"))
+        if elements <= MAX_ELEMENTS:
+            break
+        # Elements are not spread evenly, so one cut may not be enough; the last halves what is left.
+        source = source[: min(len(source) // 2, len(source) * MAX_ELEMENTS // elements)]
+        tree = _parse(source)
+    return source, tree
+
+
+def _parse(source: bytes) -> HtmlElement:
+    parser = lxml_html.HTMLParser(
+        encoding="utf-8", huge_tree=False, no_network=True, remove_comments=True, remove_pis=True
+    )
+    # lxml.html asks a Python function for the class of every element. Here it is always the same one.
+    parser.set_element_class_lookup(etree.ElementDefaultClassLookup(element=HtmlElement))
+    try:
+        tree = lxml_html.document_fromstring(source, parser=parser)
+    except etree.LxmlError:
+        # Nothing in it but comments or white space.
+        tree = lxml_html.document_fromstring(_EMPTY, parser=parser)
+    for value in _LONG_ATTRIBUTES(tree):
+        del value.getparent().attrib[value.attrname]
+    return tree
+
+
+def _settle_noscript(tree: HtmlElement) -> None:
+    """Keep ``<noscript>`` only where it is the page: with more text than all the rest, as forums serve to crawlers."""
+    parts = tree.xpath("//body//noscript")
+    length = sum(len(part.text_content().strip()) for part in parts)
+    if parts and 2 * length > len(tree.text_content().strip()):
+        etree.strip_tags(tree, "noscript")
+    else:
+        etree.strip_elements(tree, "noscript", with_tail=False)
+
+
+def _take_scripts(tree: HtmlElement) -> list[Script]:
+    scripts = [
+        Script((node.get("type") or "").partition(";")[0].strip().lower(), node.text or "")
+        for node in tree.iter("script")
+        if node.text
+    ]
+    etree.strip_elements(tree, "script", with_tail=False)
+    return scripts
