@@ -86,7 +86,7 @@ class Attributes:
 
 def _all_told(page: Page, item: dict[str, Any]) -> Iterator[_Told]:
     yield from _of_data(item, 0, 2)
-    focus = Focus(page, [name for name in (page.meta("og:title"), page.title) if name])
+    focus = Focus(page, page.meta("og:title"), page.title)
     for pair in Labels(page, focus).pairs()[:MAX_PAIRS]:
         yield _Told(_words(pair.label), pair.value, 1)
     for thing in page.markup.all()[:MAX_THINGS]:

@@ -8,9 +8,9 @@ from typing import Final
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.articles import phrases
-from scrapy_ext.server.extraction.auto.articles.prose import HEADINGS
 from scrapy_ext.server.extraction.auto.articles.runs import Run
 from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date
+from scrapy_ext.server.extraction.auto.ground.text import HEADINGS, letters_of
 
 #: The part of its text that links have, from which a line is one of links; and of its items, from which a list is.
 ALL_LINKS: Final = 0.9
@@ -39,7 +39,6 @@ BELOW: Final = 0.3
 #: Lines without any are ornaments; those of underscores are set between parts of a text by agencies.
 _SIGN = re.compile(r"\w")
 _LETTER = re.compile(r"[^\W_]")
-_NO_LETTERS = re.compile(r"[\W_]+")
 _SENTENCE_END = re.compile(r"[.!?…:;。！？।؟][\"'”’»)\]」』]*$")
 _CELLS: Final = frozenset(("td", "th", "dt", "pre"))
 _BYLINE = re.compile(
@@ -62,14 +61,14 @@ def text_runs(runs: list[Run], heading: HtmlElement | None, headline: str) -> li
 
 def _below_heading(runs: list[Run], heading: HtmlElement | None, headline: str) -> list[Run]:
     inside = set(heading.iter()) if heading is not None else set()
-    key = _key(headline)
+    key = letters_of(headline)
     above = sum(map(_prose, runs))
     below = 0
     for position in range(len(runs) - 1, -1, -1):
         run = runs[position]
         prose = _prose(run)
         above -= prose
-        is_heading = run.node in inside or (len(key) > 12 and _key(run.text) == key)
+        is_heading = run.node in inside or (len(key) > 12 and letters_of(run.text) == key)
         if is_heading and below > BELOW * above:
             return runs[position + 1 :]
         below += prose
@@ -122,7 +121,7 @@ def _is_link(run: Run) -> bool:
 
 def _leave_out_repeated(runs: list[Run], kept: list[bool]) -> None:
     """Leave out quotations that are pulled out of the text, as they stand in it as well."""
-    keys = [_key(run.text) for run in runs]
+    keys = [letters_of(run.text) for run in runs]
     whole = "\n".join(keys)
     if len(keys) > MAX_RUNS or len(whole) > MAX_WHOLE:
         return
@@ -197,7 +196,3 @@ def _is_tail_line(run: Run) -> bool:
     if not _LETTER.search(text):
         return True
     return is_mostly_date(text) or run.linked >= ALL_LINKS * len(text) or run.tag in HEADINGS
-
-
-def _key(text: str) -> str:
-    return _NO_LETTERS.sub("", text.casefold())

@@ -9,7 +9,6 @@ from scrapy_ext.server.extraction.auto.ground.focus import Focus
 from scrapy_ext.server.extraction.auto.ground.markup import Thing
 from scrapy_ext.server.extraction.auto.ground.page import Page
 from scrapy_ext.server.extraction.auto.ground.text import one_line
-from scrapy_ext.server.extraction.auto.ground.urls import same_page
 
 TYPES: Final = (
     "Article", "NewsArticle", "BlogPosting", "TechArticle", "ScholarlyArticle", "Report", "ReportageNewsArticle",
@@ -42,8 +41,7 @@ def _is_of(page: Page, thing: Thing, focus: Focus) -> bool:
         thing.texts("mainEntityOfPage"),
         (value.id or "" for value in thing.things("mainEntityOfPage")),
     )
-    urls = [url for reference in references if (url := page.link(reference))]
-    if any(same_page(url, other) for url in urls for other in (page.url, page.canonical_url or page.url)):
+    if any(page.is_at(page.link(reference)) for reference in references):
         return True
     headline = one_line(thing.text("headline", "name")).casefold()
     titles = (focus.heading_text, page.title, page.meta("og:title"))

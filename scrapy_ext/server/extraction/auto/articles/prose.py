@@ -11,7 +11,7 @@ from lxml.html import HtmlElement
 from scrapy_ext.server.extraction.auto.articles import boilerplate
 from scrapy_ext.server.extraction.auto.ground.focus import Focus
 from scrapy_ext.server.extraction.auto.ground.page import Page
-from scrapy_ext.server.extraction.auto.ground.text import one_line
+from scrapy_ext.server.extraction.auto.ground.text import HEADINGS, one_line
 
 #: Elements that begin a line.
 BLOCKS: Final = frozenset({
@@ -21,7 +21,6 @@ BLOCKS: Final = frozenset({
     "html", "hr", "select", "label", "video", "audio", "iframe", "menu", "legend", "picture", "dialog", "button",
     "option", "noscript",
 })  # fmt: skip
-HEADINGS: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 #: Elements that hold no prose.
 _NEVER: Final = frozenset({
     "nav", "aside", "button", "select", "input", "textarea", "label", "figcaption", "iframe", "video", "audio",
@@ -34,7 +33,6 @@ _HOLDERS: Final = frozenset({
     "ul",
 })  # fmt: skip
 _QUOTED: Final = ("table", "pre", "blockquote")
-_HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _ROLES: Final = frozenset({
     "navigation", "banner", "contentinfo", "complementary", "search", "dialog", "alert", "menu", "menubar",
     "tablist", "toolbar", "button", "form",
@@ -134,8 +132,8 @@ class Prose:
         if tag in ("form", "header", "figure"):
             return not self._has_text(node, mass, whole)
         if tag not in BLOCKS:
-            return tag == "span" and _is_hidden(node)
-        if _is_hidden(node) or node.get("role") in _ROLES:
+            return tag == "span" and node in self._page.hidden
+        if node in self._page.hidden or node.get("role") in _ROLES:
             return True
         if tag == "p" or tag in HEADINGS:
             # Their ids are often made of their own words.
@@ -198,13 +196,6 @@ class Prose:
 
     def _is_named_article(self, node: HtmlElement) -> bool:
         return node.tag in ("article", "main") or (node.tag in _HOLDERS and self._is_named_text(node))
-
-
-def _is_hidden(node: HtmlElement) -> bool:
-    if node.get("hidden") is not None or node.get("aria-hidden") == "true":
-        return True
-    style = node.get("style")
-    return bool(style and _HIDDEN_STYLE.search(style))
 
 
 def _length(text: str) -> int:

@@ -13,7 +13,7 @@ from lxml.html import HtmlElement
 from scrapy_ext.server.extraction.auto.articles.prose import BLOCKS
 from scrapy_ext.server.extraction.auto.ground.page import Page
 from scrapy_ext.server.extraction.auto.ground.text import lines, one_line
-from scrapy_ext.server.extraction.auto.ground.urls import host_of
+from scrapy_ext.server.extraction.auto.ground.urls import site_of
 
 _CELLS: Final = ("td", "th")
 #: Blocks that stand line by line in their list or table.
@@ -81,7 +81,7 @@ class _Collector:
         self.runs: list[Run] = []
         self._page = page
         self._noise = noise
-        self._site = _site_of(page.url)
+        self._site = site_of(page.url)
         self._parts: list[str] = []
         self._run: Run | None = None
 
@@ -134,10 +134,5 @@ class _Collector:
             length = len(one_line(text))
             self._run.linked += length
             url = self._page.link(link.get("href"))
-            if url is not None and _site_of(url) != self._site:
+            if url is not None and site_of(url) != self._site:
                 self._run.away += length
-
-
-def _site_of(url: str) -> str:
-    """The last two labels of a host."""
-    return ".".join(host_of(url).split(".")[-2:])

@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from typing import Final
 
-from lxml import etree
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.ground.page import Page
@@ -29,8 +28,6 @@ _WITHIN_WORDS: Final = frozenset({
 _UNREAD: Final = frozenset(
     {"head", "title", "meta", "link", "script", "style", "base", "iframe", "audio", "video", "canvas"}
 )
-_HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden")
-_MAY_HIDE: Final = etree.XPath("//*[@style or @hidden or @aria-hidden]")
 _WORD = re.compile(r"\w+")
 #: Stands for the end of a line within a block, while its other white space is made one space.
 _BREAK: Final = "\ufdd0"
@@ -91,7 +88,7 @@ class Blocks(list[Block]):
     def __init__(self, page: Page, limit: int = MAX_BLOCKS) -> None:
         super().__init__()
         body = page.tree.find("body")
-        self._page, self._limit, self._hidden = page, limit, _hidden(page)
+        self._page, self._limit = page, limit
         self._boxes: list[Box] = []
         self._texts: list[str] = []
         self._link_texts: list[str] = []
@@ -104,7 +101,7 @@ class Blocks(list[Block]):
         self._sum()
 
     def _box(self, node: HtmlElement, parent: Box | None) -> Box:
-        hidden = bool(parent and parent.hidden) or node in self._hidden
+        hidden = bool(parent and parent.hidden) or node in self._page.hidden
         box = Box(node, parent, self._page.names(node), hidden=hidden)
         if parent:
             parent.children.append(box)
@@ -132,7 +129,7 @@ class Blocks(list[Block]):
             self._read(child.tail)
 
     def _walk_inline(self, node: HtmlElement, tag: str, box: Box) -> None:
-        if node in self._hidden:
+        if node in self._page.hidden:
             return
         apart = tag not in _WITHIN_WORDS
         if apart:
@@ -193,14 +190,3 @@ def _count_twins(boxes: list[Box]) -> None:
     counts = Counter(keys)
     for box, key in zip(boxes, keys, strict=True):
         box.twins = counts[key]
-
-
-def _hidden(page: Page) -> frozenset[HtmlElement]:
-    """The elements that the page itself says are not shown."""
-    return frozenset(
-        node
-        for node in _MAY_HIDE(page.tree)
-        if node.get("hidden") is not None
-        or node.get("aria-hidden") == "true"
-        or _HIDDEN.search((node.get("style") or "").lower())
-    )

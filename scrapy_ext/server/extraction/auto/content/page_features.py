@@ -9,13 +9,13 @@ from typing import Final
 from scrapy_ext.server.extraction.auto.content.blocks import Blocks
 from scrapy_ext.server.extraction.auto.content.words import URL_SAYS
 from scrapy_ext.server.extraction.auto.ground.page import Page
+from scrapy_ext.server.extraction.auto.ground.text import HEADINGS
 
 #: Texts of fewer words may be labels with a price.
 LABEL_WORDS: Final = 14
 #: Blocks of at least as many words, few of them in links, are prose.
 PROSE_WORDS: Final = 15
 MAX_MARKUP: Final = 400_000
-_HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _PRICE = re.compile(r"[$€£¥₹]\s?\d|\d\s?(?:[$€£¥₹]|USD|EUR|GBP|kr\b|zł)")
 _TYPE = re.compile(r'"@type"\s*:\s*\[?\s*"(\w+)"')
 _MARKUP: Final = {
@@ -42,7 +42,7 @@ def page_features(page: Page, blocks: Blocks) -> dict[str, float]:
         "page_prose_words": math.log1p(prose),
         "page_p": tags.count("p") / count,
         "page_li": tags.count("li") / count,
-        "page_headings": sum(tag in _HEADINGS for tag in tags) / count,
+        "page_headings": sum(tag in HEADINGS for tag in tags) / count,
         "page_h1": float(tags.count("h1")),
         "page_pre": math.log1p(tags.count("pre")),
         "page_articles": math.log1p(sum(node.tag == "article" for node in page.elements)),

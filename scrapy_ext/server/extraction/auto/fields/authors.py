@@ -12,7 +12,7 @@ from zyte_common_items import Author
 from scrapy_ext.server.extraction.auto.ground.focus import Focus
 from scrapy_ext.server.extraction.auto.ground.markup import Thing, text_of
 from scrapy_ext.server.extraction.auto.ground.page import Page
-from scrapy_ext.server.extraction.auto.ground.text import node_text, one_line
+from scrapy_ext.server.extraction.auto.ground.text import letters_of, node_text, one_line
 from scrapy_ext.server.extraction.auto.ground.urls import host_of
 
 MAX_AUTHORS: Final = 20
@@ -71,7 +71,6 @@ _NO_NAME = re.compile(
     r"|authors?|by|guest|n/a|share|posts?|.* admin|(?:follow|about|view|more|read)\b.*)$",
     re.IGNORECASE,
 )
-_NO_LETTERS = re.compile(r"[\W_]+")
 _LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -89,7 +88,7 @@ def authors_of(page: Page, article: Thing | None, focus: Focus) -> list[Author] 
     told: list[Author] = []
     for source in sources:
         authors = source()
-        people = [author for author in authors if _bare(author.name or "") not in sites]
+        people = [author for author in authors if letters_of(author.name or "") not in sites]
         told = people or told or authors
         if people:
             break
@@ -102,11 +101,7 @@ def _site_names(page: Page, article: Thing | None) -> set[str]:
     """What the site of a page is called, as far as the page tells."""
     names = [page.meta("og:site_name", "application-name"), host_of(page.url).removeprefix("www.").partition(".")[0]]
     publishers = article.texts("publisher") if article else []
-    return {bare for name in (*names, *publishers) if (bare := _bare(name or ""))}
-
-
-def _bare(name: str) -> str:
-    return _NO_LETTERS.sub("", name.casefold())
+    return {bare for name in (*names, *publishers) if (bare := letters_of(name or ""))}
 
 
 def authors_in(page: Page, article: Thing | None) -> list[Author]:

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final
 
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date
+from scrapy_ext.server.extraction.auto.ground.around import Parts, own_boxes, way_to
 from scrapy_ext.server.extraction.auto.ground.page import Page
 from scrapy_ext.server.extraction.auto.ground.text import node_text
 
@@ -104,10 +105,10 @@ def bodies_of(page: Page) -> list[HtmlElement]:
 
 def _groups(page: Page) -> dict[str, list[HtmlElement]]:
     """The elements that may hold the text of a post, by what they are called; none in another of its group."""
-    verdicts: dict[HtmlElement, bool] = {}
+    outside = _outside(page)
     found: dict[str, dict[HtmlElement, None]] = {}
     for node in page.named(*_WANTED)[:MAX_CANDIDATES]:
-        if node.tag in _NO_TAGS or _is_outside(page, node, verdicts):
+        if node.tag in _NO_TAGS or outside.hold(node):
             continue
         for name in _names(node):
             if not _worth(name):
@@ -147,25 +148,15 @@ def _worth(name: str) -> float:
     return _VAGUE if _VAGUE_NAME.fullmatch(name) else 0.0
 
 
-def _is_outside(page: Page, node: HtmlElement, verdicts: dict[HtmlElement, bool]) -> bool:
-    """Whether an element stands in a part that is not of the thread: side bars, menus, forms, signatures, quotes."""
-    passed: list[HtmlElement] = []
-    current: HtmlElement | None = node
-    verdict = False
-    while current is not None:
-        known = verdicts.get(current)
-        if known is not None:
-            verdict = known
-            break
-        passed.append(current)
-        if current.tag != "body" and (current.tag in _OUTSIDE_TAGS or _OUTSIDE.search(page.names(current))):
-            # What holds the heading of the page is the page, whatever it is called.
-            verdict = next(current.iter("h1"), None) is None
-            if verdict:
-                break
-        current = current.getparent()
-    verdicts.update(dict.fromkeys(passed, verdict))
-    return verdict
+def _outside(page: Page) -> Parts:
+    """What is not of the thread: side bars, menus, forms, signatures, quotes."""
+
+    def begins(node: HtmlElement) -> bool:
+        named = node.tag in _OUTSIDE_TAGS or _OUTSIDE.search(page.names(node))
+        # What holds the heading of the page is the page, whatever it is called.
+        return bool(named) and node.tag != "body" and next(node.iter("h1"), None) is None
+
+    return Parts(begins)
 
 
 def _narrowed(groups: dict[str, list[HtmlElement]], name: str) -> list[HtmlElement]:
@@ -202,12 +193,12 @@ def _squeezed(node: HtmlElement) -> str:
 
 def _by_dates(page: Page) -> list[HtmlElement]:
     """The outermost boxes that hold one each of the dates that stand alike, if they say more than the date."""
-    verdicts: dict[HtmlElement, bool] = {}
+    outside = _outside(page)
     shown = (node for node, text in page.lines if len(text) <= 50 and is_mostly_date(text))
-    dates = [node for node in (*page.tree.iter("time"), *shown) if not _is_outside(page, node, verdicts)]
+    dates = [node for node in (*page.tree.iter("time"), *shown) if not outside.hold(node)]
     by_way: dict[str, dict[HtmlElement, None]] = {}
     for node in list(dict.fromkeys(dates))[:MAX_CANDIDATES]:
-        by_way.setdefault(_way(node), {})[node] = None
+        by_way.setdefault(way_to(node, 6), {})[node] = None
     best: list[HtmlElement] = []
     for nodes in by_way.values():
         if len(nodes) > max(1, len(best)):
@@ -217,20 +208,10 @@ def _by_dates(page: Page) -> list[HtmlElement]:
     return best
 
 
-def _way(node: HtmlElement) -> str:
-    steps = [node, *node.iterancestors()][:6]
-    return "/".join(f"{step.tag}.{_DIGITS.sub('', (step.get('class') or '').split(' ')[0])[:40]}" for step in steps)
-
-
 def boxes_of(bodies: Iterable[HtmlElement]) -> dict[HtmlElement, HtmlElement]:
     """The box of each body: the outermost element that holds it and no other."""
     bodies = list(bodies)
-    held = Counter(ancestor for body in bodies for ancestor in body.iterancestors())
-    if len(bodies) == 1:
-        return {body: _lone_box(body) for body in bodies}
-    return {
-        body: _last(body, (ancestor for ancestor in body.iterancestors() if held[ancestor] == 1)) for body in bodies
-    }
+    return {body: _lone_box(body) for body in bodies} if len(bodies) == 1 else own_boxes(bodies)
 
 
 def _lone_box(body: HtmlElement) -> HtmlElement:
@@ -240,9 +221,3 @@ def _lone_box(body: HtmlElement) -> HtmlElement:
         if ancestor.tag == "article" or re.search(rf"(?:^|[\s_-]){_POST}(?:$|[\s_-])", names):
             return ancestor
     return body
-
-
-def _last(default: HtmlElement, nodes: Iterator[HtmlElement]) -> HtmlElement:
-    for node in nodes:
-        default = node
-    return default

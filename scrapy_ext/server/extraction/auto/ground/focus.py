@@ -9,6 +9,7 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
+from scrapy_ext.server.extraction.auto.ground.around import Parts
 from scrapy_ext.server.extraction.auto.ground.page import Page
 from scrapy_ext.server.extraction.auto.ground.text import node_text
 
@@ -36,12 +37,12 @@ class Focus:
     ``names`` are what the page calls it elsewhere (in its markup, its title), the surest first.
     """
 
-    def __init__(self, page: Page, names: list[str]) -> None:
+    def __init__(self, page: Page, *names: str | None) -> None:
         self._page = page
         self._names = [frozenset(_words(name)) for name in names if name]
-        self._verdicts: dict[HtmlElement, bool] = {}
         self.heading = self._find_heading()
         self.path = frozenset(self.heading.iterancestors()) if self.heading is not None else frozenset()
+        self._others = Parts(self._is_other, ends=self.path.__contains__)
 
     @cached_property
     def heading_text(self) -> str | None:
@@ -74,21 +75,10 @@ class Focus:
 
         A part that holds the heading never is.
         """
-        passed: list[HtmlElement] = []
-        verdict = False
-        current: HtmlElement | None = node
-        while current is not None and current not in self.path:
-            known = self._verdicts.get(current)
-            if known is not None:
-                verdict = known
-                break
-            passed.append(current)
-            if current.tag in _ELSEWHERE_TAGS or _ELSEWHERE.search(self._page.names(current)):
-                verdict = True
-                break
-            current = current.getparent()
-        self._verdicts.update(dict.fromkeys(passed, verdict))
-        return verdict
+        return self._others.hold(node)
+
+    def _is_other(self, node: HtmlElement) -> bool:
+        return node.tag in _ELSEWHERE_TAGS or _ELSEWHERE.search(self._page.names(node)) is not None
 
     def _find_heading(self) -> HtmlElement | None:
         best: tuple[float, HtmlElement] | None = None

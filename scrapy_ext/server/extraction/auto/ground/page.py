@@ -17,7 +17,7 @@ from scrapy_ext.server.extraction.auto.ground.looks import Looks, take_looks
 from scrapy_ext.server.extraction.auto.ground.markup import Markup
 from scrapy_ext.server.extraction.auto.ground.sources import Sources
 from scrapy_ext.server.extraction.auto.ground.text import node_text, one_line
-from scrapy_ext.server.extraction.auto.ground.urls import absolute
+from scrapy_ext.server.extraction.auto.ground.urls import absolute, bare
 
 #: The part of a page that is read, in characters. The largest of several hundred real pages has 5.1 million.
 MAX_HTML_LENGTH: Final = 6_000_000
@@ -34,6 +34,8 @@ _LONG_ATTRIBUTES: Final = etree.XPath("//@*[string-length(.) > 10000]")
 _NAMES_OF_TESTS: Final = etree.XPath(
     "//@data-testid|//@data-test|//@data-test-id|//@data-qa|//@data-qa-qualifier|//@data-automation-id|//@data-hook"
 )
+_MAY_HIDE: Final = etree.XPath("//*[@style or @hidden or @aria-hidden]")
+_HIDING_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _EMPTY: Final = b"<html><body></body></html>"
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?=$|[-_])")
@@ -85,14 +87,6 @@ class Page:
         # Held, so that lxml does not make the Python side of an element anew each time it is met.
         self.elements: list[HtmlElement] = list(self.tree.iter("*"))
         self.looks = take_looks(self.tree) if looks else Looks()
-        self._with_looks = looks
-
-    def fresh_tree(self) -> HtmlElement:
-        """The whole tree, parsed again, for a library that changes what it is given or reads scripts."""
-        tree = _parse(self.source)
-        if self._with_looks:
-            take_looks(tree)
-        return tree
 
     @cached_property
     def markup(self) -> Markup:
@@ -152,6 +146,17 @@ class Page:
         return _Rows(list(self._positions))
 
     @cached_property
+    def hidden(self) -> frozenset[HtmlElement]:
+        """The elements of which the page itself says that they are not shown (what is in them is not listed)."""
+        return frozenset(
+            node
+            for node in _MAY_HIDE(self.tree)
+            if node.get("hidden") is not None
+            or node.get("aria-hidden") == "true"
+            or _HIDING_STYLE.search(node.get("style") or "")
+        )
+
+    @cached_property
     def lines(self) -> list[tuple[HtmlElement, str]]:
         """The short texts of the page: of elements that hold at most three others, which hold none."""
         found = []
@@ -207,6 +212,14 @@ class Page:
         if reference not in self._links:
             self._links[reference] = absolute(self.base_url, reference)
         return self._links[reference]
+
+    def is_at(self, url: str | None) -> bool:
+        """Whether a URL is an address of this page: its own, or the canonical one."""
+        return url is not None and bare(url) in self._addresses
+
+    @cached_property
+    def _addresses(self) -> frozenset[str]:
+        return frozenset({bare(self.url), bare(self.canonical_url or self.url)})
 
     def _base_url(self) -> str:
         node = self.tree.find(".//base[@href]")

@@ -12,8 +12,12 @@ from lxml.html import HtmlElement
 #: What a single value of markup or the text of a node may have, in characters; the rest is dropped.
 MAX_VALUE_LENGTH: Final = 200_000
 
+#: The elements of headings.
+HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,2000}>")
 _SPACE = re.compile(r"\s+")
+_NO_LETTERS = re.compile(r"[\W_]+")
 
 
 def one_line(text: str | None) -> str:
@@ -63,6 +67,11 @@ def _pieces(node: HtmlElement, limit: int) -> Iterator[str]:
         left -= len(piece) + 1
         if left < 0:
             return
+
+
+def letters_of(text: str) -> str:
+    """The letters and digits of a text in lower case: equal for texts that differ only in how they are set."""
+    return _NO_LETTERS.sub("", text.casefold())
 
 
 def first(values: Iterable[str | None]) -> str | None:

@@ -10,6 +10,10 @@ from urllib.parse import SplitResult, unquote, urljoin, urlsplit
 MAX_URL_LENGTH: Final = 8192
 
 _UNWRITABLE = re.compile(r"[\x00-\x1f\x7f]")
+#: Names under which countries have their sites: ``co.uk``, ``com.br``.
+_SECOND_LEVELS: Final = frozenset({
+    "ac", "co", "com", "edu", "go", "gob", "gov", "gouv", "ltd", "me", "ne", "net", "nom", "or", "org", "plc",
+})  # fmt: skip
 _SLUG_WORD = re.compile(r"[^\W\d_]{2,}")
 
 
@@ -48,6 +52,13 @@ def host_of(url: str) -> str:
         return (urlsplit(url).hostname or "").lower()
     except ValueError:
         return ""
+
+
+def site_of(url: str) -> str:
+    """The name of a site: the last two parts of a host, three under ``co.uk`` and the like."""
+    labels = host_of(url).split(".")
+    below_country = len(labels) > 2 and len(labels[-1]) == 2 and labels[-2] in _SECOND_LEVELS
+    return ".".join(labels[-3 if below_country else -2 :])
 
 
 def same_page(first: str, second: str) -> bool:

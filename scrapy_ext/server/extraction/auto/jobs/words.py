@@ -6,6 +6,7 @@ import re
 from typing import Final, Protocol
 
 from scrapy_ext.server.extraction.auto.ground.markup import Thing
+from scrapy_ext.server.extraction.auto.ground.page import Page
 from scrapy_ext.server.extraction.auto.ground.text import one_line
 from scrapy_ext.server.extraction.auto.labelled.vocabulary import labels
 
@@ -88,9 +89,9 @@ HIRING_TITLE = re.compile(
     r"|busca)(?: an?)? (?P<job>[^|–—]{3,100}?)(?: in [^|–—]+)?(?:\s+[|–—-]\s.*)?$"
     r"|^(?P<title>[^|–—@]{3,100}?) (?:at|@|bei|chez) (?P<at>[^|–—,]{2,60}?)(?:,? in [^|–—]+)?(?:\s+[|–—-]\s.*)?$",
 )
-PAGE = re.compile(
-    r"\b(?:jobs?|careers?|vacanc(?:y|ies)|positions?|hiring|stellen\w*|karriere|emplois?|empleos?|vagas?|lavoro|praca"
-    r"|vacatures?|recruit\w*|(?:m/w/d)|вакансия)\b|求人|採用|招聘|채용",
+_PAGE = re.compile(
+    r"\b(?:jobs?|careers?|vacanc(?:y|ies)|positions?|openings|hiring|stellen\w*|karriere|emplois?|empleos?|vagas?|lavoro"
+    r"|praca|vacatures?|recruit\w*|(?:m/w/d)|вакансия|вакансии|работа)\b|求人|採用|招聘|채용",
     re.IGNORECASE,
 )
 APPLY = re.compile(
@@ -144,6 +145,11 @@ _REMOTE: Final = (
 )  # fmt: skip
 _REMOTE_WORDS: Final = tuple((name, re.compile(rf"\b(?:{words})\b|^(?:{words})$", re.I)) for name, words in _REMOTE)
 _NOT = re.compile(r"\b(?:no|not|non|kein|keine|pas)\b", re.IGNORECASE)
+
+
+def is_of_jobs(page: Page) -> bool:
+    """Whether the title or the address of a page says that it is about jobs."""
+    return _PAGE.search(f"{page.title or ''} {page.url.replace('-', ' ')[:500]}") is not None
 
 
 class Reading(Protocol):

@@ -15,6 +15,7 @@ from scrapy_ext.server.extraction.auto.fields import images
 from scrapy_ext.server.extraction.auto.fields.authors import authors_of
 from scrapy_ext.server.extraction.auto.fields.breadcrumbs import breadcrumbs_of
 from scrapy_ext.server.extraction.auto.fields.dates import Date, modified_on, published_on
+from scrapy_ext.server.extraction.auto.fields.language import language_of
 from scrapy_ext.server.extraction.auto.fields.titles import headline_of
 from scrapy_ext.server.extraction.auto.ground.focus import Focus
 from scrapy_ext.server.extraction.auto.ground.items import now
@@ -30,8 +31,7 @@ _VIDEO_PLAYER = re.compile(r"youtube(?:-nocookie)?\.com/embed|player\.vimeo\.com
 
 def extract(page: Page) -> Article:
     """The article of a page. Only ``url`` and ``metadata`` are sure to be there."""
-    names = [name for name in (page.meta("og:title", "twitter:title"), page.title) if name]
-    focus = Focus(page, names)
+    focus = Focus(page, page.meta("og:title", "twitter:title"), page.title)
     thing = main_article(page, focus)
     headline = headline_of(page, thing, focus)
     authors = authors_of(page, thing, focus)
@@ -51,7 +51,7 @@ def extract(page: Page) -> Article:
         dateModifiedRaw=modified.raw if modified else None,
         authors=authors,
         breadcrumbs=breadcrumbs_of(page),
-        inLanguage=_language(page, thing),
+        inLanguage=language_of(page, thing),
         mainImage=pictures[0] if pictures else None,
         images=pictures,
         description=_description(page, thing),
@@ -66,12 +66,6 @@ def extract(page: Page) -> Article:
 def _known(authors: list[Author] | None, *dates: Date | None) -> list[str]:
     """The names and dates of an article as its page writes them."""
     return [author.name or "" for author in authors or ()] + [date.raw for date in dates if date]
-
-
-def _language(page: Page, thing: Thing | None) -> str | None:
-    stated = re.match(r"[a-z]{2}(?=$|[-_])", (thing.text("inLanguage") or "").lower()) if thing else None
-    language = stated.group() if stated else page.language
-    return language if language and len(language) == 2 else None
 
 
 def _description(page: Page, thing: Thing | None) -> str | None:

@@ -6,7 +6,9 @@ from zyte_common_items import ArticleFromList, ArticleList, ArticleListMetadata,
 
 from scrapy_ext.server.extraction.auto.fields import images
 from scrapy_ext.server.extraction.auto.fields.authors import authors_in
+from scrapy_ext.server.extraction.auto.fields.breadcrumbs import breadcrumbs_of
 from scrapy_ext.server.extraction.auto.fields.dates import Date, read
+from scrapy_ext.server.extraction.auto.fields.language import language_of
 from scrapy_ext.server.extraction.auto.ground.markup import Thing
 from scrapy_ext.server.extraction.auto.ground.page import Page
 from scrapy_ext.server.extraction.auto.ground.text import first, one_line
@@ -24,7 +26,7 @@ def extract(page: Page) -> ArticleList:
     return ArticleList(
         url=page.url,
         canonicalUrl=page.canonical_url,
-        breadcrumbs=list_items.breadcrumbs(page),
+        breadcrumbs=breadcrumbs_of(page),
         articles=found or None,
         metadata=list_items.metadata().cast(ArticleListMetadata),
     )
@@ -43,7 +45,7 @@ def _of_card(page: Page, listed: Listed, card: Card) -> ArticleFromList:
         articleBody=first((_summary(card), thing.text("description") if thing else None)),
         mainImage=pictures[0] if pictures else None,
         images=pictures or None,
-        inLanguage=_language(page),
+        inLanguage=language_of(page, thing),
         metadata=list_items.sure_of(listed),
     )
 
@@ -59,7 +61,7 @@ def _of_thing(page: Page, listed: Listed, url: str, thing: Thing) -> ArticleFrom
         articleBody=thing.text("articleBody", "description"),
         mainImage=pictures[0] if pictures else None,
         images=pictures or None,
-        inLanguage=_language(page),
+        inLanguage=language_of(page, thing),
         metadata=list_items.sure_of(listed),
     )
 
@@ -80,7 +82,3 @@ def _date(page: Page, thing: Thing | None) -> Date | None:
 
 def _authors(page: Page, thing: Thing | None) -> list[Author] | None:
     return authors_in(page, thing) or None
-
-
-def _language(page: Page) -> str | None:
-    return page.language if page.language and len(page.language) == 2 else None

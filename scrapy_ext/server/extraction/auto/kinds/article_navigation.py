@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from zyte_common_items import ArticleNavigation, ArticleNavigationMetadata
 
+from scrapy_ext.server.extraction.auto.fields.breadcrumbs import breadcrumbs_of
 from scrapy_ext.server.extraction.auto.ground.page import Page
 from scrapy_ext.server.extraction.auto.lists import items as list_items
 from scrapy_ext.server.extraction.auto.lists.articles import articles_on
@@ -15,7 +16,7 @@ def extract(page: Page) -> ArticleNavigation:
     listed, pagination = articles_on(page), Pagination(page)
     return ArticleNavigation(
         url=page.url,
-        categoryName=list_items.category_of(page, list_items.breadcrumbs(page)),
+        categoryName=list_items.category_of(page, breadcrumbs_of(page)),
         subCategories=list_items.sub_categories(page, listed),
         items=list_items.requests(listed),
         nextPage=pagination.next,

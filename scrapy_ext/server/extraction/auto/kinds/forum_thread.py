@@ -24,7 +24,7 @@ from scrapy_ext.server.extraction.auto.ground.items import now
 from scrapy_ext.server.extraction.auto.ground.markup import Thing
 from scrapy_ext.server.extraction.auto.ground.page import Page
 from scrapy_ext.server.extraction.auto.ground.sources import origin
-from scrapy_ext.server.extraction.auto.ground.text import one_line
+from scrapy_ext.server.extraction.auto.ground.text import letters_of, one_line
 from scrapy_ext.server.extraction.auto.ground.urls import parts_of
 
 #: Texts of which this many first characters are equal, signs and spaces apart, are of one post.
@@ -38,7 +38,6 @@ _ID_IN_PATH = re.compile(
     re.IGNORECASE,
 )
 _ID_IN_QUERY = re.compile(r"(?:^|&)(?:t|tid|topic|thread|threadid|topic_id|id)=(\d{1,15})")
-_NO_WORD = re.compile(r"\W+")
 
 
 def extract(page: Page) -> ForumThread:
@@ -64,9 +63,9 @@ def _together(stated: list[Post], shown: list[Post]) -> list[Post]:
     """The posts of the page or, where it shows fewer, of the markup; each with what the other knows of it."""
     more = len(shown) > len(stated) and (not stated or 2 * sum(_is_plain(post) for post in shown) >= len(shown))
     chosen, other = (shown, stated) if more or _longer(shown, stated) else (stated, shown)
-    by_text = {_key(post.text): post for post in reversed(other)}
+    by_text = {_beginning(post.text): post for post in reversed(other)}
     for post in chosen:
-        twin = by_text.get(_key(post.text))
+        twin = by_text.get(_beginning(post.text))
         for name in Post.__slots__ if twin is not None else ():
             if name != "text" and not getattr(post, name):
                 setattr(post, name, getattr(twin, name))
@@ -83,12 +82,12 @@ def _longer(shown: list[Post], stated: list[Post]) -> bool:
     return len(shown) == len(stated) and sum(len(post.text) for post in shown) > sum(len(post.text) for post in stated)
 
 
-def _key(text: str) -> str:
-    return _NO_WORD.sub("", text[: 4 * ALIKE].casefold())[:ALIKE]
+def _beginning(text: str) -> str:
+    return letters_of(text[: 4 * ALIKE])[:ALIKE]
 
 
 def _topic(page: Page, thread: Thing | None) -> str | None:
-    focus = Focus(page, [name for name in (page.meta("og:title", "twitter:title"), page.title) if name])
+    focus = Focus(page, page.meta("og:title", "twitter:title"), page.title)
     return page.sources.first(
         "topic",
         (origin(thread, "headline", "name"), lambda: one_line(thread.text("headline", "name")) if thread else None),

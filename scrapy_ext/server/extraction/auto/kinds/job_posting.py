@@ -18,7 +18,6 @@ from scrapy_ext.server.extraction.auto.ground.markup import Thing, text_of
 from scrapy_ext.server.extraction.auto.ground.page import Page
 from scrapy_ext.server.extraction.auto.ground.sources import origin
 from scrapy_ext.server.extraction.auto.ground.text import node_text, one_line
-from scrapy_ext.server.extraction.auto.ground.urls import same_page
 from scrapy_ext.server.extraction.auto.jobs import words as job_words
 from scrapy_ext.server.extraction.auto.jobs.description import JobDescription, description_of, requirements_of
 from scrapy_ext.server.extraction.auto.jobs.salary import has_money, rate_in, salary_in, salary_of_markup
@@ -52,7 +51,7 @@ class _Extraction:
         self._job = _main_job(page, self._jobs)
         self._first = page.sources.first
         stated = self._job.text("title", "name") if self._job else None
-        self._focus = Focus(page, [name for name in (stated, page.meta("og:title"), page.title) if name])
+        self._focus = Focus(page, stated, page.meta("og:title"), page.title)
         self._labels = Labels(page, self._focus)
 
     def item(self) -> JobPosting:
@@ -250,7 +249,7 @@ class _Extraction:
                 item.employmentType,
                 item.remoteStatus or item.jobLocation,
                 item.requirements,
-                job_words.PAGE.search(f"{self._page.title or ''} {self._page.url.replace('-', ' ')[:500]}"),
+                job_words.is_of_jobs(self._page),
                 any(job_words.APPLY.fullmatch(text) for _, text in self._page.lines),
             )
         )
@@ -262,8 +261,7 @@ class _Extraction:
 def _main_job(page: Page, jobs: list[Thing]) -> Thing | None:
     """The job that the page is about: the one of its own address, else the first, unless they are a list."""
     for job in jobs if len(jobs) > 1 else ():
-        own = page.link(job.text("url", "sameAs", "mainEntityOfPage") or job.id)
-        if own and same_page(own, page.url):
+        if page.is_at(page.link(job.text("url", "sameAs", "mainEntityOfPage") or job.id)):
             return job
     return jobs[0] if 0 < len(jobs) <= SEVERAL else None
 

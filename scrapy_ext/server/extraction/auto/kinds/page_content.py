@@ -28,7 +28,7 @@ _PLAIN_ID = re.compile(r"[\w-]{1,80}")
 
 def extract(page: Page) -> PageContent:
     """The content of a page. Only ``url`` and ``metadata`` are sure to be there."""
-    focus = Focus(page, [name for name in (page.meta("og:title", "twitter:title"), page.title) if name])
+    focus = Focus(page, page.meta("og:title", "twitter:title"), page.title)
     content = main_content(page)
     return PageContent(
         url=page.url,

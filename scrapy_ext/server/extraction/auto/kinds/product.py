@@ -72,8 +72,7 @@ class _Extraction:
         self._page = page
         self._product = product
         stated = product.text("name") if product else None
-        names = (stated, page.meta("og:title"), page.title, slug_of(page.url))
-        self._focus = Focus(page, [name for name in names if name])
+        self._focus = Focus(page, stated, page.meta("og:title"), page.title, slug_of(page.url))
         self._specification = Specification(page)
         self._tags = PriceTags(page, self._focus)
         self._offer = offer_of(product) if product else Offer()

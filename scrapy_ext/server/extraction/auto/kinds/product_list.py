@@ -8,6 +8,7 @@ from typing import Final
 from zyte_common_items import Image, ProductFromList, ProductList, ProductListMetadata
 
 from scrapy_ext.server.extraction.auto.fields import images
+from scrapy_ext.server.extraction.auto.fields.breadcrumbs import breadcrumbs_of
 from scrapy_ext.server.extraction.auto.fields.money import Money, iso_code
 from scrapy_ext.server.extraction.auto.ground.markup import Thing
 from scrapy_ext.server.extraction.auto.ground.page import Page
@@ -26,7 +27,7 @@ MANY_OF_ONE_IMAGE: Final = 3
 def extract(page: Page) -> ProductList:
     """The list of products of a page. Only ``url`` and ``metadata`` are sure to be there."""
     listed, pagination = products_on(page), Pagination(page)
-    trail = list_items.breadcrumbs(page)
+    trail = breadcrumbs_of(page)
     return ProductList(
         url=page.url,
         canonicalUrl=page.canonical_url,

@@ -8,7 +8,6 @@ labelled as advertisements are left out.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -18,6 +17,7 @@ from urllib.parse import parse_qsl
 from lxml.html import HtmlElement
 from zyte_common_items import Serp, SerpMetadata, SerpOrganicResult
 
+from scrapy_ext.server.extraction.auto.ground.around import Parts, own_boxes, way_to
 from scrapy_ext.server.extraction.auto.ground.items import now
 from scrapy_ext.server.extraction.auto.ground.page import Page
 from scrapy_ext.server.extraction.auto.ground.text import node_text, one_line
@@ -34,10 +34,7 @@ MAX_NAME_LENGTH: Final = 400
 MAX_DESCRIPTION_LENGTH: Final = 2_000
 #: A text that is shorter, in characters, describes nothing.
 SHORTEST: Final = 20
-#: What else a block may hold: a result has few links beside its own.
-MAX_OTHER_LINKS: Final = 12
 
-_DIGITS = re.compile(r"\d+")
 _HOST = re.compile(r"(?:https?://)?((?:[\w-]+\.)+[a-z]{2,12})\b", re.IGNORECASE)
 
 
@@ -73,7 +70,7 @@ def extract(page: Page) -> Serp:
 
 def _results(page: Page) -> Iterator[SerpOrganicResult]:
     candidates = _without_ads(_candidates(page))
-    blocks = _blocks(candidates)
+    blocks = own_boxes(each.link for each in candidates)
     seen: set[str] = set()
     for candidate in candidates:
         block = blocks[candidate.link]
@@ -88,17 +85,17 @@ def _results(page: Page) -> Iterator[SerpOrganicResult]:
 
 def _candidates(page: Page) -> list[_Candidate]:
     """The titles of the shape that most results have, and others that are headings all the same."""
-    verdicts: dict[HtmlElement, bool] = {}
+    outside = Parts(lambda node: _is_outside(page, node), ends=lambda node: node.tag == "body")
     found: dict[str, list[_Candidate]] = {}
     for link in islice(page.tree.iter("a"), MAX_LINKS):
         url = page.link(link.get("href"))
         title = _title_of(page, link) if url else None
-        if url is None or title is None or _outside(page, link, verdicts):
+        if url is None or title is None or outside.hold(link):
             continue
         target = target_of(url, page.url)
         if target is None and not is_redirect(url):
             continue
-        found.setdefault(_shape(title), []).append(_Candidate(link, title, url, target))
+        found.setdefault(way_to(title, 4), []).append(_Candidate(link, title, url, target))
     # A heading of a shape of its own is rather that of a box between the results than a result.
     kept = {id(each) for some in found.values() for each in some if len(some) > 1 or len(found) == 1}
     order = {node: position for position, node in enumerate(page.elements)}
@@ -125,35 +122,15 @@ def _title_of(page: Page, link: HtmlElement) -> HtmlElement | None:
     return link if words.TITLE_NAME.search(names) and len(node_text(link, 20)) > 2 else None
 
 
-def _shape(node: HtmlElement) -> str:
-    """How a title is reached within its result."""
-    steps = [node, *node.iterancestors()][:4]
-    return "/".join(f"{step.tag}.{_DIGITS.sub('', (step.get('class') or '').split(' ')[0])[:40]}" for step in steps)
-
-
-def _outside(page: Page, node: HtmlElement, verdicts: dict[HtmlElement, bool]) -> bool:
-    """Whether a link stands in a part that holds no results: menus, side bars, boxes of other kinds, advertisements."""
-    passed: list[HtmlElement] = []
-    verdict = False
-    current: HtmlElement | None = node
-    while current is not None and current.tag != "body":
-        known = verdicts.get(current)
-        if known is not None:
-            verdict = known
-            break
-        passed.append(current)
-        names = page.names(current)
-        verdict = (
-            (current.tag in words.OUTSIDE_TAGS and not _is_within_result(current))
-            or bool(names and (words.OUTSIDE_NAME.search(names) or words.AD_NAME.search(names)))
-            or current.get("data-text-ad") is not None
-            or current.get("role") in {"complementary", "navigation"}
-        )
-        if verdict:
-            break
-        current = current.getparent()
-    verdicts.update(dict.fromkeys(passed, verdict))
-    return verdict
+def _is_outside(page: Page, node: HtmlElement) -> bool:
+    """Whether a part begins at an element that holds no results: a menu, a side bar, a box of another kind, an ad."""
+    names = page.names(node)
+    return (
+        (node.tag in words.OUTSIDE_TAGS and not _is_within_result(node))
+        or bool(names and (words.OUTSIDE_NAME.search(names) or words.AD_NAME.search(names)))
+        or node.get("data-text-ad") is not None
+        or node.get("role") in {"complementary", "navigation"}
+    )
 
 
 def _is_within_result(node: HtmlElement) -> bool:
@@ -167,20 +144,6 @@ def _without_ads(candidates: list[_Candidate]) -> list[_Candidate]:
         for each in candidates
         if not words.AD_LINK.search(each.url) and not words.AD_LINK.search(each.target or "")
     ]
-
-
-def _blocks(candidates: list[_Candidate]) -> dict[HtmlElement, HtmlElement]:
-    """The outermost element around each link that holds none of the others."""
-    held = Counter(ancestor for each in candidates for ancestor in each.link.iterancestors())
-    found = {}
-    for each in candidates:
-        block = each.link
-        for ancestor in each.link.iterancestors():
-            if held[ancestor] > 1 or ancestor.tag in {"body", "html", "main"}:
-                break
-            block = ancestor
-        found[each.link] = block
-    return found
 
 
 def _is_ad(page: Page, block: HtmlElement, candidate: _Candidate) -> bool:

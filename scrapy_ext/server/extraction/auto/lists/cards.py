@@ -16,7 +16,7 @@ from scrapy_ext.server.extraction.auto.fields.authors import names_in
 from scrapy_ext.server.extraction.auto.fields.dates import Date, is_mostly_date, read
 from scrapy_ext.server.extraction.auto.fields.money import Money, currency_in
 from scrapy_ext.server.extraction.auto.ground.page import Page
-from scrapy_ext.server.extraction.auto.ground.text import node_text, one_line
+from scrapy_ext.server.extraction.auto.ground.text import HEADINGS, node_text, one_line
 from scrapy_ext.server.extraction.auto.lists.repeats import Entry
 from scrapy_ext.server.extraction.auto.products.price_tags import PriceTags
 
@@ -31,7 +31,6 @@ MAX_SUMMARY_LENGTH: Final = 5_000
 #: What the tags and names of a price must score among the few texts of an entry.
 ENOUGH_FOR_PRICE: Final = 0.5
 
-_HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _TITLE_NAME = re.compile(r"(?:^|[\s_-]|product|item|card|post|entry|job)(?:title|name|headline|heading)(?:$|[\s_-])")
 _NOT_TITLE = re.compile(r"sub-?title|brand|author|user|site-?name|price|category|eyebrow|kicker|vendor")
 _DATE_NAME = re.compile(r"date|time|publish|posted|datum|fecha|(?:^|[\s_-])(?:meta|byline|ago|age|when)(?:$|[\s_-])")
@@ -146,7 +145,7 @@ class Block:
         """The text that tells of the thing: what is named so, or the paragraphs."""
         named = [node for node in self.elements if _SUMMARY_NAME.search(self._names[node])]
         # What holds a heading is a box around the whole.
-        named = [node for node in named if next(node.iter(*_HEADINGS), None) is None]
+        named = [node for node in named if next(node.iter(*HEADINGS), None) is None]
         for nodes in (named[:1], [node for node in self.elements if node.tag == "p"]):
             texts = [text for node in nodes if len(text := node_text(node, MAX_SUMMARY_LENGTH)) >= SHORTEST_SUMMARY]
             if texts:
@@ -190,7 +189,7 @@ class Card:
         """The headings of the entry, those in or around its link first, the longest of these before the others."""
         link = self.entry.link
         around = {link, *link.iterancestors(), *link.iter("*")}
-        found = [node for node in self.block.elements if node.tag in _HEADINGS and node_text(node, MAX_NAME_LENGTH)]
+        found = [node for node in self.block.elements if node.tag in HEADINGS and node_text(node, MAX_NAME_LENGTH)]
         near = [node for node in found if node in around]
         near.sort(key=lambda node: -len(node_text(node, MAX_NAME_LENGTH)))
         return near + [node for node in found if node not in around]
@@ -200,7 +199,7 @@ class Card:
         """The heading in or around the link of the entry."""
         link = self.entry.link
         first = self.headings[0] if self.headings else None
-        if first is None or not (first is link or link in first.iter("a") or first in link.iter(*_HEADINGS)):
+        if first is None or not (first is link or link in first.iter("a") or first in link.iter(*HEADINGS)):
             return None
         return first
 

@@ -10,7 +10,6 @@ from typing import Final
 from lxml.html import HtmlElement
 from zyte_common_items import Breadcrumb, Link, ListMetadata, ProbabilityMetadata, ProbabilityRequest, Request
 
-from scrapy_ext.server.extraction.auto.fields.breadcrumbs import breadcrumbs_of
 from scrapy_ext.server.extraction.auto.ground.focus import Focus
 from scrapy_ext.server.extraction.auto.ground.items import now
 from scrapy_ext.server.extraction.auto.ground.page import Page
@@ -73,17 +72,12 @@ def category_of(page: Page, breadcrumbs: list[Breadcrumb] | None) -> str | None:
     """
     if parts_of(page.url).path in {"", "/"}:
         return None
-    focus = Focus(page, [name for name in (page.meta("og:title"), page.title) if name])
+    focus = Focus(page, page.meta("og:title"), page.title)
     heading = _COUNT.sub("", focus.heading_text or "")
     last = breadcrumbs[-1] if breadcrumbs else None
     trail = last.name if last is not None and (last.url is None or same_page(last.url, page.url)) else None
     name = trail if trail and (not heading or trail.casefold() in heading.casefold()) else heading or trail
     return name if name and len(name) <= MAX_CATEGORY_LENGTH else None
-
-
-def breadcrumbs(page: Page) -> list[Breadcrumb] | None:
-    """The trail from the home page to a list."""
-    return breadcrumbs_of(page)
 
 
 def sub_categories(page: Page, listed: Listed) -> list[ProbabilityRequest] | None:

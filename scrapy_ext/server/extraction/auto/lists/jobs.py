@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from scrapy_ext.server.extraction.auto.ground.page import Page
+from scrapy_ext.server.extraction.auto.jobs.words import is_of_jobs
 from scrapy_ext.server.extraction.auto.lists.listing import Listed, Shape, listed, things_of
 
 TYPES: Final = ("JobPosting",)
@@ -34,17 +35,11 @@ _WORDS = re.compile(
     r"|正社員|契約社員|アルバイト|全职|兼职|정규직|вакансия|полная занятость",
     re.IGNORECASE,
 )
-_PAGE = re.compile(
-    r"\b(?:jobs?|careers?|vacancies|(?:open )?positions|openings|hiring|stellen\w*|karriere|emplois?|empleos?"
-    r"|vagas|lavoro|praca|vacatures"
-    r"|recruitment|offres d'emploi|вакансии|работа)\b|求人|採用|招聘|채용",
-    re.IGNORECASE,
-)
 
 
 def jobs_on(page: Page) -> Listed:
     """The list of jobs of a page; empty when it has none."""
-    of_page = bool(_PAGE.search(f"{page.title or ''} {page.url.replace('-', ' ')[:500]}"))
+    of_page = is_of_jobs(page)
 
     def score(shape: Shape) -> float:
         leads, named, worded = (

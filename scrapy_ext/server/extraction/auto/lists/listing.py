@@ -21,7 +21,7 @@ from lxml.html import HtmlElement
 from scrapy_ext.server.extraction.auto.ground.markup import Thing
 from scrapy_ext.server.extraction.auto.ground.page import Page
 from scrapy_ext.server.extraction.auto.ground.text import node_text
-from scrapy_ext.server.extraction.auto.ground.urls import bare, host_of
+from scrapy_ext.server.extraction.auto.ground.urls import bare, site_of
 from scrapy_ext.server.extraction.auto.labelled import vocabulary
 from scrapy_ext.server.extraction.auto.lists.cards import LEADS_ON, Block, Card
 from scrapy_ext.server.extraction.auto.lists.repeats import Entry, Group, Surroundings, groups_of
@@ -143,8 +143,8 @@ class Shape:
     @cached_property
     def of_site(self) -> float:
         """The part of the entries that leads to the page's own site."""
-        own = _site(self._page.url)
-        return self.part(lambda card: _site(card.url) == own)
+        own = site_of(self._page.url)
+        return self.part(lambda card: site_of(card.url) == own)
 
     @cached_property
     def counted(self) -> float:
@@ -225,10 +225,9 @@ def _finest_first(scored: list[tuple[float, Shape]], enough: float) -> list[tupl
 def things_of(page: Page, *types: str) -> dict[str, Thing]:
     """The things of these types that the markup tells of with addresses of their own, by those."""
     found: dict[str, Thing] = {}
-    own = {bare(page.url), bare(page.canonical_url or page.url)}
     for thing in page.markup.all(*types):
         url = address_of_thing(page, thing)
-        if url and bare(url) not in own:
+        if url and not page.is_at(url):
             found.setdefault(bare(url), thing)
     return found
 
@@ -270,7 +269,3 @@ def _overlap(first: Group, second: Group) -> bool:
     if any(not others.isdisjoint(entry.node.iterancestors()) for entry in first.entries):
         return True
     return len(set(first.urls) & set(second.urls)) > len(second.entries) // 2
-
-
-def _site(url: str) -> str:
-    return ".".join(host_of(url).split(".")[-2:])

@@ -7,8 +7,8 @@ from typing import Final
 
 from scrapy_ext.server.extraction.auto.ground.page import Page
 from scrapy_ext.server.extraction.auto.lists.listing import Listed, Shape, listed, things_of
+from scrapy_ext.server.extraction.auto.products.main_product import TYPES
 
-TYPES: Final = ("Product", "ProductGroup", "IndividualProduct", "ProductModel", "Vehicle", "Car", "Book")
 #: A group of entries that scores less is no list of products.
 ENOUGH: Final = 4.0
 

@@ -16,6 +16,7 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
+from scrapy_ext.server.extraction.auto.ground.around import Parts, step_of
 from scrapy_ext.server.extraction.auto.ground.page import Page
 from scrapy_ext.server.extraction.auto.ground.text import node_text
 from scrapy_ext.server.extraction.auto.ground.urls import bare, parts_of, same_page
@@ -58,7 +59,6 @@ _NOT_OUTSIDE = re.compile(
 )
 _HEADER_TAGS: Final = frozenset({"article", "section", "main", "li"})
 _STREAMED = re.compile(r"S:\w{1,6}")
-_DIGITS = re.compile(r"\d+")
 _SPLIT_ENTRIES: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "dt", "tr"})
 
 
@@ -98,31 +98,13 @@ class Group:
         return [entry.url for entry in self.entries]
 
 
-class Surroundings:
+class Surroundings(Parts):
     """Which elements belong to the page's frame (header, menus, side bars, footer, filters) and not to its content."""
 
     def __init__(self, page: Page) -> None:
+        super().__init__(self._begins_at)
         self._page = page
-        self._verdicts: dict[HtmlElement, bool] = {}
         self._by_names: dict[str, bool] = {}
-
-    def hold(self, node: HtmlElement) -> bool:
-        """Whether an element is a part of the frame, or stands in one."""
-        passed: list[HtmlElement] = []
-        current: HtmlElement | None = node
-        verdict = False
-        while current is not None:
-            known = self._verdicts.get(current)
-            if known is not None:
-                verdict = known
-                break
-            passed.append(current)
-            if self._begins_at(current):
-                verdict = True
-                break
-            current = current.getparent()
-        self._verdicts.update(dict.fromkeys(passed, verdict))
-        return verdict
 
     def _begins_at(self, node: HtmlElement) -> bool:
         if node.tag in {"body", "html", "main"} or node.get("role") == "main":
@@ -162,7 +144,7 @@ def groups_of(page: Page, surroundings: Surroundings, *, by_class: bool = True) 
 
     Without ``by_class``, ways are told apart by tags alone: entries of one list may have classes of their own each.
     """
-    step = _step if by_class else _tag
+    step = step_of if by_class else _tag
     by_way = [some for links in _links_by_way(page, surroundings, step) for some in (links, *_by_place(links))]
     ranked = sorted(by_way, key=len, reverse=True)[:MAX_GROUPS]
     found = [Group(tuple(_with_following(entries))) for links in ranked if len(entries := _entries(links)) >= FEWEST]
@@ -223,11 +205,6 @@ def _way(
     return way
 
 
-def _step(node: HtmlElement) -> str:
-    name = (node.get("class") or "").split(None, 1)
-    return f"{node.tag}.{_DIGITS.sub('', name[0])[:40]}" if name else str(node.tag)
-
-
 def _tag(node: HtmlElement) -> str:
     return str(node.tag)
 
@@ -282,7 +259,7 @@ def _place(group: Group) -> object:
         return group
     first = group.entries[0]
     way = takewhile(lambda part: part is not first.node, (first.link, *first.link.iterancestors()))
-    return (next(iter(parents)), first.node.tag, *(_step(part) for part in way))
+    return (next(iter(parents)), first.node.tag, *(step_of(part) for part in way))
 
 
 def _unions(groups: list[Group], order: dict[HtmlElement, int]) -> Iterator[Group]:

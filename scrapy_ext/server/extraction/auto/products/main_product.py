@@ -7,7 +7,6 @@ from typing import Final
 from scrapy_ext.server.extraction.auto.ground.markup import Thing
 from scrapy_ext.server.extraction.auto.ground.page import Page
 from scrapy_ext.server.extraction.auto.ground.text import one_line
-from scrapy_ext.server.extraction.auto.ground.urls import same_page
 
 TYPES: Final = (
     "Product", "ProductGroup", "IndividualProduct", "ProductModel", "SomeProducts", "ProductCollection", "Vehicle",
@@ -38,8 +37,7 @@ def main_product(page: Page) -> Thing | None:
 
 
 def _is_own(page: Page, thing: Thing) -> bool:
-    own = page.link(thing.text("url") or thing.id)
-    return bool(own) and any(same_page(str(own), address) for address in (page.url, page.canonical_url or page.url))
+    return page.is_at(page.link(thing.text("url") or thing.id))
 
 
 def _group(page: Page, chosen: Thing, variants: list[Thing]) -> Thing:

@@ -8,7 +8,7 @@ import re
 from typing import Final
 from urllib.parse import parse_qsl, unquote
 
-from scrapy_ext.server.extraction.auto.ground.urls import absolute, host_of, parts_of
+from scrapy_ext.server.extraction.auto.ground.urls import absolute, parts_of, site_of
 
 MAX_QUERY_LENGTH: Final = 8_000
 MAX_PARAMETERS: Final = 60
@@ -38,7 +38,7 @@ def is_redirect(url: str) -> bool:
 
 def is_same_site(first: str, second: str) -> bool:
     """Whether two addresses are of one site, whatever comes before its name: ``www.``, ``r.search.``."""
-    return _site(first) == _site(second)
+    return site_of(first) == site_of(second)
 
 
 def _wrapped(url: str) -> str | None:
@@ -67,10 +67,3 @@ def _decoded(text: str) -> str:
         return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode("utf-8", "replace")
     except (binascii.Error, ValueError):
         return ""
-
-
-def _site(url: str) -> str:
-    """The last two parts of a host, three under ``co.uk`` and the like."""
-    labels = host_of(url).split(".")
-    short = len(labels) > 2 and len(labels[-1]) == 2 and len(labels[-2]) <= 3
-    return ".".join(labels[-3 if short else -2 :])

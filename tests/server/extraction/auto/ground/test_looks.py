@@ -65,4 +65,3 @@ def test_looks_are_in_nothing_that_is_handed_out() -> None:
     assert "data-look" not in str(item)
     page = Page(html, URL, looks=True)
     assert not page.tree.xpath("//@data-look")
-    assert not page.fresh_tree().xpath("//@data-look")

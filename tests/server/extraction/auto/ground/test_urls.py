@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scrapy_ext.server.extraction.auto.ground.page import Page
-from scrapy_ext.server.extraction.auto.ground.urls import MAX_URL_LENGTH, absolute, same_page
+from scrapy_ext.server.extraction.auto.ground.urls import MAX_URL_LENGTH, absolute, same_page, site_of
 
 BASE = "https://example.com/a/b?c=1"
 
@@ -44,3 +44,19 @@ def test_the_base_of_a_page_counts_unless_it_is_no_web_address() -> None:
 def test_pages_that_differ_in_scheme_www_fragment_or_last_slash_are_the_same() -> None:
     assert same_page("http://www.example.com/a/#x", "https://example.com/a")
     assert not same_page("https://example.com/a?b=1", "https://example.com/a?b=2")
+
+
+@pytest.mark.parametrize(
+    ("url", "site"),
+    [
+        ("https://www.example.com/a", "example.com"),
+        ("https://r.search.example.de/", "example.de"),
+        ("https://www.ntv.de/", "ntv.de"),
+        ("https://www.shop.co.uk/", "shop.co.uk"),
+        ("https://loja.com.br/", "loja.com.br"),
+        ("https://localhost/", "localhost"),
+        ("nothing", ""),
+    ],
+)
+def test_a_site_is_known_by_its_name_whatever_comes_before_it(url: str, site: str) -> None:
+    assert site_of(url) == site
