@@ -53,6 +53,8 @@ BROKEN = {
 HOSTILE = {
     "elements nested deeply": "<div>" * 100_000 + "x",
     "inline elements nested deeply": "<b>x" * 100_000,
+    "ends without end": "<p>x</body></html>" * 4_000,
+    "pages in pages": "<html><body><div>x</html>y" * 4_000,
     "tables nested deeply": "<table><tr><td>" * 5_000,
     "json-ld nested deeply": json_ld("[" * 100_000),
     "objects nested deeply": json_ld('{"a":' * 100_000),

@@ -7,7 +7,6 @@ from typing import Final, NamedTuple
 
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.articles.libraries import coarse_text
 from scrapy_ext.server.extraction.auto.content.block_features import Features
 from scrapy_ext.server.extraction.auto.content.block_model import block_model
 from scrapy_ext.server.extraction.auto.content.blocks import Block, Blocks
@@ -18,10 +17,6 @@ from scrapy_ext.server.extraction.auto.ground.page import Page
 MAX_BLOCKS: Final = 4_000
 #: The part of the words that the element of the content must hold.
 MOST: Final = 0.97
-#: Pages with more bytes a word may be read in part: on some, the parser gives up early. Most have fewer than 100.
-BYTES_A_WORD: Final = 400
-#: A page was read in part where another parser finds as many times more words of content than there are on it.
-MORE: Final = 2
 #: Tags whose blocks follow each other line by line, rather than as paragraphs.
 _LINES: Final = frozenset({"li", "dt", "dd", "tr", "option", "summary", "label", "caption"})
 _CELLS: Final = frozenset({"td", "th"})
@@ -37,9 +32,6 @@ class Content(NamedTuple):
 def main_content(page: Page) -> Content:
     """The primary content of a page of any kind; an empty text where there is none."""
     blocks = Blocks(page, MAX_BLOCKS)
-    unread = _unread(page, blocks.root.words)
-    if unread:
-        return Content(unread, None)
     chosen = content_blocks(page, blocks)
     return Content(text_of(chosen), place_of(chosen))
 
@@ -89,14 +81,6 @@ def text_of(blocks: Sequence[Block]) -> str:
         pieces.append(block.text)
         before = block
     return "".join(pieces)
-
-
-def _unread(page: Page, words: int) -> str:
-    """The content of a page of which the tree holds a small part only; empty for others."""
-    if len(page.source) < BYTES_A_WORD * words or not words:
-        return ""
-    text = coarse_text(page)
-    return text if len(text.split()) > MORE * words else ""
 
 
 def _between(before: Block, block: Block) -> str:

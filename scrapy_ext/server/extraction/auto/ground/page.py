@@ -72,7 +72,7 @@ class Page:
     ``tree`` lacks scripts (their sources are in ``scripts``), styles, templates, comments. Whatever ``html``
     is, there is a tree: an empty one for an empty page, and the first :data:`MAX_HTML_LENGTH` characters and
     :data:`MAX_ELEMENTS` elements (about) of a page that is larger. Elements nested deeper than the parser's
-    limit (255) are lost with what follows them.
+    limit (255) are lost with what follows them. What stands after the end of the body is in it, as in browsers.
     """
 
     def __init__(self, html: str, url: str, *, looks: bool = False) -> None:
@@ -255,9 +255,32 @@ def _parse(source: bytes) -> HtmlElement:
     except etree.LxmlError:
         # Nothing in it but comments or white space.
         tree = lxml_html.document_fromstring(_EMPTY, parser=parser)
+    _take_in_what_follows(tree)
     for value in _LONG_ATTRIBUTES(tree):
         del value.getparent().attrib[value.attrname]
     return tree
+
+
+def _take_in_what_follows(tree: HtmlElement) -> None:
+    """Move what stands after ``</body>`` or ``</html>`` into the body, as browsers do: on some pages that is most.
+
+    The parser puts it beside the body, and makes another root of what stands after the end of the first.
+    """
+    body = tree.find("body")
+    following = [*(body.itersiblings() if body is not None else ()), *tree.itersiblings()]
+    if body is None:
+        if not following:
+            return
+        body = etree.SubElement(tree, "body")
+    text, body.tail = body.tail or "", None
+    if len(body):
+        body[-1].tail = (body[-1].tail or "") + text
+    else:
+        body.text = (body.text or "") + text
+    for node in following:
+        body.append(node)
+    if following:
+        etree.strip_tags(body, "html", "head", "body")
 
 
 def _settle_noscript(tree: HtmlElement) -> None:

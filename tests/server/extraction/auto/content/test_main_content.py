@@ -166,11 +166,3 @@ def test_odd_pages_have_whatever_content_they_have(body: str) -> None:
     content = main_content(page(body))
     assert isinstance(content.text, str)
     assert (content.node is None) == (not content.text)
-
-
-def test_what_the_parser_left_out_is_read_by_another_one() -> None:
-    source = page("<main>" + "".join(f"<p>Step {number}. {PROSE}</p>" for number in range(40)) + "</main>")
-    for part in list(source.tree.iter("p"))[1:]:
-        part.drop_tree()
-    source.source += b"<!--" + b"x" * 20_000 + b"-->"
-    assert "Step 39" in main_content(source).text
