@@ -58,6 +58,17 @@ _MODIFIED_WORD = re.compile(
 
 _MONTH: Final = r"[^\W\d_]{3,12}\.?"
 _YEAR: Final = r"(?:19|20)\d\d"
+#: Years of two digits are years only beside a word that is a month, and where nothing is counted by them.
+_SURE_MONTH: Final = (
+    r"(?:jan(?:uary|uar|uari|vier|eiro)?|ene(?:ro)?|gen(?:naio)?|feb(?:ruary|ruar|ruari|rero|braio)?"
+    r"|f[ée]v(?:r|rier|ereiro)?|mar(?:ch|s|t|zo|ço)?|märz?|mrt|maart|apr(?:il|ile)?|avr(?:il)?|abr(?:il)?"
+    r"|ma[yij]|ma[yi]o|mag(?:gio)?|mei|jun[ei]?|juin|junio|junho|giu(?:gno)?|jul[iy]?|juil(?:let)?|julio|julho"
+    r"|lug(?:lio)?|aug(?:ust|ustus)?|août|ago(?:sto)?|sep(?:t|tember|tembre|tiembre)?|set(?:embro|tembre)?"
+    r"|o[ck]t(?:ober|obre|ubre)?|ott(?:obre)?|out(?:ubro)?|nov(?:ember|embre|iembre|embro)?"
+    r"|de[cz](?:ember|embre|embro)?|déc(?:embre)?|dic(?:embre|iembre)?"
+    r"|(?:янв|фев|мар|апр|ма[йя]|июн|июл|авг|сен|окт|ноя|дек)[а-я]{0,5})\.?"
+)
+_SHORT_YEAR: Final = r"['’]?\d\d(?!\d|[:.,/-]\d|, \d|\s?[%&]|\s?[ap]\.?m\b|\s(?!(?:at|um|à)\b)[^\W\d_])"
 #: Dates as people write them. Times that stand by them are left to the machine-readable ones.
 _WRITTEN = re.compile(
     rf"""
@@ -65,7 +76,10 @@ _WRITTEN = re.compile(
     | (?P<han>{_YEAR}\s?[年년]\s?\d\d?\s?[月월]\s?\d\d?\s?[日일]?)
     | (?<!\d)(?P<numeric>\d\d?[-/.]\s?\d\d?[-/.]\s?(?:{_YEAR}|\d\d(?!\d)))(?!\d)
     | (?<!\d)(?P<day_first>\d\d?(?:st|nd|rd|th|er|º|°|\.)?\s?(?:de\s|of\s)?{_MONTH},?\s(?:de\s|del\s)?{_YEAR})(?!\d)
+    | (?<!\d)(?P<hyphened>\d\d?-{_MONTH}-{_YEAR})(?!\d)
     | (?P<month_first>{_MONTH}\s\d\d?(?:st|nd|rd|th)?,?\s{_YEAR})(?!\d)
+    | (?<![\w:.,/-])(?P<short_day_first>\d\d?(?:\.?\s|-){_SURE_MONTH}(?:,?\s|-){_SHORT_YEAR})
+    | \b(?P<short_month_first>{_SURE_MONTH}\s\d\d?(?:st|nd|rd|th)?(?:,\s?|\s(?=['’])){_SHORT_YEAR})
     """,
     re.VERBOSE | re.IGNORECASE,
 )
@@ -76,6 +90,7 @@ _ISO_MOMENT = re.compile(
 )
 _COMPACT = re.compile(rf"({_YEAR})(\d{{2}})(\d{{2}})")
 _NUMBERS = re.compile(r"\d+")
+_QUOTES: Final = "'’"
 _REGION = re.compile(r"[-_]([A-Za-z]{2})\b")
 #: Countries where the month comes first in numbers.
 _MONTH_FIRST: Final = frozenset({"us", "ph"})
@@ -167,6 +182,8 @@ def _of_people(text: str, page: Page) -> Date | None:
             moment = _moment([int(number) for number in _NUMBERS.findall(found)])
         elif kind == "numeric":
             moment = _numeric(found, page)
+        elif kind in {"short_day_first", "short_month_first"}:
+            moment = _with_short_year(found, page)
         else:
             moment = _with_month_name(found, page)
         if moment is not None:
@@ -176,7 +193,7 @@ def _of_people(text: str, page: Page) -> Date | None:
 
 def _numeric(text: str, page: Page) -> datetime | None:
     first, second, year = (int(number) for number in _NUMBERS.findall(text))
-    year += 0 if year >= 100 else 2000 if year < 70 else 1900
+    year = year if year >= 100 else _full_year(year)
     if first > 12 or first == second:
         return _moment([year, second, first])
     if second > 12:
@@ -185,6 +202,18 @@ def _numeric(text: str, page: Page) -> datetime | None:
     if order == "DMY" or (order is None and "." in text):
         return _moment([year, second, first])
     return _moment([year, first, second]) if order == "MDY" else None
+
+
+def _with_short_year(text: str, page: Page) -> datetime | None:
+    """The moment of ``Jan 12, 24``; None for ``Jan 12, 13``, which may as well be two days."""
+    rest, year = text[:-2], int(text[-2:])
+    if year == int(_NUMBERS.findall(rest)[0]) + 1 and rest[-1:] == " ":
+        return None
+    return _with_month_name(f"{rest.rstrip(_QUOTES)} {_full_year(year)}", page)
+
+
+def _full_year(year: int) -> int:
+    return year + (2000 if year < 70 else 1900)
 
 
 def _order(page: Page) -> str | None:
@@ -248,7 +277,8 @@ def _nodes(page: Page, focus: Focus) -> Iterator[HtmlElement]:
 
 def is_mostly_date(text: str) -> bool:
     """Whether a line is hardly anything else than a date."""
-    match = _WRITTEN.search(text)
+    # Most lines have no number, which is told much faster than that they have no date.
+    match = _WRITTEN.search(text) if _NUMBERS.search(text) else None
     return match is not None and len(text) - len(match.group()) <= MAX_WORDS_LENGTH
 
 
