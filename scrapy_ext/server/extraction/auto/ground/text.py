@@ -16,13 +16,12 @@ MAX_VALUE_LENGTH: Final = 200_000
 HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,2000}>")
-_SPACE = re.compile(r"\s+")
 _NO_LETTERS = re.compile(r"[\W_]+")
 
 
 def one_line(text: str | None) -> str:
     """The text with every run of white space as one space, and none around it."""
-    return _SPACE.sub(" ", text).strip() if text else ""
+    return " ".join(text.split()) if text else ""
 
 
 def lines(text: str) -> str:

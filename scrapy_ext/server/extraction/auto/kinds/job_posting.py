@@ -128,7 +128,7 @@ class _Extraction:
     def _salary_of_lines(self) -> BaseSalary | None:
         """An amount for a time, in a line that says little else."""
         for node, text in self._page.lines:
-            if len(text) <= 80 and has_money(text) and rate_in(text) and abs(self._focus.distance(node)) <= NEAR:
+            if len(text) <= 80 and abs(self._focus.distance(node)) <= NEAR and has_money(text) and rate_in(text):
                 found = salary_in(text, self._page.url)
                 if found is not None and not self._focus.elsewhere(node):
                     return found
