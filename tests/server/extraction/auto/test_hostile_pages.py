@@ -13,7 +13,8 @@ import pytest
 
 from scrapy_ext.server.extraction.auto import KINDS, extract, extract_more
 from scrapy_ext.server.extraction.auto.ground.markup import MAX_THINGS, Markup
-from scrapy_ext.server.extraction.auto.ground.page import MAX_ELEMENTS, MAX_HTML_LENGTH, Page
+from scrapy_ext.server.extraction.auto.ground.page import Page
+from scrapy_ext.server.extraction.auto.ground.parsing import MAX_ELEMENTS, MAX_HTML_LENGTH
 
 URL = "https://example.com/a"
 

@@ -1,4 +1,4 @@
-"""A page, parsed once within bounds, for whatever kind is to be extracted from it."""
+"""A page, read once, for whatever kind is to be extracted from it."""
 
 from __future__ import annotations
 
@@ -7,45 +7,28 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import accumulate
-from typing import Final, NamedTuple
+from typing import Final
 
 from lxml import etree
-from lxml import html as lxml_html
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.ground.looks import Looks, take_looks
 from scrapy_ext.server.extraction.auto.ground.markup import Markup
+from scrapy_ext.server.extraction.auto.ground.parsing import parsed
 from scrapy_ext.server.extraction.auto.ground.sources import Sources
 from scrapy_ext.server.extraction.auto.ground.text import node_text, one_line
 from scrapy_ext.server.extraction.auto.ground.urls import absolute, bare
-
-#: The part of a page that is read, in characters. The largest of several hundred real pages has 5.1 million.
-MAX_HTML_LENGTH: Final = 6_000_000
-#: The part of a page that is read, in elements. Of those pages, the largest has 18 thousand.
-MAX_ELEMENTS: Final = 60_000
 
 #: Longer texts are not lines but prose.
 MAX_LINE_LENGTH: Final = 200
 
 _NO_LINE: Final = frozenset({"html", "head", "body", "title", "option", "select", "textarea", "meta", "link", "base"})
-_UNSEEN: Final = ("style", "template", "svg", "object", "math")
-#: Longer ones hold pictures or data of scripts, or mean harm.
-_LONG_ATTRIBUTES: Final = etree.XPath("//@*[string-length(.) > 10000]")
 _NAMES_OF_TESTS: Final = etree.XPath(
     "//@data-testid|//@data-test|//@data-test-id|//@data-qa|//@data-qa-qualifier|//@data-automation-id|//@data-hook"
 )
 _MAY_HIDE: Final = etree.XPath("//*[@style or @hidden or @aria-hidden]")
 _HIDING_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
-_UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-_EMPTY: Final = b"<html><body></body></html>"
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?=$|[-_])")
-
-
-class Script(NamedTuple):
-    """An inline script: its ``type`` in lower case (often empty) and its source."""
-
-    type: str
-    source: str
 
 
 class _Rows:
@@ -70,18 +53,15 @@ class Page:
     """A page: its address, its tree without what no reader sees, and its markup.
 
     ``tree`` lacks scripts (their sources are in ``scripts``), styles, templates, comments. Whatever ``html``
-    is, there is a tree: an empty one for an empty page, and the first :data:`MAX_HTML_LENGTH` characters and
-    :data:`MAX_ELEMENTS` elements (about) of a page that is larger. Elements nested deeper than the parser's
+    is, there is a tree: an empty one for an empty page, and the first ``MAX_HTML_LENGTH`` characters and
+    ``MAX_ELEMENTS`` elements (about) of a page that is larger. Elements nested deeper than the parser's
     limit (255) are lost with what follows them. What stands after the end of the body is in it, as in browsers.
     """
 
     def __init__(self, html: str, url: str, *, looks: bool = False) -> None:
         self.url = url
         self.sources = Sources()
-        self.source, self.tree = _parse_within_bounds(html)
-        self.scripts = _take_scripts(self.tree)
-        etree.strip_elements(self.tree, *_UNSEEN, with_tail=False)
-        _settle_noscript(self.tree)
+        self.source, self.tree, self.scripts = parsed(html)
         self.base_url = self._base_url()
         self._links: dict[str, str | None] = {}
         # Held, so that lxml does not make the Python side of an element anew each time it is met.
@@ -229,75 +209,3 @@ class Page:
 
 def _names_of(node: HtmlElement) -> str:
     return f"{node.get('class', '')} {node.get('id', '')} {node.get('itemprop', '')}".strip().lower()
-
-
-def _parse_within_bounds(html: str) -> tuple[bytes, HtmlElement]:
-    source = _UNWRITABLE.sub("\ufffd", html[:MAX_HTML_LENGTH]).encode()
-    tree = _parse(source)
-    for _ in range(8):
-        elements = int(tree.xpath("count(//*)"))
-        if elements <= MAX_ELEMENTS:
-            break
-        # Elements are not spread evenly, so one cut may not be enough; the last halves what is left.
-        source = source[: min(len(source) // 2, len(source) * MAX_ELEMENTS // elements)]
-        tree = _parse(source)
-    return source, tree
-
-
-def _parse(source: bytes) -> HtmlElement:
-    parser = lxml_html.HTMLParser(
-        encoding="utf-8", huge_tree=False, no_network=True, remove_comments=True, remove_pis=True
-    )
-    # lxml.html asks a Python function for the class of every element. Here it is always the same one.
-    parser.set_element_class_lookup(etree.ElementDefaultClassLookup(element=HtmlElement))
-    try:
-        tree = lxml_html.document_fromstring(source, parser=parser)
-    except etree.LxmlError:
-        # Nothing in it but comments or white space.
-        tree = lxml_html.document_fromstring(_EMPTY, parser=parser)
-    _take_in_what_follows(tree)
-    for value in _LONG_ATTRIBUTES(tree):
-        del value.getparent().attrib[value.attrname]
-    return tree
-
-
-def _take_in_what_follows(tree: HtmlElement) -> None:
-    """Move what stands after ``</body>`` or ``</html>`` into the body, as browsers do: on some pages that is most.
-
-    The parser puts it beside the body, and makes another root of what stands after the end of the first.
-    """
-    body = tree.find("body")
-    following = [*(body.itersiblings() if body is not None else ()), *tree.itersiblings()]
-    if body is None:
-        if not following:
-            return
-        body = etree.SubElement(tree, "body")
-    text, body.tail = body.tail or "", None
-    if len(body):
-        body[-1].tail = (body[-1].tail or "") + text
-    else:
-        body.text = (body.text or "") + text
-    for node in following:
-        body.append(node)
-    if following:
-        etree.strip_tags(body, "html", "head", "body")
-
-
-def _settle_noscript(tree: HtmlElement) -> None:
-    """Keep ``<noscript>`` only where it is the page: with more text than all the rest, as forums serve to crawlers."""
-    parts = tree.xpath("//body//noscript")
-    length = sum(len(part.text_content().strip()) for part in parts)
-    if parts and 2 * length > len(tree.text_content().strip()):
-        etree.strip_tags(tree, "noscript")
-    else:
-        etree.strip_elements(tree, "noscript", with_tail=False)
-
-
-def _take_scripts(tree: HtmlElement) -> list[Script]:
-    scripts = [
-        Script((node.get("type") or "").partition(";")[0].strip().lower(), node.text or "")
-        for node in tree.iter("script")
-        if node.text
-    ]
-    etree.strip_elements(tree, "script", with_tail=False)
-    return scripts

@@ -14,8 +14,9 @@ from scrapy_ext.server.extraction.auto.articles.main_article import TYPES, main_
 from scrapy_ext.server.extraction.auto.fields import images
 from scrapy_ext.server.extraction.auto.fields.authors import authors_of
 from scrapy_ext.server.extraction.auto.fields.breadcrumbs import breadcrumbs_of
-from scrapy_ext.server.extraction.auto.fields.dates import Date, modified_on, published_on
+from scrapy_ext.server.extraction.auto.fields.dates import Date
 from scrapy_ext.server.extraction.auto.fields.language import language_of
+from scrapy_ext.server.extraction.auto.fields.published import modified_on, published_on
 from scrapy_ext.server.extraction.auto.fields.titles import headline_of
 from scrapy_ext.server.extraction.auto.ground.focus import Focus
 from scrapy_ext.server.extraction.auto.ground.items import now

@@ -10,7 +10,8 @@ from typing import Final
 
 from zyte_common_items import BaseSalary, HiringOrganization, JobLocation, JobPosting, JobPostingMetadata
 
-from scrapy_ext.server.extraction.auto.fields.dates import Date, is_mostly_date, modified_on, published_on, read
+from scrapy_ext.server.extraction.auto.fields.dates import Date, is_mostly_date, read
+from scrapy_ext.server.extraction.auto.fields.published import modified_on, published_on
 from scrapy_ext.server.extraction.auto.fields.titles import headline_of
 from scrapy_ext.server.extraction.auto.ground.focus import Focus
 from scrapy_ext.server.extraction.auto.ground.items import now

@@ -8,7 +8,6 @@ this one speaks against any.
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
@@ -21,12 +20,13 @@ from scrapy_ext.server.extraction.auto.ground.page import Page
 from scrapy_ext.server.extraction.auto.ground.text import node_text
 from scrapy_ext.server.extraction.auto.ground.urls import host_of, same_page
 from scrapy_ext.server.extraction.auto.navigation.link_signs import SignsOfNext
+from scrapy_ext.server.extraction.auto.navigation.load_more import scripted_next
 from scrapy_ext.server.extraction.auto.navigation.numbers import Address, address_of
+from scrapy_ext.server.extraction.auto.navigation.parts import is_of_other, parts_of
 from scrapy_ext.server.extraction.auto.navigation.rows import PageRow, rows_of
 from scrapy_ext.server.extraction.auto.navigation.site_links import link_name, links_of
 from scrapy_ext.server.extraction.auto.navigation.words import OF_PAGES, PAGE_NAME
 
-MAX_PARTS: Final = 40
 MAX_LINKS: Final = 6_000
 #: What a link must score to be that to the next page.
 ENOUGH: Final = 4.0
@@ -35,32 +35,6 @@ MOST_ROWS: Final = 3
 #: What the row of pages adds to a link that it has for the next page, and takes from one to another page.
 SAID_BY_ROW: Final = 2.5
 AGAINST_ROW: Final = -4.0
-
-_PART_NAMES: Final = (
-    "pagination", "paginator", "pager", "page-numbers", "pagenavi", "paging", "page-nav", "pagelinks", "page_nav",
-    "pages-nav", "nav-links", "pagelist", "page-list", "seitennav", "load-more", "loadmore", "pagenation", "pagenav",
-    "pagebar", "page-bar", "pages", "paginacion", "paginacao", "page_list", "paginate", "page-links", "pagn",
-    "pageturn", "navigator", "blaettern", "posts-navigation", "page_number", "pagenumber", "page-number",
-    "stronicowanie", "pgs",
-)  # fmt: skip
-_PART_TAGS: Final = frozenset(
-    {"nav", "div", "ul", "ol", "section", "span", "p", "td", "table", "footer", "a", "li", "dl"}
-)
-#: Names of what has a next one and is no list: pictures, articles, months, steps.
-_NOT_PAGES = re.compile(
-    r"carousel|slide[rs]?(?:$|[\s_-])|slideshow|swiper|slick|gallery|lightbox|calendar|(?:^|[\s_-])months?(?:$|[\s_-])"
-    r"|post-nav(?!igation-?pag)|nav-?single|article-nav|single-?nav"
-    r"|next-?(?:post(?!s)|article|story|chapter|entry|topic|thread|product)"
-    r"|(?:^|[\s_-])(?:step|stepper|wizard|player|playlist|chapters?|rail)(?:$|[\s_-])|glide|splide|flickity"
-    r"|comment-?(?:s-)?(?:nav|pag)|nav-?comment|owl-"
-)
-#: Attributes by which scripts know where the list goes on.
-_SCRIPTED: Final = (
-    "data-next-url", "data-next-page-url", "data-next-page", "data-nexturl", "data-next", "data-load-more-url",
-    "data-next-href", "data-infinite-next", "data-ajax-url", "data-url", "data-href",
-)  # fmt: skip
-MAX_SCRIPTED: Final = 200
-_LOADS_MORE = re.compile(r"load-?more|next|infinite|more-?(?:button|results|posts|products)|pagination|pager")
 
 
 class _Scored(NamedTuple):
@@ -98,15 +72,7 @@ class Pagination:
     @cached_property
     def parts(self) -> list[HtmlElement]:
         """The parts of the page that hold links from page to page."""
-        page = self._page
-        named = [node for node in page.named(*_PART_NAMES) if node.tag in _PART_TAGS]
-        labelled = [
-            node
-            for node in page.tree.iter("nav", "ul", "ol", "div")
-            if "paginat" in (label := (node.get("aria-label") or "").lower()) or label in {"page navigation", "pages"}
-        ]
-        found = [node for node in dict.fromkeys([*named, *labelled]) if not _NOT_PAGES.search(page.names(node))]
-        return found[:MAX_PARTS]
+        return parts_of(self._page)
 
     @cached_property
     def rows(self) -> list[PageRow]:
@@ -115,7 +81,7 @@ class Pagination:
         found = [
             row
             for row in rows_of(page, self.parts)
-            if self._is_numbered(row) or ((len(row.links) > 1 or row.named) and not self._is_of_other(row.node))
+            if self._is_numbered(row) or ((len(row.links) > 1 or row.named) and not is_of_other(self._page, row.node))
         ]
         for row in found:
             row.current = row.current if row.current is not None else self._counted(row)
@@ -134,7 +100,7 @@ class Pagination:
             own = own or next((link for link in scored if same_page(link.url, stated)), None)
             return Request(url=own.url if own else stated, name=link_name(own.node) if own else None)
         if not scored or scored[0].score < ENOUGH:
-            return self._scripted()
+            return scripted_next(self._page, self._address)
         best = scored[0]
         # Two addresses that are as good as each other are two guesses.
         if any(
@@ -213,23 +179,6 @@ class Pagination:
                 return url
         return None
 
-    def _scripted(self) -> Request | None:
-        """The address that the page keeps for the script that loads more of the list."""
-        # To look for the names first is many times faster than to look at every element.
-        there = [name for name in _SCRIPTED if f"{name}=".encode() in self._page.source]
-        nodes = [node for name in there for node in islice(self._page.tree.iterfind(f".//*[@{name}]"), MAX_SCRIPTED)]
-        for node in nodes:
-            names = self._page.names(node)
-            for attribute in there:
-                value = (node.get(attribute) or "").strip()
-                if not re.match(r"https?://|[/?]", value) or (url := self._page.link(value)) is None:
-                    continue
-                follows = -1.0 if same_page(url, self._page.url) else self._address.score_of_next(address_of(url))
-                named = f"{names} {attribute}"
-                if follows >= 2.0 and _LOADS_MORE.search(named) and not _NOT_PAGES.search(named):
-                    return Request(url=url, name=link_name(node))
-        return None
-
     @cached_property
     def _scored(self) -> list[_Scored]:
         """The links that may lead to the next page with their scores, the best first."""
@@ -242,7 +191,7 @@ class Pagination:
             score = signs.of(link, inside=link in within)
             if score <= 0 or (url := self._other(link)) is None:
                 continue
-            if url not in following and self._is_of_other(link):
+            if url not in following and is_of_other(self._page, link):
                 # Only what the address says as well is told of a page there.
                 score -= 1.5 if self._is_numbered_next(url) else 9.0
             score += max(self._follows(url), 0.0 if url in following else -9.0) + self._by_rows(url)
@@ -270,7 +219,7 @@ class Pagination:
 
     def _follows(self, url: str) -> float:
         """How much an address looks like that of the page after this one (2.5), of another page (less than nought)."""
-        if host_of(url).removeprefix("www.") != host_of(self._page.url).removeprefix("www."):
+        if not self._is_of_host(url):
             return -4.0
         other, own = address_of(url), self._address
         if own.number is None and self._shown is not None and other.number == self._shown + 1:
@@ -282,9 +231,11 @@ class Pagination:
             score = max(score, address_of(canonical).score_of_next(other))
         return score
 
+    def _is_of_host(self, url: str) -> bool:
+        return host_of(url).removeprefix("www.") == host_of(self._page.url).removeprefix("www.")
+
     def _is_beside(self, url: str) -> bool:
-        own = host_of(self._page.url).removeprefix("www.")
-        if host_of(url).removeprefix("www.") != own:
+        if not self._is_of_host(url):
             return False
         other = address_of(url)
         canonical = self._page.canonical_url
@@ -309,11 +260,6 @@ class Pagination:
     def _is_numbered_next(self, url: str) -> bool:
         return address_of(url).counts_pages and self._follows(url) >= 2.5
 
-    def _is_of_other(self, node: HtmlElement) -> bool:
-        """Whether names tell that a part is about pictures, articles, months or the like."""
-        names = " ".join([self._page.names(node), *map(self._page.names, _few_around(node))])
-        return _NOT_PAGES.search(names) is not None
-
     def _other(self, node: HtmlElement) -> str | None:
         url = self._page.link(node.get("href"))
         return url if url and not same_page(url, self._page.url) else None
@@ -330,8 +276,3 @@ def _are_one_page(first: str, second: str) -> bool:
 def _offset_of(url: str) -> int:
     address = address_of(url)
     return address.number or 0 if not address.counts_pages else 0
-
-
-def _few_around(node: HtmlElement) -> list[HtmlElement]:
-    """The few elements around a node that hold little else."""
-    return [above for above in islice(node.iterancestors(), 3) if next(islice(above, 12, None), None) is None]

@@ -21,6 +21,13 @@ from scrapy_ext.server.extraction.auto.fields.money import Money, currency_in, f
 from scrapy_ext.server.extraction.auto.ground.focus import Focus
 from scrapy_ext.server.extraction.auto.ground.page import Page
 from scrapy_ext.server.extraction.auto.ground.text import node_text
+from scrapy_ext.server.extraction.auto.products.price_names import (
+    NO_LETTERS,
+    PRICE,
+    REGULAR,
+    score_of_names,
+    score_of_words,
+)
 
 #: Longer texts are sentences.
 MAX_TAG_LENGTH: Final = 60
@@ -42,40 +49,11 @@ BESIDE: Final = 6
 #: More amounts than these in scripts are those of a list of things, which says nothing of this one.
 MAX_SCRIPT_AMOUNTS: Final = 40
 
-_PRICE = re.compile(r"pri[cs]e|prijs|preis|precio|prezzo|preco|prix|cena|cost(?!omer)|amount|(?:^|[\s_-])(?:deal|bid)")
-_CURRENT = re.compile(
-    r"sale|special|current|final|offer|actual|now|our|buy|main|reduced|discounted|promo|live|product|pdp|sell|brutto|incl|new"
-)
-_REGULAR = re.compile(
-    r"(?:^|[\s_-])(?:old|was|before|list|regular|crossed|original|rrp|msrp|uvp|previous|retail|compare|comp-?(?:value|price)|standard|full|former"
-    r"|initial|vorher|ancien|statt)(?:$|[\s_-])|(?:old|list|regular|was)-?price|price-?(?:old|was|list|before)|strike"
-    r"|line-?through"
-)
-_NOT_THE_PRICE = re.compile(
-    r"shipping|delivery|versand|livraison|saving|(?:^|[\s_-])sav(?:e|ed)|discount(?!ed)|rabat|percent|install?ment|per-?unit"
-    r"|unit-?price|per-?month|monthly|parcel|cuotas?(?:$|[\s_-])|raten?(?:$|[\s_-])|tasso|mensil|mensual|financ|total|cart|basket|points|bonus|cash-?back|rating|review|count|quantity"
-    r"|filter|swatch|variant|variation|option|warranty|insurance|(?:^|[\s_-])(?:no)?(?:tax|vat)|deposit|coupon|voucher"
-    r"|gift|exclu|without|netto|subscri"
-)
-_LABEL_OF_ANOTHER = re.compile(
-    r"\b(?:save|saving|was|rrp|msrp|uvp|list price|reg\.|statt|instead|before|from only|shipping|delivery|versand"
-    r"|free|over|up to|off|deposit|month|mois|monat|mes|mese|mtl|vat|excl|zzgl|points|economize|risparmi|ahorr|avant"
-    r"|reviews?)(?:\b|$)",
-    re.IGNORECASE,
-)
-_PER = re.compile(r"/\s*(?:\d+\s*)?(?:[a-zа-я]{1,7}|100)\b|\bx\s*\d|\d\s*x\b|\bper \w+|\(.*\d.*\)", re.IGNORECASE)
-#: What is called both price and discount is the reduced price, not what is saved.
-_DISCOUNTED = re.compile(
-    r"pri[cs]e[\w-]{0,12}discount(?!s?[-_]*(?:amount|value|percent|label|badge))|discount[\w-]{0,8}pri[cs]e"
-)
 _STRUCK_TAGS: Final = frozenset({"del", "s", "strike"})
-_BIG = re.compile(r"large|big|xl|huge|main|bold|strong|fs[23]\d|h[1-3]\b")
-_BIG_TAGS: Final = frozenset({"strong", "b", "h2", "h3", "h4", "em"})
 _SKIPPED_TAGS: Final = frozenset({"option", "title", "textarea", "button", "label", "time", "h1"})
 _NO_PARENT: Final = frozenset({"body", "tr", "li", "ul", "td", "form", "section", "main"})
 _NO_PARENT_IN_ENTRY: Final = _NO_PARENT - {"li", "ul"}
 _DIGIT = re.compile(r"\d")
-_LETTERS = re.compile(r"[\W\d_]+")
 _SCRIPT_PRICE = re.compile(r"""rice\w{0,10}["']?\s*[:=]\s*["']?(\d{1,9}(?:\.\d{1,4})?)["']?\s*[,;}\s]""")
 
 
@@ -188,25 +166,18 @@ class PriceTags:
         whole = _whole_price(node, _NO_PARENT if self._focus else _NO_PARENT_IN_ENTRY)
         text = node_text(whole, MAX_TAG_LENGTH + 1)
         names = " ".join(self._page.names(part) for part in _with_ancestors(whole, 3))
-        named = bool(_PRICE.search(names))
+        named = bool(PRICE.search(names))
         if len(text) > MAX_TAG_LENGTH or "%" in text or not (named or currency_in(text)):
             return None
         money = from_text(text)
         if money is None:
             return None
         own = self._page.names(whole)
-        score = _score_of_names(whole, own, names, named=named) + self._score_of_text(text, money)
+        score = score_of_names(whole, own, names, named=named) + score_of_words(text, money)
+        score += 1.5 if money.value in self._repeated else 0.0
         score += self._score_of_place(whole) + self._score_of_look(whole)
         struck = _struck(whole) or self._page.looks.is_struck(whole)
-        return Tag(whole, money, score, former=struck or bool(_REGULAR.search(own)))
-
-    def _score_of_text(self, text: str, money: Money) -> float:
-        score = 2.0 if money.currency_raw else -1.0
-        words = len(_LETTERS.sub("", text))
-        score -= 0.0 if words <= 6 else 0.5 if words <= 15 else 1.5
-        score -= 2.5 if _LABEL_OF_ANOTHER.search(text) else 0.0
-        score -= 1.5 if _PER.search(text) else 0.0
-        return score + (1.5 if money.value in self._repeated else 0.0)
+        return Tag(whole, money, score, former=struck or bool(REGULAR.search(own)))
 
     def _score_of_place(self, node: HtmlElement) -> float:
         if self._focus is None:
@@ -234,19 +205,6 @@ class PriceTags:
         return score
 
 
-def _score_of_names(node: HtmlElement, own: str, names: str, *, named: bool) -> float:
-    """The score of what an element (``own``) and its surroundings (``names``) are called."""
-    score = 2.5 if _PRICE.search(own) else 1.5 if named else 0.0
-    score += 2.0 if node.get("itemprop") in {"price", "lowPrice"} else 0.0
-    if _DISCOUNTED.search(own):
-        own, names = (_DISCOUNTED.sub("price-now", text) for text in (own, names))
-    score += 0.7 if _CURRENT.search(own) else 0.0
-    score += 0.5 if node.tag in _BIG_TAGS or _BIG.search(own) else 0.0
-    score -= 2.5 if _NOT_THE_PRICE.search(own) else 0.0
-    score -= 1.5 if _NOT_THE_PRICE.search(names) else 0.0
-    return score - (1.0 if _REGULAR.search(names) else 0.0)
-
-
 def _nodes_with_digits(elements: list[HtmlElement]) -> Iterator[HtmlElement]:
     left = MAX_CANDIDATES
     for node in elements:
@@ -272,7 +230,7 @@ def _whole_price(node: HtmlElement, no_parent: frozenset[str]) -> HtmlElement:
             break
         wider = node_text(parent, 30)
         # Signs and digits may be added, and nothing that reads as a word.
-        if len(wider) > 18 or len(_LETTERS.sub("", wider)) > 4:
+        if len(wider) > 18 or len(NO_LETTERS.sub("", wider)) > 4:
             break
         node, text = parent, wider
     return node
