@@ -26,6 +26,7 @@ logger = logging.getLogger("scrapy_ext.server.requests")
 
 #: Seconds that a client waits before it tries again when this server ends: another one, or its next start.
 _RETRY_AFTER: Final = "2"
+_ENDING: Final = "The server is shutting down. Try again when it is back."
 _LONGEST_PATH: Final = 200
 #: Paths that are answered until the end.
 _ALWAYS: Final = ("/healthz", "/readyz", "/metrics")
@@ -62,12 +63,17 @@ class Front:
         self.under_way += 1
         try:
             if self.ending and scope["path"] not in _ALWAYS:
-                told = "The server is shutting down. Try again when it is back."
-                await _refuse(scope, exchange, 503, told, (b"retry-after", _RETRY_AFTER.encode()))
+                await _refuse(scope, exchange, 503, _ENDING, (b"retry-after", _RETRY_AFTER.encode()))
             elif scope["query_string"].count(b"&") >= limits.PARAMETERS:
                 await _refuse(scope, exchange, 400, f"The address has over {limits.PARAMETERS} parameters. Send fewer.")
             else:
                 await self._app(scope, exchange.receive, exchange.send)
+            broken = False
+        except asyncio.CancelledError:
+            # The server ends, and this request was not done in its grace.
+            if not self.ending or exchange.status:
+                raise
+            await _refuse(scope, exchange, 503, _ENDING, (b"retry-after", _RETRY_AFTER.encode()))
             broken = False
         finally:
             exchange.ended()
