@@ -2,8 +2,9 @@
 the server is ending or the request breaks a bound, and is told of in the log when it failed or was slow.
 
 The log has its method, its path without the query (which may hold a key), its status, its length in milliseconds, the
-bytes of both bodies, and who asked. Failures of the server (5xx) are warnings, and so are slow requests. Requests that
-were refused (4xx) are told of only where a key was right: nobody without one can fill the disk with lines.
+bytes of both bodies, and who asked; of an extraction also the domain, and the type of its problem. Failures of the
+server (5xx) are warnings, and so are slow requests. Requests that were refused (4xx) are told of only where a key was
+right: nobody without one can fill the disk with lines.
 """
 
 from __future__ import annotations
@@ -113,6 +114,7 @@ def _tell(level: int, scope: Scope, exchange: Exchange, seconds: float, broken: 
         "received": exchange.received,
         "sent": exchange.sent,
         "who": exchange.who,
+        **exchange.told,
     }
     if broken:
         fields["broken"] = True
