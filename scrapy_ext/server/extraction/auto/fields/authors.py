@@ -47,7 +47,7 @@ _LEADING = re.compile(rf"^{_BY}\s*[:：|]?\s+(?=\S)|^{_BY}\s*[:：]\s*", re.IGNO
 #: What stands behind a name in one line with it.
 _TRAILING = re.compile(
     r"\s*(?:[|•·–—(/]|\b(?:on|in|for|at|(?i:published|updated|posted|(?:mon|tues|wednes|thurs|fri|satur|sun)day))\b"
-    r"|,?\s+(?:[A-Z][a-z]{2,8}\.?\s\d{1,2},?\s\d{4}|\d{1,2}[./-]\d)).*$"
+    r"|,?\s+(?:[A-Z][a-z]{2,8}\.?\s\d{1,2},?\s\d{4}|\d{1,2}[./-]\d|\d+\s?[a-z]+\sago\b)).*$"
 )
 _SEPARATORS = re.compile(r"\s*(?:,|;|&|\b(?:and|und|et|y|e|en|i|и)\b|、)\s+")
 #: Qualifications belong to the name before them.
@@ -72,6 +72,7 @@ _NO_NAME = re.compile(
     re.IGNORECASE,
 )
 _LETTER = re.compile(r"[^\W\d_]")
+_DIGIT = re.compile(r"\d")
 
 
 def authors_of(page: Page, article: Thing | None, focus: Focus) -> list[Author] | None:
@@ -189,6 +190,8 @@ def names_in(raw: str) -> list[str]:
         if names and _QUALIFICATION.fullmatch(part):
             names[-1] += f", {part}"
             continue
+        if names and _DIGIT.search(part):
+            continue  # A date, or how many others there are.
         name = _without_title(part)
         if 0 < len(name) <= MAX_NAME_LENGTH and _LETTER.search(name) and not _NO_NAME.search(name):
             names.append(name)

@@ -134,6 +134,10 @@ def test_references_inside_of_a_graph_are_followed() -> None:
         ("Written by: Ada Berg, PhD | 13 May 2024", ["Ada Berg, PhD"]),
         ("Von Ada Berg", ["Ada Berg"]),
         ("By Ada Berg, Senior Editor", ["Ada Berg, Senior Editor"]),
+        ("By Ada Berg, <time>3 hours ago</time>", ["Ada Berg"]),
+        ("By Ada Berg 3 hours ago", ["Ada Berg"]),
+        ("Ada Berg, 3 May", ["Ada Berg"]),
+        ("By Ada Berg and 2 others", ["Ada Berg"]),
     ],
 )
 def test_a_byline_is_taken_apart_into_names(written: str, names: list[str]) -> None:

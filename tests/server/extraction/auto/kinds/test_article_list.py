@@ -36,7 +36,7 @@ SHAPES = {
     ),
     "a link around each": entries(
         "<a class=teaser href=/2024/05/s-{n}><img src=/{n}.jpg><h3>{title}</h3><p>{summary}</p>"
-        "<span class=byline>Ada Berg</span><span class=date>May {day}, 2024</span></a>"
+        "<span class=byline>By Ada Berg, <time datetime=2024-05-0{day}>3 hours ago</time></span></a>"
     ),
     "headings and what follows": entries(
         "<h2><a href=/2024/05/s-{n}>{title}</a></h2><p class=meta>{day} May 2024</p><p class=author>Ada Berg</p>"
