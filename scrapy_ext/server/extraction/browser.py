@@ -91,7 +91,7 @@ class Browser:
         url = URL(plan.url, encoded=True)
         # A page that must be refused needs no browser.
         await self._guard.endpoints(url.raw_host or "", url.port or 0)
-        async with self.pages.place():
+        async with self.pages.place(url.raw_host or ""):
             for _ in range(2):
                 try:
                     return await self._attempt(plan)
