@@ -209,6 +209,37 @@ def test_more_pages_than_may_wait_get_503_with_retry_after(site: Target) -> None
     assert int(answer.headers["retry-after"]) >= 0
 
 
+def test_a_site_that_hangs_leaves_the_next_place_to_another_site(site: Target) -> None:
+    entered, release = threading.Event(), threading.Event()
+
+    async def hold(call: object, writer: asyncio.StreamWriter) -> None:
+        entered.set()
+        await asyncio.to_thread(release.wait, 20)
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+
+    for number in range(3):
+        site.handle(f"/hangs/{number}", hold)
+    site.page("/quick", "quick")
+    rules = [f"{name}.example:80=127.0.0.1:{site.port}" for name in ("hangs", "quick")]
+    with Service(connect_to=rules, max_browser_pages=1) as running, ThreadPoolExecutor(4) as pool:
+        pages = running.service.browser.pages
+        answers = []
+        try:
+            for waiting, name in enumerate(("hangs/0", "hangs/1", "hangs/2", "quick")):
+                url = f"http://{name.partition('/')[0]}.example/{name}"
+                answers.append(pool.submit(running.extract, url=url, browserHtml=True))
+                assert entered.wait(20)
+                deadline = time.monotonic() + 20
+                while pages.waiting < waiting:
+                    assert time.monotonic() < deadline
+                    time.sleep(0.01)
+        finally:
+            release.set()
+        assert [answer.result(30).status for answer in answers] == [200] * 4
+    order = [call.path for call in site.calls if call.path.startswith(("/hangs/", "/quick"))]
+    assert order.index("/quick") < order.index("/hangs/2")
+
+
 def test_a_caller_who_leaves_closes_its_page(own: Any, site: Target) -> None:
     running, _ = own
     entered = threading.Event()
