@@ -136,9 +136,30 @@ def test_html_screenshot_and_headers_can_be_asked_for_together(service: Service,
 
 def test_the_browser_says_nothing_of_being_headless(service: Service, site: Target) -> None:
     service.result(url=site.page("/ua", "<h1>ua</h1>"), browserHtml=True)
-    agent = site.calls_of("/ua")[-1].header("user-agent") or ""
-    assert "Chrome/" in agent
-    assert "Headless" not in agent
+    call = site.calls_of("/ua")[-1]
+    assert "Chrome/" in (call.header("user-agent") or "")
+    assert "Chromium" in (call.header("sec-ch-ua") or "")
+    assert "Headless" not in str(call.headers)
+
+
+def test_the_browser_tells_the_languages_that_http_requests_tell_on_every_page_of_the_way(
+    service: Service, site: Target
+) -> None:
+    site.page("/there", "<h1>there</h1>")
+    script = "location.href = 'http://shop.example/there'"
+    url = site.page("/languages", f"<script>document.title = navigator.languages; {script}</script>")
+    service.result(url=url, httpResponseBody=True)
+    service.result(url=url, browserHtml=True)
+    told = {call.header("accept-language") for path in ("/languages", "/there") for call in site.calls_of(path)}
+    assert told == {"en-US,en;q=0.9"}
+
+
+def test_a_callers_user_agent_goes_without_hints_of_another_browser(service: Service, site: Target) -> None:
+    url = site.page("/agent", "<script>document.write(navigator.userAgent)</script>")
+    result = service.result(url=url, browserHtml=True, requestHeaders={"User-Agent": "Own/1"})
+    assert "Own/1" in result["browserHtml"]
+    call = site.calls_of("/agent")[-1]
+    assert (call.header("user-agent"), call.header("sec-ch-ua")) == ("Own/1", None)
 
 
 def test_request_headers_go_to_the_page_and_not_to_what_it_loads(service: Service, site: Target) -> None:

@@ -31,7 +31,7 @@ from scrapy_ext.server.extraction.generation import Generation, GoneError
 from scrapy_ext.server.extraction.guard import Guard
 from scrapy_ext.server.extraction.launcher import Launcher
 from scrapy_ext.server.extraction.limits import Limits
-from scrapy_ext.server.extraction.outgoing import Cookie, user_agent
+from scrapy_ext.server.extraction.outgoing import Cookie, agent_of, user_agent
 from scrapy_ext.server.extraction.page import PageCrashedError, PageResult, load_page
 from scrapy_ext.server.extraction.plan import PagePlan
 from scrapy_ext.server.extraction.proxy import PageProxy
@@ -170,10 +170,9 @@ class Browser:
             await asyncio.shield(self._in_background(self._close(context, generation)))
 
     async def _open(self, generation: Generation, proxy: PageProxy, plan: PagePlan) -> BrowserContext:
-        agent = next((header.value for header in plan.headers if header.name.lower() == "user-agent"), None)
         context = await generation.chromium.new_context(
             proxy={"server": proxy.url},
-            user_agent=agent or user_agent(generation.chromium.version),
+            user_agent=agent_of(plan.headers) or user_agent(generation.chromium.version),
             viewport={"width": plan.viewport.width, "height": plan.viewport.height},
             locale=plan.language,
             timezone_id=plan.timezone,

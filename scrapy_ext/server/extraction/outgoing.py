@@ -66,6 +66,12 @@ def headers_to_send(custom: Iterable[Header], language: str = LANGUAGE) -> list[
     return list(chosen.values())
 
 
+def agent_of(headers: Iterable[Header]) -> str | None:
+    """The caller's User-Agent, the last one of several; None when the service's own is sent."""
+    agents = [header.value for header in headers if header.name.lower() == "user-agent"]
+    return agents[-1] if agents else None
+
+
 def is_dropped(name: str) -> bool:
     """Whether a caller's header is left out."""
     lower = name.lower()

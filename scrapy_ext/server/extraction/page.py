@@ -25,10 +25,11 @@ from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 from scrapy_ext.api.extraction import Header
 from scrapy_ext.server.extraction.actions import Stage, run_actions
 from scrapy_ext.server.extraction.errors import ExtractionError, permanent, temporary, unreachable
+from scrapy_ext.server.extraction.identity import introduce
 from scrapy_ext.server.extraction.iframes import content_with_frames
 from scrapy_ext.server.extraction.limits import MIB, Limits
 from scrapy_ext.server.extraction.looks import html_with_looks
-from scrapy_ext.server.extraction.outgoing import cookie_received, is_dropped, is_of_host
+from scrapy_ext.server.extraction.outgoing import agent_of, cookie_received, is_dropped, is_of_host
 from scrapy_ext.server.extraction.plan import PagePlan, Screenshot
 from scrapy_ext.server.extraction.proxy import PageProxy
 from scrapy_ext.server.extraction.traffic import Traffic
@@ -106,6 +107,7 @@ class _Loading:
 
     async def run(self) -> PageResult:
         plan = self._plan
+        await self._within(introduce(self._page, agent_of(plan.headers), plan.language))
         await self._send_headers()
         await self._navigate()
         await self._settle()

@@ -28,10 +28,11 @@ from scrapy_ext.server.extraction.fetch import Check, Fetcher, HttpResult
 from scrapy_ext.server.extraction.guard import Guard, Resolve, system_resolve
 from scrapy_ext.server.extraction.limits import Limits
 from scrapy_ext.server.extraction.measures import Measures
+from scrapy_ext.server.extraction.outgoing import agent_of
 from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan, plan
 from scrapy_ext.server.extraction.politeness import Politeness
 from scrapy_ext.server.extraction.rates import ExtractionRates
-from scrapy_ext.server.extraction.robots import Robots, agent_of
+from scrapy_ext.server.extraction.robots import Robots
 from scrapy_ext.server.extraction.routes import CallerOf, Paths
 from scrapy_ext.server.extraction.turnstile import Turnstile
 from scrapy_ext.server.extraction.upstream import Upstreams
