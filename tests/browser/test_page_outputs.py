@@ -5,12 +5,13 @@ import base64
 import socket
 import struct
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from lxml import html as lxml_html
 
 from tests.server.extraction.services import Service
-from tests.server.extraction.targets import Target, self_signed
+from tests.server.extraction.targets import Call, Target, self_signed
 
 
 def picture(result: dict[str, str]) -> tuple[str, int, int]:
@@ -184,6 +185,52 @@ def test_request_cookies_are_sent_to_their_host(service: Service, site: Target) 
     service.result(url="http://shop.example/cookie-page", browserHtml=True, requestCookies=cookies)
     sent = site.calls_of("/cookie-page")[-1].header("cookie") or ""
     assert sorted(sent.split("; ")) == ["domain=2", "host=1"]
+
+
+@pytest.mark.parametrize(
+    "cookie",
+    [
+        {"name": "__Host-a", "value": "1", "domain": "shop.example", "path": "/elsewhere"},
+        {"name": "a", "value": "1", "domain": ".."},
+        {"name": "a", "value": "1", "expires": 1e300},
+        {"name": "a", "value": "1" * 5000},
+    ],
+)
+def test_a_cookie_that_browsers_refuse_is_422_by_its_place(
+    service: Service, site: Target, cookie: dict[str, Any]
+) -> None:
+    cookies = [{"name": "good", "value": "1"}, cookie]
+    url = site.page("/refused", "refused")
+    told = service.problem(422, "/request/unprocessable", url=url, browserHtml=True, requestCookies=cookies)
+    assert f"requestCookies[1] ({cookie['name']})" in told
+
+
+def test_a_cookie_of_one_host_comes_back_as_it_was_told(service: Service, site: Target) -> None:
+    site.page("/set-host", "x", Set_Cookie="__Host-id=7; Secure; Path=/")
+    fields = {"browserHtml": True, "responseCookies": True}
+    # Chromium takes localhost for as good as https.
+    cookies = service.result(url=site.url("/set-host"), **fields)["responseCookies"]
+    assert [cookie["name"] for cookie in cookies] == ["__Host-id"]
+    service.result(url=site.page("/get-host", "x"), requestCookies=cookies, **fields)
+    assert site.calls_of("/get-host")[-1].header("cookie") == "__Host-id=7"
+
+
+def test_credentials_in_the_url_open_the_page_and_are_not_told_back(service: Service, site: Target) -> None:
+    async def door(call: Call, writer: asyncio.StreamWriter) -> None:
+        opened = call.header("authorization") == "Basic dXNlcjpwYXNz"
+        status, extra = ("200 OK", "") if opened else ("401 No", 'WWW-Authenticate: Basic realm="x"\r\n')
+        body = "<script>document.write('in' + 'side')</script>" if opened else "closed"
+        writer.write(f"HTTP/1.1 {status}\r\n{extra}Content-Length: {len(body)}\r\n\r\n{body}".encode())
+
+    url = site.handle("/door", door).replace("://", "://user:pass@")
+    result = service.result(url=url, browserHtml=True)
+    assert result["url"] == site.url("/door")
+    assert "inside" in result["browserHtml"]
+    site.raw("/broken", b"", then_close=True)
+    broken = url.replace("/door", "/broken")
+    told = service.problem(520, "/download/temporary-error", url=broken, browserHtml=True)
+    assert "/broken" in told
+    assert "pass" not in told
 
 
 def test_cookies_storage_and_cache_of_one_request_are_not_there_for_the_next(service: Service, site: Target) -> None:

@@ -26,12 +26,13 @@ from typing import Any, Final, TypeVar
 from playwright.async_api import BrowserContext, Error
 from yarl import URL
 
+from scrapy_ext.server.extraction.cookies import set_cookies
 from scrapy_ext.server.extraction.errors import temporary
 from scrapy_ext.server.extraction.generation import Generation, GoneError
 from scrapy_ext.server.extraction.guard import Guard
 from scrapy_ext.server.extraction.launcher import Launcher
 from scrapy_ext.server.extraction.limits import Limits
-from scrapy_ext.server.extraction.outgoing import Cookie, agent_of, user_agent
+from scrapy_ext.server.extraction.outgoing import agent_of, user_agent
 from scrapy_ext.server.extraction.page import PageCrashedError, PageResult, load_page
 from scrapy_ext.server.extraction.plan import PagePlan
 from scrapy_ext.server.extraction.proxy import PageProxy
@@ -163,8 +164,7 @@ class Browser:
             raise
         try:
             if plan.cookies:
-                cookies: Any = [_cookie(cookie, plan.url) for cookie in plan.cookies]
-                await generation.while_there(context.add_cookies(cookies))
+                await generation.while_there(set_cookies(context, plan.cookies, plan.url))
             yield context
         finally:
             await asyncio.shield(self._in_background(self._close(context, generation)))
@@ -270,21 +270,3 @@ class Browser:
         generation.retired = True
         if not generation.open or not wait_for_pages:
             self._in_background(generation.end())
-
-
-def _cookie(cookie: Cookie, url: str) -> dict[str, Any]:
-    """A cookie as Playwright takes it: for the host of a URL, or for a domain and a path."""
-    param: dict[str, Any] = {
-        "name": cookie.name,
-        "value": cookie.value,
-        "expires": cookie.expires,
-        "httpOnly": cookie.http_only,
-        "secure": cookie.secure,
-        "sameSite": cookie.same_site,
-    }
-    if cookie.domain is None:
-        param["url"] = str(URL(url, encoded=True).with_path(cookie.path).with_user(None))
-    else:
-        param["domain"] = cookie.domain
-        param["path"] = cookie.path
-    return {name: value for name, value in param.items() if value is not None}

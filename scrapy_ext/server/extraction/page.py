@@ -28,6 +28,7 @@ from scrapy_ext.server.extraction.errors import ExtractionError, permanent, temp
 from scrapy_ext.server.extraction.identity import introduce
 from scrapy_ext.server.extraction.iframes import content_with_frames
 from scrapy_ext.server.extraction.limits import MIB, Limits
+from scrapy_ext.server.extraction.locations import without_credentials
 from scrapy_ext.server.extraction.looks import html_with_looks
 from scrapy_ext.server.extraction.outgoing import agent_of, cookie_received, is_dropped, is_of_host
 from scrapy_ext.server.extraction.plan import PagePlan, Screenshot
@@ -89,10 +90,10 @@ async def load_page(context: BrowserContext, proxy: PageProxy, plan: PagePlan, l
     except (PlaywrightTimeoutError, TimeoutError):
         if proxy.is_over_limit:
             raise proxy.too_large() from None
-        raise temporary(f"{plan.url} kept its page busy for too long to be read.") from None
+        raise temporary(f"{without_credentials(plan.url)} kept its page busy for too long to be read.") from None
     except Error as error:
         if "crashed" in error.message:
-            raise PageCrashedError(plan.url) from None
+            raise PageCrashedError(without_credentials(plan.url)) from None
         raise
 
 
@@ -101,6 +102,8 @@ class _Loading:
         self._page = page
         self._proxy = proxy
         self._plan = plan
+        #: What errors call the page.
+        self._name = without_credentials(plan.url)
         self._limits = limits
         self._traffic = Traffic(page)
         self._stage = Stage(page, self._traffic, limits.quiet, self._response) if plan.actions else None
@@ -172,14 +175,15 @@ class _Loading:
                 self._plan.url, wait_until="commit", timeout=1000 * self._limits.navigate, referer=referer
             )
         except PlaywrightTimeoutError:
-            raise temporary(f"{self._plan.url} did not begin to answer in {self._limits.navigate:g} seconds.") from None
+            raise temporary(f"{self._name} did not begin to answer in {self._limits.navigate:g} seconds.") from None
         except Error as error:
             if "net::" not in error.message and "Download is starting" not in error.message:
                 raise
             raise self._navigation_problem(error.message) from None
 
     def _navigation_problem(self, message: str) -> ExtractionError:
-        url = self._traffic.navigation.url if self._traffic.navigation else self._plan.url
+        begun = self._traffic.navigation
+        url = without_credentials(begun.url) if begun else self._name
         if self._proxy.is_over_limit:
             return self._proxy.too_large()
         if "Download is starting" in message or "ERR_ABORTED" in message:
@@ -220,8 +224,8 @@ class _Loading:
     def _final_url(self) -> str:
         url = self._page.url
         if not url.startswith(("http://", "https://")):
-            raise permanent(f"{self._plan.url} led to {url[:60]}, which is not a web page.")
-        return url
+            raise permanent(f"{self._name} led to {url[:60]}, which is not a web page.")
+        return without_credentials(url)
 
     async def _headers(self, response: Response) -> list[Header]:
         entries = await self._within(response.headers_array())
@@ -251,7 +255,7 @@ class _Loading:
         read = content_with_frames(self._page, self._limits) if self._plan.iframes else self._content()
         html = await self._within(read)
         if len(html) > self._limits.html_bytes:
-            raise permanent(f"{self._plan.url} is a page of more than {self._limits.html_bytes // MIB} MiB.")
+            raise permanent(f"{self._name} is a page of more than {self._limits.html_bytes // MIB} MiB.")
         return html
 
     async def _content(self) -> str:
@@ -263,7 +267,7 @@ class _Loading:
                     raise
             # The page moved on in this very moment: read it when it has arrived.
             await self._page.wait_for_load_state("domcontentloaded", timeout=1000 * self._limits.load)
-        raise temporary(f"{self._plan.url} never stops to navigate.")
+        raise temporary(f"{self._name} never stops to navigate.")
 
     async def _screenshot(self, options: Screenshot) -> bytes:
         kind: Any = options.format
