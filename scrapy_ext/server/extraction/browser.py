@@ -26,7 +26,6 @@ from typing import Any, Final, TypeVar
 from playwright.async_api import BrowserContext, Error
 from yarl import URL
 
-from scrapy_ext.server.extraction.cookies import set_cookies
 from scrapy_ext.server.extraction.errors import temporary
 from scrapy_ext.server.extraction.generation import Generation, GoneError
 from scrapy_ext.server.extraction.guard import Guard
@@ -163,8 +162,6 @@ class Browser:
             self._in_background(self._close_late(opening, generation))
             raise
         try:
-            if plan.cookies:
-                await generation.while_there(set_cookies(context, plan.cookies, plan.url))
             yield context
         finally:
             await asyncio.shield(self._in_background(self._close(context, generation)))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from playwright.async_api import Page
+from playwright.async_api import CDPSession
 
 from scrapy_ext.server.extraction.outgoing import user_agent
 
@@ -20,19 +20,17 @@ from scrapy_ext.server.extraction.outgoing import user_agent
 _NO_BRAND: Final = {"brand": "Not:A-Brand", "version": "8"}
 
 
-async def introduce(page: Page, agent: str | None, language: str) -> None:
+async def introduce(session: CDPSession, version: str, agent: str | None, language: str) -> None:
     """Set languages and brands of a page that was not navigated yet; ``agent`` is a User-Agent of the caller's.
 
-    They hold as long as the page does.
+    They hold as long as the session, which is one of the page.
     """
-    version = page.context.browser.version if page.context.browser else ""
     override: dict[str, Any] = {
         "userAgent": agent or user_agent(version),
         "acceptLanguage": ",".join(dict.fromkeys((language, language.partition("-")[0]))),
     }
     if agent is None:
         override["userAgentMetadata"] = _hints(version)
-    session = await page.context.new_cdp_session(page)
     await session.send("Emulation.setUserAgentOverride", override)
 
 

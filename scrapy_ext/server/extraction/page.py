@@ -24,6 +24,7 @@ from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from scrapy_ext.api.extraction import Header
 from scrapy_ext.server.extraction.actions import Stage, run_actions
+from scrapy_ext.server.extraction.cookies import set_cookies
 from scrapy_ext.server.extraction.errors import ExtractionError, permanent, temporary, unreachable
 from scrapy_ext.server.extraction.identity import introduce
 from scrapy_ext.server.extraction.iframes import content_with_frames
@@ -110,8 +111,7 @@ class _Loading:
 
     async def run(self) -> PageResult:
         plan = self._plan
-        await self._within(introduce(self._page, agent_of(plan.headers), plan.language))
-        await self._send_headers()
+        await self._within(self._prepare())
         await self._navigate()
         await self._settle()
         acted = await self._act(self._stage) if self._stage else None
@@ -130,6 +130,15 @@ class _Loading:
             actions=acted,
             cookies=await self._cookies() if plan.response_cookies else None,
         )
+
+    async def _prepare(self) -> None:
+        plan, context = self._plan, self._page.context
+        session = await context.new_cdp_session(self._page)
+        version = context.browser.version if context.browser else ""
+        await introduce(session, version, agent_of(plan.headers), plan.language)
+        if plan.cookies:
+            await set_cookies(session, plan.cookies, plan.url)
+        await self._send_headers()
 
     async def _read(self) -> tuple[str | None, str | None]:
         """The HTML with its looks, and the HTML alone: what is asked for of them, or serves in place of the other."""
