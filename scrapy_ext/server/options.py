@@ -12,6 +12,8 @@ from scrapy_ext.server.operation.logs import FORMATS
 from scrapy_ext.server.store.address import DatabaseUrl
 from scrapy_ext.server.store.errors import StoreError
 
+#: Environment variables that hold secrets.
+SECRETS: Final = ("EXTRACT_API_KEY", "PLATFORM_API_KEY", "SERVER_DATABASE", "SERVER_PROXIES", "ATTRIBUTES_API_KEY")
 DEFAULT_DATA: Final = Path("data")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
 import signal
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -23,6 +25,7 @@ from scrapy_ext.server.extraction.processes import parent_of
 from tests.browser.processes import browsers, children, of_this_run, renderers
 from tests.server.extraction.services import Service, head
 from tests.server.extraction.targets import Target
+from tests.servers import RunningServer
 
 
 @pytest.fixture
@@ -284,6 +287,21 @@ def test_the_browser_has_none_of_the_servers_secrets(site: Target, monkeypatch: 
         for pid in own:
             for told in ("environ", "cmdline"):
                 assert b"very-secret" not in Path(f"/proc/{pid}/{told}").read_bytes()
+
+
+def test_no_process_below_the_server_has_its_keys_not_even_the_browsers_driver(site: Target, tmp_path: Path) -> None:
+    with RunningServer(tmp_path / "data", allow_hosts=[site.host]) as server:
+        body = json.dumps({"url": site.page("/keys", "<h1>keys</h1>"), "browserHtml": True, "pageContent": True})
+        credentials = base64.b64encode(f"{server.extract_key}:".encode()).decode()
+        headers = {"Authorization": f"Basic {credentials}", "Content-Type": "application/json"}
+        sent = urllib.request.Request(f"{server.url}/v1/extract", body.encode(), headers)
+        with urllib.request.urlopen(sent, timeout=60) as answer:
+            assert answer.status == 200
+        below = children(server.process.pid)
+        environments = {pid: Path(f"/proc/{pid}/environ").read_bytes() for pid in below}
+        assert any(b"PW_LANG_NAME" in environment for environment in environments.values())
+        for key in (server.extract_key, server.platform_key):
+            assert not [pid for pid, environment in environments.items() if key.encode() in environment]
 
 
 def test_it_is_said_when_the_browser_runs_without_its_sandbox(site: Target, caplog: pytest.LogCaptureFixture) -> None:
