@@ -44,6 +44,8 @@ _CHALLENGE: Final = (b"www-authenticate", b'Basic realm="extraction", charset="U
 PIECE: Final = 256 * 1024
 Extract = Callable[[ExtractRequest, Caller, Hold], Awaitable[ExtractResult]]
 CallerOf = Callable[[str], Awaitable[Caller | None]]
+#: Request bodies shorter than this are read without a thread.
+_SHORT: Final = 128 * 1024
 _Headers = tuple[tuple[bytes, bytes], ...]
 
 
@@ -128,7 +130,9 @@ class _ExtractEndpoint:
         if exchange is not None:
             exchange.who = caller.name
         hold = _hold_in(exchange)
-        request = parse(await _read_body(headers, receive, self._limits.request_body, hold))
+        body = await _read_body(headers, receive, self._limits.request_body, hold)
+        # A body of megabytes takes tenths of a second.
+        request = parse(body) if len(body) < _SHORT else await asyncio.to_thread(parse, body)
         began = perf_counter()
         try:
             result = await _unless_disconnected(self._extract(request, caller, hold), receive)

@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 import msgspec
 import pybase64
 from starlette.routing import Route
-from w3lib.encoding import html_to_unicode
 from w3lib.url import safe_url_string
 from yarl import URL
 
@@ -21,6 +20,7 @@ from scrapy_ext.server.extraction.attributes import attribute_extractor
 from scrapy_ext.server.extraction.blocking import BlockList
 from scrapy_ext.server.extraction.bodies import Hold
 from scrapy_ext.server.extraction.browser import Browser
+from scrapy_ext.server.extraction.charsets import text_of
 from scrapy_ext.server.extraction.errors import ExtractionError
 from scrapy_ext.server.extraction.extractor_process import Task
 from scrapy_ext.server.extraction.extractors import Extractors
@@ -199,9 +199,8 @@ class ExtractionService:
 
 
 def _decode(fetched: HttpResult) -> str:
-    """The text of a page, in the encoding that its headers, byte order mark or markup name."""
     content_type = next((header.value for header in fetched.headers if header.name.lower() == "content-type"), None)
-    return html_to_unicode(content_type, fetched.body)[1]
+    return text_of(content_type, fetched.body)
 
 
 _ATTRIBUTES: dict[str, Any] = {field.encode_name: field.name for field in msgspec.structs.fields(ExtractResult)}
