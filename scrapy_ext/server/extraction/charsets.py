@@ -1,7 +1,7 @@
 """The text of a page, in the encoding that its headers, byte order mark or markup name.
 
-Python knows more by the name of encoding than the web does: ``base64`` is none of a text, and ``punycode`` takes minutes
-for a page. A name that stands for none of the web's encodings is passed over, as browsers do.
+Python knows more by the name of encoding than the web does: ``base64`` is none of a text, and ``punycode`` takes hours
+for a long page. A name that stands for none of the web's encodings is passed over, as browsers do.
 """
 
 from __future__ import annotations
