@@ -15,8 +15,8 @@ from typing import Any, Final
 import msgspec
 
 from scrapy_ext.api.extraction import Header
+from scrapy_ext.api.extraction.forms import CONTROL
 from scrapy_ext.api.extraction.limits import MAX_CUSTOM_HEADERS
-from scrapy_ext.api.extraction.rules import CONTROL
 from scrapy_ext.api.violations import Violation
 from scrapy_ext.server.extraction.codings import ACCEPTED
 from scrapy_ext.server.extraction.languages import LANGUAGE, accept_language
