@@ -101,10 +101,10 @@ class _ExtractEndpoint:
         try:
             try:
                 async with asyncio.timeout(self._limits.request):
-                    result = await self._answer(scope, receive)
+                    answer = msgspec.json.encode(await self._answer(scope, receive))
             except TimeoutError:
                 raise timed_out(f"The request took longer than {self._limits.request:g} seconds.") from None
-            await self._send_result(send, result)
+            await self._send_answer(send, answer)
         except _Disconnected:
             return
         except _Refusal as refusal:
@@ -142,11 +142,10 @@ class _ExtractEndpoint:
         self._measures.count(request, caller, 200, perf_counter() - began)
         return result
 
-    async def _send_result(self, send: Send, result: ExtractResult) -> None:
-        body = msgspec.json.encode(result)
+    async def _send_answer(self, send: Send, answer: bytes) -> None:
         try:
             async with asyncio.timeout(self._limits.answer):
-                await _send(send, 200, b"application/json", body)
+                await _send(send, 200, b"application/json", answer)
         except TimeoutError:
             # An answer that does not end closes its connection.
             _log.warning("A client took longer than %g s to read its answer.", self._limits.answer)
