@@ -420,3 +420,23 @@ def test_more_frames_than_are_included_leave_the_page_whole(service: Service, si
     assert "top" in html
     assert html.count("&lt;p&gt;framed") <= 4
     assert html.count("<iframe") == 8
+
+
+@pytest.mark.parametrize("way", ["redirect", "script", "goto"])
+def test_credentials_in_headers_stay_on_the_origin_that_they_were_given_for(
+    service: Service, site: Target, way: str
+) -> None:
+    there = site.page("/credentials-there", "<h1>there</h1>").replace(site.host, "other.example")
+    if way == "redirect":
+        head = f"HTTP/1.1 302 Found\r\nLocation: {there}\r\nContent-Length: 0\r\n\r\n"
+        site.raw("/credentials", head.encode())
+    else:
+        site.page("/credentials", f"<script>location.href = '{there}'</script>" if way == "script" else "<h1>here</h1>")
+    headers = {"Authorization": "Bearer secret", "X-Plain": "plain"}
+    actions = [{"action": "goto", "url": there}] if way == "goto" else []
+    url = "http://shop.example/credentials"
+    result = service.result(url=url, browserHtml=True, requestHeaders=headers, actions=actions)
+    assert result["url"] == there
+    here, arrived = site.calls_of("/credentials")[-1], site.calls_of("/credentials-there")[-1]
+    assert (here.header("authorization"), here.header("x-plain")) == ("Bearer secret", "plain")
+    assert (arrived.header("authorization"), arrived.header("x-plain")) == (None, "plain")

@@ -19,7 +19,7 @@ from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
-from playwright.async_api import BrowserContext, Error, Page, Request, Response, Route
+from playwright.async_api import BrowserContext, Error, Page, Response
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from scrapy_ext.api.extraction import Header
@@ -31,9 +31,10 @@ from scrapy_ext.server.extraction.iframes import content_with_frames
 from scrapy_ext.server.extraction.limits import MIB, Limits
 from scrapy_ext.server.extraction.locations import without_credentials
 from scrapy_ext.server.extraction.looks import html_with_looks
-from scrapy_ext.server.extraction.outgoing import agent_of, cookie_received, is_dropped, is_of_host
+from scrapy_ext.server.extraction.outgoing import agent_of, cookie_received, is_of_host
 from scrapy_ext.server.extraction.plan import PagePlan, Screenshot
 from scrapy_ext.server.extraction.proxy import PageProxy
+from scrapy_ext.server.extraction.request_headers import send_headers
 from scrapy_ext.server.extraction.traffic import Traffic
 
 T = TypeVar("T")
@@ -138,7 +139,7 @@ class _Loading:
         await introduce(session, version, agent_of(plan.headers), plan.language)
         if plan.cookies:
             await set_cookies(session, plan.cookies, plan.url)
-        await self._send_headers()
+        await send_headers(session, plan.headers, plan.url)
 
     async def _read(self) -> tuple[str | None, str | None]:
         """The HTML with its looks, and the HTML alone: what is asked for of them, or serves in place of the other."""
@@ -158,24 +159,6 @@ class _Loading:
             acted[last] = {**acted[last], "status": "returned", "error": nowhere}
             await self._settle()
         return acted
-
-    async def _send_headers(self) -> None:
-        """The caller's headers go to the page itself, not to what it loads from others."""
-        extra = {
-            header.name.lower(): header.value
-            for header in self._plan.headers
-            if not is_dropped(header.name) and header.name.lower() not in ("user-agent", "referer")
-        }
-        if not extra:
-            return
-
-        async def add(route: Route, request: Request) -> None:
-            if request.is_navigation_request() and request.frame == self._page.main_frame:
-                await route.continue_(headers={**request.headers, **extra})
-            else:
-                await route.continue_()
-
-        await self._page.route("**/*", add)
 
     async def _navigate(self) -> None:
         referer = next((header.value for header in self._plan.headers if header.name.lower() == "referer"), None)
