@@ -19,7 +19,7 @@ from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
-from playwright.async_api import BrowserContext, Error, Page, Response
+from playwright.async_api import BrowserContext, CDPSession, Error, Page, Response
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from scrapy_ext.api.extraction import Header
@@ -86,9 +86,10 @@ async def load_page(context: BrowserContext, proxy: PageProxy, plan: PagePlan, l
     page = await context.new_page()
     # A page that opens others gets none: nothing would look at them.
     context.on("page", lambda other: None if other is page else asyncio.ensure_future(_close_quietly(other)))
-    loading = _Loading(page, proxy, plan, limits)
     try:
-        return await loading.run()
+        async with asyncio.timeout(limits.read_page):
+            devtools = await context.new_cdp_session(page)
+        return await _Loading(page, devtools, proxy, plan, limits).run()
     except (PlaywrightTimeoutError, TimeoutError):
         if proxy.is_over_limit:
             raise proxy.too_large() from None
@@ -100,15 +101,19 @@ async def load_page(context: BrowserContext, proxy: PageProxy, plan: PagePlan, l
 
 
 class _Loading:
-    def __init__(self, page: Page, proxy: PageProxy, plan: PagePlan, limits: Limits) -> None:
+    def __init__(self, page: Page, devtools: CDPSession, proxy: PageProxy, plan: PagePlan, limits: Limits) -> None:
         self._page = page
+        #: What says to the browser what Playwright has no word for; one for each page, for it takes its time to open.
+        self._devtools = devtools
         self._proxy = proxy
         self._plan = plan
         #: What errors call the page.
         self._name = without_credentials(plan.url)
         self._limits = limits
         self._traffic = Traffic(page)
-        self._stage = Stage(page, self._traffic, limits.quiet, self._response) if plan.actions else None
+        self._stage: Stage | None = None
+        if plan.actions:
+            self._stage = Stage(page, devtools, self._traffic, limits.quiet, self._response)
 
     async def run(self) -> PageResult:
         plan = self._plan
@@ -133,18 +138,16 @@ class _Loading:
         )
 
     async def _prepare(self) -> None:
-        plan, context = self._plan, self._page.context
-        session = await context.new_cdp_session(self._page)
-        version = context.browser.version if context.browser else ""
-        await introduce(session, version, agent_of(plan.headers), plan.language)
+        plan, browser = self._plan, self._page.context.browser
+        await introduce(self._devtools, browser.version if browser else "", agent_of(plan.headers), plan.language)
         if plan.cookies:
-            await set_cookies(session, plan.cookies, plan.url)
-        await send_headers(session, plan.headers, plan.url)
+            await set_cookies(self._devtools, plan.cookies, plan.url)
+        await send_headers(self._devtools, plan.headers, plan.url)
 
     async def _read(self) -> tuple[str | None, str | None]:
         """The HTML with its looks, and the HTML alone: what is asked for of them, or serves in place of the other."""
         plan = self._plan
-        looks = await html_with_looks(self._page, self._limits) if plan.looks else None
+        looks = await html_with_looks(self._devtools, self._limits) if plan.looks else None
         html = await self._html() if plan.html or (plan.looks and looks is None) else None
         return looks, html
 
@@ -272,8 +275,7 @@ class _Loading:
 
     async def _tall_page(self) -> dict[str, float] | None:
         """What to show of a page that is higher than a picture can be; None for one that is not."""
-        session = await self._page.context.new_cdp_session(self._page)
-        size = (await session.send("Page.getLayoutMetrics"))["cssContentSize"]
+        size = (await self._devtools.send("Page.getLayoutMetrics"))["cssContentSize"]
         width = min(size["width"], _MAX_SCREENSHOT_HEIGHT)
         height = min(size["height"], _MAX_SCREENSHOT_HEIGHT, _MAX_PIXELS // max(width, 1))
         if (width, height) == (size["width"], size["height"]):
