@@ -13,6 +13,8 @@ from scrapy_ext.server.operation.logs import FORMATS
 from scrapy_ext.server.store.address import DatabaseUrl
 from scrapy_ext.server.store.errors import StoreError
 
+#: Environment variables that hold secrets.
+SECRETS: Final = ("EXTRACT_API_KEY", "PLATFORM_API_KEY", "SERVER_DATABASE", "SERVER_PROXIES", "ATTRIBUTES_API_KEY")
 DEFAULT_DATA: Final = Path("data")
 
 
@@ -68,6 +70,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--attributes-model", metavar="NAME", help="with --attributes-url: the name of the model")
     parser.add_argument("--no-verify-tls", action="store_true", help="accept any certificate of the pages fetched")
+    parser.add_argument(
+        "--browser-pages",
+        type=_whole,
+        default=ServerConfig().max_browser_pages,
+        metavar="N",
+        help="pages that the browser loads at once; each takes up to 768 MiB of memory (default: %(default)s)",
+    )
     parser.add_argument(
         "--browser", type=_program, metavar="PATH", help="Chromium to use (default: Playwright's own, else from PATH)"
     )
@@ -185,6 +194,7 @@ def config_from(options: argparse.Namespace, environ: Mapping[str, str]) -> Serv
         obey_robots=options.obey_robots,
         verify_tls=not options.no_verify_tls,
         browser_path=options.browser,
+        max_browser_pages=options.browser_pages,
         exit_with_stdin=options.exit_with_stdin,
         log_format=options.log_format,
         slow_request=options.slow_request,

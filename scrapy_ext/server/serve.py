@@ -24,6 +24,7 @@ from scrapy_ext.server.config import ConfigError, ServerConfig
 from scrapy_ext.server.operation import limits, logs
 from scrapy_ext.server.operation.front import Front
 from scrapy_ext.server.operation.protocol import bounded
+from scrapy_ext.server.options import SECRETS
 from scrapy_ext.server.store import StoreError
 
 #: After the grace of requests under way: for connections to close.
@@ -46,6 +47,9 @@ logger = logging.getLogger(__name__)
 
 def serve(config: ServerConfig) -> int:
     """Run until a signal (or the end of standard input, if so configured) comes; returns the exit code."""
+    for name in SECRETS:
+        # They are in `config`. No process that this one starts has any business with them.
+        os.environ.pop(name, None)
     logs.start(config.log_format)
     _UVICORN.setLevel(logging.CRITICAL)  # what it would say of a failed start is said here, in one line
     try:

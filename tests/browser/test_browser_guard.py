@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 
 import pytest
 
@@ -156,3 +157,28 @@ def test_a_websocket_to_an_allowed_host_goes_through(service: Service, site: Tar
     url = site.page("/sockets", f"<script>new WebSocket('ws://{site.host}/socket')</script>")
     service.result(url=url, browserHtml=True)
     assert site.calls_of("/socket")[-1].header("upgrade") == "websocket"
+
+
+def test_no_datagram_leaves_a_page(service: Service, site: Target) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.setblocking(False)
+        port = listener.getsockname()[1]
+        script = f"""
+          const peer = new RTCPeerConnection({{iceServers: [{{urls: 'stun:127.0.0.1:{port}'}},
+            {{urls: 'turn:127.0.0.1:{port}?transport=udp', username: 'u', credential: 'p'}}]}});
+          peer.createDataChannel('x');
+          const candidates = [];
+          const gathered = new Promise(done => peer.onicecandidate = event =>
+            event.candidate ? candidates.push(event.candidate.candidate) : done());
+          peer.createOffer().then(offer => peer.setLocalDescription(offer));
+          const refused = new WebTransport('https://127.0.0.1:{port}/').ready.catch(error => error.name);
+          await gathered;
+          [candidates.length, await refused];
+        """
+        url = site.page("/datagrams", "<h1>datagrams</h1>")
+        actions = [{"action": "evaluate", "source": script, "timeout": 20}]
+        told = service.result(url=url, browserHtml=True, actions=actions)["actions"]
+        assert told[0].get("result") == [0, "WebTransportError"], told
+        with pytest.raises(BlockingIOError):
+            listener.recv(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
 import signal
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -23,6 +25,7 @@ from scrapy_ext.server.extraction.processes import parent_of
 from tests.browser.processes import browsers, children, of_this_run, renderers
 from tests.server.extraction.services import Service, head
 from tests.server.extraction.targets import Target
+from tests.servers import RunningServer
 
 
 @pytest.fixture
@@ -209,6 +212,37 @@ def test_more_pages_than_may_wait_get_503_with_retry_after(site: Target) -> None
     assert int(answer.headers["retry-after"]) >= 0
 
 
+def test_a_site_that_hangs_leaves_the_next_place_to_another_site(site: Target) -> None:
+    entered, release = threading.Event(), threading.Event()
+
+    async def hold(call: object, writer: asyncio.StreamWriter) -> None:
+        entered.set()
+        await asyncio.to_thread(release.wait, 20)
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+
+    for number in range(3):
+        site.handle(f"/hangs/{number}", hold)
+    site.page("/quick", "quick")
+    rules = [f"{name}.example:80=127.0.0.1:{site.port}" for name in ("hangs", "quick")]
+    with Service(connect_to=rules, max_browser_pages=1) as running, ThreadPoolExecutor(4) as pool:
+        pages = running.service.browser.pages
+        answers = []
+        try:
+            for waiting, name in enumerate(("hangs/0", "hangs/1", "hangs/2", "quick")):
+                url = f"http://{name.partition('/')[0]}.example/{name}"
+                answers.append(pool.submit(running.extract, url=url, browserHtml=True))
+                assert entered.wait(20)
+                deadline = time.monotonic() + 20
+                while pages.waiting < waiting:
+                    assert time.monotonic() < deadline
+                    time.sleep(0.01)
+        finally:
+            release.set()
+        assert [answer.result(30).status for answer in answers] == [200] * 4
+    order = [call.path for call in site.calls if call.path.startswith(("/hangs/", "/quick"))]
+    assert order.index("/quick") < order.index("/hangs/2")
+
+
 def test_a_caller_who_leaves_closes_its_page(own: Any, site: Target) -> None:
     running, _ = own
     entered = threading.Event()
@@ -253,6 +287,21 @@ def test_the_browser_has_none_of_the_servers_secrets(site: Target, monkeypatch: 
         for pid in own:
             for told in ("environ", "cmdline"):
                 assert b"very-secret" not in Path(f"/proc/{pid}/{told}").read_bytes()
+
+
+def test_no_process_below_the_server_has_its_keys_not_even_the_browsers_driver(site: Target, tmp_path: Path) -> None:
+    with RunningServer(tmp_path / "data", allow_hosts=[site.host]) as server:
+        body = json.dumps({"url": site.page("/keys", "<h1>keys</h1>"), "browserHtml": True, "pageContent": True})
+        credentials = base64.b64encode(f"{server.extract_key}:".encode()).decode()
+        headers = {"Authorization": f"Basic {credentials}", "Content-Type": "application/json"}
+        sent = urllib.request.Request(f"{server.url}/v1/extract", body.encode(), headers)
+        with urllib.request.urlopen(sent, timeout=60) as answer:
+            assert answer.status == 200
+        below = children(server.process.pid)
+        environments = {pid: Path(f"/proc/{pid}/environ").read_bytes() for pid in below}
+        assert any(b"PW_LANG_NAME" in environment for environment in environments.values())
+        for key in (server.extract_key, server.platform_key):
+            assert not [pid for pid, environment in environments.items() if key.encode() in environment]
 
 
 def test_it_is_said_when_the_browser_runs_without_its_sandbox(site: Target, caplog: pytest.LogCaptureFixture) -> None:

@@ -88,9 +88,9 @@ def test_waiting_for_a_navigation_that_does_not_come_fails(service: Service, sit
 
 
 def test_a_page_is_loaded_once_more(service: Service, site: Target) -> None:
-    url = site.page("/again", "<h1>again</h1>")
+    url = site.page("/anew", "<h1>again</h1>")
     assert statuses(act(service, url, {"action": "reload"})) == ["success"]
-    assert len(site.calls_of("/again")) == 2
+    assert len(site.calls_of("/anew")) == 2
 
 
 @pytest.mark.parametrize(

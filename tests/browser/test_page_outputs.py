@@ -5,12 +5,13 @@ import base64
 import socket
 import struct
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from lxml import html as lxml_html
 
 from tests.server.extraction.services import Service
-from tests.server.extraction.targets import Target, self_signed
+from tests.server.extraction.targets import Call, Target, self_signed
 
 
 def picture(result: dict[str, str]) -> tuple[str, int, int]:
@@ -136,9 +137,30 @@ def test_html_screenshot_and_headers_can_be_asked_for_together(service: Service,
 
 def test_the_browser_says_nothing_of_being_headless(service: Service, site: Target) -> None:
     service.result(url=site.page("/ua", "<h1>ua</h1>"), browserHtml=True)
-    agent = site.calls_of("/ua")[-1].header("user-agent") or ""
-    assert "Chrome/" in agent
-    assert "Headless" not in agent
+    call = site.calls_of("/ua")[-1]
+    assert "Chrome/" in (call.header("user-agent") or "")
+    assert "Chromium" in (call.header("sec-ch-ua") or "")
+    assert "Headless" not in str(call.headers)
+
+
+def test_the_browser_tells_the_languages_that_http_requests_tell_on_every_page_of_the_way(
+    service: Service, site: Target
+) -> None:
+    site.page("/there", "<h1>there</h1>")
+    script = "location.href = 'http://shop.example/there'"
+    url = site.page("/languages", f"<script>document.title = navigator.languages; {script}</script>")
+    service.result(url=url, httpResponseBody=True)
+    service.result(url=url, browserHtml=True)
+    told = {call.header("accept-language") for path in ("/languages", "/there") for call in site.calls_of(path)}
+    assert told == {"en-US,en;q=0.9"}
+
+
+def test_a_callers_user_agent_goes_without_hints_of_another_browser(service: Service, site: Target) -> None:
+    url = site.page("/agent", "<script>document.write(navigator.userAgent)</script>")
+    result = service.result(url=url, browserHtml=True, requestHeaders={"User-Agent": "Own/1"})
+    assert "Own/1" in result["browserHtml"]
+    call = site.calls_of("/agent")[-1]
+    assert (call.header("user-agent"), call.header("sec-ch-ua")) == ("Own/1", None)
 
 
 def test_request_headers_go_to_the_page_and_not_to_what_it_loads(service: Service, site: Target) -> None:
@@ -159,10 +181,57 @@ def test_request_cookies_are_sent_to_their_host(service: Service, site: Target) 
         {"name": "host", "value": "1"},
         {"name": "domain", "value": "2", "domain": ".shop.example"},
         {"name": "foreign", "value": "3", "domain": "other.example"},
+        {"name": "path", "value": "4", "path": "/cookie-page"},
+        {"name": "elsewhere", "value": "5", "path": "/elsewhere"},
     ]
     service.result(url="http://shop.example/cookie-page", browserHtml=True, requestCookies=cookies)
     sent = site.calls_of("/cookie-page")[-1].header("cookie") or ""
-    assert sorted(sent.split("; ")) == ["domain=2", "host=1"]
+    assert sorted(sent.split("; ")) == ["domain=2", "host=1", "path=4"]
+
+
+@pytest.mark.parametrize(
+    "cookie",
+    [
+        {"name": "__Host-a", "value": "1", "domain": "shop.example", "path": "/elsewhere"},
+        {"name": "a", "value": "1", "domain": ".."},
+        {"name": "a", "value": "1" * 5000},
+    ],
+)
+def test_a_cookie_that_browsers_refuse_is_422_by_its_place(
+    service: Service, site: Target, cookie: dict[str, Any]
+) -> None:
+    cookies = [{"name": "good", "value": "1"}, cookie]
+    url = site.page("/refused", "refused")
+    told = service.problem(422, "/request/unprocessable", url=url, browserHtml=True, requestCookies=cookies)
+    assert f"requestCookies[1] ({cookie['name']})" in told
+
+
+def test_a_cookie_of_one_host_comes_back_as_it_was_told(service: Service, site: Target) -> None:
+    site.page("/set-host", "x", Set_Cookie="__Host-id=7; Secure; Path=/")
+    fields = {"browserHtml": True, "responseCookies": True}
+    # Chromium takes localhost for as good as https.
+    cookies = service.result(url=site.url("/set-host"), **fields)["responseCookies"]
+    assert [cookie["name"] for cookie in cookies] == ["__Host-id"]
+    service.result(url=site.page("/get-host", "x"), requestCookies=cookies, **fields)
+    assert site.calls_of("/get-host")[-1].header("cookie") == "__Host-id=7"
+
+
+def test_credentials_in_the_url_open_the_page_and_are_not_told_back(service: Service, site: Target) -> None:
+    async def door(call: Call, writer: asyncio.StreamWriter) -> None:
+        opened = call.header("authorization") == "Basic dXNlcjpwYXNz"
+        status, extra = ("200 OK", "") if opened else ("401 No", 'WWW-Authenticate: Basic realm="x"\r\n')
+        body = "<script>document.write('in' + 'side')</script>" if opened else "closed"
+        writer.write(f"HTTP/1.1 {status}\r\n{extra}Content-Length: {len(body)}\r\n\r\n{body}".encode())
+
+    url = site.handle("/door", door).replace("://", "://user:pass@")
+    result = service.result(url=url, browserHtml=True)
+    assert result["url"] == site.url("/door")
+    assert "inside" in result["browserHtml"]
+    site.raw("/broken", b"", then_close=True)
+    broken = url.replace("/door", "/broken")
+    told = service.problem(520, "/download/temporary-error", url=broken, browserHtml=True)
+    assert "/broken" in told
+    assert "pass" not in told
 
 
 def test_cookies_storage_and_cache_of_one_request_are_not_there_for_the_next(service: Service, site: Target) -> None:
@@ -351,3 +420,23 @@ def test_more_frames_than_are_included_leave_the_page_whole(service: Service, si
     assert "top" in html
     assert html.count("&lt;p&gt;framed") <= 4
     assert html.count("<iframe") == 8
+
+
+@pytest.mark.parametrize("way", ["redirect", "script", "goto"])
+def test_credentials_in_headers_stay_on_the_origin_that_they_were_given_for(
+    service: Service, site: Target, way: str
+) -> None:
+    there = site.page("/credentials-there", "<h1>there</h1>").replace(site.host, "other.example")
+    if way == "redirect":
+        head = f"HTTP/1.1 302 Found\r\nLocation: {there}\r\nContent-Length: 0\r\n\r\n"
+        site.raw("/credentials", head.encode())
+    else:
+        site.page("/credentials", f"<script>location.href = '{there}'</script>" if way == "script" else "<h1>here</h1>")
+    headers = {"Authorization": "Bearer secret", "X-Plain": "plain"}
+    actions = [{"action": "goto", "url": there}] if way == "goto" else []
+    url = "http://shop.example/credentials"
+    result = service.result(url=url, browserHtml=True, requestHeaders=headers, actions=actions)
+    assert result["url"] == there
+    here, arrived = site.calls_of("/credentials")[-1], site.calls_of("/credentials-there")[-1]
+    assert (here.header("authorization"), here.header("x-plain")) == ("Bearer secret", "plain")
+    assert (arrived.header("authorization"), arrived.header("x-plain")) == (None, "plain")

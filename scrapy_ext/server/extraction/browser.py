@@ -31,7 +31,7 @@ from scrapy_ext.server.extraction.generation import Generation, GoneError
 from scrapy_ext.server.extraction.guard import Guard
 from scrapy_ext.server.extraction.launcher import Launcher
 from scrapy_ext.server.extraction.limits import Limits
-from scrapy_ext.server.extraction.outgoing import Cookie, user_agent
+from scrapy_ext.server.extraction.outgoing import agent_of, user_agent
 from scrapy_ext.server.extraction.page import PageCrashedError, PageResult, load_page
 from scrapy_ext.server.extraction.plan import PagePlan
 from scrapy_ext.server.extraction.proxy import PageProxy
@@ -91,7 +91,7 @@ class Browser:
         url = URL(plan.url, encoded=True)
         # A page that must be refused needs no browser.
         await self._guard.endpoints(url.raw_host or "", url.port or 0)
-        async with self.pages.place():
+        async with self.pages.place(url.raw_host or ""):
             for _ in range(2):
                 try:
                     return await self._attempt(plan)
@@ -163,18 +163,14 @@ class Browser:
             self._in_background(self._close_late(opening, generation))
             raise
         try:
-            if plan.cookies:
-                cookies: Any = [_cookie(cookie, plan.url) for cookie in plan.cookies]
-                await generation.while_there(context.add_cookies(cookies))
             yield context
         finally:
             await asyncio.shield(self._in_background(self._close(context, generation)))
 
     async def _open(self, generation: Generation, proxy: PageProxy, plan: PagePlan) -> BrowserContext:
-        agent = next((header.value for header in plan.headers if header.name.lower() == "user-agent"), None)
         context = await generation.chromium.new_context(
             proxy={"server": proxy.url},
-            user_agent=agent or user_agent(generation.chromium.version),
+            user_agent=agent_of(plan.headers) or user_agent(generation.chromium.version),
             viewport={"width": plan.viewport.width, "height": plan.viewport.height},
             locale=plan.language,
             timezone_id=plan.timezone,
@@ -272,21 +268,3 @@ class Browser:
         generation.retired = True
         if not generation.open or not wait_for_pages:
             self._in_background(generation.end())
-
-
-def _cookie(cookie: Cookie, url: str) -> dict[str, Any]:
-    """A cookie as Playwright takes it: for the host of a URL, or for a domain and a path."""
-    param: dict[str, Any] = {
-        "name": cookie.name,
-        "value": cookie.value,
-        "expires": cookie.expires,
-        "httpOnly": cookie.http_only,
-        "secure": cookie.secure,
-        "sameSite": cookie.same_site,
-    }
-    if cookie.domain is None:
-        param["url"] = str(URL(url, encoded=True).with_path(cookie.path).with_user(None))
-    else:
-        param["domain"] = cookie.domain
-        param["path"] = cookie.path
-    return {name: value for name, value in param.items() if value is not None}

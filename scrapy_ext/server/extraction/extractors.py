@@ -14,6 +14,7 @@ import logging
 import os
 import sys
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -21,6 +22,7 @@ from scrapy_ext.server.extraction.errors import internal, timed_out, unprocessab
 from scrapy_ext.server.extraction.executable import clean_environment
 from scrapy_ext.server.extraction.extractor_process import Outcome, Task, message
 from scrapy_ext.server.extraction.limits import MIB, Limits
+from scrapy_ext.server.extraction.turnstile import Turnstile
 
 _log = logging.getLogger(__name__)
 _MODULE: Final = "scrapy_ext.server.extraction.extractor_process"
@@ -41,7 +43,8 @@ class Extractors:
         self._limits = limits
         self._module = module
         self._idle: list[asyncio.subprocess.Process] = []
-        self._places = asyncio.Semaphore(limits.extractors)
+        # Nobody is refused here: those who wait have places of the server already, and a time for their request.
+        self._places = Turnstile("extraction", limits.extractors, limits.requests, limits.request)
 
     async def extract(self, kind: str, html: str, url: str, *, looks: bool = False) -> dict[str, Any]:
         """The item of a page, in the schema of zyte-common-items; raises :class:`ExtractionError` (422, 500)."""
@@ -52,7 +55,7 @@ class Extractors:
         """What comes of a task; raises :class:`ExtractionError` (422, 500)."""
         kind, url = todo.kind, todo.url
         task = message(msgspec.json.encode(todo))
-        async with self._places:
+        async with self._places.place(urlsplit(url).hostname or ""):
             try:
                 outcome = await self._ask(task)
             except _Broken:

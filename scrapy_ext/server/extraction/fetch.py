@@ -30,7 +30,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from scrapy_ext.api.extraction import Header
-from scrapy_ext.server.extraction.codings import CodingError, CutShortError, OverLimitError, undo
+from scrapy_ext.server.extraction.bodies import Hold, no_count, read_body
 from scrapy_ext.server.extraction.errors import (
     ExtractionError,
     connection_failed,
@@ -39,7 +39,7 @@ from scrapy_ext.server.extraction.errors import (
     unreachable,
 )
 from scrapy_ext.server.extraction.guard import Guard
-from scrapy_ext.server.extraction.limits import MIB, Limits
+from scrapy_ext.server.extraction.limits import Limits
 from scrapy_ext.server.extraction.locations import target_of
 from scrapy_ext.server.extraction.outgoing import PRIVATE, Cookie, cookie_received, headers_to_send, is_of_host
 from scrapy_ext.server.extraction.plan import HttpPlan
@@ -49,8 +49,6 @@ _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 #: Real sites send policies of tens of kilobytes in one header.
 _HEADER_BYTES: Final = 64 * 1024
 _HEADERS: Final = 1000
-#: Coded bodies shorter than this are decoded without a thread, which would take longer.
-_IN_PASSING: Final = 32 * 1024
 #: What aiohttp would add by itself and a caller did not ask for.
 _NOT_ADDED: Final = ("Content-Type", "User-Agent", "Accept")
 
@@ -101,21 +99,20 @@ class Fetcher:
             await self._session.close()
             self._session = None
 
-    async def fetch(self, plan: HttpPlan, check: Check | None = None) -> HttpResult:
+    async def fetch(self, plan: HttpPlan, check: Check | None = None, hold: Hold = no_count) -> HttpResult:
         """Make a request and follow its redirects; raises :class:`ExtractionError` (421, 451, 520, 521).
 
-        ``check`` is asked about each URL before it is requested, and raises to refuse it.
+        ``check`` is asked about each URL before it is requested, and raises to refuse it; ``hold`` counts what is kept.
         """
         if self._session is None:
             raise RuntimeError("the fetcher is not started")
         try:
             async with asyncio.timeout(self._limits.fetch):
+                exchange = _Exchange(self._session, self._guard, self._limits, plan, check=check, hold=hold)
                 if plan.upstream is None:
-                    return await _Exchange(self._session, self._guard, self._limits, plan, check=check).run()
-                async with PageProxy(self._guard, self._limits, plan.upstream) as proxy:
-                    return await _Exchange(
-                        self._session, self._guard, self._limits, plan, check=check, proxy=proxy
-                    ).run()
+                    return await exchange.run()
+                async with PageProxy(self._guard, self._limits, plan.upstream) as exchange.proxy:
+                    return await exchange.run()
         except TimeoutError:
             raise temporary(f"{_host(plan.url)} did not answer in {self._limits.fetch:g} seconds.") from None
 
@@ -147,11 +144,13 @@ class _Exchange:
         plan: HttpPlan,
         *,
         check: Check | None,
-        proxy: PageProxy | None = None,
+        hold: Hold,
     ) -> None:
         self._session = session
-        self._proxy = proxy
+        #: Of the operator's proxy, where the request goes through one.
+        self.proxy: PageProxy | None = None
         self._check = check
+        self._hold = hold
         self._guard = guard
         self._limits = limits
         self._wants_body = plan.wants_body
@@ -198,9 +197,9 @@ class _Exchange:
             data=self._body,
             allow_redirects=False,
             skip_auto_headers=_NOT_ADDED,
-            proxy=self._proxy.url if self._proxy else None,
+            proxy=self.proxy.url if self.proxy else None,
         ) as response:
-            if self._proxy and self._proxy.is_own_answer(response.headers):
+            if self.proxy and self.proxy.is_own_answer(response.headers):
                 raise self._proxy_failure() or temporary(f"{self._url.host} could not be reached.")
             if response.status < 200:
                 raise permanent(f"{self._url.host} changed to another protocol, which nobody asked for.")
@@ -210,7 +209,9 @@ class _Exchange:
             if response.status in _REDIRECTS and location is not None:
                 self._redirect(response.status, location)
                 return None
-            body = await self._read(response) if self._wants_body and self._method != "HEAD" else b""
+            body = b""
+            if self._wants_body and self._method != "HEAD":
+                body = await read_body(response, self._url, self._limits.body_bytes, self._hold)
             if not self._wants_body:
                 response.close()
             return HttpResult(
@@ -220,14 +221,14 @@ class _Exchange:
                     Header(_text(name), _text(value))
                     for name, value in response.raw_headers
                     # Connection is a word between the request's proxy and this end of it.
-                    if self._proxy is None or name.lower() != b"connection"
+                    if self.proxy is None or name.lower() != b"connection"
                 ],
                 body=body,
                 cookies=self._cookies() if self._wants_cookies else None,
             )
 
     def _proxy_failure(self) -> ExtractionError | None:
-        return self._proxy.failure(str(self._url)) if self._proxy else None
+        return self.proxy.failure(str(self._url)) if self.proxy else None
 
     def _headers_with_cookies(self) -> CIMultiDict[str]:
         if self._jar is None:
@@ -262,37 +263,6 @@ class _Exchange:
             for morsel in self._jar or ()
             if is_of_host(morsel["domain"] or host, host)
         ]
-
-    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
-        limit = self._limits.body_bytes
-        chunks: list[bytes] = []
-        size = 0
-        if (response.content_length or 0) > limit:
-            raise self._too_large()
-        async for chunk in response.content.iter_any():
-            size += len(chunk)
-            if size > limit:
-                raise self._too_large()
-            chunks.append(chunk)
-        return await self._undo(b"".join(chunks), ",".join(response.headers.getall("Content-Encoding", ())))
-
-    async def _undo(self, body: bytes, codings: str) -> bytes:
-        if not codings:
-            return body
-        host, port = self._url.host, self._url.port
-        try:
-            if len(body) < _IN_PASSING:
-                return undo(body, codings, self._limits.body_bytes)
-            return await asyncio.to_thread(undo, body, codings, self._limits.body_bytes)
-        except OverLimitError:
-            raise self._too_large() from None
-        except CutShortError:
-            raise temporary(f"{host}:{port} broke off in the middle of its answer.") from None
-        except CodingError:
-            raise permanent(f"{host}:{port} answered with a content coding that does not decode.") from None
-
-    def _too_large(self) -> ExtractionError:
-        return permanent(f"{self._url.host} answered with more than {self._limits.body_bytes // MIB} MiB.")
 
     def _redirect(self, status: int, location: str) -> None:
         before, after = self._url, target_of(self._url, _wire_text(location))

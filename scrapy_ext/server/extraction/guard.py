@@ -8,6 +8,7 @@ The invariants, and what they hold against:
   an IPv6 one, because translators on the way would connect to that.
 * The check is made anew for each connection: for each hop of a redirect, each sub-resource, frame, worker and
   WebSocket of a page.
+* A name whose servers are silent keeps one lookup busy, whoever asks for it, and there are many of these.
 * Ports are an allow-list (:data:`PORTS`): those on which web sites are served, not those of mail, databases
   or remote shells, which understand enough of an HTTP request to be harmed by one.
 
@@ -22,6 +23,8 @@ import asyncio
 import ipaddress
 import socket
 from collections.abc import Awaitable, Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Final, NamedTuple
 
 from scrapy_ext.server.config import ConfigError
@@ -70,9 +73,16 @@ class GuardRuleError(ConfigError):
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 
 
+#: Lookups at once. The event loop's own way has two to six, and a name whose servers do not answer keeps one of them
+#: for half a minute.
+LOOKUPS: Final = 64
+_threads: Final = ThreadPoolExecutor(LOOKUPS, thread_name_prefix="lookup")
+
+
 async def system_resolve(host: str, port: int) -> list[str]:
     """The addresses of a host, as the operating system has them."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    ask = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+    found = await asyncio.get_running_loop().run_in_executor(_threads, ask)
     return list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found))
 
 
@@ -101,6 +111,8 @@ class Guard:
         self._timeout = timeout
         self._connect_timeout = connect_timeout
         self._cache = _Cache(cache_time)
+        #: Lookups under way, by host: whoever asks meanwhile waits for the same one.
+        self._looking: dict[str, asyncio.Task[list[str]]] = {}
 
     async def endpoints(self, host: str, port: int) -> list[Endpoint]:
         """Where to connect to for a host, at least one; raises :class:`ExtractionError` (421, 451, 520)."""
@@ -154,6 +166,19 @@ class Guard:
         known = self._cache.get(host)
         if known is not None:
             return known
+        looking = self._looking.get(host)
+        if looking is None:
+            looking = self._looking[host] = asyncio.ensure_future(self._look_up(host, port))
+            looking.add_done_callback(partial(self._looked_up, host))
+        # Whoever leaves does not end it for the others.
+        return await asyncio.shield(looking)
+
+    def _looked_up(self, host: str, looking: asyncio.Task[list[str]]) -> None:
+        del self._looking[host]
+        if not looking.cancelled():
+            looking.exception()  # Those who wait are told; there may be none any more.
+
+    async def _look_up(self, host: str, port: int) -> list[str]:
         try:
             async with asyncio.timeout(self._timeout):
                 addresses = await self._resolve(host, port)

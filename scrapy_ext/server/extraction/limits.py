@@ -19,6 +19,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     request: float = 120.0
     #: For the request's body to arrive.
     request_body: float = 30.0
+    #: For the caller to read the answer; then the connection is closed.
+    answer: float = 600.0
     #: Requests under way at once; one more gets 503.
     requests: int = 512
     #: Of these, to one domain; a server's option may say otherwise.

@@ -1,8 +1,8 @@
-"""Where a ``Location`` header leads: what sites write there, read as browsers read it."""
+"""Addresses: where a ``Location`` header leads, read as browsers read it, and what of one may be told."""
 
 from __future__ import annotations
 
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from w3lib.url import safe_url_string
 from yarl import URL
@@ -20,6 +20,12 @@ def target_of(before: URL, location: str) -> URL:
     if after.scheme not in ("http", "https") or not after.raw_host or port is None:
         raise permanent(f"{before.host} redirected to something that is not an http or https URL.")
     return after
+
+
+def without_credentials(url: str) -> str:
+    """A URL as it may stand in results, errors and logs: without ``user:password@``."""
+    parts = urlsplit(url)
+    return url if "@" not in parts.netloc else urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
 def _slashes(location: str) -> str:

@@ -14,7 +14,7 @@ import asyncio
 import json
 from typing import Final
 
-from playwright.async_api import Error, Page
+from playwright.async_api import CDPSession, Error
 
 from scrapy_ext.server.extraction.auto.ground.looks import ATTRIBUTE, HIDDEN, STRUCK, STYLED
 from scrapy_ext.server.extraction.limits import Limits
@@ -76,12 +76,11 @@ _SCRIPT: Final = """((attribute, maxElements, maxText, measuring, maxHtml, STRUC
 })"""
 
 
-async def html_with_looks(page: Page, limits: Limits) -> str | None:
-    """The HTML of the page as it stands, with looks; None when they cannot be had, whatever the reason."""
+async def html_with_looks(session: CDPSession, limits: Limits) -> str | None:
+    """The HTML of the session's page as it stands, with looks; None when they cannot be had, whatever the reason."""
     arguments = (ATTRIBUTE, MAX_ELEMENTS, MAX_TEXT, MEASURING, limits.html_bytes, STRUCK, HIDDEN, STYLED)
     try:
         async with asyncio.timeout(min(2 * LONGEST / 1000, limits.read_page)):
-            session = await page.context.new_cdp_session(page)
             tree = await session.send("Page.getFrameTree")
             world = await session.send("Page.createIsolatedWorld", {"frameId": tree["frameTree"]["frame"]["id"]})
             answer = await session.send(

@@ -15,8 +15,8 @@ from typing import Any, Final
 import msgspec
 
 from scrapy_ext.api.extraction import Header
+from scrapy_ext.api.extraction.forms import CONTROL
 from scrapy_ext.api.extraction.limits import MAX_CUSTOM_HEADERS
-from scrapy_ext.api.extraction.rules import CONTROL
 from scrapy_ext.api.violations import Violation
 from scrapy_ext.server.extraction.codings import ACCEPTED
 from scrapy_ext.server.extraction.languages import LANGUAGE, accept_language
@@ -64,6 +64,12 @@ def headers_to_send(custom: Iterable[Header], language: str = LANGUAGE) -> list[
         if not is_dropped(header.name):
             chosen[header.name.lower()] = header
     return list(chosen.values())
+
+
+def agent_of(headers: Iterable[Header]) -> str | None:
+    """The caller's User-Agent, the last one of several; None when the service's own is sent."""
+    agents = [header.value for header in headers if header.name.lower() == "user-agent"]
+    return agents[-1] if agents else None
 
 
 def is_dropped(name: str) -> bool:

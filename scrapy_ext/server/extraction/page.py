@@ -19,18 +19,22 @@ from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
-from playwright.async_api import BrowserContext, Error, Page, Request, Response, Route
+from playwright.async_api import BrowserContext, CDPSession, Error, Page, Response
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from scrapy_ext.api.extraction import Header
 from scrapy_ext.server.extraction.actions import Stage, run_actions
+from scrapy_ext.server.extraction.cookies import set_cookies
 from scrapy_ext.server.extraction.errors import ExtractionError, permanent, temporary, unreachable
+from scrapy_ext.server.extraction.identity import introduce
 from scrapy_ext.server.extraction.iframes import content_with_frames
 from scrapy_ext.server.extraction.limits import MIB, Limits
+from scrapy_ext.server.extraction.locations import without_credentials
 from scrapy_ext.server.extraction.looks import html_with_looks
-from scrapy_ext.server.extraction.outgoing import cookie_received, is_dropped, is_of_host
+from scrapy_ext.server.extraction.outgoing import agent_of, cookie_received, is_of_host
 from scrapy_ext.server.extraction.plan import PagePlan, Screenshot
 from scrapy_ext.server.extraction.proxy import PageProxy
+from scrapy_ext.server.extraction.request_headers import send_headers
 from scrapy_ext.server.extraction.traffic import Traffic
 
 T = TypeVar("T")
@@ -82,31 +86,38 @@ async def load_page(context: BrowserContext, proxy: PageProxy, plan: PagePlan, l
     page = await context.new_page()
     # A page that opens others gets none: nothing would look at them.
     context.on("page", lambda other: None if other is page else asyncio.ensure_future(_close_quietly(other)))
-    loading = _Loading(page, proxy, plan, limits)
     try:
-        return await loading.run()
+        async with asyncio.timeout(limits.read_page):
+            devtools = await context.new_cdp_session(page)
+        return await _Loading(page, devtools, proxy, plan, limits).run()
     except (PlaywrightTimeoutError, TimeoutError):
         if proxy.is_over_limit:
             raise proxy.too_large() from None
-        raise temporary(f"{plan.url} kept its page busy for too long to be read.") from None
+        raise temporary(f"{without_credentials(plan.url)} kept its page busy for too long to be read.") from None
     except Error as error:
         if "crashed" in error.message:
-            raise PageCrashedError(plan.url) from None
+            raise PageCrashedError(without_credentials(plan.url)) from None
         raise
 
 
 class _Loading:
-    def __init__(self, page: Page, proxy: PageProxy, plan: PagePlan, limits: Limits) -> None:
+    def __init__(self, page: Page, devtools: CDPSession, proxy: PageProxy, plan: PagePlan, limits: Limits) -> None:
         self._page = page
+        #: What says to the browser what Playwright has no word for; one for each page, for it takes its time to open.
+        self._devtools = devtools
         self._proxy = proxy
         self._plan = plan
+        #: What errors call the page.
+        self._name = without_credentials(plan.url)
         self._limits = limits
         self._traffic = Traffic(page)
-        self._stage = Stage(page, self._traffic, limits.quiet, self._response) if plan.actions else None
+        self._stage: Stage | None = None
+        if plan.actions:
+            self._stage = Stage(page, devtools, self._traffic, limits.quiet, self._response)
 
     async def run(self) -> PageResult:
         plan = self._plan
-        await self._send_headers()
+        await self._within(self._prepare())
         await self._navigate()
         await self._settle()
         acted = await self._act(self._stage) if self._stage else None
@@ -126,10 +137,17 @@ class _Loading:
             cookies=await self._cookies() if plan.response_cookies else None,
         )
 
+    async def _prepare(self) -> None:
+        plan, browser = self._plan, self._page.context.browser
+        await introduce(self._devtools, browser.version if browser else "", agent_of(plan.headers), plan.language)
+        if plan.cookies:
+            await set_cookies(self._devtools, plan.cookies, plan.url)
+        await send_headers(self._devtools, plan.headers, plan.url)
+
     async def _read(self) -> tuple[str | None, str | None]:
         """The HTML with its looks, and the HTML alone: what is asked for of them, or serves in place of the other."""
         plan = self._plan
-        looks = await html_with_looks(self._page, self._limits) if plan.looks else None
+        looks = await html_with_looks(self._devtools, self._limits) if plan.looks else None
         html = await self._html() if plan.html or (plan.looks and looks is None) else None
         return looks, html
 
@@ -145,24 +163,6 @@ class _Loading:
             await self._settle()
         return acted
 
-    async def _send_headers(self) -> None:
-        """The caller's headers go to the page itself, not to what it loads from others."""
-        extra = {
-            header.name.lower(): header.value
-            for header in self._plan.headers
-            if not is_dropped(header.name) and header.name.lower() not in ("user-agent", "referer")
-        }
-        if not extra:
-            return
-
-        async def add(route: Route, request: Request) -> None:
-            if request.is_navigation_request() and request.frame == self._page.main_frame:
-                await route.continue_(headers={**request.headers, **extra})
-            else:
-                await route.continue_()
-
-        await self._page.route("**/*", add)
-
     async def _navigate(self) -> None:
         referer = next((header.value for header in self._plan.headers if header.name.lower() == "referer"), None)
         try:
@@ -170,14 +170,15 @@ class _Loading:
                 self._plan.url, wait_until="commit", timeout=1000 * self._limits.navigate, referer=referer
             )
         except PlaywrightTimeoutError:
-            raise temporary(f"{self._plan.url} did not begin to answer in {self._limits.navigate:g} seconds.") from None
+            raise temporary(f"{self._name} did not begin to answer in {self._limits.navigate:g} seconds.") from None
         except Error as error:
             if "net::" not in error.message and "Download is starting" not in error.message:
                 raise
             raise self._navigation_problem(error.message) from None
 
     def _navigation_problem(self, message: str) -> ExtractionError:
-        url = self._traffic.navigation.url if self._traffic.navigation else self._plan.url
+        begun = self._traffic.navigation
+        url = without_credentials(begun.url) if begun else self._name
         if self._proxy.is_over_limit:
             return self._proxy.too_large()
         if "Download is starting" in message or "ERR_ABORTED" in message:
@@ -218,8 +219,8 @@ class _Loading:
     def _final_url(self) -> str:
         url = self._page.url
         if not url.startswith(("http://", "https://")):
-            raise permanent(f"{self._plan.url} led to {url[:60]}, which is not a web page.")
-        return url
+            raise permanent(f"{self._name} led to {url[:60]}, which is not a web page.")
+        return without_credentials(url)
 
     async def _headers(self, response: Response) -> list[Header]:
         entries = await self._within(response.headers_array())
@@ -249,7 +250,7 @@ class _Loading:
         read = content_with_frames(self._page, self._limits) if self._plan.iframes else self._content()
         html = await self._within(read)
         if len(html) > self._limits.html_bytes:
-            raise permanent(f"{self._plan.url} is a page of more than {self._limits.html_bytes // MIB} MiB.")
+            raise permanent(f"{self._name} is a page of more than {self._limits.html_bytes // MIB} MiB.")
         return html
 
     async def _content(self) -> str:
@@ -261,7 +262,7 @@ class _Loading:
                     raise
             # The page moved on in this very moment: read it when it has arrived.
             await self._page.wait_for_load_state("domcontentloaded", timeout=1000 * self._limits.load)
-        raise temporary(f"{self._plan.url} never stops to navigate.")
+        raise temporary(f"{self._name} never stops to navigate.")
 
     async def _screenshot(self, options: Screenshot) -> bytes:
         kind: Any = options.format
@@ -274,8 +275,7 @@ class _Loading:
 
     async def _tall_page(self) -> dict[str, float] | None:
         """What to show of a page that is higher than a picture can be; None for one that is not."""
-        session = await self._page.context.new_cdp_session(self._page)
-        size = (await session.send("Page.getLayoutMetrics"))["cssContentSize"]
+        size = (await self._devtools.send("Page.getLayoutMetrics"))["cssContentSize"]
         width = min(size["width"], _MAX_SCREENSHOT_HEIGHT)
         height = min(size["height"], _MAX_SCREENSHOT_HEIGHT, _MAX_PIXELS // max(width, 1))
         if (width, height) == (size["width"], size["height"]):

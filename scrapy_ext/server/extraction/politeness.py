@@ -4,7 +4,8 @@ A site that hangs keeps its own requests waiting and nobody else's: they hold at
 places of the server and :attr:`Limits.domain_waiting` more while they wait. Those that find no room, or wait too long,
 get 429 ``/limits/over-domain-limit``, which tells their senders to go on with other sites.
 
-The domain is the host of the URL that was asked for. What a page loads, and where it redirects to, is part of it.
+The domain is the host of the URL that was asked for. What a page loads, and where it redirects to or is led by actions,
+is part of it: these hold the place of the page that began, and a script may lead anywhere.
 """
 
 from __future__ import annotations

@@ -15,13 +15,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from protego import Protego
 from yarl import URL
 
-from scrapy_ext.api.extraction import Header
 from scrapy_ext.server.extraction.errors import permanent, temporary
 from scrapy_ext.server.extraction.fetch import HttpResult
 from scrapy_ext.server.extraction.plan import HttpPlan
@@ -44,12 +43,15 @@ class Robots:
         #: By origin, with the time until which they hold, those used last at the end.
         self._kept: OrderedDict[str, tuple[float, _Rules]] = OrderedDict()
 
-    async def check(self, url: str, agent: str, upstream: Upstream | None = None) -> None:
-        """Raises :class:`ExtractionError` for a URL that is refused (521), or whose rules cannot be had."""
+    async def check(self, url: str, agent: str | None, upstream: Upstream | None = None) -> None:
+        """Raises :class:`ExtractionError` for a URL that is refused (521), or whose rules cannot be had.
+
+        ``agent`` is the caller's own.
+        """
         where = URL(url, encoded=True)
         rules = await self._rules(str(where.origin()), upstream)
         # In a thread, because long rules take their time.
-        if not await asyncio.to_thread(rules.can_fetch, url, agent):
+        if not await asyncio.to_thread(rules.can_fetch, url, agent or EVERYONE):
             told = f"The robots.txt of {where.host} does not let this URL be fetched, and this server obeys it."
             raise permanent(told)
 
@@ -72,12 +74,6 @@ class Robots:
             raise temporary(f"{URL(origin).host} has no robots.txt to give now (status {answer.status}).")
         body = answer.body[:READ_BYTES] if answer.status < 300 else b""
         return await asyncio.to_thread(Protego.parse, body.decode("utf-8", "replace"))
-
-
-def agent_of(headers: Iterable[Header]) -> str:
-    """Whose rules hold for a request with these headers of the caller's."""
-    agents = [header.value for header in headers if header.name.lower() == "user-agent"]
-    return agents[-1] if agents else EVERYONE
 
 
 def _failed(task: _Rules) -> bool:

@@ -3,6 +3,10 @@
 Plain ASGI. Checks come in this order: path (404), method (405), credentials (401, 403), size and coding of the body
 (413, 415, 408), JSON and the rules of the contract (400, 422), rates (429). Every error is a problem (RFC 9457). One
 that the contract has no row for has the type ``about:blank``, as the RFC says.
+
+What requests and answers hold, from their first byte to the last one that is sent, counts for the memory that all
+requests of the server share; where there is no room for more, the request gets 503. An answer goes out in pieces, each
+when the one before it has gone, so that a client on a slow line is seen to read.
 """
 
 from __future__ import annotations
@@ -28,17 +32,22 @@ from scrapy_ext.api.extraction.problems import PROBLEM_CONTENT_TYPE
 from scrapy_ext.api.extraction.rules import body_too_large, problem_of
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.auth import Caller, basic_credentials
+from scrapy_ext.server.extraction.bodies import Hold, growing
 from scrapy_ext.server.extraction.errors import ExtractionError, overloaded, timed_out
 from scrapy_ext.server.extraction.limits import Limits
 from scrapy_ext.server.extraction.measures import LEFT, Measures
-from scrapy_ext.server.operation.exchange import REQUEST_ID, SCOPE_KEY
+from scrapy_ext.server.operation.exchange import REQUEST_ID, SCOPE_KEY, Exchange
 from scrapy_ext.server.store.errors import StoreError
 
 _log = logging.getLogger(__name__)
 _CHALLENGE: Final = (b"www-authenticate", b'Basic realm="extraction", charset="UTF-8"')
 _LONGEST_DOMAIN: Final = 255
-Extract = Callable[[ExtractRequest, Caller], Awaitable[ExtractResult]]
+#: Bytes of an answer that are handed over at once.
+PIECE: Final = 256 * 1024
+Extract = Callable[[ExtractRequest, Caller, Hold], Awaitable[ExtractResult]]
 CallerOf = Callable[[str], Awaitable[Caller | None]]
+#: Request bodies shorter than this are read without a thread.
+_SHORT: Final = 128 * 1024
 _Headers = tuple[tuple[bytes, bytes], ...]
 
 
@@ -94,10 +103,10 @@ class _ExtractEndpoint:
         try:
             try:
                 async with asyncio.timeout(self._limits.request):
-                    result = await self._answer(scope, receive)
+                    answer = msgspec.json.encode(await self._answer(scope, receive))
             except TimeoutError:
                 raise timed_out(f"The request took longer than {self._limits.request:g} seconds.") from None
-            await _send(send, 200, b"application/json", msgspec.json.encode(result))
+            await self._send_answer(send, answer)
         except _Disconnected:
             return
         except _Refusal as refusal:
@@ -119,20 +128,31 @@ class _ExtractEndpoint:
             raise _Refusal(_plain(405, "Send a POST request."), ((b"allow", b"POST"),))
         headers = {name.lower(): value for name, value in scope["headers"]}
         caller = await self._check_key(headers.get(b"authorization"))
-        exchange = scope.get(SCOPE_KEY)
+        exchange: Exchange | None = scope.get(SCOPE_KEY)
         if exchange is not None:
             exchange.who = caller.name
-        request = parse(await _read_body(headers, receive, self._limits.request_body))
+        hold = _hold_in(exchange)
+        body = await _read_body(headers, receive, self._limits.request_body, hold)
+        # A body of megabytes takes tenths of a second.
+        request = parse(body) if len(body) < _SHORT else await asyncio.to_thread(parse, body)
         if exchange is not None:
             exchange.told["domain"] = (urlsplit(request.url).hostname or "")[:_LONGEST_DOMAIN]
         began = perf_counter()
         try:
-            result = await _unless_disconnected(self._extract(request, caller), receive)
+            result = await _unless_disconnected(self._extract(request, caller, hold), receive)
         except BaseException as error:
             self._measures.count(request, caller, _status_of(error), perf_counter() - began)
             raise
         self._measures.count(request, caller, 200, perf_counter() - began)
         return result
+
+    async def _send_answer(self, send: Send, answer: bytes) -> None:
+        try:
+            async with asyncio.timeout(self._limits.answer):
+                await _send(send, 200, b"application/json", answer)
+        except TimeoutError:
+            # An answer that does not end closes its connection.
+            _log.warning("A client took longer than %g s to read its answer.", self._limits.answer)
 
     async def _check_key(self, authorization: bytes | None) -> Caller:
         credentials = basic_credentials((authorization or b"").decode("latin-1"))
@@ -160,7 +180,15 @@ def _status_of(error: BaseException) -> int:
     return LEFT if isinstance(error, _Disconnected) else 500
 
 
-async def _read_body(headers: dict[bytes, bytes], receive: Receive, time_limit: float) -> bytes:
+def _hold_in(exchange: Exchange | None) -> Hold:
+    def hold(size: int) -> None:
+        if exchange is not None and not exchange.hold(size):
+            raise overloaded("The server holds as much of other requests as it can now. Send the request again later.")
+
+    return hold
+
+
+async def _read_body(headers: dict[bytes, bytes], receive: Receive, time_limit: float, hold: Hold) -> bytes:
     coding = headers.get(b"content-encoding", b"identity").strip().lower()
     if coding not in (b"identity", b"gzip"):
         raise _Refusal(_plain(415, "Send the body as it is, or with gzip."), ((b"accept-encoding", b"gzip"),))
@@ -169,13 +197,14 @@ async def _read_body(headers: dict[bytes, bytes], receive: Receive, time_limit: 
         raise ContractError([body_too_large(int(length))])
     try:
         async with asyncio.timeout(time_limit):
-            body = await _receive_all(receive)
+            body = await _receive_all(receive, hold)
     except TimeoutError:
         raise _Refusal(_plain(408, f"The body did not arrive within {time_limit:g} seconds.")) from None
     return _inflate(body) if coding == b"gzip" else body
 
 
-async def _receive_all(receive: Receive) -> bytes:
+async def _receive_all(receive: Receive, hold: Hold) -> bytes:
+    count = growing(hold)
     chunks: list[bytes] = []
     size = 0
     while True:
@@ -186,6 +215,7 @@ async def _receive_all(receive: Receive) -> bytes:
         size += len(chunk)
         if size > MAX_BODY_BYTES:
             raise ContractError([body_too_large(size)])
+        count(size)
         chunks.append(chunk)
         if not message.get("more_body", False):
             return b"".join(chunks)
@@ -261,4 +291,6 @@ async def _send(send: Send, status: int, content_type: bytes, body: bytes, heade
             ],
         }
     )
-    await send({"type": "http.response.body", "body": body})
+    for start in range(0, len(body), PIECE):
+        piece = body[start : start + PIECE]
+        await send({"type": "http.response.body", "body": piece, "more_body": start + PIECE < len(body)})

@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 import msgspec
 import pybase64
 from starlette.routing import Route
-from w3lib.encoding import html_to_unicode
 from w3lib.url import safe_url_string
 from yarl import URL
 
@@ -19,7 +18,9 @@ from scrapy_ext.server.auth import Caller
 from scrapy_ext.server.config import ServerConfig
 from scrapy_ext.server.extraction.attributes import attribute_extractor
 from scrapy_ext.server.extraction.blocking import BlockList
+from scrapy_ext.server.extraction.bodies import Hold
 from scrapy_ext.server.extraction.browser import Browser
+from scrapy_ext.server.extraction.charsets import text_of
 from scrapy_ext.server.extraction.errors import ExtractionError
 from scrapy_ext.server.extraction.extractor_process import Task
 from scrapy_ext.server.extraction.extractors import Extractors
@@ -27,10 +28,11 @@ from scrapy_ext.server.extraction.fetch import Check, Fetcher, HttpResult
 from scrapy_ext.server.extraction.guard import Guard, Resolve, system_resolve
 from scrapy_ext.server.extraction.limits import Limits
 from scrapy_ext.server.extraction.measures import Measures
+from scrapy_ext.server.extraction.outgoing import agent_of
 from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan, plan
 from scrapy_ext.server.extraction.politeness import Politeness
 from scrapy_ext.server.extraction.rates import ExtractionRates
-from scrapy_ext.server.extraction.robots import Robots, agent_of
+from scrapy_ext.server.extraction.robots import Robots
 from scrapy_ext.server.extraction.routes import CallerOf, Paths
 from scrapy_ext.server.extraction.turnstile import Turnstile
 from scrapy_ext.server.extraction.upstream import Upstreams
@@ -90,8 +92,8 @@ class ExtractionService:
         yield from self.measures.lines(self._requests, self._politeness, self.browser)
         yield from self._attributes.metrics()
 
-    async def extract(self, request: ExtractRequest, caller: Caller) -> ExtractResult:
-        """The result of a request, which counts for the rates of ``caller``.
+    async def extract(self, request: ExtractRequest, caller: Caller, hold: Hold) -> ExtractResult:
+        """The result of a request, which counts for the rates of ``caller``; ``hold`` is told of what it keeps.
 
         Raises :class:`ContractError` or :class:`ExtractionError`.
         """
@@ -101,9 +103,9 @@ class ExtractionService:
         async with self._requests.place(), self._politeness.place(host):
             if isinstance(todo, PagePlan):
                 todo = await self._with_known_ways(todo, lambda other: self._rates.take(caller, other))
-                result = await self._by_browser(request, todo)
+                result = await self._by_browser(request, todo, hold)
             else:
-                result = await self._by_http(request, todo)
+                result = await self._by_http(request, todo, hold)
         result.echo_data = request.echo_data
         result.job_id = request.job_id
         return result
@@ -130,8 +132,8 @@ class ExtractionService:
         if check is not None:
             await check(str(where))
 
-    async def _by_http(self, request: ExtractRequest, todo: HttpPlan) -> ExtractResult:
-        fetched = await self.fetcher.fetch(todo, self._check_of(todo))
+    async def _by_http(self, request: ExtractRequest, todo: HttpPlan, hold: Hold) -> ExtractResult:
+        fetched = await self.fetcher.fetch(todo, self._check_of(todo), hold)
         result = ExtractResult(url=fetched.url, status_code=fetched.status, response_cookies=fetched.cookies)
         if request.http_response_body:
             result.http_response_body = pybase64.b64encode_as_string(fetched.body)
@@ -142,11 +144,12 @@ class ExtractionService:
             await self._add_item(result, request, request.extract_type, html)
         return result
 
-    async def _by_browser(self, request: ExtractRequest, todo: PagePlan) -> ExtractResult:
+    async def _by_browser(self, request: ExtractRequest, todo: PagePlan, hold: Hold) -> ExtractResult:
         check = self._check_of(todo)
         if check is not None:
             await check(todo.url)
         page = await self.browser.load(todo)
+        hold(sum(len(taken) for taken in (page.html, page.looks, page.screenshot) if taken is not None))
         if check is not None and page.url != todo.url:
             await check(page.url)
         result = ExtractResult(
@@ -196,9 +199,8 @@ class ExtractionService:
 
 
 def _decode(fetched: HttpResult) -> str:
-    """The text of a page, in the encoding that its headers, byte order mark or markup name."""
     content_type = next((header.value for header in fetched.headers if header.name.lower() == "content-type"), None)
-    return html_to_unicode(content_type, fetched.body)[1]
+    return text_of(content_type, fetched.body)
 
 
 _ATTRIBUTES: dict[str, Any] = {field.encode_name: field.name for field in msgspec.structs.fields(ExtractResult)}

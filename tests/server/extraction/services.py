@@ -20,6 +20,7 @@ from scrapy_ext.server.config import ServerConfig
 from scrapy_ext.server.extraction import ExtractionService
 from scrapy_ext.server.extraction.guard import Resolve, system_resolve
 from scrapy_ext.server.extraction.limits import Limits
+from scrapy_ext.server.operation.front import Front
 
 KEY = "k" * 32
 #: Who asks with a key.
@@ -43,9 +44,19 @@ class Answer:
 
 
 class Service:
-    """A running service. Its own objects (``service.browser``) live in its loop: reach them with :meth:`run`."""
+    """A running service. Its own objects (``service.browser``) live in its loop: reach them with :meth:`run`.
 
-    def __init__(self, *, limits: Limits | None = None, resolve: Resolve = system_resolve, **config: Any) -> None:
+    ``memory``: bytes that all requests may hold together, as in the whole server.
+    """
+
+    def __init__(
+        self,
+        *,
+        limits: Limits | None = None,
+        resolve: Resolve = system_resolve,
+        memory: int | None = None,
+        **config: Any,
+    ) -> None:
         self.service = ExtractionService(ServerConfig(**config), _caller_of, limits=limits, resolve=resolve)
 
         @asynccontextmanager
@@ -55,7 +66,10 @@ class Service:
             yield
             await self.service.stop()
 
-        app = Starlette(routes=self.service.routes, lifespan=lifespan)
+        app: Any = Starlette(routes=self.service.routes, lifespan=lifespan)
+        if memory is not None:
+            app = self.front = Front(app, slow=1000, patience=60)
+            self.front.memory.limit = memory
         self._server = uvicorn.Server(
             uvicorn.Config(app, host="127.0.0.1", port=0, loop="uvloop", http="httptools", log_level="error")
         )

@@ -48,6 +48,18 @@ def test_an_article_by_http_is_decoded_as_its_headers_say(service: Service, targ
     assert "story about the café on the corner" in article["articleBody"]
 
 
+@pytest.mark.parametrize("name", ["base64", "hex", "rot13", "punycode", "idna", "unicode_escape", "nonsense"])
+@pytest.mark.parametrize("where", ["headers", "markup"])
+def test_what_is_no_encoding_of_the_web_is_passed_over(service: Service, target: Target, name: str, where: str) -> None:
+    """As an encoding, punycode would keep a thread busy for hours."""
+    head = f"<meta charset={name}>" if where == "markup" else ""
+    kind = f"text/html; charset={name}" if where == "headers" else "text/html"
+    text = f"<html><head>{head}<title>Größe</title></head><body><h1>Größe</h1><!--{'9a' * 400_000}--></body></html>"
+    url = target.page("/encoding", text, Content_Type=kind)
+    result = service.result(url=url, article=True, extractFrom="httpResponseBody")
+    assert result["article"]["headline"] == "Größe"
+
+
 def test_body_headers_and_item_can_be_asked_for_together(service: Service, target: Target) -> None:
     result = service.result(
         url=target.page("/shoe", PRODUCT),

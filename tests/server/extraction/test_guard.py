@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import asyncio
 import socket
+import threading
+from collections import Counter
 
 import pytest
 
@@ -168,3 +171,31 @@ async def test_a_name_that_turns_private_between_two_connections_is_never_connec
             await guard.connect("rebind.example", port)
         with pytest.raises(TimeoutError):
             listener.accept()
+
+
+async def test_names_whose_servers_are_silent_do_not_keep_others_from_being_looked_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    release = threading.Event()
+    asked: Counter[str] = Counter()
+
+    def look_up(host: str, port: int, **_: object) -> list[tuple[object, ...]]:
+        asked[host] += 1
+        if host.startswith("silent"):
+            release.wait(30)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (PUBLIC, port))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    guard = Guard(cache_time=0)
+    silent = [asyncio.create_task(guard.endpoints(f"silent-{number % 30}.example", 443)) for number in range(90)]
+    try:
+        async with asyncio.timeout(20):
+            while len(asked) < 30:
+                await asyncio.sleep(0.01)
+            assert await guard.endpoints("answers.example", 443) == [Endpoint(PUBLIC, 443)]
+        # One who leaves does not end the lookup for the two others who wait for the same name.
+        silent.pop().cancel()
+    finally:
+        release.set()
+    assert await asyncio.gather(*silent) == [[Endpoint(PUBLIC, 443)]] * 89
+    assert set(asked.values()) == {1}

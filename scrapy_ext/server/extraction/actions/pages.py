@@ -54,7 +54,7 @@ async def evaluate(stage: Stage, action: Action, seconds: float) -> Any:
 
     Chromium itself ends a script that takes longer than ``seconds``, so that the page can be read after an endless one.
     """
-    session = await stage.devtools()
+    session = stage.devtools
     answer = await session.send(
         "Runtime.evaluate",
         {"expression": action.source, "replMode": True, "awaitPromise": True, "timeout": 1000 * seconds},

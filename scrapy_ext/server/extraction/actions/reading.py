@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from scrapy_ext.api.extraction.rules import check_url
+from scrapy_ext.api.extraction.forms import check_url
 from scrapy_ext.api.violations import Violation
 from scrapy_ext.server.extraction.actions.records import Action
 from scrapy_ext.server.extraction.actions.table import ACTIONS

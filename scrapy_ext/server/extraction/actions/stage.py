@@ -27,9 +27,16 @@ class Stage:
     """
 
     def __init__(
-        self, page: Page, traffic: Traffic, quiet: float, check: Callable[[], Awaitable[Response | None]]
+        self,
+        page: Page,
+        devtools: CDPSession,
+        traffic: Traffic,
+        quiet: float,
+        check: Callable[[], Awaitable[Response | None]],
     ) -> None:
         self.page = page
+        #: What says to the browser what Playwright has no word for.
+        self.devtools = devtools
         self.traffic = traffic
         self.quiet = quiet
         self._check = check
@@ -38,7 +45,6 @@ class Stage:
         self._since = 0
         self._news = asyncio.Event()
         self._url = ""
-        self._devtools: CDPSession | None = None
         #: Where the page stood when the last action that is no wait began.
         self.stood_at: Request | None = None
         page.on("request", lambda request: self._see(False, request.url))
@@ -83,12 +89,6 @@ class Stage:
         except ExtractionError as failure:
             return str(failure)
         return ""
-
-    async def devtools(self) -> CDPSession:
-        """What says to the browser what Playwright has no word for."""
-        if self._devtools is None:
-            self._devtools = await self.page.context.new_cdp_session(self.page)
-        return self._devtools
 
     def _see(self, answered: bool, url: str) -> None:
         self._count += 1

@@ -1,0 +1,82 @@
+"""The body of an answer: read up to its limit, its content codings undone, and counted as long as it is kept."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+import aiohttp
+from yarl import URL
+
+from scrapy_ext.server.extraction.codings import CodingError, CutShortError, OverLimitError, undo
+from scrapy_ext.server.extraction.errors import ExtractionError, permanent, temporary
+from scrapy_ext.server.extraction.limits import MIB
+
+#: Counts bytes that a request keeps until it has been answered; raises :class:`ExtractionError` (503) for too many.
+Hold = Callable[[int], None]
+
+#: What of a body is not counted: the number of requests bounds the sum of these, and small pages are never refused for
+#: what large ones hold.
+UNCOUNTED: Final = 64 * 1024
+#: Coded bodies shorter than this, whose text is no longer than that, are decoded without a thread, which would take
+#: longer.
+_SHORT: Final = 32 * 1024
+_SHORT_TEXT: Final = MIB
+
+
+def no_count(_size: int) -> None:
+    """For bodies that nobody counts."""
+
+
+def growing(hold: Hold) -> Hold:
+    """What counts one body that grows, when it is told of its size from time to time."""
+    counted = UNCOUNTED
+
+    def count(size: int) -> None:
+        nonlocal counted
+        if size > counted:
+            hold(size - counted)
+            counted = size
+
+    return count
+
+
+async def read_body(response: aiohttp.ClientResponse, url: URL, limit: int, hold: Hold) -> bytes:
+    """The body of an answer from ``url``, at most ``limit`` bytes; raises :class:`ExtractionError` (520, 521)."""
+    count = growing(hold)
+    chunks: list[bytes] = []
+    size = 0
+    if (response.content_length or 0) > limit:
+        raise _too_large(url, limit)
+    async for chunk in response.content.iter_any():
+        size += len(chunk)
+        if size > limit:
+            raise _too_large(url, limit)
+        count(size)
+        chunks.append(chunk)
+    body = await _undo(b"".join(chunks), ",".join(response.headers.getall("Content-Encoding", ())), url, limit)
+    count(len(body))
+    return body
+
+
+async def _undo(body: bytes, codings: str, url: URL, limit: int) -> bytes:
+    if not codings:
+        return body
+    try:
+        if len(body) < _SHORT:
+            try:
+                return undo(body, codings, min(_SHORT_TEXT, limit))
+            except OverLimitError:
+                pass  # It is short only as it was sent.
+        return await asyncio.to_thread(undo, body, codings, limit)
+    except OverLimitError:
+        raise _too_large(url, limit) from None
+    except CutShortError:
+        raise temporary(f"{url.host}:{url.port} broke off in the middle of its answer.") from None
+    except CodingError:
+        raise permanent(f"{url.host}:{url.port} answered with a content coding that does not decode.") from None
+
+
+def _too_large(url: URL, limit: int) -> ExtractionError:
+    return permanent(f"{url.host} answered with more than {limit // MIB} MiB.")
