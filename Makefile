@@ -5,7 +5,7 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do command 
 VENV := .venv
 BIN := $(VENV)/bin
 # Three workers for the two cores of the CI: tests wait as well. Long files come first (tests/conftest.py).
-PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+PYTEST := $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 .PHONY: help dev demo test test-crash test-full check crash bench wheel docs clean
 .DEFAULT_GOAL := help

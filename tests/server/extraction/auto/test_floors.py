@@ -17,7 +17,7 @@ FLOORS = (
     {"lists"},
     {"kinds"},
 )
-FLOOR_OF = {name: floor for floor, names in enumerate(FLOORS) for name in names}
+FLOOR_OF = {name: floor for floor, names in enumerate(FLOORS) for name in sorted(names)}
 
 
 def imported_by(module: Path) -> set[str]:
