@@ -16,10 +16,12 @@ from typing import Any
 from data import page, timed
 from scores import count, mean, median_ms, scored, words
 
-from scrapy_ext.server.extraction.auto import extract, listed_articles, listed_products
-from scrapy_ext.server.extraction.auto.listing import address_of_thing, things_of
-from scrapy_ext.server.extraction.auto.page import Page
-from scrapy_ext.server.extraction.auto.urls import bare
+from scrapy_ext.server.extraction.auto import extract
+from scrapy_ext.server.extraction.auto.ground.page import Page
+from scrapy_ext.server.extraction.auto.ground.urls import bare
+from scrapy_ext.server.extraction.auto.lists import articles as listed_articles
+from scrapy_ext.server.extraction.auto.lists import products as listed_products
+from scrapy_ext.server.extraction.auto.lists.listing import address_of_thing, things_of
 
 TYPES = {"productList": listed_products.TYPES, "articleList": listed_articles.TYPES}
 FEWEST_STATED = 3

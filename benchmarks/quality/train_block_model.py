@@ -24,11 +24,11 @@ from block_truth import Words, f1_of, truths
 from data import page, type_of, wcxb_labels
 from scores import mean, words
 
-from scrapy_ext.server.extraction.auto import block_model
-from scrapy_ext.server.extraction.auto.block_features import Features
-from scrapy_ext.server.extraction.auto.blocks import Blocks
-from scrapy_ext.server.extraction.auto.content_blocks import MAX_BLOCKS, most_likely
-from scrapy_ext.server.extraction.auto.page import Page
+from scrapy_ext.server.extraction.auto.content import block_model
+from scrapy_ext.server.extraction.auto.content.block_features import Features
+from scrapy_ext.server.extraction.auto.content.blocks import Blocks
+from scrapy_ext.server.extraction.auto.content.main_content import MAX_BLOCKS, most_likely
+from scrapy_ext.server.extraction.auto.ground.page import Page
 
 FOLDS = 5
 #: Blocks of a page that are trained on, drawn by the number of their words to this power, so that a page counts as one.

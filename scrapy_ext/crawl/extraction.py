@@ -271,7 +271,7 @@ class _Policies:
 
     def __init__(self, default: RetryPolicy) -> None:
         self.default = default
-        self._first = default.with_overrides({NO_CONNECTION: FIRST_PATIENCE}, "")
+        self._first = default.at_first()
         self._once = RetryPolicy({})
         self._by_meta: dict[bytes, RetryPolicy] = {}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -69,7 +70,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--attributes-model", metavar="NAME", help="with --attributes-url: the name of the model")
     parser.add_argument("--no-verify-tls", action="store_true", help="accept any certificate of the pages fetched")
-    parser.add_argument("--browser", metavar="PATH", help="Chromium to use (default: Playwright's own, else from PATH)")
+    parser.add_argument(
+        "--browser", type=_program, metavar="PATH", help="Chromium to use (default: Playwright's own, else from PATH)"
+    )
     parser.add_argument(
         "--browser-pages",
         type=_whole,
@@ -214,6 +217,13 @@ def _port(text: str) -> int:
     if text.isascii() and text.isdigit() and int(text) <= 65535:
         return int(text)
     raise argparse.ArgumentTypeError(f"must be 0 to 65535, got {text!r}")
+
+
+def _program(text: str) -> str:
+    path = Path(text).expanduser()
+    if path.is_file() and os.access(path, os.X_OK):
+        return text
+    raise argparse.ArgumentTypeError(f"{text} is not a program; name a Chromium, or leave it out")
 
 
 def _positive(text: str) -> float:

@@ -101,8 +101,26 @@ def test_a_failing_action_does_not_fail_the_page_and_those_after_it_are_skipped(
         {"action": "click", "selector": css("#go")},
     )
     assert statuses(result) == ["returned", "skipped"]
-    assert result["actions"][0]["error"]
+    assert result["actions"][0]["error"] == "no element with such a selector (css '#absent') in 0.3 seconds"
     assert "nothing" in result["browserHtml"]
+
+
+@pytest.mark.parametrize(
+    ("action", "why"),
+    [
+        ({"action": "click", "selector": css("#hidden")}, ": it is not visible"),
+        ({"action": "click", "selector": css("#off")}, ": it is not enabled"),
+        ({"action": "waitForSelector", "selector": css("#hidden")}, ""),
+        ({"action": "waitForSelector", "selector": css("#off", state="hidden")}, ""),
+    ],
+)
+def test_an_element_that_is_there_and_not_ready_is_told_from_one_that_is_not_there(
+    service: Service, site: Target, action: dict[str, Any], why: str
+) -> None:
+    url = site.page("/not-ready", "<b id=hidden style='display:none'>x</b><input id=off disabled>")
+    [entry] = act(service, url, {**action, "timeout": 0.3})["actions"]
+    named = action["selector"]["value"]
+    assert entry["error"] == f"the element was there, and not ready (css '{named}') in 0.3 seconds{why}"
 
 
 def test_a_failing_action_may_be_passed_over(service: Service, form: str) -> None:

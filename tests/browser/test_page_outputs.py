@@ -374,7 +374,7 @@ def test_the_window_is_as_large_as_asked_for(service: Service, site: Target) -> 
     [
         ({"width": 99}, "viewport.width"),
         ({"height": 4097}, "viewport.height"),
-        ({"width": "390"}, "viewport"),
+        ({"width": "390"}, "viewport.width: must be an integer, got a string. Its members are width, height."),
         ({"size": 1}, "viewport"),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.crash.lives import until
-from tests.extraction.faulty_service import NEVER, Answer, page, problem
+from tests.extraction.faulty_service import NEVER, PAGE, Answer, page, problem
 from tests.extraction.planned import IMPATIENT, pages
 
 PATIENT = {**IMPATIENT, "no-connection": {"attempts": 1000, "wait": 0.05, "longest": 0.1}}
@@ -71,3 +71,15 @@ def test_a_service_that_has_answered_anything_of_its_own_is_there(plan, service,
     slow = {"url": "https://slow.example/", "meta": {"download_timeout": 0.5, "dont_retry": True}}
     crawl = crawls.crawl(["https://first.example/"], [slow], pages("site.example", 10))
     assert (crawl.reason, len(crawls.delivered())) == ("finished", 10)
+
+
+def test_a_request_that_was_begun_before_the_first_answer_waits_for_a_service_that_ends_with_it(plan, service):
+    """As a server does that is started again: what it cuts off is told to come back."""
+    service.plays("site.example", problem("/limits/over-global-limit", 0, leaves=True), PAGE)
+    crawls = plan(EXTRACT_API_RETRY_POLICY=PATIENT)
+    running = crawls.start(["https://site.example/"])
+    until(lambda: running.log.read_text().count("cannot connect") >= 4, "it was missed more often than at first")
+    service.come_back()
+    crawl = running.end()
+    assert (crawl.returncode, crawl.reason, crawl.errors) == (0, "finished", [])
+    assert crawls.delivered() == ["https://site.example/"]

@@ -180,6 +180,22 @@ async def test_json_logs_tell_of_requests_and_never_of_keys(told: RunningServer)
     assert told.platform_key not in told.log()
 
 
+async def test_an_extraction_is_told_of_with_its_domain_and_its_problem_and_without_its_address(
+    told: RunningServer,
+) -> None:
+    async with Http(told.url, told.extract_key) as http:
+        for request, url in (("refused", "http://localhost:1/hidden?token=hidden"), ("malformed", "hidden")):
+            body = json.dumps({"url": url, "httpResponseBody": True}).encode()
+            await http.post("/v1/extract", body, X_Request_ID=request)
+    found: dict[str, dict[str, Any]] = {}
+    while not {"refused", "malformed"} <= found.keys():
+        found = {line.get("request_id", ""): line for line in logged(told)}
+        await asyncio.sleep(0.01)  # the log is written a moment after the answer
+    assert (found["refused"]["domain"], found["refused"]["problem"]) == ("localhost", "/website/domain-unreachable")
+    assert found["malformed"]["problem"] == "/request/invalid"
+    assert "hidden" not in told.log()
+
+
 async def test_a_refused_request_is_told_of_where_the_key_was_right(server: RunningServer) -> None:
     async with Http(server.url, server.platform_key) as http:
         known = (await http.get("/items/not-a-number")).headers["X-Request-ID"]

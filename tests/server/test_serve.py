@@ -123,6 +123,9 @@ def test_wrong_options_are_explained() -> None:
     done = subprocess.run(command("--port", "70000"), capture_output=True, text=True, timeout=90, check=False)
     assert done.returncode == 2
     assert "must be 0 to 65535" in done.stderr
+    done = subprocess.run(command("--browser", "/no/such"), capture_output=True, text=True, timeout=90, check=False)
+    assert done.returncode == 2
+    assert "/no/such is not a program" in done.stderr
 
 
 async def test_keys_are_made_once_and_kept_as_hashes(tmp_path: Path) -> None:

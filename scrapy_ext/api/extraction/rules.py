@@ -118,6 +118,8 @@ def _unknown_fields(body: Mapping[str, Any], extra_fields: Collection[str]) -> I
         looked_for = len(name) < 2 * _LONGEST_NAME
         close = difflib.get_close_matches(name, FIELDS, n=1, cutoff=0.6) if looked_for else []
         remedy = f"Did you mean {close[0]}?" if close else "Remove it, or see the list of fields."
+        if name.removesuffix("Options") in EXTRACT_TYPES:
+            remedy = "Write extractFrom beside the kind instead."
         yield Violation(shown(name), "is not a field of an extraction request", remedy)
 
 

@@ -234,9 +234,9 @@ class ExtractClient:
 
     def _failed(self, attempt: _Attempt, error: ExtractError, call: _Call, failures: Counter[str]) -> float | None:
         """Seconds until the next attempt; None: there is none."""
-        domain, policy = call.domain, call.policy
-        row = row_of(error)
+        domain, row = call.domain, row_of(error)
         self.is_there |= error.type in PROBLEM_TYPES or isinstance(error, IncompleteAnswerError)
+        policy = call.policy.later if self.is_there else call.policy
         failures[row] += 1
         if row == NO_CONNECTION:
             # All requests meet the same wall, so that its rounds are counted, not their attempts.

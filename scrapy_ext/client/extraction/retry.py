@@ -73,10 +73,11 @@ _TYPE_BY_STATUS: Final[Mapping[int, str]] = {
 
 
 class RetryPolicy:
-    """The table in force."""
+    """The table in force. ``later`` is the one that replaces it once the service has answered."""
 
     def __init__(self, rules: Mapping[str, Rule] = DEFAULT_RULES) -> None:
         self._rules = rules
+        self.later = self
 
     @classmethod
     def merged(cls, overrides: Mapping[str, Any], setting: str = "EXTRACT_API_RETRY_POLICY") -> RetryPolicy:
@@ -103,6 +104,12 @@ class RetryPolicy:
         if faults:
             raise ContractError(faults)
         return RetryPolicy(rules)
+
+    def at_first(self) -> RetryPolicy:
+        """This table until the service has answered: with little patience for one that takes no connection."""
+        first = self.with_overrides({NO_CONNECTION: FIRST_PATIENCE}, "")
+        first.later = self
+        return first
 
     def attempts(self, row: str) -> int:
         """How often at most something is tried that fails in this way."""

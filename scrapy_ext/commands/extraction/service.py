@@ -25,7 +25,7 @@ class ExtractService:
         self.concurrency = options.concurrency
         self._client = client
         self._options = options
-        self._first_policy = options.policy.with_overrides({NO_CONNECTION: FIRST_PATIENCE}, "")
+        self._first_policy = options.policy.at_first()
 
     @property
     def cost(self) -> float | None:

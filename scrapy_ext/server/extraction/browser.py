@@ -152,6 +152,7 @@ class Browser:
             async with asyncio.timeout(self._limits.close):
                 context = await asyncio.shield(opening)
         except Error:
+            await generation.is_gone()  # If so, the next page must not come to it.
             raise _NotOpenedError from None
         except TimeoutError:
             self._give_up(generation, "The browser opens no page; it is ended.")

@@ -74,9 +74,18 @@ class Generation:
             await asyncio.wait((working,))
 
     async def is_gone(self) -> bool:
-        """Whether the browser went away; an error of a page can arrive a moment before that news."""
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self.gone.wait(), 0.5)
+        """Whether the browser went away.
+
+        The error of a page arrives before that news, by seconds where the machine is busy, so that it is asked.
+        """
+        if not self.gone.is_set():
+            try:
+                async with asyncio.timeout(self._limits.close):
+                    await self._session.send("Browser.getVersion")
+            except TimeoutError:
+                pass  # It hangs, which is noticed otherwise.
+            except Error:
+                self.gone.set()
         return self.gone.is_set()
 
     def spent(self) -> str | None:

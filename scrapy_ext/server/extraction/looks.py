@@ -16,7 +16,7 @@ from typing import Final
 
 from playwright.async_api import CDPSession, Error
 
-from scrapy_ext.server.extraction.auto.looks import ATTRIBUTE, HIDDEN, STRUCK, STYLED
+from scrapy_ext.server.extraction.auto.ground.looks import ATTRIBUTE, HIDDEN, STRUCK, STYLED
 from scrapy_ext.server.extraction.limits import Limits
 
 #: Bounds: elements of a page, characters of a text that is measured, milliseconds of measuring and of it all.

@@ -17,7 +17,7 @@ from w3lib.url import safe_url_string
 
 from scrapy_ext.api.extraction import EXTRACT_TYPES, ExtractRequest, Header
 from scrapy_ext.api.violations import ContractError, Violation
-from scrapy_ext.server.extraction.actions import Action, read_actions
+from scrapy_ext.server.extraction.actions import Action, malformed, read_actions
 from scrapy_ext.server.extraction.auto import KINDS, KINDS_BY_LOOKS
 from scrapy_ext.server.extraction.languages import LANGUAGE, language_of
 from scrapy_ext.server.extraction.outgoing import Cookie, read_cookies, read_request_headers
@@ -138,6 +138,9 @@ def _body(request: ExtractRequest) -> bytes | None:
 
 
 def _not_done_here(request: ExtractRequest) -> Iterator[Violation]:
+    stranger = next((name for name in request.serp_options if name != "extractFrom"), None)
+    if stranger is not None:
+        yield Violation(f"serpOptions.{stranger[:60]}", "is not a member of serpOptions", "It has extractFrom only.")
     kind = request.extract_type
     if kind is not None and kind not in KINDS:
         yield Violation(
@@ -152,7 +155,7 @@ def _read_screenshot(request: ExtractRequest) -> tuple[Screenshot | None, list[V
     try:
         options = msgspec.convert(request.screenshot_options, Screenshot)
     except msgspec.ValidationError as error:
-        return None, [Violation("screenshotOptions", f"is not well formed: {error}", "Its members: fullPage, format.")]
+        return None, [malformed("screenshotOptions", str(error), "Its members are fullPage, format.")]
     if options.format not in ("jpeg", "png"):
         rule = f"must be jpeg or png, got {options.format[:20]!r}"
         return None, [Violation("screenshotOptions.format", rule, "Use one of these values.")]
@@ -163,7 +166,7 @@ def _read_viewport(members: dict[str, Any]) -> tuple[Viewport, list[Violation]]:
     try:
         viewport = msgspec.convert(members, Viewport)
     except msgspec.ValidationError as error:
-        return Viewport(), [Violation("viewport", f"is not well formed: {error}", "Its members: width, height.")]
+        return Viewport(), [malformed("viewport", str(error), "Its members are width, height.")]
     rule = f"must be {_LEAST_SIDE} to {_LONGEST_SIDE} pixels"
     sides = (("width", viewport.width), ("height", viewport.height))
     return viewport, [

@@ -19,6 +19,7 @@ import zlib
 from collections.abc import Awaitable, Callable
 from time import perf_counter
 from typing import Final
+from urllib.parse import urlsplit
 
 import msgspec
 from starlette.routing import Route
@@ -43,6 +44,7 @@ _CHALLENGE: Final = (b"www-authenticate", b'Basic realm="extraction", charset="U
 #: Bytes of an answer that are handed over at once.
 PIECE: Final = 256 * 1024
 Extract = Callable[[ExtractRequest, Caller, Hold], Awaitable[ExtractResult]]
+_LONGEST_DOMAIN: Final = 255
 CallerOf = Callable[[str], Awaitable[Caller | None]]
 #: Request bodies shorter than this are read without a thread.
 _SHORT: Final = 128 * 1024
@@ -78,7 +80,7 @@ class Paths:
 class _NoSuchPath:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         problem = _plain(404, f"There is nothing at {scope['path']}. The one operation is POST /v1/extract.")
-        await _send_problem(send, problem)
+        await _send_problem(scope, send, problem)
 
 
 _no_such_path = _NoSuchPath()
@@ -108,18 +110,18 @@ class _ExtractEndpoint:
         except _Disconnected:
             return
         except _Refusal as refusal:
-            await _send_problem(send, refusal.problem, refusal.headers)
+            await _send_problem(scope, send, refusal.problem, refusal.headers)
         except ContractError as error:
-            await _send_problem(send, problem_of(error))
+            await _send_problem(scope, send, problem_of(error))
         except InvalidJsonError as error:
-            await _send_problem(send, Problem.of("/request/invalid-json", str(error)))
+            await _send_problem(scope, send, Problem.of("/request/invalid-json", str(error)))
         except ExtractionError as error:
-            await _send_problem(send, error.problem, _retry_after(error))
+            await _send_problem(scope, send, error.problem, _retry_after(error))
         except Exception:
             number = REQUEST_ID.get() or secrets.token_hex(4)
             _log.exception("Request %s failed", number)
             detail = f"Something went wrong in the server. Its log tells what, under {number}."
-            await _send_problem(send, Problem.of("/server/internal", detail))
+            await _send_problem(scope, send, Problem.of("/server/internal", detail))
 
     async def _answer(self, scope: Scope, receive: Receive) -> ExtractResult:
         if scope["method"] != "POST":
@@ -133,6 +135,8 @@ class _ExtractEndpoint:
         body = await _read_body(headers, receive, self._limits.request_body, hold)
         # A body of megabytes takes tenths of a second.
         request = parse(body) if len(body) < _SHORT else await asyncio.to_thread(parse, body)
+        if exchange is not None:
+            exchange.told["domain"] = (urlsplit(request.url).hostname or "")[:_LONGEST_DOMAIN]
         began = perf_counter()
         try:
             result = await _unless_disconnected(self._extract(request, caller, hold), receive)
@@ -269,7 +273,9 @@ def _retry_after(error: ExtractionError) -> _Headers:
     return () if error.retry_after is None else ((b"retry-after", str(error.retry_after).encode()),)
 
 
-async def _send_problem(send: Send, problem: Problem, headers: _Headers = ()) -> None:
+async def _send_problem(scope: Scope, send: Send, problem: Problem, headers: _Headers = ()) -> None:
+    if (exchange := scope.get(SCOPE_KEY)) is not None:
+        exchange.told["problem"] = problem.type
     await _send(send, problem.status, PROBLEM_CONTENT_TYPE.encode(), msgspec.json.encode(problem), headers)
 
 

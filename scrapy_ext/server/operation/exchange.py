@@ -44,7 +44,7 @@ class Exchange:
 
     __slots__ = (
         *("_length", "_lingers", "_memory", "_more", "_receive", "_send"),
-        *("held", "id", "patience", "received", "records", "sent", "status", "who"),
+        *("held", "id", "patience", "received", "records", "sent", "status", "told", "who"),
     )
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, memory: Memory, patience: float) -> None:
@@ -57,6 +57,8 @@ class Exchange:
         self._length: int | None = 0
         self.id = ""
         self.who = ""
+        #: What the log has of it besides, by name.
+        self.told: dict[str, str] = {}
         self.status = 0
         self.received = self.sent = self.records = self.held = 0
         for name, value in scope["headers"]:

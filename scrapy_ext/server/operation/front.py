@@ -2,8 +2,9 @@
 the server is ending or the request breaks a bound, and is told of in the log when it failed or was slow.
 
 The log has its method, its path without the query (which may hold a key), its status, its length in milliseconds, the
-bytes of both bodies, and who asked. Failures of the server (5xx) are warnings, and so are slow requests. Requests that
-were refused (4xx) are told of only where a key was right: nobody without one can fill the disk with lines.
+bytes of both bodies, and who asked; of an extraction also the domain, and the type of its problem. Failures of the
+server (5xx) are warnings, and so are slow requests. Requests that were refused (4xx) are told of only where a key was
+right: nobody without one can fill the disk with lines.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ logger = logging.getLogger("scrapy_ext.server.requests")
 
 #: Seconds that a client waits before it tries again when this server ends: another one, or its next start.
 _RETRY_AFTER: Final = "2"
+_ENDING: Final = "The server is shutting down. Try again when it is back."
 _LONGEST_PATH: Final = 200
 #: Paths that are answered until the end.
 _ALWAYS: Final = ("/healthz", "/readyz", "/metrics")
@@ -62,12 +64,17 @@ class Front:
         self.under_way += 1
         try:
             if self.ending and scope["path"] not in _ALWAYS:
-                told = "The server is shutting down. Try again when it is back."
-                await _refuse(scope, exchange, 503, told, (b"retry-after", _RETRY_AFTER.encode()))
+                await _refuse(scope, exchange, 503, _ENDING, (b"retry-after", _RETRY_AFTER.encode()))
             elif scope["query_string"].count(b"&") >= limits.PARAMETERS:
                 await _refuse(scope, exchange, 400, f"The address has over {limits.PARAMETERS} parameters. Send fewer.")
             else:
                 await self._app(scope, exchange.receive, exchange.send)
+            broken = False
+        except asyncio.CancelledError:
+            # The server ends, and this request was not done in its grace.
+            if not self.ending or exchange.status:
+                raise
+            await _refuse(scope, exchange, 503, _ENDING, (b"retry-after", _RETRY_AFTER.encode()))
             broken = False
         finally:
             exchange.ended()
@@ -107,6 +114,7 @@ def _tell(level: int, scope: Scope, exchange: Exchange, seconds: float, broken: 
         "received": exchange.received,
         "sent": exchange.sent,
         "who": exchange.who,
+        **exchange.told,
     }
     if broken:
         fields["broken"] = True

@@ -135,7 +135,7 @@ _BAD["geolocation"] += ["us", "USA", ""]
 _BAD["extractFrom"] += ["http", ""]
 _BAD["requestCookies"] += [["a=1"]]
 _BAD["actions"] += [["click"]]
-_BAD["serpOptions"] += [{"extractFrom": "x"}]
+_BAD["serpOptions"] += [{"extractFrom": "x"}, {"extractfrom": "httpResponseBody"}]
 _BAD["screenshotOptions"] += [{"fullPage": 1}, {"format": 1}]
 
 
@@ -281,6 +281,7 @@ def test_rule_13_unknown_fields_are_refused_by_name_with_the_nearest_one(service
     assert "httpResponsebody: is not a field" in invalid(service, url=URL, httpResponsebody=True, **BODY)
     for wrong, right in (("Url", "url"), ("browserHTML", "browserHtml"), ("tag", "tags"), ("products", "product")):
         assert f"Did you mean {right}?" in invalid(service, **{"url": URL, **BODY, wrong: True})
+    assert "Write extractFrom beside the kind" in invalid(service, url=URL, product=True, productOptions={}, **BODY)
     assert "zzz: is not a field" in invalid(service, url=URL, zzz=1, **BODY)
 
 

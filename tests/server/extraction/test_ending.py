@@ -52,3 +52,26 @@ def test_requests_under_way_are_finished_and_new_ones_get_503(tmp_path: Path) ->
     assert int(refused.headers["Retry-After"]) > 0
     assert answer.status_code == 200
     assert base64.b64decode(answer.json()["httpResponseBody"]) == b"finished"
+
+
+def test_a_request_that_is_not_done_in_time_gets_503_and_is_no_fault_of_the_server(tmp_path: Path) -> None:
+    site = Target().start()
+    entered = threading.Event()
+
+    async def hold(call: Call, writer: asyncio.StreamWriter) -> None:
+        entered.set()
+        await asyncio.sleep(60)
+
+    url = site.handle("/held", hold)
+    with RunningServer(tmp_path / "data", allow_hosts=[site.host]) as server, ThreadPoolExecutor(1) as pool:
+        body = json.dumps({"url": url, "httpResponseBody": True})
+        begun = pool.submit(requests.post, f"{server.url}/v1/extract", body, auth=(server.extract_key, ""), timeout=60)
+        assert entered.wait(30)
+        server.process.send_signal(signal.SIGTERM)
+        answer = begun.result(30)
+        assert server._ended() == 0
+    site.stop()
+    assert (answer.status_code, answer.headers["Content-Type"]) == (503, "application/problem+json")
+    assert answer.json()["type"] == "/limits/over-global-limit"
+    assert int(answer.headers["Retry-After"]) > 0
+    assert "Traceback" not in server.log()

@@ -15,8 +15,8 @@ from scrapy_ext.server.extraction.errors import ExtractionError
 from scrapy_ext.server.extraction.extractor_process import Task, message
 from scrapy_ext.server.extraction.extractors import Extractors
 from scrapy_ext.server.extraction.limits import Limits
-from tests.server.extraction.auto.job_pages import PAGES as JOBS
-from tests.server.extraction.auto.serp_pages import PAGES
+from tests.server.extraction.auto.kinds.job_pages import PAGES as JOBS
+from tests.server.extraction.auto.kinds.serp_pages import PAGES
 from tests.server.extraction.services import Service
 from tests.server.extraction.targets import Target
 

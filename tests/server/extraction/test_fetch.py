@@ -65,6 +65,7 @@ def test_a_status_of_the_target_is_a_result(service: Service, target: Target, st
         ("zstd", zstd.compress(b"plain" * 1000)),
         ("gzip, br", brotli.compress(gzip.compress(b"plain" * 1000))),
     ],
+    ids=["gzip", "deflate", "br", "zstd", "two"],
 )
 def test_content_codings_are_undone(service: Service, target: Target, coding: str, data: bytes) -> None:
     url = target.page("/coded", data, Content_Encoding=coding)

@@ -63,7 +63,7 @@ def test_every_action_takes_all_of_its_members_and_needs_those_that_it_needs(kin
         ({"selector": {"type": "css"}}, "actions[0].selector object missing required field value"),
         ({"selector": {**GO, "nth": 2}}, "actions[0].selector object contains unknown field nth"),
         ({"selector": {**GO, "state": "there"}}, "actions[0].selector.state must be attached, detached, visible"),
-        ({"selector": "#go"}, "actions[0].selector must be an object, got a string"),
+        ({"selector": "#go"}, 'must be an object, got a string Write {"type": "css", "value": "#more"}.'),
         ({"timeout": 31}, "actions[0].timeout must be 0 to 30 seconds"),
         ({"timeout": -1}, "actions[0].timeout must be 0 to 30 seconds"),
         ({"timeout": True}, "actions[0].timeout must be a number, got a boolean"),

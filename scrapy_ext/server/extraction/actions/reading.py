@@ -57,6 +57,7 @@ _TYPES: Final = {
     "object": "an object",
     "array": "an array",
 }
+_SELECTOR: Final = 'Write {"type": "css", "value": "#more"}.'
 _TYPE: Final = re.compile(r"`(.*?)`")
 _PLACE: Final = re.compile(r" - at `\$\.?(.*)`$")
 
@@ -74,7 +75,7 @@ def read_actions(entries: list[dict[str, Any]]) -> tuple[list[Action], list[Viol
             try:
                 read.append(msgspec.convert(entry, Action))
             except msgspec.ValidationError as error:
-                faults = [_malformed(place, str(error))]
+                faults = [malformed(place, str(error))]
         violations.extend(faults)
     return read, violations
 
@@ -125,13 +126,14 @@ def _faults_of_values(entry: dict[str, Any], place: str) -> Iterator[Violation]:
             yield Violation(where, f"must be at most {_MAX_VALUES} values, got {len(value)}", "Send fewer values.")
 
 
-def _malformed(place: str, fault: str) -> Violation:
-    """A value of the wrong type, by the name of the member that has it."""
+def malformed(place: str, fault: str, remedy: str = "Correct this member.") -> Violation:
+    """A value of the wrong type, by the name of the member that has it; ``fault`` is what msgspec says of it."""
     found = _PLACE.search(fault)
     member = f".{found[1]}" if found and found[1] else ""
     told = _PLACE.sub("", fault).replace("Expected", "must be").replace(" | null", "")
     told = _TYPE.sub(lambda name: _TYPES.get(name[1], name[1]), told)
-    return Violation(f"{place}{member}", told[0].lower() + told[1:], "Correct this member.")
+    remedy = _SELECTOR if member == ".selector" else remedy
+    return Violation(f"{place}{member}", told[0].lower() + told[1:], remedy)
 
 
 def _close(name: str, known: Collection[str]) -> str:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from typing import Any, Final
 
 from playwright.async_api import Error
+from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
-from scrapy_ext.server.extraction.actions.records import Action, ActionError
+from scrapy_ext.server.extraction.actions.records import Action, ActionError, Selector
 from scrapy_ext.server.extraction.actions.stage import Stage
 from scrapy_ext.server.extraction.actions.table import ACTIONS
 
 #: What an action may take over its own time: the browser ends it by itself, and says better why.
 _GRACE: Final = 1.0
+#: What the browser says of an element that it waits for.
+_WHY: Final = re.compile(r"element is ((?:not |outside )[a-z ]+)")
 
 
 async def run_actions(stage: Stage, actions: list[Action], time_limit: float) -> list[dict[str, Any]]:
@@ -72,8 +76,23 @@ async def _do(stage: Stage, action: Action, left: float) -> Any:
     timeout = kind.timeout if action.timeout is None else action.timeout
     # A text that is typed slowly takes its time, and so does a page that a click leads to.
     own = timeout + action.delay * max(len(action.text), 1) + action.wait_for_navigation_timeout + _GRACE
+    seconds = min(timeout, left)
     async with asyncio.timeout(min(left, own)):
-        return await kind.run(stage, action, min(timeout, left))
+        try:
+            return await kind.run(stage, action, seconds)
+        except PlaywrightTimeoutError as failure:
+            if action.selector is None:
+                raise
+            raise ActionError(_not_found(action.selector, failure.message, seconds)) from None
+
+
+def _not_found(selector: Selector, log: str, seconds: float) -> str:
+    """Why an action had no element in time: there is none, or it is not as the action needs it."""
+    named = f"({selector.type} {selector.value[:100]!r}) in {seconds:.3g} seconds"
+    if "resolved to" not in log:
+        return f"no element with such a selector {named}"
+    why = _WHY.findall(log)
+    return f"the element was there, and not ready {named}{f': it is {why[-1]}' if why else ''}"
 
 
 def _told(failure: Error) -> str:

@@ -42,7 +42,8 @@ MEMBERS: Final[dict[str, str]] = {
     "url": "An absolute URL, to which the rules of the field url apply.",
     "urlPattern": "What the URL of the request is compared with.",
     "urlMatchingOptions": "How it is compared: contains (the default), startsWith, endsWith or exact.",
-    "source": "JavaScript. The value of its last expression is the result, when JSON can say it; await may be used.",
+    "source": "JavaScript. The value of its last expression is the result, when JSON can say it. Write await before a "
+    "promise.",
     "maxScrollCount": "Scroll at most this often.",
     "maxScrollDelay": "Wait at most this long, 3 by default, for what each scroll makes the page load.",
     "maxPageHeight": "Scroll no further once the page is this high, in pixels.",

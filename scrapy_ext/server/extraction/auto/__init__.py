@@ -13,7 +13,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 
-#: Kinds of items, with the module that extracts each. Its ``extract`` takes a page and returns an item.
+#: Kinds of items, with the module of ``kinds`` that extracts each. Its ``extract`` takes a page and returns an item.
 _MODULES: Final = {
     "product": "product",
     "productList": "product_list",
@@ -63,7 +63,7 @@ def extract(kind: str, html: str, url: str, *, looks: bool = False) -> dict[str,
     """The item of a kind that a page holds, as plain data; fields without a value are left out.
 
     ``html`` is the page as text, in full or cut off, sound or not; ``url`` is its final address.
-    ``looks`` says that the browser wrote into it how its elements look (``looks.py``). Raises
+    ``looks`` says that the browser wrote into it how its elements look (``ground/looks.py``). Raises
     :class:`UnsupportedKindError` for a kind that is not in :data:`KINDS`, and nothing else.
     """
     return extract_more(kind, html, url, looks=looks).item
@@ -83,8 +83,8 @@ def extract_more(
     if kind not in _MODULES:
         raise UnsupportedKindError(kind)
     # Imported here: see the head of this module.
-    from scrapy_ext.server.extraction.auto.items import as_dict
-    from scrapy_ext.server.extraction.auto.page import Page
+    from scrapy_ext.server.extraction.auto.ground.items import as_dict
+    from scrapy_ext.server.extraction.auto.ground.page import Page
 
     page = Page(html, url, looks=looks)
     item = as_dict(_module(kind).extract(page))
@@ -97,7 +97,7 @@ def extract_more(
 
         answers = Attributes(page, item).values(read_attributes(attributes))
     if text:
-        from scrapy_ext.server.extraction.auto.landmarks import between_landmarks
+        from scrapy_ext.server.extraction.auto.ground.landmarks import between_landmarks
 
         words = f"{page.title or ''}\n\n{between_landmarks(page)}".strip()
     return Extracted(item, told, answers, words)
@@ -112,7 +112,7 @@ def preload() -> None:
 
 
 def _module(kind: str) -> Any:
-    return import_module(f"{__name__}.{_MODULES[kind]}")
+    return import_module(f"{__name__}.kinds.{_MODULES[kind]}")
 
 
 __all__ = ["KINDS", "KINDS_BY_LOOKS", "Extracted", "UnsupportedKindError", "extract", "extract_more", "preload"]

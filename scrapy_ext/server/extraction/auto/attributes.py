@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from scrapy_ext.api.extraction.attributes import MAX_ITEMS, Attribute, answer_of
-from scrapy_ext.server.extraction.auto.focus import Focus
-from scrapy_ext.server.extraction.auto.labels import Labels
-from scrapy_ext.server.extraction.auto.money import from_text
-from scrapy_ext.server.extraction.auto.page import Page
-from scrapy_ext.server.extraction.auto.text import one_line
+from scrapy_ext.server.extraction.auto.fields.money import from_text
+from scrapy_ext.server.extraction.auto.ground.focus import Focus
+from scrapy_ext.server.extraction.auto.ground.page import Page
+from scrapy_ext.server.extraction.auto.ground.text import one_line
+from scrapy_ext.server.extraction.auto.labelled.labels import Labels
 
 MAX_THINGS: Final = 200
 MAX_PAIRS: Final = 3_000
@@ -86,7 +86,7 @@ class Attributes:
 
 def _all_told(page: Page, item: dict[str, Any]) -> Iterator[_Told]:
     yield from _of_data(item, 0, 2)
-    focus = Focus(page, [name for name in (page.meta("og:title"), page.title) if name])
+    focus = Focus(page, page.meta("og:title"), page.title)
     for pair in Labels(page, focus).pairs()[:MAX_PAIRS]:
         yield _Told(_words(pair.label), pair.value, 1)
     for thing in page.markup.all()[:MAX_THINGS]:

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from scrapy_ext.server.extraction.auto import KINDS, extract, extract_more
-from scrapy_ext.server.extraction.auto.markup import MAX_THINGS, Markup
-from scrapy_ext.server.extraction.auto.page import MAX_ELEMENTS, MAX_HTML_LENGTH, Page
+from scrapy_ext.server.extraction.auto.ground.markup import MAX_THINGS, Markup
+from scrapy_ext.server.extraction.auto.ground.page import Page
+from scrapy_ext.server.extraction.auto.ground.parsing import MAX_ELEMENTS, MAX_HTML_LENGTH
 
 URL = "https://example.com/a"
 
@@ -53,6 +54,8 @@ BROKEN = {
 HOSTILE = {
     "elements nested deeply": "<div>" * 100_000 + "x",
     "inline elements nested deeply": "<b>x" * 100_000,
+    "ends without end": "<p>x</body></html>" * 4_000,
+    "pages in pages": "<html><body><div>x</html>y" * 4_000,
     "tables nested deeply": "<table><tr><td>" * 5_000,
     "json-ld nested deeply": json_ld("[" * 100_000),
     "objects nested deeply": json_ld('{"a":' * 100_000),

@@ -1,0 +1,209 @@
+"""Who wrote a page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from lxml.html import HtmlElement
+from zyte_common_items import Author
+
+from scrapy_ext.server.extraction.auto.ground.focus import Focus
+from scrapy_ext.server.extraction.auto.ground.markup import Thing, text_of
+from scrapy_ext.server.extraction.auto.ground.page import Page
+from scrapy_ext.server.extraction.auto.ground.text import letters_of, node_text, one_line
+from scrapy_ext.server.extraction.auto.ground.urls import host_of
+
+MAX_AUTHORS: Final = 20
+MAX_NAME_LENGTH: Final = 120
+#: What is read of a text with names.
+MAX_TEXT_LENGTH: Final = 300
+#: A line that begins with "by" and is longer is a sentence.
+MAX_LINE_LENGTH: Final = 100
+MAX_NODES: Final = 40
+#: How far from the heading, in elements, authors are shown at most; lines that nothing names, half as far.
+NEAR: Final = 60
+#: By how many elements a link to the author is nearer than a box around it.
+LINK_BONUS: Final = 20
+
+_METAS: Final = (
+    "author", "article:author", "article:author_name", "parsely-author", "sailthru.author", "dc.creator",
+    "dcterms.creator", "citation_author", "byl",
+)  # fmt: skip
+_NAMES: Final = ("author", "byline", "by-line", "writer", "contributor", "autor", "auteur")
+_NAMED = re.compile(
+    r"(?:^|[\s_-]|article|post|entry)(?:author|byline|by-line|writer|autor|auteur)s?(?:$|[\s_-]|name|link|info|byline)"
+)
+_NOT_NAMED = re.compile(
+    r"bio|about|avatar|image|photo|title|role|desc|social|follow|date|time|comment|count|more|related|box|job|email"
+)
+_PROFILE = re.compile(r"/(?:authors?|writers?|contributors?|people|staff|profiles?|autor(?:en|es)?|auteurs?|by)/", re.I)
+_BY: Final = (
+    r"(?:(?:(?:written|authored|posted|published|story|words|article|recipe|report|text) )?by"
+    r"|author|von|par|por|di|door|av|af|autor(?:in)?|автор|作者|著者|記者|文)"
+)
+_LEADING = re.compile(rf"^{_BY}\s*[:：|]?\s+(?=\S)|^{_BY}\s*[:：]\s*", re.IGNORECASE)
+#: What stands behind a name in one line with it.
+_TRAILING = re.compile(
+    r"\s*(?:[|•·–—(/]|\b(?:on|in|for|at|(?i:published|updated|posted|(?:mon|tues|wednes|thurs|fri|satur|sun)day))\b"
+    r"|,?\s+(?:[A-Z][a-z]{2,8}\.?\s\d{1,2},?\s\d{4}|\d{1,2}[./-]\d|\d+\s?[a-z]+\sago\b)).*$"
+)
+_SEPARATORS = re.compile(r"\s*(?:,|;|&|\b(?:and|und|et|y|e|en|i|и)\b|、)\s+")
+#: Qualifications belong to the name before them.
+_QUALIFICATION = re.compile(
+    r"(?:ph\.?d|m\.?d|r\.?d|jr|sr|m\.?a|b\.?a|m\.?s|mba|esq|cpa|dds|iii?|iv|r\.?n|cfp|j\.?d|[A-Z]{2,5})\.?",
+    re.IGNORECASE,
+)
+#: Offices that stand right behind a name, as elements beside it often hold them.
+_TITLE_BEHIND = re.compile(
+    r"(?<=\w)\s+(?:(?:Senior|Staff|Chief|Deputy|Associate|Contributing|Guest|News|Tech|Science|Sports|Political|Business"
+    r"|Freelance)\s+)*(?:Writer|Reporter|Editor|Correspondent|Contributor|Columnist|Author)$"
+)
+_OFFICE = re.compile(
+    r"\b(?:editor|writer|expert|director|reporter|correspondent|manager|officer|founder|author|contributor|staff|president"
+    r"|senior|head|specialist|analyst|professor|attorney|team|inc|ltd|llc|gmbh)\b",
+    re.IGNORECASE,
+)
+_NO_NAME = re.compile(
+    r"://|@|\b(?:19|20)\d\d\b|\d:\d\d"
+    r"|^(?:[a-z]+ by|admin|administrator|root|user|webmaster|wordpress|unknown|anonymous|null|none|undefined"
+    r"|authors?|by|guest|n/a|share|posts?|.* admin|(?:follow|about|view|more|read)\b.*)$",
+    re.IGNORECASE,
+)
+_LETTER = re.compile(r"[^\W\d_]")
+_DIGIT = re.compile(r"\d")
+
+
+def authors_of(page: Page, article: Thing | None, focus: Focus) -> list[Author] | None:
+    """The authors of a page: of its markup, its metadata, or of what it calls so by its heading."""
+    found: dict[str, Author] = {}
+    sites = _site_names(page, article)
+    sources: tuple[Callable[[], list[Author]], ...] = (
+        lambda: authors_in(page, article),
+        lambda: _of_metas(page),
+        lambda: _shown(page, focus),
+        lambda: _of_by_lines(page, focus),
+    )
+    # A site is the author of its pages only where they tell of nobody else.
+    told: list[Author] = []
+    for source in sources:
+        authors = source()
+        people = [author for author in authors if letters_of(author.name or "") not in sites]
+        told = people or told or authors
+        if people:
+            break
+    for author in told:
+        found.setdefault((author.name or "").casefold(), author)
+    return list(found.values())[:MAX_AUTHORS] or None
+
+
+def _site_names(page: Page, article: Thing | None) -> set[str]:
+    """What the site of a page is called, as far as the page tells."""
+    names = [page.meta("og:site_name", "application-name"), host_of(page.url).removeprefix("www.").partition(".")[0]]
+    publishers = article.texts("publisher") if article else []
+    return {bare for name in (*names, *publishers) if (bare := letters_of(name or ""))}
+
+
+def authors_in(page: Page, article: Thing | None) -> list[Author]:
+    """The authors that the markup has of an article."""
+    found: list[Author] = []
+    for value in article.values("author", "creator") if article else ():
+        raw, url, email = one_line(text_of(value)), None, None
+        if isinstance(value, Thing):
+            url = page.link(value.text("url")) or page.link(value.id)
+            email = (value.text("email") or "").removeprefix("mailto:") or None
+        names = names_in(raw)
+        url = url if len(names) == 1 else None
+        found += [Author(name=name, nameRaw=raw, url=url, email=email) for name in names]
+    return found
+
+
+def _of_metas(page: Page) -> list[Author]:
+    for meta in _METAS:
+        contents = page.metas.get(meta, [])[:MAX_AUTHORS]
+        found = [Author(name=name, nameRaw=content) for content in contents for name in names_in(content)]
+        if found:
+            return found
+    return []
+
+
+def _shown(page: Page, focus: Focus) -> list[Author]:
+    """The authors of the named place that is nearest to the heading."""
+    best: tuple[float, list[Author]] | None = None
+    for node in _nodes(page):
+        distance = abs(focus.distance(node))
+        if distance > NEAR or focus.elsewhere(node):
+            continue
+        found = _of_node(page, node)
+        score = distance - (LINK_BONUS if node.tag == "a" or node.get("itemprop") in {"author", "name"} else 0)
+        if found and (best is None or score < best[0]):
+            best = (score, found)
+    return best[1] if best else []
+
+
+def _nodes(page: Page) -> list[HtmlElement]:
+    links = [node for node in page.tree.iter("a") if _leads_to_author(node)]
+    named = [
+        node
+        for node in page.named(*_NAMES)
+        if _NAMED.search(page.names(node)) and not _NOT_NAMED.search(page.names(node))
+    ]
+    return [*links[:MAX_NODES], *named[:MAX_NODES]]
+
+
+def _leads_to_author(node: HtmlElement) -> bool:
+    if "author" in (node.get("rel") or "").lower().split():
+        return True
+    return bool(_PROFILE.search(node.get("href") or "")) and 2 <= len(node_text(node, 60).split()) <= 4
+
+
+def _of_node(page: Page, node: HtmlElement) -> list[Author]:
+    raw = node_text(node, MAX_TEXT_LENGTH)
+    if len(raw) >= MAX_TEXT_LENGTH:
+        return []
+    links = [node] if node.tag == "a" else list(node.iter("a"))[:MAX_AUTHORS]
+    profiles = {node_text(link, MAX_NAME_LENGTH).casefold(): page.link(link.get("href")) for link in links}
+    return [Author(name=name, nameRaw=raw, url=profiles.get(name.casefold())) for name in names_in(raw)]
+
+
+def _of_by_lines(page: Page, focus: Focus) -> list[Author]:
+    """The names of a line that begins with "by" near the heading."""
+    for node, text in page.lines:
+        if len(text) <= MAX_LINE_LENGTH and _LEADING.match(text) and abs(focus.distance(node)) <= NEAR // 2:
+            names = [name for name in names_in(text) if name[:1].isupper() and len(name.split()) <= 4]
+            if names and not focus.elsewhere(node):
+                return [Author(name=name, nameRaw=text) for name in names]
+    return []
+
+
+def names_in(raw: str) -> list[str]:
+    """The names in a text such as ``By Jane Doe and John Roe, PhD | 3 May``."""
+    if "://" in raw:
+        return []
+    text = _TRAILING.sub("", _LEADING.sub("", one_line(raw)[:MAX_TEXT_LENGTH].strip(" ,;:|"))).strip(" ,;:|")
+    parts = [part.strip(" ,;:|•·") for part in _SEPARATORS.split(text)]
+    if not _are_names(parts) or _OFFICE.search(text):
+        parts = [text]
+    names: list[str] = []
+    for part in parts:
+        if names and _QUALIFICATION.fullmatch(part):
+            names[-1] += f", {part}"
+            continue
+        if names and _DIGIT.search(part):
+            continue  # A date, or how many others there are.
+        name = _without_title(part)
+        if 0 < len(name) <= MAX_NAME_LENGTH and _LETTER.search(name) and not _NO_NAME.search(name):
+            names.append(name)
+    return names
+
+
+def _without_title(text: str) -> str:
+    """A name without the office that stands behind it; as it is where a comma is between them."""
+    name = _TITLE_BEHIND.sub("", text)
+    return name if "," not in text and len(name.split()) >= 2 else text
+
+
+def _are_names(parts: list[str]) -> bool:
+    """Whether the parts of a text between commas are all names of people, rather than one's name and office."""
+    return all(_QUALIFICATION.fullmatch(part) or 2 <= len(part.split()) <= 4 for part in parts)

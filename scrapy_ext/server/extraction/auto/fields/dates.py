@@ -1,0 +1,204 @@
+"""Dates: read as people and machines write them, and written as ISO 8601. Never guessed.
+
+A date without a time keeps midnight and, as a time whose zone is not told, has no zone. Where day and month could be
+taken for one another, and neither the language nor the country of the page decides, there is no date.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Final, NamedTuple
+
+import dateparser
+
+from scrapy_ext.server.extraction.auto.ground.page import Page
+from scrapy_ext.server.extraction.auto.ground.text import one_line
+from scrapy_ext.server.extraction.auto.ground.urls import host_of
+
+#: Texts with a date are no longer.
+MAX_TEXT_LENGTH: Final = 200
+#: Lines that nothing names are dates when they are no longer than this, and no more than this of them is no date.
+MAX_LINE_LENGTH: Final = 50
+MAX_WORDS_LENGTH: Final = 20
+#: Earlier years are placeholders.
+EARLIEST_YEAR: Final = 1971
+#: How far ahead a page may date itself.
+LATEST: Final = timedelta(days=366)
+
+_MONTH: Final = r"[^\W\d_]{3,12}\.?"
+_YEAR: Final = r"(?:19|20)\d\d"
+#: Years of two digits are years only beside a word that is a month, and where nothing is counted by them.
+_SURE_MONTH: Final = (
+    r"(?:jan(?:uary|uar|uari|vier|eiro)?|ene(?:ro)?|gen(?:naio)?|feb(?:ruary|ruar|ruari|rero|braio)?"
+    r"|f[ée]v(?:r|rier|ereiro)?|mar(?:ch|s|t|zo|ço)?|märz?|mrt|maart|apr(?:il|ile)?|avr(?:il)?|abr(?:il)?"
+    r"|ma[yij]|ma[yi]o|mag(?:gio)?|mei|jun[ei]?|juin|junio|junho|giu(?:gno)?|jul[iy]?|juil(?:let)?|julio|julho"
+    r"|lug(?:lio)?|aug(?:ust|ustus)?|août|ago(?:sto)?|sep(?:t|tember|tembre|tiembre)?|set(?:embro|tembre)?"
+    r"|o[ck]t(?:ober|obre|ubre)?|ott(?:obre)?|out(?:ubro)?|nov(?:ember|embre|iembre|embro)?"
+    r"|de[cz](?:ember|embre|embro)?|déc(?:embre)?|dic(?:embre|iembre)?"
+    r"|(?:янв|фев|мар|апр|ма[йя]|июн|июл|авг|сен|окт|ноя|дек)[а-я]{0,5})\.?"
+)
+_SHORT_YEAR: Final = r"['’]?\d\d(?!\d|[:.,/-]\d|, \d|\s?[%&]|\s?[ap]\.?m\b|\s(?!(?:at|um|à)\b)[^\W\d_])"
+#: Dates as people write them. Times that stand by them are left to the machine-readable ones.
+_WRITTEN = re.compile(
+    rf"""
+      (?<!\d)(?P<iso>{_YEAR}[-/.]\d\d?[-/.]\d\d?)(?!\d)
+    | (?P<han>{_YEAR}\s?[年년]\s?\d\d?\s?[月월]\s?\d\d?\s?[日일]?)
+    | (?<!\d)(?P<numeric>\d\d?[-/.]\s?\d\d?[-/.]\s?(?:{_YEAR}|\d\d(?!\d)))(?!\d)
+    | (?<!\d)(?P<day_first>\d\d?(?:st|nd|rd|th|er|º|°|\.)?\s?(?:de\s|of\s)?{_MONTH},?\s(?:de\s|del\s)?{_YEAR})(?!\d)
+    | (?<!\d)(?P<hyphened>\d\d?-{_MONTH}-{_YEAR})(?!\d)
+    | (?P<month_first>{_MONTH}\s\d\d?(?:st|nd|rd|th)?,?\s{_YEAR})(?!\d)
+    | (?<![\w:.,/-])(?P<short_day_first>\d\d?(?:\.?\s|-){_SURE_MONTH}(?:,?\s|-){_SHORT_YEAR})
+    | \b(?P<short_month_first>{_SURE_MONTH}\s\d\d?(?:st|nd|rd|th)?(?:,\s?|\s(?=['’])){_SHORT_YEAR})
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_ISO_MOMENT = re.compile(
+    r"(\d{4})-(\d{1,2})-(\d{1,2})"
+    r"(?:[T ]+(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?\s*(Z|UTC|GMT|[+-]\d{2}:?\d{2})?)?.{0,10}",
+    re.IGNORECASE,
+)
+_COMPACT = re.compile(rf"({_YEAR})(\d{{2}})(\d{{2}})")
+_NUMBERS = re.compile(r"\d+")
+_QUOTES: Final = "'’"
+_REGION = re.compile(r"[-_]([A-Za-z]{2})\b")
+#: Countries where the month comes first in numbers.
+_MONTH_FIRST: Final = frozenset({"us", "ph"})
+#: Languages that are written in one order everywhere. English is not.
+_DAY_FIRST_LANGUAGES: Final = frozenset({
+    "ar", "bg", "ca", "cs", "da", "de", "el", "es", "et", "fi", "fr", "he", "hr", "hu", "id", "it", "lt", "lv",
+    "nb", "nl", "nn", "no", "pl", "pt", "ro", "ru", "sk", "sl", "sr", "sv", "tr", "uk", "vi",
+})  # fmt: skip
+#: Countries that write English with the day first.
+_ENGLISH_DAY_FIRST: Final = frozenset(
+    {"gb", "uk", "ie", "au", "nz", "in", "za", "sg", "my", "ng", "ke", "pk", "hk", "eu"}
+)
+
+
+class Date(NamedTuple):
+    """A date in ISO 8601, and as the page writes it."""
+
+    iso: str
+    raw: str
+
+
+def read(text: str | None, page: Page) -> Date | None:
+    """The first date in a short text; None where there is none, or none that can only mean one day."""
+    raw = one_line(text)[:MAX_TEXT_LENGTH]
+    moment = _of_machine(raw)
+    if moment is not None:
+        return Date(_formatted(moment), raw)
+    return _of_people(raw, page)
+
+
+def _of_machine(text: str) -> datetime | None:
+    """The moment of a text that is a date in ISO 8601, or nearly."""
+    compact = _COMPACT.fullmatch(text)
+    if compact:
+        return _moment([int(part) for part in compact.groups()])
+    match = _ISO_MOMENT.fullmatch(text)
+    if match is None:
+        return None
+    naive = _moment([int(part or 0) for part in match.groups()[:6]])
+    zone = match.group(7)
+    return naive.replace(tzinfo=_zone(zone)) if naive and zone else naive
+
+
+def _zone(text: str) -> timezone:
+    if text.upper() in {"Z", "UTC", "GMT"}:
+        return UTC
+    digits = text[1:].replace(":", "")
+    offset = timedelta(hours=int(digits[:2]) % 24, minutes=int(digits[2:]) % 60)
+    return timezone(-offset if text[0] == "-" else offset)
+
+
+def _moment(parts: list[int]) -> datetime | None:
+    """The moment of year, month, day and so on; None for one that there is not, or that no page is of."""
+    try:
+        year, month, day, hour, minute, second = [*parts, 0, 0, 0][:6]
+        return _plausible(datetime(year, month, day, hour, minute, second))  # noqa: DTZ001 (the zone is not told)
+    except ValueError:
+        return None
+
+
+def _plausible(moment: datetime) -> datetime | None:
+    return moment if EARLIEST_YEAR <= moment.year <= (datetime.now(UTC) + LATEST).year else None
+
+
+def _of_people(text: str, page: Page) -> Date | None:
+    for match in _WRITTEN.finditer(text):
+        kind, found = match.lastgroup, match.group()
+        if kind in {"iso", "han"}:
+            moment = _moment([int(number) for number in _NUMBERS.findall(found)])
+        elif kind == "numeric":
+            moment = _numeric(found, page)
+        elif kind in {"short_day_first", "short_month_first"}:
+            moment = _with_short_year(found, page)
+        else:
+            moment = _with_month_name(found, page)
+        if moment is not None:
+            return Date(_formatted(moment), found)
+    return None
+
+
+def _numeric(text: str, page: Page) -> datetime | None:
+    first, second, year = (int(number) for number in _NUMBERS.findall(text))
+    year = year if year >= 100 else _full_year(year)
+    if first > 12 or first == second:
+        return _moment([year, second, first])
+    if second > 12:
+        return _moment([year, first, second])
+    order = _order(page)
+    if order == "DMY" or (order is None and "." in text):
+        return _moment([year, second, first])
+    return _moment([year, first, second]) if order == "MDY" else None
+
+
+def _with_short_year(text: str, page: Page) -> datetime | None:
+    """The moment of ``Jan 12, 24``; None for ``Jan 12, 13``, which may as well be two days."""
+    rest, year = text[:-2], int(text[-2:])
+    if year == int(_NUMBERS.findall(rest)[0]) + 1 and rest[-1:] == " ":
+        return None
+    return _with_month_name(f"{rest.rstrip(_QUOTES)} {_full_year(year)}", page)
+
+
+def _full_year(year: int) -> int:
+    return year + (2000 if year < 70 else 1900)
+
+
+def _order(page: Page) -> str | None:
+    """How the page writes dates in numbers, as far as its language and country tell."""
+    if page.language in _DAY_FIRST_LANGUAGES:
+        return "DMY"
+    country = host_of(page.url).rpartition(".")[2]
+    regions = {region.lower() for region in _REGION.findall(f"{page.tree.get('lang')} {page.meta('og:locale')}")}
+    if country in _ENGLISH_DAY_FIRST or regions & _ENGLISH_DAY_FIRST:
+        return "DMY"
+    return "MDY" if country in _MONTH_FIRST or regions & _MONTH_FIRST else None
+
+
+def _with_month_name(text: str, page: Page) -> datetime | None:
+    for language in dict.fromkeys((page.language, "en")):
+        try:
+            moment = dateparser.parse(
+                text,
+                languages=[language] if language else ["en"],
+                settings={"STRICT_PARSING": True, "PARSERS": ["absolute-time"]},
+            )
+        except ValueError:
+            # A language that dateparser does not know.
+            continue
+        if moment is not None:
+            return _plausible(moment)
+    return None
+
+
+def _formatted(moment: datetime) -> str:
+    return moment.replace(microsecond=0).isoformat().replace("+00:00", "Z")
+
+
+def is_mostly_date(text: str) -> bool:
+    """Whether a line is hardly anything else than a date."""
+    # Most lines have no number, which is told much faster than that they have no date.
+    match = _WRITTEN.search(text) if _NUMBERS.search(text) else None
+    return match is not None and len(text) - len(match.group()) <= MAX_WORDS_LENGTH

@@ -1,0 +1,112 @@
+"""Images of a page, at the best size it offers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from lxml.html import HtmlElement
+from zyte_common_items import Image
+
+from scrapy_ext.server.extraction.auto.ground.markup import Thing
+from scrapy_ext.server.extraction.auto.ground.page import Page
+
+MAX_IMAGES: Final = 100
+
+#: Where pages keep the address of the large or not yet loaded image, the best first.
+_SOURCES: Final = (
+    "data-zoom-image", "data-large_image", "data-large", "data-zoom", "data-old-hires", "data-full",
+    "data-original", "data-lazy-src", "data-src", "src",
+)  # fmt: skip
+_SETS: Final = ("data-srcset", "srcset")
+_WIDTH = re.compile(r"\s(\d+(?:\.\d+)?)[wx]$")
+#: Not images of anything: placeholders, pixels that count visits, signs.
+_NO_IMAGE = re.compile(
+    r"(?:^data:|\.svg(?:$|[?#])|/(?:blank|spacer|pixel|placeholder|transparent|loading|spinner|1x1)[^/]*$|sprite|/icons?/)",
+    re.IGNORECASE,
+)
+#: Sides under this, in pixels, are those of signs and pictures of people.
+_SMALLEST: Final = 90
+
+
+def of_thing(page: Page, thing: Thing | None) -> list[Image]:
+    """The images that markup names, absolute, each once."""
+    if thing is None:
+        return []
+    return images(page, (text for value in thing.values("image") for text in _addresses(value)))
+
+
+def of_metas(page: Page) -> list[Image]:
+    """The images that the page offers for a preview (OpenGraph, Twitter)."""
+    names = ("og:image:secure_url", "og:image", "og:image:url", "twitter:image", "twitter:image:src")
+    return images(page, (content for name in names for content in page.metas.get(name, ())))
+
+
+def of_nodes(page: Page, nodes: Iterable[HtmlElement]) -> list[Image]:
+    """The images of ``<img>`` elements that are not signs or placeholders."""
+    return images(page, (source for node in nodes if not _small(node) and (source := _best_source(node))))
+
+
+def images(page: Page, references: Iterable[str | None]) -> list[Image]:
+    """Absolute images of references, each once whatever its size, in their order."""
+    found: dict[str, str] = {}
+    for reference in references:
+        if reference and not _NO_IMAGE.search(reference) and (url := page.link(reference)):
+            found.setdefault(url.partition("?")[0] if len(url) > 40 else url, url)
+            if len(found) >= MAX_IMAGES:
+                break
+    return [Image(url=url) for url in found.values()]
+
+
+def merged(*lists: list[Image]) -> list[Image]:
+    """The images of several lists, each once."""
+    found = {image.url.partition("?")[0]: image for some in reversed(lists) for image in reversed(some)}
+    return list(reversed(found.values()))
+
+
+def _addresses(value: str | Thing) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+        return
+    for name in ("contentUrl", "url", "@value", "thumbnailUrl"):
+        found = [inner for inner in value.properties.get(name, ()) if isinstance(inner, str)]
+        if found:
+            yield from found
+            return
+    if value.id:
+        yield value.id
+
+
+def _best_source(node: HtmlElement) -> str | None:
+    source: str | None
+    for name in _SOURCES[:-1]:
+        source = node.get(name)
+        if source and not _NO_IMAGE.search(source):
+            return source
+    for name in _SETS:
+        source = _largest_of_set(node.get(name))
+        if source and not _NO_IMAGE.search(source):
+            return source
+    source = node.get("src")
+    return source
+
+
+def _largest_of_set(srcset: str | None) -> str | None:
+    """The widest candidate of a ``srcset``. Commas stand inside of URLs too: only one before a space parts."""
+    best: tuple[float, str] | None = None
+    for candidate in re.split(r",\s+", (srcset or "").strip())[:50]:
+        width = _WIDTH.search(candidate)
+        source = candidate[: width.start()] if width else candidate
+        score = float(width.group(1)) if width else 0.0
+        if source.strip() and (best is None or score > best[0]):
+            best = (score, source.strip())
+    return best[1] if best else None
+
+
+def _small(node: HtmlElement) -> bool:
+    for side in ("width", "height"):
+        match = re.match(r"\d{1,5}", node.get(side) or "")
+        if match and int(match.group()) < _SMALLEST:
+            return True
+    return False

@@ -1,0 +1,223 @@
+"""Where the texts of the posts of a thread stand, on pages of any forum software.
+
+Elements are put in groups by what their author calls them (``post-body``, ``message-content``, the ``bbWrapper`` of
+XenForo, the ``cooked`` of Discourse), without the numbers in it. Of the groups that are called like the text of a post,
+that with the most text is taken; then, as long as each of its elements holds one of another group that has most of its
+text, the inner one. Where nothing is called so, boxes that repeat with a date each are the posts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final
+
+from lxml.html import HtmlElement
+
+from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date
+from scrapy_ext.server.extraction.auto.ground.around import Parts, own_boxes, way_to
+from scrapy_ext.server.extraction.auto.ground.page import Page
+from scrapy_ext.server.extraction.auto.ground.text import node_text
+
+MAX_POSTS: Final = 500
+MAX_CANDIDATES: Final = 4_000
+#: The part of the text of the outer group that the inner one must have.
+MOST: Final = 0.5
+#: That part, where the inner one is plainly called the text of a post and the outer one is not.
+MOST_OF_SURE: Final = 0.05
+#: Boxes that nothing but their dates tells have more text, in characters, on average.
+SHORTEST: Final = 60
+#: An element that holds so many texts of posts is none itself.
+FEWEST_HELD: Final = 2
+#: What the lengths of texts are worth by how plainly their elements are called the text of a post.
+_PLAIN, _LIKELY, _VAGUE = 1.0, 0.7, 0.4
+
+_SEPARATOR: Final = r"[-_]*"
+_POST: Final = r"(?:post|message|msg|comment|reply|answer|question|topic|thread|response|discussion)"
+_TEXT: Final = r"(?:body|content|text|message|msg|copy|entry|userbody)"
+_SURE_NAME = re.compile(
+    rf"(?:js|c|forum|user|inner|td)?{_SEPARATOR}{_POST}s?{_SEPARATOR}(?:user)?{_SEPARATOR}{_TEXT}"
+    rf"(?:{_SEPARATOR}(?:wrap|inner|#))*"
+    r"|bbwrapper|cooked|usertext-body|usercontent|md|ipstype_richtext|richtext|postmsg|(?:rte|fr|user)-(?:content|view)"
+)
+_LIKELY_NAME = re.compile(
+    rf"\S*{_POST}{_SEPARATOR}(?:\w+{_SEPARATOR})?{_TEXT}\S{{0,12}}|{_TEXT}|\S*{_SEPARATOR}{_TEXT}|crawler-post"
+    r"|commentbody"
+)
+_VAGUE_NAME = re.compile(
+    rf"\S{{0,15}}{_SEPARATOR}?{_POST}(?:{_SEPARATOR}(?:#|item|box|row|wrap(?:per)?|container"
+    r"|block|single))?"
+)
+_WANTED: Final = (
+    "post", "message", "msg", "comment", "reply", "answer", "question", "content", "text", "body", "cooked",
+    "bbwrapper", "md", "topic", "response",
+)  # fmt: skip
+_NO_BODY = re.compile(
+    r"signature|\bsig\b|avatar|author|user-?(?:info|name|card|details)|profile|preview|widget|sidebar|footer|header"
+    r"|meta|menu|toolbar"
+    r"|actions?\b|count|similar|related|suggest|quick-?reply|form|editor|attachment|deleted|title|link|count|button"
+    r"|icon|image"
+    r"|date|time|list(?:$|\s)|quote|nav|crumb|pagination|advert|modal|share|vote|stat"
+)
+_OUTSIDE = re.compile(
+    r"(?:^|[\s_-])(?:sidebar|side-bar|related|similar|suggested|recommend\w*|signature|widget|footer|menu|modal"
+    r"|breadcrumbs?|trending"
+    r"|quick-?reply|nav|navbar|tooltip|popover|preview)(?:$|[\s_-])|(?:^|\s)hidden(?:$|\s)"
+)
+_OUTSIDE_TAGS: Final = frozenset({"nav", "footer", "aside", "dialog", "header", "blockquote"})
+_NO_TAGS: Final = frozenset(
+    {
+        "html",
+        "body",
+        "a",
+        "span",
+        "button",
+        "input",
+        "textarea",
+        "img",
+        "meta",
+        "link",
+        "ul",
+        "ol",
+        "h1",
+        "h2",
+        "h3",
+        "i",
+    }
+)
+_DIGITS = re.compile(r"\d+")
+
+
+def bodies_of(page: Page) -> list[HtmlElement]:
+    """The elements of the texts of the posts, in the order of the page."""
+    groups = _without_boxes_of_several(_groups(page))
+    lengths = {name: sum(len(_squeezed(node)) for node in nodes) for name, nodes in groups.items()}
+    scores = {name: lengths[name] * _worth(name) * (1.0 if len(nodes) > 1 else 0.4) for name, nodes in groups.items()}
+    best = max(scores, key=lambda name: scores[name], default=None)
+    if best is None:
+        return _by_dates(page)[:MAX_POSTS]
+    nodes = _narrowed(groups, best)
+    if len(nodes) == 1 and len(dated := _by_dates(page)) > 1:
+        nodes = dated
+    return nodes[:MAX_POSTS]
+
+
+def _groups(page: Page) -> dict[str, list[HtmlElement]]:
+    """The elements that may hold the text of a post, by what they are called; none in another of its group."""
+    outside = _outside(page)
+    found: dict[str, dict[HtmlElement, None]] = {}
+    for node in page.named(*_WANTED)[:MAX_CANDIDATES]:
+        if node.tag in _NO_TAGS or outside.hold(node):
+            continue
+        for name in _names(node):
+            if not _worth(name):
+                continue
+            group = found.setdefault(name, {})
+            # Of elements in elements of one name, the outer is the post: quotes and answers are in it.
+            if not any(ancestor in group for ancestor in node.iterancestors()):
+                group[node] = None
+    return {name: list(nodes) for name, nodes in found.items() if any(_squeezed(node) for node in nodes)}
+
+
+def _without_boxes_of_several(groups: dict[str, list[HtmlElement]]) -> dict[str, list[HtmlElement]]:
+    """The groups without those in whose elements several texts stand that are plainly called those of posts."""
+    sure = {node for name, nodes in groups.items() if _worth(name) == _PLAIN and len(nodes) > 1 for node in nodes}
+    held = Counter(ancestor for node in sure for ancestor in node.iterancestors() if ancestor not in sure)
+    found = {}
+    for name, nodes in groups.items():
+        inner = max((held[node] for node in nodes), default=0)
+        # One name may be given to a post and to its text.
+        if _worth(name) == _PLAIN or inner < FEWEST_HELD or inner < sum(1 for node in nodes if held[node]):
+            found[name] = nodes
+    return found
+
+
+def _names(node: HtmlElement) -> set[str]:
+    names = f"{node.get('class') or ''} {node.get('id') or ''}".lower()[:500].split()
+    return {_DIGITS.sub("#", name)[:60] for name in names[:15]}
+
+
+def _worth(name: str) -> float:
+    if _NO_BODY.search(name):
+        return 0.0
+    if _SURE_NAME.fullmatch(name):
+        return _PLAIN
+    if _LIKELY_NAME.fullmatch(name):
+        return _LIKELY
+    return _VAGUE if _VAGUE_NAME.fullmatch(name) else 0.0
+
+
+def _outside(page: Page) -> Parts:
+    """What is not of the thread: side bars, menus, forms, signatures, quotes."""
+
+    def begins(node: HtmlElement) -> bool:
+        named = node.tag in _OUTSIDE_TAGS or _OUTSIDE.search(page.names(node))
+        # What holds the heading of the page is the page, whatever it is called.
+        return bool(named) and node.tag != "body" and next(node.iter("h1"), None) is None
+
+    return Parts(begins)
+
+
+def _narrowed(groups: dict[str, list[HtmlElement]], name: str) -> list[HtmlElement]:
+    """The elements of a group, or of the innermost group that stands in it one by one with most of its text."""
+    nodes = groups[name]
+    sure = _worth(name) == _PLAIN
+    for _ in range(4):
+        outer = set(nodes)
+        length = sum(len(_squeezed(node)) for node in nodes)
+        inner = []
+        for inner_name, other in groups.items():
+            is_sure = _worth(inner_name) == _PLAIN
+            most = MOST_OF_SURE if is_sure and not sure else MOST
+            holders = Counter(holder for node in other if (holder := _holder(node, outer)) is not None)
+            if len(holders) < 0.8 * len(nodes) or max(holders.values()) > 1:
+                continue
+            own = sum(len(_squeezed(node)) for node in other if _holder(node, outer) is not None)
+            if most * length <= own < length:
+                inner.append((own, is_sure, other))
+        if not inner:
+            break
+        # The outer ones first: a step too far would lose text.
+        _, sure, nodes = max(inner, key=lambda each: each[0])
+    return nodes
+
+
+def _holder(node: HtmlElement, outer: set[HtmlElement]) -> HtmlElement | None:
+    return next((ancestor for ancestor in node.iterancestors() if ancestor in outer), None)
+
+
+def _squeezed(node: HtmlElement) -> str:
+    return node_text(node, 20_000)
+
+
+def _by_dates(page: Page) -> list[HtmlElement]:
+    """The outermost boxes that hold one each of the dates that stand alike, if they say more than the date."""
+    outside = _outside(page)
+    shown = (node for node, text in page.lines if len(text) <= 50 and is_mostly_date(text))
+    dates = [node for node in (*page.tree.iter("time"), *shown) if not outside.hold(node)]
+    by_way: dict[str, dict[HtmlElement, None]] = {}
+    for node in list(dict.fromkeys(dates))[:MAX_CANDIDATES]:
+        by_way.setdefault(way_to(node, 6), {})[node] = None
+    best: list[HtmlElement] = []
+    for nodes in by_way.values():
+        if len(nodes) > max(1, len(best)):
+            boxes = list(boxes_of(nodes).values())
+            if sum(len(node_text(box, 300)) for box in boxes) > SHORTEST * len(boxes):
+                best = boxes
+    return best
+
+
+def boxes_of(bodies: Iterable[HtmlElement]) -> dict[HtmlElement, HtmlElement]:
+    """The box of each body: the outermost element that holds it and no other."""
+    bodies = list(bodies)
+    return {body: _lone_box(body) for body in bodies} if len(bodies) == 1 else own_boxes(bodies)
+
+
+def _lone_box(body: HtmlElement) -> HtmlElement:
+    """Around the only post of a page: up to what is called a post, or nearly nothing."""
+    for ancestor, _ in zip(body.iterancestors(), range(6), strict=False):
+        names = f"{ancestor.get('class') or ''} {ancestor.get('id') or ''}".lower()
+        if ancestor.tag == "article" or re.search(rf"(?:^|[\s_-]){_POST}(?:$|[\s_-])", names):
+            return ancestor
+    return body

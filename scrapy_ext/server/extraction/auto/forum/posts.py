@@ -1,0 +1,242 @@
+"""The posts of a thread as its page shows them: text, date, number, address, likes, and what is told of authors."""
+
+from __future__ import annotations
+
+import copy
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Final
+
+import html_text
+from lxml.html import HtmlElement
+
+from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date, read
+from scrapy_ext.server.extraction.auto.forum.bodies import bodies_of, boxes_of
+from scrapy_ext.server.extraction.auto.ground.page import Page
+from scrapy_ext.server.extraction.auto.ground.text import lines, node_text, one_line
+
+MAX_TEXT_LENGTH: Final = 200_000
+#: What is looked at of one post.
+MAX_ELEMENTS: Final = 600
+MAX_MEDIA: Final = 50
+MAX_HASHTAGS: Final = 50
+
+_NUMBER_OF_POST = re.compile(
+    r"(?:^|[\s_-])(?:js-)?(?:td_)?(?:post|p|pid|comment|msg|message|answer|reply|edit|postmenu_|post_message_"
+    r"|elcomment)"
+    r"s?(?:[-_]?(?:body|content|text|id|container|wrap))?[-_]?(\d{1,20})(?:$|[\s_-])"
+)
+_ID_ATTRIBUTES: Final = (
+    "data-post-id", "data-postid", "data-comment-id", "data-commentid", "data-answerid", "data-questionid",
+    "data-messageid", "data-message-id", "data-reply-id",
+)  # fmt: skip
+_TIME_ATTRIBUTES: Final = ("datetime", "data-time", "data-timestamp", "data-date", "data-datetime", "content", "title")
+_PERMALINK = re.compile(
+    r"#(?:post|p|comment|msg|message|answer|reply|entry)?[-_]?\d+$|/(?:post|comment|a"
+    r"|answer)s?[-/]\d+|[?&](?:p|pid|post)=\d+"
+)
+_JOINED = re.compile(
+    r"join|regist|member since|mitglied|inscri|dabei|рег|signature|edited|modified|last (?:seen"
+    r"|activity)|reply from|bump"
+)
+_LIKES = re.compile(
+    r"(?:^|[\s_-])(?:likes?|upvotes?|vote-?(?:count|total)|score|votes|reactions?|thanks|kudos"
+    r"|points)(?:[-_]?(?:count|total|number|value))?(?:$|[\s_-])|post-likes|js-vote-count|reaction-?count"
+)
+_COUNT = re.compile(r"[+]?(-?\d{1,7})(?:\s*(?:likes?|points?|votes?|upvotes?|people|thanks))?", re.IGNORECASE)
+_DATED: Final = "//*[@data-time or @data-timestamp or @itemprop='datePublished' or @itemprop='dateCreated']"
+_SMALL = re.compile(r"smil|emoji|emoticon|avatar|icon|spacer|pixel|rank|badge|/flags?/", re.IGNORECASE)
+_DROPPED = re.compile(
+    r"(?:^|[\s_-])(?:signature|sig|sr-only|visually-?hidden|hidden|js-vote|post-?(?:actions|menu|controls|buttons"
+    r"|footer|signature)|lightbox-meta|meta"
+    r"|last-?edited?|edited|expand-?link|bbcodeblock-(?:expandlink|shrinklink)|advert\w*|ads?|share|social)(?:$|[\s_-])"
+)
+_DROPPED_TAGS: Final = frozenset({"button", "form", "select", "iframe", "input", "textarea", "audio", "video", "nav"})
+_LOCATION = re.compile(r"(?:location|from|ort|wohnort|lieu|ubicaci[óo]n|откуда)\s*[:：]\s*(\S.{1,60})", re.IGNORECASE)
+_MEMBER_SINCE = re.compile(
+    r"(?:join(?:ed)?(?: date| on)?|regist\w+|member since|dabei seit|mitglied seit"
+    r"|inscrit le)\s*[:：]?\s*(\S.{3,30})",
+    re.IGNORECASE,
+)
+
+
+@dataclass(slots=True)
+class Post:
+    """A post as far as it is known."""
+
+    text: str
+    id: str | None = None
+    url: str | None = None
+    date: str | None = None
+    likes: int | None = None
+    dislikes: int | None = None
+    replies: int | None = None
+    reposts: int | None = None
+    location: str | None = None
+    joined: str | None = None
+    media: list[str] = field(default_factory=list)
+    hashtags: list[str] = field(default_factory=list)
+
+
+def posts_of(page: Page) -> list[Post]:
+    """The posts that a page shows, in its order."""
+    boxes = boxes_of(bodies_of(page))
+    dates = _dates_by_box(page, boxes)
+    found = []
+    for body, box in boxes.items():
+        post = Post(text=_text(body))
+        post.media, post.hashtags = _media(page, body), _hashtags(body)
+        if not post.text and not post.media:
+            continue
+        around = [
+            node for node in islice(box.iter("*"), MAX_ELEMENTS) if body not in (node, *islice(node.iterancestors(), 8))
+        ]
+        post.date = dates.get(box)
+        post.id = _number(box, body, around)
+        post.url = _permalink(page, around, post.id) or _anchor(page, box, body, post.id)
+        post.likes = _likes(page, around)
+        post.location, post.joined = _author(page, around)
+        found.append(post)
+    return found
+
+
+def _text(body: HtmlElement) -> str:
+    part = copy.deepcopy(body)
+    part.tail = None
+    for node in list(part.iterdescendants("*")):
+        names = f"{node.get('class') or ''} {node.get('id') or ''}".lower()
+        if (node.tag in _DROPPED_TAGS or _DROPPED.search(names)) and node.getparent() is not None:
+            node.drop_tree()
+    return lines(str(html_text.extract_text(part)))[:MAX_TEXT_LENGTH]
+
+
+def _dates_by_box(page: Page, boxes: dict[HtmlElement, HtmlElement]) -> dict[HtmlElement, str]:
+    """The first date of each box that is not in its text, nor of its author."""
+    bodies, wanted = set(boxes), set(boxes.values())
+    nodes: dict[HtmlElement, None] = dict.fromkeys(page.tree.iter("time"))
+    nodes.update(dict.fromkeys(page.tree.xpath(_DATED)))
+    nodes.update(dict.fromkeys(page.tree.xpath("//span[@title] | //abbr[@title] | //a[@title]")[:5_000]))
+    shown = [node for node, text in page.lines if len(text) <= 80 and is_mostly_date(text)]
+    found: dict[HtmlElement, str] = {}
+    for node in (*nodes, *shown):
+        box = None
+        for ancestor in (node, *node.iterancestors()):
+            if ancestor in bodies and ancestor is not boxes[ancestor]:
+                break
+            if ancestor in wanted:
+                box = ancestor
+                break
+        if box is None or box in found or _is_of_author(page, node):
+            continue
+        date = _date(page, node)
+        if date:
+            found[box] = date
+    return found
+
+
+def _is_of_author(page: Page, node: HtmlElement) -> bool:
+    parent = node.getparent()
+    near = node_text(parent, 80) if parent is not None else ""
+    names = " ".join(page.names(ancestor) for ancestor in (node, *islice(node.iterancestors(), 2)))
+    return _JOINED.search(f"{near} {names}".lower()[:400]) is not None
+
+
+def _date(page: Page, node: HtmlElement) -> str | None:
+    for name in _TIME_ATTRIBUTES:
+        value = (node.get(name) or "").strip()
+        if value.isascii() and value.isdigit() and len(value) in {10, 13}:
+            return in_utc(datetime.fromtimestamp(int(value[:10]), UTC).isoformat())
+        found = read(value, page) if value and any(map(str.isdigit, value)) and len(value) <= 60 else None
+        if found is not None:
+            return in_utc(found.iso)
+    found = read(node_text(node, 80), page)
+    return in_utc(found.iso) if found is not None else None
+
+
+def in_utc(iso: str) -> str:
+    """A date with its zone as one in UTC; as it is where the zone is not told."""
+    moment = datetime.fromisoformat(iso)
+    return iso if moment.tzinfo is None else moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _number(box: HtmlElement, body: HtmlElement, around: list[HtmlElement]) -> str | None:
+    for node in (body, box, *around[:60]):
+        for name in _ID_ATTRIBUTES:
+            value = (node.get(name) or "").strip()
+            if re.fullmatch(r"[\w-]{1,40}", value):
+                return value
+        match = _NUMBER_OF_POST.search((node.get("id") or node.get("name") or "").lower()[:100])
+        if match:
+            return match.group(1)
+    return None
+
+
+def _permalink(page: Page, around: list[HtmlElement], number: str | None) -> str | None:
+    """The link to the post itself: that with its number, else the first that looks like one."""
+    links = [(link, url) for link in around if link.tag == "a" and (url := page.link(link.get("href")))]
+    if number and len(number) > 2:
+        for _, url in links:
+            if url.endswith(
+                ("#" + number, "-" + number, "_" + number, "=" + number, "/" + number, "#p" + number, "post" + number)
+            ):
+                return url
+    return next((url for _, url in links if _PERMALINK.search(url) and "reply" not in url and "quote" not in url), None)
+
+
+def _anchor(page: Page, box: HtmlElement, body: HtmlElement, number: str | None) -> str | None:
+    """The address of the page with the id of the post, where it has one."""
+    for node in (box, body):
+        own = node.get("id") or ""
+        if number and own.endswith(number) and re.fullmatch(r"[\w-]{1,60}", own):
+            return f"{page.url.partition('#')[0]}#{own}"
+    return None
+
+
+def _likes(page: Page, around: list[HtmlElement]) -> int | None:
+    for node in around:
+        if _LIKES.search(page.names(node)) and not len(node) > 3:
+            match = _COUNT.fullmatch(node_text(node, 30))
+            if match:
+                return max(0, int(match.group(1)))
+    return None
+
+
+def _author(page: Page, around: list[HtmlElement]) -> tuple[str | None, str | None]:
+    """Where the author of a post is from, and since when a member, as the box says. Never who it is."""
+    location = joined = None
+    for node in around:
+        if len(node) > 3 or (location and joined):
+            continue
+        text = node_text(node, 100)
+        if not location and (match := _LOCATION.fullmatch(text)):
+            location = one_line(match.group(1))
+        if not joined and (match := _MEMBER_SINCE.fullmatch(text)):
+            date = read(match.group(1), page)
+            joined = date.iso if date else None
+    return location, joined
+
+
+def _media(page: Page, body: HtmlElement) -> list[str]:
+    urls: dict[str, None] = {}
+    for node in body.iter("img", "video", "source", "iframe"):
+        reference = node.get("data-src") or node.get("data-url") or node.get("src")
+        url = page.link(reference)
+        if url and not _SMALL.search(f"{page.names(node)} {reference}") and not _tiny(node):
+            urls[url] = None
+    return list(urls)[:MAX_MEDIA]
+
+
+def _tiny(node: HtmlElement) -> bool:
+    sizes = [
+        int(size)
+        for name in ("width", "height")
+        if (size := node.get(name) or "").isascii() and size.isdigit() and len(size) < 6
+    ]
+    return bool(sizes) and max(sizes) <= 32
+
+
+def _hashtags(body: HtmlElement) -> list[str]:
+    texts = (node_text(link, 60) for link in body.iter("a"))
+    return list(dict.fromkeys(text for text in texts if re.fullmatch(r"#\w{1,50}", text)))[:MAX_HASHTAGS]

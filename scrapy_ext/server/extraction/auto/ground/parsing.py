@@ -1,0 +1,117 @@
+"""HTML as a tree, whatever it is: within bounds, without what no reader sees, and with the scripts apart."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+from lxml import etree
+from lxml import html as lxml_html
+from lxml.html import HtmlElement
+
+#: The part of a page that is read, in characters. The largest of several hundred real pages has 5.1 million.
+MAX_HTML_LENGTH: Final = 6_000_000
+#: The part of a page that is read, in elements. Of those pages, the largest has 18 thousand.
+MAX_ELEMENTS: Final = 60_000
+
+_UNSEEN: Final = ("style", "template", "svg", "object", "math")
+#: Longer ones hold pictures or data of scripts, or mean harm.
+_LONG_ATTRIBUTES: Final = etree.XPath("//@*[string-length(.) > 10000]")
+_UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_EMPTY: Final = b"<html><body></body></html>"
+
+
+class Script(NamedTuple):
+    """An inline script: its ``type`` in lower case (often empty) and its source."""
+
+    type: str
+    source: str
+
+
+class Parsed(NamedTuple):
+    """The part of the source that was read, its tree, and the inline scripts that stood in it."""
+
+    source: bytes
+    tree: HtmlElement
+    scripts: list[Script]
+
+
+def parsed(html: str) -> Parsed:
+    """The tree of a page without scripts, styles, templates and comments; an empty one for an empty page."""
+    source, tree = _parse_within_bounds(html)
+    scripts = _take_scripts(tree)
+    etree.strip_elements(tree, *_UNSEEN, with_tail=False)
+    _settle_noscript(tree)
+    return Parsed(source, tree, scripts)
+
+
+def _parse_within_bounds(html: str) -> tuple[bytes, HtmlElement]:
+    source = _UNWRITABLE.sub("\ufffd", html[:MAX_HTML_LENGTH]).encode()
+    tree = _parse(source)
+    for _ in range(8):
+        elements = int(tree.xpath("count(//*)"))
+        if elements <= MAX_ELEMENTS:
+            break
+        # Elements are not spread evenly, so one cut may not be enough; the last halves what is left.
+        source = source[: min(len(source) // 2, len(source) * MAX_ELEMENTS // elements)]
+        tree = _parse(source)
+    return source, tree
+
+
+def _parse(source: bytes) -> HtmlElement:
+    parser = lxml_html.HTMLParser(
+        encoding="utf-8", huge_tree=False, no_network=True, remove_comments=True, remove_pis=True
+    )
+    # lxml.html asks a Python function for the class of every element. Here it is always the same one.
+    parser.set_element_class_lookup(etree.ElementDefaultClassLookup(element=HtmlElement))
+    try:
+        tree = lxml_html.document_fromstring(source, parser=parser)
+    except etree.LxmlError:
+        # Nothing in it but comments or white space.
+        tree = lxml_html.document_fromstring(_EMPTY, parser=parser)
+    _take_in_what_follows(tree)
+    for value in _LONG_ATTRIBUTES(tree):
+        del value.getparent().attrib[value.attrname]
+    return tree
+
+
+def _take_in_what_follows(tree: HtmlElement) -> None:
+    """Move what stands after ``</body>`` or ``</html>`` into the body, as browsers do: on some pages that is most.
+
+    The parser puts it beside the body, and makes another root of what stands after the end of the first.
+    """
+    body = tree.find("body")
+    following = [*(body.itersiblings() if body is not None else ()), *tree.itersiblings()]
+    if body is None:
+        if not following:
+            return
+        body = etree.SubElement(tree, "body")
+    text, body.tail = body.tail or "", None
+    if len(body):
+        body[-1].tail = (body[-1].tail or "") + text
+    else:
+        body.text = (body.text or "") + text
+    for node in following:
+        body.append(node)
+    if following:
+        etree.strip_tags(body, "html", "head", "body")
+
+
+def _settle_noscript(tree: HtmlElement) -> None:
+    """Keep ``<noscript>`` only where it is the page: with more text than all the rest, as forums serve to crawlers."""
+    parts = tree.xpath("//body//noscript")
+    length = sum(len(part.text_content().strip()) for part in parts)
+    if parts and 2 * length > len(tree.text_content().strip()):
+        etree.strip_tags(tree, "noscript")
+    else:
+        etree.strip_elements(tree, "noscript", with_tail=False)
+
+
+def _take_scripts(tree: HtmlElement) -> list[Script]:
+    scripts = [
+        Script((node.get("type") or "").partition(";")[0].strip().lower(), node.text or "")
+        for node in tree.iter("script")
+        if node.text
+    ]
+    etree.strip_elements(tree, "script", with_tail=False)
+    return scripts

@@ -1,0 +1,81 @@
+"""URLs as they stand in pages: relative, padded, sometimes not meant for a web server at all."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+from urllib.parse import SplitResult, unquote, urljoin, urlsplit
+
+#: Longer ones are not addresses; the request contract has the same bound.
+MAX_URL_LENGTH: Final = 8192
+
+_UNWRITABLE = re.compile(r"[\x00-\x1f\x7f]")
+#: Names under which countries have their sites: ``co.uk``, ``com.br``.
+_SECOND_LEVELS: Final = frozenset({
+    "ac", "co", "com", "edu", "go", "gob", "gov", "gouv", "ltd", "me", "ne", "net", "nom", "or", "org", "plc",
+})  # fmt: skip
+_SLUG_WORD = re.compile(r"[^\W\d_]{2,}")
+
+
+def absolute(base: str, reference: str | None) -> str | None:
+    """The absolute http or https URL that ``reference`` means on a page of ``base``.
+
+    None for what has no such URL: nothing at all, ``data:``, ``javascript:``, ``mailto:``, a fault in the
+    syntax, or more than :data:`MAX_URL_LENGTH` characters.
+    """
+    if not reference or len(reference) > MAX_URL_LENGTH:
+        return None
+    # Browsers drop control characters inside of a URL and encode the spaces.
+    cleaned = _UNWRITABLE.sub("", reference.strip()).replace(" ", "%20")
+    if not cleaned:
+        return None
+    try:
+        url = urljoin(base, cleaned)
+        parts = urlsplit(url)
+        valid = parts.scheme in {"http", "https"} and bool(parts.hostname)
+    except ValueError:
+        return None
+    return url if valid and len(url) <= MAX_URL_LENGTH else None
+
+
+def parts_of(url: str) -> SplitResult:
+    """The parts of a URL; all empty where its syntax is broken."""
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return urlsplit("")
+
+
+def host_of(url: str) -> str:
+    """The host of a URL in lower case; empty for none."""
+    try:
+        return (urlsplit(url).hostname or "").lower()
+    except ValueError:
+        return ""
+
+
+def site_of(url: str) -> str:
+    """The name of a site: the last two parts of a host, three under ``co.uk`` and the like."""
+    labels = host_of(url).split(".")
+    below_country = len(labels) > 2 and len(labels[-1]) == 2 and labels[-2] in _SECOND_LEVELS
+    return ".".join(labels[-3 if below_country else -2 :])
+
+
+def same_page(first: str, second: str) -> bool:
+    """Whether two URLs differ at most in scheme, ``www.``, fragment and a last slash."""
+    return bare(first) == bare(second)
+
+
+def bare(url: str) -> str:
+    """A URL without scheme, ``www.``, fragment and last slash: equal for addresses of one page."""
+    parts = parts_of(url)
+    return f"{parts.netloc.lower().removeprefix('www.')}{parts.path.rstrip('/')}?{parts.query}"
+
+
+def slug_of(url: str) -> str | None:
+    """The words of the last part of a path that has at least two: ``/shop/oak-table-p1234.html``."""
+    for part in reversed(parts_of(url).path.split("/")):
+        words = _SLUG_WORD.findall(unquote(part[:1000]).rpartition(".html")[0] or unquote(part[:1000]))
+        if len(words) > 1:
+            return " ".join(words)
+    return None

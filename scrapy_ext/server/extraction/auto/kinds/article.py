@@ -1,0 +1,103 @@
+"""Articles: news, posts, guides, what a page tells in prose."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from lxml.html import HtmlElement
+from zyte_common_items import Article, ArticleMetadata, Audio, Author, Image, Video
+
+from scrapy_ext.server.extraction.auto.articles.body import article_body
+from scrapy_ext.server.extraction.auto.articles.libraries import Body, body_html
+from scrapy_ext.server.extraction.auto.articles.main_article import TYPES, main_article
+from scrapy_ext.server.extraction.auto.fields import images
+from scrapy_ext.server.extraction.auto.fields.authors import authors_of
+from scrapy_ext.server.extraction.auto.fields.breadcrumbs import breadcrumbs_of
+from scrapy_ext.server.extraction.auto.fields.dates import Date
+from scrapy_ext.server.extraction.auto.fields.language import language_of
+from scrapy_ext.server.extraction.auto.fields.published import modified_on, published_on
+from scrapy_ext.server.extraction.auto.fields.titles import headline_of
+from scrapy_ext.server.extraction.auto.ground.focus import Focus
+from scrapy_ext.server.extraction.auto.ground.items import now
+from scrapy_ext.server.extraction.auto.ground.markup import Thing
+from scrapy_ext.server.extraction.auto.ground.page import Page
+from scrapy_ext.server.extraction.auto.ground.text import first, plain
+
+MAX_MEDIA: Final = 50
+#: A text that is shorter is hardly an article.
+SHORT: Final = 400
+_VIDEO_PLAYER = re.compile(r"youtube(?:-nocookie)?\.com/embed|player\.vimeo\.com|dailymotion\.com/embed|/video/|wistia")
+
+
+def extract(page: Page) -> Article:
+    """The article of a page. Only ``url`` and ``metadata`` are sure to be there."""
+    focus = Focus(page, page.meta("og:title", "twitter:title"), page.title)
+    thing = main_article(page, focus)
+    headline = headline_of(page, thing, focus)
+    authors = authors_of(page, thing, focus)
+    published = published_on(page, thing, focus)
+    modified = modified_on(page, thing, focus)
+    body = article_body(page, focus, headline, _known(authors, published, modified), thing)
+    page.sources.note("articleBody", "main text")
+    page.sources.note("articleBodyHtml", "main text")
+    pictures = _images(page, thing, body.part)
+    return Article(
+        url=page.url,
+        canonicalUrl=page.canonical_url,
+        headline=headline,
+        datePublished=published.iso if published else None,
+        datePublishedRaw=published.raw if published else None,
+        dateModified=modified.iso if modified else None,
+        dateModifiedRaw=modified.raw if modified else None,
+        authors=authors,
+        breadcrumbs=breadcrumbs_of(page),
+        inLanguage=language_of(page, thing),
+        mainImage=pictures[0] if pictures else None,
+        images=pictures,
+        description=_description(page, thing),
+        articleBody=body.text or None,
+        articleBodyHtml=body_html(page, body),
+        videos=[Video(url=url) for url in _media(page, thing, body.part, "video", "VideoObject")],
+        audios=[Audio(url=url) for url in _media(page, thing, body.part, "audio", "AudioObject")],
+        metadata=ArticleMetadata(dateDownloaded=now(), probability=_probability(thing, body, published is not None)),
+    )
+
+
+def _known(authors: list[Author] | None, *dates: Date | None) -> list[str]:
+    """The names and dates of an article as its page writes them."""
+    return [author.name or "" for author in authors or ()] + [date.raw for date in dates if date]
+
+
+def _description(page: Page, thing: Thing | None) -> str | None:
+    stated = page.meta("og:description", "description", "twitter:description", "dc.description")
+    return first((plain(stated), thing.text("description") if thing else None))
+
+
+def _images(page: Page, thing: Thing | None, part: HtmlElement | None) -> list[Image]:
+    main = images.of_metas(page)[:1] or images.of_thing(page, thing)[:1]
+    shown = images.of_nodes(page, part.iter("img")) if part is not None else []
+    return images.merged(main, images.of_thing(page, thing), shown)
+
+
+def _media(page: Page, thing: Thing | None, part: HtmlElement | None, tag: str, type_name: str) -> list[str]:
+    """The addresses of the videos or audios of an article: of its markup, and of the elements that play them."""
+    found: list[str] = []
+    for media in thing.things(tag, "associatedMedia") if thing else ():
+        if type_name in media.types:
+            found += media.texts("contentUrl", "embedUrl")[:1]
+    for node in part.iter(tag) if part is not None else ():
+        found += [source for each in (node, *node.iter("source")) if (source := each.get("src"))][:1]
+    for node in part.iter("iframe") if part is not None and tag == "video" else ():
+        source = node.get("src") or node.get("data-src") or ""
+        found += [source] if _VIDEO_PLAYER.search(source) else []
+    urls = dict.fromkeys(url for reference in found if (url := page.link(reference)))
+    return list(urls)[:MAX_MEDIA]
+
+
+def _probability(thing: Thing | None, body: Body, dated: bool) -> float:
+    """How sure it is that the page is an article, by what it has of one."""
+    marked = thing is not None and not thing.types.isdisjoint(TYPES)
+    if len(body.text) < SHORT:
+        return 0.5 if marked else 0.1
+    return 0.98 if marked else 0.85 if dated else 0.6

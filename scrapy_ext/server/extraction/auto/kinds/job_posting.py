@@ -1,0 +1,294 @@
+"""Job postings: what a page that offers one job tells of it.
+
+Each field is taken from the markup of the job where it is there, else from what the page labels, names or places so.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from zyte_common_items import BaseSalary, HiringOrganization, JobLocation, JobPosting, JobPostingMetadata
+
+from scrapy_ext.server.extraction.auto.fields.dates import Date, is_mostly_date, read
+from scrapy_ext.server.extraction.auto.fields.published import modified_on, published_on
+from scrapy_ext.server.extraction.auto.fields.titles import headline_of
+from scrapy_ext.server.extraction.auto.ground.focus import Focus
+from scrapy_ext.server.extraction.auto.ground.items import now
+from scrapy_ext.server.extraction.auto.ground.markup import Thing, text_of
+from scrapy_ext.server.extraction.auto.ground.page import Page
+from scrapy_ext.server.extraction.auto.ground.sources import origin
+from scrapy_ext.server.extraction.auto.ground.text import node_text, one_line
+from scrapy_ext.server.extraction.auto.jobs import words as job_words
+from scrapy_ext.server.extraction.auto.jobs.description import JobDescription, description_of, requirements_of
+from scrapy_ext.server.extraction.auto.jobs.salary import has_money, rate_in, salary_in, salary_of_markup
+from scrapy_ext.server.extraction.auto.labelled.labels import Labels
+
+MAX_NAME_LENGTH: Final = 120
+MAX_LINE_LENGTH: Final = 40
+MAX_NODES: Final = 30
+#: How far from the heading, in elements, a part that only its name or its words tell stands at most.
+NEAR: Final = 120
+#: Fewer jobs in the markup are of one page rather than of a list.
+SEVERAL: Final = 3
+#: A description that is shorter, in characters, is hardly one.
+SHORT: Final = 200
+
+_CONTROLS: Final = frozenset({"option", "label", "a"})
+_SINGLE_ID = re.compile(r"[\w#][\w./#-]{1,39}")
+
+
+def extract(page: Page) -> JobPosting:
+    """The job posting of a page. Only ``url`` and ``metadata`` are sure to be there."""
+    return _Extraction(page).item()
+
+
+class _Extraction:
+    """One page with the parts of it that several fields look at."""
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+        self._jobs = page.markup.things("JobPosting")
+        self._job = _main_job(page, self._jobs)
+        self._first = page.sources.first
+        stated = self._job.text("title", "name") if self._job else None
+        self._focus = Focus(page, stated, page.meta("og:title"), page.title)
+        self._labels = Labels(page, self._focus)
+
+    def item(self) -> JobPosting:
+        page, job = self._page, self._job
+        item = JobPosting(url=page.url, headline=headline_of(page, job, self._focus))
+        item.jobTitle = self._first(
+            "jobTitle",
+            (origin(job, "title", "name"), lambda: one_line(job.text("title", "name")) if job else None),
+            ("heading, title", lambda: self._title(item.headline)),
+        )
+        description = description_of(page, job, self._focus, item.headline)
+        item.description, item.descriptionHtml = description.text, description.html
+        if description.text:
+            page.sources.note("description", description.source)
+            page.sources.note("descriptionHtml", description.source)
+        item.requirements = requirements_of(page, job, self._focus)
+        item.hiringOrganization = self._organization()
+        item.jobLocation = self._location()
+        item.baseSalary = self._salary()
+        item.employmentType = self._employment_type()
+        item.remoteStatus = self._remote_status(item)
+        item.jobPostingId = self._identifier()
+        self._set_dates(item)
+        item.metadata = JobPostingMetadata(dateDownloaded=now(), probability=self._probability(item, description))
+        return item
+
+    def _title(self, headline: str | None) -> str | None:
+        """The heading without what titles add: "at Company", the place, "(m/f/d)" stays."""
+        match = job_words.HIRING_TITLE.match(headline or "")
+        return match.group(1) or match.group(2) if match else headline
+
+    def _organization(self) -> HiringOrganization | None:
+        stated = next(iter(self._job.values("hiringOrganization")), None) if self._job else None
+        if stated is not None and (name := one_line(text_of(stated))):
+            self._page.sources.note("hiringOrganization", origin(self._job, "hiringOrganization"))
+            identity = stated.text("identifier") if isinstance(stated, Thing) else None
+            return HiringOrganization(name=name, nameRaw=name, id=identity)
+        name_of = self._first(
+            "hiringOrganization",
+            ("label", lambda: self._labelled(job_words.COMPANY)),
+            ("named part", lambda: self._named(job_words.COMPANY_NAME, job_words.COMPANY_NAMES)),
+            ("title", self._company_of_title),
+        )
+        return HiringOrganization(name=name_of, nameRaw=name_of) if name_of else None
+
+    def _company_of_title(self) -> str | None:
+        """The company of ``Cook at The Blue Door`` and ``The Blue Door hiring Cook``."""
+        match = job_words.HIRING_TITLE.match(self._page.meta("og:title") or self._page.title or "")
+        return one_line(match.group("at") or match.group("by")) or None if match else None
+
+    def _location(self) -> JobLocation | None:
+        raw = self._first(
+            "jobLocation",
+            (origin(self._job, "jobLocation"), lambda: _place_of(self._job)),
+            ("label", lambda: self._labelled(job_words.LOCATION)),
+            ("named part", lambda: self._named(job_words.LOCATION_NAME, job_words.LOCATION_NAMES)),
+        )
+        return JobLocation(raw=raw) if raw else None
+
+    def _salary(self) -> BaseSalary | None:
+        page = self._page
+        return self._first(
+            "baseSalary",
+            (origin(self._job, "baseSalary"), lambda: salary_of_markup(self._job, page.url)),
+            ("label", self._labelled_salary),
+            ("named part", lambda: salary_in(self._named(job_words.SALARY_NAME, job_words.SALARY_NAMES), page.url)),
+            ("line near the heading", self._salary_of_lines),
+        )
+
+    def _labelled_salary(self) -> BaseSalary | None:
+        found = self._labels.value(job_words.SALARY, has_money)
+        return salary_in(found.value, self._page.url) if found else None
+
+    def _salary_of_lines(self) -> BaseSalary | None:
+        """An amount for a time, in a line that says little else."""
+        for node, text in self._page.lines:
+            if len(text) <= 80 and abs(self._focus.distance(node)) <= NEAR and has_money(text) and rate_in(text):
+                found = salary_in(text, self._page.url)
+                if found is not None and not self._focus.elsewhere(node):
+                    return found
+        return None
+
+    def _employment_type(self) -> str | None:
+        return self._first(
+            "employmentType",
+            (origin(self._job, "employmentType"), lambda: job_words.stated_type(self._job)),
+            ("label", lambda: job_words.employment_type(self._labelled(job_words.TYPE) or "")),
+            ("line near the heading", lambda: self._line(job_words.employment_type)),
+        )
+
+    def _remote_status(self, item: JobPosting) -> str | None:
+        location = item.jobLocation.raw if item.jobLocation else None
+        return self._first(
+            "remoteStatus",
+            (origin(self._job, "jobLocationType"), lambda: job_words.stated_remote(self._job)),
+            ("label", lambda: job_words.remote_status(self._labelled(job_words.WORKPLACE) or "")),
+            ("location", lambda: job_words.remote_status(location or "")),
+            ("title", lambda: job_words.remote_status(item.headline or "")),
+            ("line near the heading", lambda: self._line(job_words.remote_status)),
+        )
+
+    def _identifier(self) -> str | None:
+        def fits(text: str) -> bool:
+            return _SINGLE_ID.fullmatch(text) is not None and any(letter.isdigit() for letter in text)
+
+        def labelled() -> str | None:
+            found = self._labels.value(job_words.IDENTIFIER, fits)
+            return found.value if found else None
+
+        return self._first(
+            "jobPostingId",
+            (origin(self._job, "identifier"), lambda: _identifier_of(self._job)),
+            ("label", labelled),
+            ("attribute data-job-id", self._id_attribute),
+        )
+
+    def _id_attribute(self) -> str | None:
+        """The number of the job that an element around the heading has."""
+        for node in self._focus.path:
+            for name in ("data-job-id", "data-jobid", "data-posting-id", "data-vacancy-id"):
+                if _SINGLE_ID.fullmatch(value := (node.get(name) or "").strip()):
+                    return value
+        return None
+
+    def _set_dates(self, item: JobPosting) -> None:
+        page, job = self._page, self._job
+        published = self._first(
+            "datePublished",
+            (origin(job, "datePosted"), lambda: self._stated("datePosted", "datePublished")),
+            ("label", lambda: self._dated(job_words.POSTED)),
+            ("date by the heading", lambda: published_on(page, job, self._focus)),
+        )
+        modified = modified_on(page, job, self._focus)
+        valid = self._first(
+            "validThrough",
+            (origin(job, "validThrough"), lambda: self._stated("validThrough")),
+            ("label", lambda: self._dated(job_words.DEADLINE)),
+        )
+        start = self._first(
+            "jobStartDate",
+            (origin(job, "jobStartDate"), lambda: self._stated("jobStartDate")),
+            ("label", lambda: self._dated(job_words.START)),
+        )
+        if published is not None and published == valid and "validThrough" not in (job.properties if job else {}):
+            # The only date of the page is that of its end.
+            published = None
+        item.datePublished, item.datePublishedRaw = published or (None, None)
+        item.dateModified, item.dateModifiedRaw = modified or (None, None)
+        item.validThrough, item.validThroughRaw = valid or (None, None)
+        item.jobStartDate, item.jobStartDateRaw = start or (None, None)
+
+    def _stated(self, *names: str) -> Date | None:
+        return read(self._job.text(*names), self._page) if self._job else None
+
+    def _dated(self, labels: re.Pattern[str]) -> Date | None:
+        found = self._labels.value(labels, lambda text: read(text, self._page) is not None)
+        return read(found.value, self._page) if found else None
+
+    def _labelled(self, labels: re.Pattern[str]) -> str | None:
+        found = self._labels.value(labels, lambda text: len(text) <= MAX_NAME_LENGTH)
+        return found.value if found else None
+
+    def _named(self, whole: re.Pattern[str], parts: tuple[str, ...]) -> str | None:
+        """The short text of the part that is called so and stands nearest to the heading."""
+        best: tuple[int, str] | None = None
+        for node in self._page.named(*parts)[:MAX_NODES]:
+            text = node_text(node, MAX_NAME_LENGTH + 1)
+            distance = abs(self._focus.distance(node))
+            if not 1 < len(text) <= MAX_NAME_LENGTH or not whole.search(self._page.names(node)) or distance > NEAR:
+                continue
+            text = one_line(job_words.LEADING_LABEL.sub("", text))
+            if text and not is_mostly_date(text) and not self._focus.elsewhere(node) and node not in self._focus.path:
+                best = min(best or (distance, text), (distance, text))
+        return best[1] if best else None
+
+    def _line(self, reading: job_words.Reading) -> str | None:
+        """What a short line by the heading tells, and nothing else."""
+        for node, text in self._page.lines:
+            if len(text) > MAX_LINE_LENGTH or abs(self._focus.distance(node)) > NEAR or node.tag in _CONTROLS:
+                continue
+            found = reading(text, whole=True)
+            if found and not self._focus.elsewhere(node):
+                return found
+        return None
+
+    def _probability(self, item: JobPosting, description: JobDescription) -> float:
+        """How sure it is that the page is of one job, by what it has of a job."""
+        if self._job is not None:
+            return 0.98 if len(self._jobs) <= SEVERAL else 0.5
+        signs = sum(
+            bool(value)
+            for value in (
+                item.hiringOrganization,
+                item.baseSalary,
+                item.employmentType,
+                item.remoteStatus or item.jobLocation,
+                item.requirements,
+                job_words.is_of_jobs(self._page),
+                any(job_words.APPLY.fullmatch(text) for _, text in self._page.lines),
+            )
+        )
+        if len(description.text or "") < SHORT:
+            return 0.05 + 0.05 * min(signs, 4)
+        return round(min(0.9, 0.1 + 0.16 * signs), 2)
+
+
+def _main_job(page: Page, jobs: list[Thing]) -> Thing | None:
+    """The job that the page is about: the one of its own address, else the first, unless they are a list."""
+    for job in jobs if len(jobs) > 1 else ():
+        if page.is_at(page.link(job.text("url", "sameAs", "mainEntityOfPage") or job.id)):
+            return job
+    return jobs[0] if 0 < len(jobs) <= SEVERAL else None
+
+
+def _place_of(job: Thing | None) -> str | None:
+    """The place of the markup, from the smallest part to the country, as one line."""
+    for value in job.values("jobLocation", "applicantLocationRequirements") if job else ():
+        if isinstance(value, str):
+            return one_line(value) or None
+        address = next((inner for inner in value.values("address")), value)
+        if isinstance(address, str):
+            return one_line(address) or None
+        parts = [
+            address.text("addressLocality"),
+            address.text("addressRegion"),
+            address.text("addressCountry"),
+        ]
+        told = ", ".join(dict.fromkeys(one_line(part) for part in parts if part)) or one_line(text_of(value))
+        if told:
+            return told
+    return None
+
+
+def _identifier_of(job: Thing | None) -> str | None:
+    for value in job.values("identifier") if job else ():
+        text = value if isinstance(value, str) else value.text("value", "@value", "propertyID")
+        if text and len(one_line(text)) <= MAX_NAME_LENGTH:
+            return one_line(text)
+    return None

@@ -1,0 +1,60 @@
+"""The content of a page of any kind: its main text, and the links around it."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from lxml.html import HtmlElement
+from zyte_common_items import PageContent, PageContentMetadata
+
+from scrapy_ext.server.extraction.auto.content.main_content import Content, main_content
+from scrapy_ext.server.extraction.auto.fields.breadcrumbs import breadcrumbs_of
+from scrapy_ext.server.extraction.auto.fields.titles import headline_of
+from scrapy_ext.server.extraction.auto.ground.focus import Focus
+from scrapy_ext.server.extraction.auto.ground.items import now
+from scrapy_ext.server.extraction.auto.ground.page import Page
+from scrapy_ext.server.extraction.auto.navigation.pagination import next_page, pagination_links
+from scrapy_ext.server.extraction.auto.navigation.site_links import (
+    footer_links,
+    header_links,
+    sidebar_links,
+)
+
+#: A text of this many characters is surely the content of a page.
+ENOUGH: Final = 250
+_PLAIN_ID = re.compile(r"[\w-]{1,80}")
+
+
+def extract(page: Page) -> PageContent:
+    """The content of a page. Only ``url`` and ``metadata`` are sure to be there."""
+    focus = Focus(page, page.meta("og:title", "twitter:title"), page.title)
+    content = main_content(page)
+    return PageContent(
+        url=page.url,
+        canonicalUrl=page.canonical_url,
+        headline=headline_of(page, None, focus),
+        title=page.title,
+        itemMain=content.text or None,
+        itemMainXPath=_xpath(page, content.node) if content.node is not None else None,
+        breadcrumbs=breadcrumbs_of(page),
+        navigationHeader=header_links(page),
+        navigationFooter=footer_links(page),
+        navigationSidebar=sidebar_links(page),
+        pagination=pagination_links(page),
+        nextPage=next_page(page),
+        metadata=PageContentMetadata(dateDownloaded=now(), probability=_probability(content)),
+    )
+
+
+def _xpath(page: Page, node: HtmlElement) -> str:
+    """By its id where that is the only one, as this outlives changes around it; else by its place."""
+    own = node.get("id") or ""
+    if _PLAIN_ID.fullmatch(own) and len(page.tree.xpath("//*[@id=$own]", own=own)) == 1:
+        return f'//*[@id="{own}"]'
+    return str(page.tree.getroottree().getpath(node))
+
+
+def _probability(content: Content) -> float:
+    """Every page with a text has content; the less of it, the less sure it is that it is the right text."""
+    return round(min(1.0, 0.1 + 0.9 * len(content.text) / ENOUGH), 2) if content.text else 0.0

@@ -1,0 +1,208 @@
+"""Products: what a page that sells one thing tells of it.
+
+Each field is taken from the page's markup where it is there, else from the page itself: what is named, labelled or
+placed as such a thing usually is. What no source tells is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from typing import Final
+
+from lxml.html import HtmlElement
+from zyte_common_items import AdditionalProperty, Brand, Image, Product, ProductMetadata
+
+from scrapy_ext.server.extraction.auto.fields import images
+from scrapy_ext.server.extraction.auto.fields.breadcrumbs import breadcrumbs_of
+from scrapy_ext.server.extraction.auto.fields.money import Money, from_markup, iso_code
+from scrapy_ext.server.extraction.auto.ground.focus import Focus
+from scrapy_ext.server.extraction.auto.ground.items import now
+from scrapy_ext.server.extraction.auto.ground.markup import Thing
+from scrapy_ext.server.extraction.auto.ground.page import Page
+from scrapy_ext.server.extraction.auto.ground.text import first, node_text, one_line
+from scrapy_ext.server.extraction.auto.ground.urls import slug_of
+from scrapy_ext.server.extraction.auto.labelled import vocabulary
+from scrapy_ext.server.extraction.auto.labelled.specification import Pair, Specification
+from scrapy_ext.server.extraction.auto.products.availability import availability_on
+from scrapy_ext.server.extraction.auto.products.brand import brand_of
+from scrapy_ext.server.extraction.auto.products.description import description_of
+from scrapy_ext.server.extraction.auto.products.identifiers import identifiers_of
+from scrapy_ext.server.extraction.auto.products.main_product import TYPES, main_product
+from scrapy_ext.server.extraction.auto.products.offers import Offer, offer_of
+from scrapy_ext.server.extraction.auto.products.price_tags import SCREEN, PriceTags
+from scrapy_ext.server.extraction.auto.products.rating import rating_of, rating_on
+from scrapy_ext.server.extraction.auto.products.variants import variants_of
+
+MAX_FEATURES: Final = 50
+MAX_PROPERTIES: Final = 200
+MAX_LISTS: Final = 40
+#: The colour or size of a thing is not longer; what is, tells of several.
+MAX_ATTRIBUTE_LENGTH: Final = 120
+#: The main image has no side of fewer pixels.
+SMALLEST_IMAGE: Final = 150
+#: Points of a list that are shorter on average, in characters, are links or options.
+SHORTEST_FEATURE: Final = 15
+#: More products with offers than these are a list rather than one thing and a few like it.
+SEVERAL: Final = 3
+
+_FEATURES: Final = ("feature", "bullet", "highlight", "benefit")
+_GALLERIES: Final = (
+    "gallery",
+    "product-image",
+    "productimage",
+    "product_image",
+    "product-media",
+    "main-image",
+    "landingimage",
+)
+_PRICE_METAS: Final = ("product:sale_price:amount", "product:price:amount", "og:price:amount")
+_CURRENCY_METAS: Final = ("product:sale_price:currency", "product:price:currency", "og:price:currency")
+
+
+def extract(page: Page) -> Product:
+    """The product of a page. Only ``url`` and ``metadata`` are sure to be there."""
+    return _Extraction(page, main_product(page)).item()
+
+
+class _Extraction:
+    """One page with the parts of it that several fields look at."""
+
+    def __init__(self, page: Page, product: Thing | None) -> None:
+        self._page = page
+        self._product = product
+        stated = product.text("name") if product else None
+        self._focus = Focus(page, stated, page.meta("og:title"), page.title, slug_of(page.url))
+        self._specification = Specification(page)
+        self._tags = PriceTags(page, self._focus)
+        self._offer = offer_of(product) if product else Offer()
+        self._name = one_line(stated) or self._focus.heading_text or page.meta("og:title")
+
+    def item(self) -> Product:
+        page, product, focus = self._page, self._product, self._focus
+        item = Product(url=page.url, canonicalUrl=page.canonical_url, name=self._name)
+        self._set_price(item)
+        told = self._offer.availability or availability_on(page, focus, priced=False)
+        item.availability = told or availability_on(page, focus, priced=bool(item.price))
+        self._set_identity(item)
+        self._set_looks(item)
+        description = description_of(page, product, focus)
+        item.description, item.descriptionHtml = description.text, description.html
+        item.breadcrumbs = breadcrumbs_of(page)
+        item.aggregateRating = rating_of(product) or rating_on(page, focus)
+        item.variants = variants_of(page, product)
+        item.features = self._features()
+        item.additionalProperties = self._properties()
+        item.metadata = ProductMetadata(dateDownloaded=now(), probability=self._probability(item, told))
+        return item
+
+    def _set_price(self, item: Product) -> None:
+        page, offer = self._page, self._offer
+        price = self._price()
+        if price is None:
+            return
+        regular = offer.regular_price or self._tags.regular_price(price)
+        item.price = price.amount
+        item.regularPrice = regular.amount if regular and regular.value > price.value else None
+        item.currencyRaw = self._tags.currency_raw(price) or price.currency_raw
+        stated = offer.currency or (page.meta(*_CURRENCY_METAS) or "").upper()
+        item.currency = iso_code(stated, page.url) or iso_code(item.currencyRaw, page.url)
+
+    def _price(self) -> Money | None:
+        """The price of the markup, unless its other parts and the page agree on another; else that of the page."""
+        stated = self._offer.price
+        of_metas = from_markup(self._page.meta(*_PRICE_METAS))
+        if stated is None:
+            # What costs nothing, or is not for sale, has a price of nought: those on its page are of other things.
+            return of_metas or (None if self._offer.is_nought else self._tags.price())
+        if of_metas is not None and of_metas.value != stated.value:
+            # The offers of auctions keep the price they began with.
+            shown = self._tags.price()
+            return of_metas if shown and shown.value == of_metas.value else stated
+        return stated
+
+    def _set_identity(self, item: Product) -> None:
+        brand = brand_of(self._page, self._product, self._focus, self._specification)
+        numbers = identifiers_of(self._page, self._product, self._focus, self._specification)
+        item.brand = Brand(name=brand) if brand else None
+        item.sku, item.mpn, item.productId, item.gtin = numbers
+
+    def _set_looks(self, item: Product) -> None:
+        item.images = self._images()
+        item.mainImage = item.images[0] if item.images else None
+        item.color = self._attribute("color", vocabulary.COLOR)
+        item.size = self._attribute("size", vocabulary.SIZE)
+        item.style = self._attribute("pattern", vocabulary.STYLE)
+
+    def _images(self) -> list[Image]:
+        of_markup = images.of_thing(self._page, self._product)
+        if len(of_markup) > 1:
+            return of_markup
+        named = images.merged(of_markup or images.of_metas(self._page)[:1], self._gallery())
+        return named or images.of_nodes(self._page, self._shown_at_heading())
+
+    def _shown_at_heading(self) -> list[HtmlElement]:
+        """The largest image that is seen on one screen with the heading; none where looks are not known."""
+        looks = self._page.looks
+        heading = looks.of(self._focus.heading)
+        best: tuple[int, HtmlElement] | None = None
+        if heading is None:
+            return []
+        for node in self._page.tree.iter("img"):
+            look = looks.of(node)
+            if look is None or look.hidden or min(look.width, look.height) < SMALLEST_IMAGE:
+                continue
+            area = look.width * look.height
+            near = abs(look.y - heading.y) < SCREEN and not self._focus.elsewhere(node)
+            if near and (best is None or area > best[0]):
+                best = (area, node)
+        return [best[1]] if best else []
+
+    def _gallery(self) -> list[Image]:
+        """The images that the page itself says are of the product: by the name of their place, or their own."""
+        named = set(self._page.named(*_GALLERIES))
+        name = (self._name or "").casefold()
+        found = []
+        for node in self._page.tree.iter("img"):
+            alike = bool(name) and (node.get("alt") or "").casefold().startswith(name)
+            around = (node, *islice(node.iterancestors(), 6))
+            if (alike or not named.isdisjoint(around)) and not self._focus.elsewhere(node):
+                found.append(node)
+        return images.of_nodes(self._page, found)
+
+    def _attribute(self, name: str, labels: re.Pattern[str]) -> str | None:
+        stated = self._product.text(name) if self._product else None
+        shown = (pair.value for pair in self._listed() if labels.fullmatch(pair.label))
+        return stated or first(value for value in shown if len(value) <= MAX_ATTRIBUTE_LENGTH)
+
+    def _features(self) -> list[str]:
+        """The points of the list that the page calls the product's features."""
+        for node in self._page.named(*_FEATURES)[:MAX_LISTS]:
+            if node in self._focus.path or self._focus.elsewhere(node):
+                continue
+            points = [text for point in node.iter("li") if (text := node_text(point, 1000))]
+            if len(points) > 1 and sum(map(len, points)) > SHORTEST_FEATURE * len(points):
+                return list(dict.fromkeys(points))[:MAX_FEATURES]
+        return []
+
+    def _properties(self) -> list[AdditionalProperty]:
+        found: dict[str, str] = {}
+        for thing in self._product.things("additionalProperty") if self._product else ():
+            name, value = thing.text("name"), thing.text("value", "@value")
+            if name and value:
+                found.setdefault(name, value)
+        for pair in () if found else self._listed():
+            found.setdefault(pair.label, pair.value)
+        return [AdditionalProperty(name=name, value=value) for name, value in islice(found.items(), MAX_PROPERTIES)]
+
+    def _listed(self) -> list[Pair]:
+        return [pair for pair in self._specification.pairs if pair.listed and not self._focus.elsewhere(pair.node)]
+
+    def _probability(self, item: Product, told: str | None) -> float:
+        """How sure it is that the page is of one product, by what it has of a product."""
+        if self._product is not None and self._product.values("offers", "hasVariant"):
+            offered = [thing for thing in self._page.markup.things(*TYPES) if thing.values("offers")]
+            return 0.98 if len(offered) <= SEVERAL else 0.8
+        if item.price:
+            return 0.85 if told else 0.6
+        return 0.7 if self._product is not None else 0.3 if item.availability else 0.05

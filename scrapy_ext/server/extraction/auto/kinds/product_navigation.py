@@ -1,0 +1,25 @@
+"""Navigation among products: where a page of a category leads."""
+
+from __future__ import annotations
+
+from zyte_common_items import ProductNavigation, ProductNavigationMetadata
+
+from scrapy_ext.server.extraction.auto.fields.breadcrumbs import breadcrumbs_of
+from scrapy_ext.server.extraction.auto.ground.page import Page
+from scrapy_ext.server.extraction.auto.lists import items as list_items
+from scrapy_ext.server.extraction.auto.lists.products import products_on
+from scrapy_ext.server.extraction.auto.navigation.pagination import Pagination
+
+
+def extract(page: Page) -> ProductNavigation:
+    """The links to products, to parts of the category, and to the next page. Only ``url`` and ``metadata`` are sure."""
+    listed, pagination = products_on(page), Pagination(page)
+    return ProductNavigation(
+        url=page.url,
+        categoryName=list_items.category_of(page, breadcrumbs_of(page)),
+        subCategories=list_items.sub_categories(page, listed),
+        items=list_items.requests(listed),
+        nextPage=pagination.next,
+        pageNumber=pagination.number,
+        metadata=list_items.metadata().cast(ProductNavigationMetadata),
+    )

@@ -1,0 +1,258 @@
+"""Results pages of search engines: what they found, without what was paid for.
+
+A result is a block with a heading in, or around, a link that leads to another site, maybe through a redirect of the
+engine's. Links of one shape (the same way to them) repeat. Those in side bars, in menus, and in parts that are named or
+labelled as advertisements are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+from urllib.parse import parse_qsl
+
+from lxml.html import HtmlElement
+from zyte_common_items import Serp, SerpMetadata, SerpOrganicResult
+
+from scrapy_ext.server.extraction.auto.ground.around import Parts, own_boxes, way_to
+from scrapy_ext.server.extraction.auto.ground.items import now
+from scrapy_ext.server.extraction.auto.ground.page import Page
+from scrapy_ext.server.extraction.auto.ground.text import node_text, one_line
+from scrapy_ext.server.extraction.auto.ground.urls import bare, parts_of
+from scrapy_ext.server.extraction.auto.navigation.numbers import address_of
+from scrapy_ext.server.extraction.auto.navigation.pagination import page_number
+from scrapy_ext.server.extraction.auto.search import words
+from scrapy_ext.server.extraction.auto.search.redirects import is_redirect, target_of
+
+MAX_LINKS: Final = 4_000
+MAX_RESULTS: Final = 200
+MAX_BLOCK_ELEMENTS: Final = 400
+MAX_NAME_LENGTH: Final = 400
+MAX_DESCRIPTION_LENGTH: Final = 2_000
+#: A text that is shorter, in characters, describes nothing.
+SHORTEST: Final = 20
+
+_HOST = re.compile(r"(?:https?://)?((?:[\w-]+\.)+[a-z]{2,12})\b", re.IGNORECASE)
+
+
+@dataclass(slots=True, eq=False)
+class _Candidate:
+    """A link that may be the title of a result."""
+
+    link: HtmlElement
+    title: HtmlElement
+    url: str
+    target: str | None
+
+
+def extract(page: Page) -> Serp:
+    """The results of a page. Only ``url`` and ``metadata`` are sure to be there."""
+    results = list(islice(_results(page), MAX_RESULTS))
+    for rank, result in enumerate(results, 1):
+        result.rank = rank
+    if results:
+        page.sources.note("organicResults", "blocks with a heading in a link to another site")
+    return Serp(
+        url=page.url,
+        organicResults=results or None,
+        pageNumber=_page_number(page) if results else None,
+        metadata=SerpMetadata(
+            dateDownloaded=now(),
+            searchedQuery=_searched(page),
+            displayedQuery=_displayed(page),
+            totalOrganicResults=_total(page),
+        ),
+    )
+
+
+def _results(page: Page) -> Iterator[SerpOrganicResult]:
+    candidates = _without_ads(_candidates(page))
+    blocks = own_boxes(each.link for each in candidates)
+    seen: set[str] = set()
+    for candidate in candidates:
+        block = blocks[candidate.link]
+        if _is_ad(page, block, candidate):
+            continue
+        result = _result(page, candidate, block)
+        key = bare(result.url or "")
+        if key not in seen and result.name:
+            seen.add(key)
+            yield result
+
+
+def _candidates(page: Page) -> list[_Candidate]:
+    """The titles of the shape that most results have, and others that are headings all the same."""
+    outside = Parts(lambda node: _is_outside(page, node), ends=lambda node: node.tag == "body")
+    found: dict[str, list[_Candidate]] = {}
+    for link in islice(page.tree.iter("a"), MAX_LINKS):
+        url = page.link(link.get("href"))
+        title = _title_of(page, link) if url else None
+        if url is None or title is None or outside.hold(link):
+            continue
+        target = target_of(url, page.url)
+        if target is None and not is_redirect(url):
+            continue
+        found.setdefault(way_to(title, 4), []).append(_Candidate(link, title, url, target))
+    # A heading of a shape of its own is rather that of a box between the results than a result.
+    kept = {id(each) for some in found.values() for each in some if len(some) > 1 or len(found) == 1}
+    order = {node: position for position, node in enumerate(page.elements)}
+    everything = sorted((each for some in found.values() for each in some), key=lambda each: order.get(each.link, 0))
+    return [each for each in everything if id(each) in kept]
+
+
+def _title_of(page: Page, link: HtmlElement) -> HtmlElement | None:
+    """The heading in or around a link; the link itself, where it is called a title."""
+    inner = next((node for node in link.iter("h1", "h2", "h3", "h4", "h5")), None)
+    if inner is None:
+        inner = next((node for node in islice(link.iter("*"), 30) if node.get("role") == "heading"), None)
+    if inner is not None:
+        return inner if node_text(inner, 3) else None
+    for ancestor in islice(link.iterancestors(), 2):
+        if ancestor.tag in words.HEADINGS or ancestor.get("role") == "heading":
+            return link
+    inside = islice(link.iterdescendants("*"), 30)
+    named = next((node for node in inside if words.TITLE_NAME.search(page.names(node))), None)
+    if named is not None:
+        return named if node_text(named, 3) else None
+    parent = link.getparent()
+    names = f"{page.names(link)} {page.names(parent) if parent is not None else ''}"
+    return link if words.TITLE_NAME.search(names) and len(node_text(link, 20)) > 2 else None
+
+
+def _is_outside(page: Page, node: HtmlElement) -> bool:
+    """Whether a part begins at an element that holds no results: a menu, a side bar, a box of another kind, an ad."""
+    names = page.names(node)
+    return (
+        (node.tag in words.OUTSIDE_TAGS and not _is_within_result(node))
+        or bool(names and (words.OUTSIDE_NAME.search(names) or words.AD_NAME.search(names)))
+        or node.get("data-text-ad") is not None
+        or node.get("role") in {"complementary", "navigation"}
+    )
+
+
+def _is_within_result(node: HtmlElement) -> bool:
+    """Whether a header is that of one result rather than of the page."""
+    return node.tag == "header" and any(ancestor.tag in {"article", "li"} for ancestor in node.iterancestors())
+
+
+def _without_ads(candidates: list[_Candidate]) -> list[_Candidate]:
+    return [
+        each
+        for each in candidates
+        if not words.AD_LINK.search(each.url) and not words.AD_LINK.search(each.target or "")
+    ]
+
+
+def _is_ad(page: Page, block: HtmlElement, candidate: _Candidate) -> bool:
+    """Whether a block is labelled as an advertisement, in a line of its own."""
+    for node in islice(block.iter("*"), MAX_BLOCK_ELEMENTS):
+        if node is not block and words.AD_NAME.search(page.names(node)) and candidate.link in node.iter("a"):
+            return True
+        text = one_line(node.text)
+        if 1 < len(text) <= 20 and not len(node) and words.AD_LABEL.fullmatch(text) and node is not candidate.title:
+            return True
+    return False
+
+
+def _result(page: Page, candidate: _Candidate, block: HtmlElement) -> SerpOrganicResult:
+    shown = _shown_url(page, candidate, block)
+    result = SerpOrganicResult(
+        name=_name(candidate) or None,
+        url=candidate.target or candidate.url,
+        displayedUrlText=shown,
+        description=_description(page, candidate, block, shown),
+    )
+    if candidate.target is None:
+        host = _HOST.match(shown or "")
+        result.guessedOrigin = f"https://{host.group(1).lower()}" if host else None
+    return result
+
+
+def _name(candidate: _Candidate) -> str:
+    return node_text(candidate.title, MAX_NAME_LENGTH)
+
+
+def _shown_url(page: Page, candidate: _Candidate, block: HtmlElement) -> str | None:
+    """The address as the result shows it."""
+    named = None
+    for node in islice(block.iter("*"), MAX_BLOCK_ELEMENTS):
+        if node is candidate.title or node in candidate.title.iterancestors():
+            continue
+        text = node_text(node, 301)
+        if not 3 < len(text) <= 300:
+            continue
+        if node.tag == "cite" or (words.SHOWN_URL_NAME.search(page.names(node)) and "." in text):
+            return text
+        if named is None and len(node) <= 3 and words.LOOKS_LIKE_URL.fullmatch(text):
+            named = text
+    return named
+
+
+def _description(page: Page, candidate: _Candidate, block: HtmlElement, shown: str | None) -> str | None:
+    """The part named so, else the longest text that is in no other part of the result."""
+    taken = {candidate.link, candidate.title, *candidate.link.iterancestors(), *candidate.title.iterancestors()}
+    best = ""
+    for node in islice(block.iter("*"), MAX_BLOCK_ELEMENTS):
+        if node in taken or node.tag in words.NO_DESCRIPTION or not _is_leaf(node):
+            continue
+        around = islice(node.iterancestors(), 6)
+        if any(ancestor is candidate.link or ancestor.tag in words.NO_DESCRIPTION for ancestor in around):
+            continue
+        text = node_text(node, MAX_DESCRIPTION_LENGTH)
+        if text == shown or len(text) < SHORTEST or words.LOOKS_LIKE_URL.fullmatch(text):
+            continue
+        if words.DESCRIPTION_NAME.search(page.names(node)):
+            return text
+        best = max(best, text, key=len) if node.tag != "a" else best
+    return best or None
+
+
+def _is_leaf(node: HtmlElement) -> bool:
+    """Whether an element holds text and no block of text."""
+    return next(node.iterdescendants(*words.BLOCKS), None) is None
+
+
+# ── what the page tells of the search ──
+
+
+def _page_number(page: Page) -> int | None:
+    """From 1: as the row of pages says, else as an offset of ten a page in the address does."""
+    number = page_number(page)
+    if number is not None:
+        return number
+    address = address_of(page.url)
+    if address.number is None:
+        return 1
+    return max(1, address.number) if address.counts_pages else address.number // 10 + 1
+
+
+def _searched(page: Page) -> str | None:
+    given = dict(reversed(parse_qsl(parts_of(page.url).query[:8_000])[:60]))
+    return next((one_line(given[key])[:500] for key in words.QUERY_KEYS if given.get(key)), None)
+
+
+def _displayed(page: Page) -> str | None:
+    """What the box for searches holds."""
+    for node in islice(page.tree.iter("input", "textarea"), 200):
+        if (node.get("name") or "").lower() in words.QUERY_KEYS and node.get("type") not in {
+            "hidden",
+            "submit",
+            "button",
+        }:
+            text = one_line(node.get("value") or node.text)
+            if text:
+                return text[:500]
+    return None
+
+
+def _total(page: Page) -> int | None:
+    """How many results the engine says that there are."""
+    for _, text in islice(page.lines, 3_000):
+        match = words.TOTAL.search(text) if len(text) <= 80 and any(map(str.isdigit, text)) else None
+        if match:
+            digits = "".join(filter(str.isdecimal, match.group(1)))
+            return int(digits) if digits else None
+    return None

@@ -1,0 +1,82 @@
+"""The articles that a page lists."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from scrapy_ext.server.extraction.auto.articles.main_article import TYPES
+from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date
+from scrapy_ext.server.extraction.auto.ground.page import Page
+from scrapy_ext.server.extraction.auto.ground.text import one_line
+from scrapy_ext.server.extraction.auto.lists.cards import Card
+from scrapy_ext.server.extraction.auto.lists.listing import Listed, Shape, listed, things_of
+
+#: A group of entries that scores less is no list of articles.
+ENOUGH: Final = 4.5
+#: Headlines are longer, in Latin letters; names of sections and products are shorter.
+SHORTEST_HEADLINE: Final = 25
+
+_NAMES = re.compile(
+    r"article|(?:^|[\s_-])(?:posts?|story|stories|news|entry|teaser|headline|blog|magazine)(?:$|[\s_-])"
+    r"|storycard|hentry"
+)
+_ADDRESS = re.compile(
+    r"/(?:19|20)\d\d[/-]|/(?:articles?|news|blog|posts?|story|stories|artikel|noticias?)/|\w+(?:-\w+){4}", re.I
+)
+#: Addresses of what is no article, however it is dated and told of.
+_OTHER_ADDRESS = re.compile(
+    r"/(?:[\w-]+-)?(?:jobs?|vacancies|vacancy|careers?)/|/(?:e|events?|tickets?|products?|p|dp|itm|item|books?|courses?)/"
+    r"|/(?:users?|members?|profiles?|authors?|people|editors?|u|accounts?|players?)/"
+    r"|-tickets-\d|/wiki/|^https?://(?:doi\.org|web\.archive\.org)/",
+    re.IGNORECASE,
+)
+_PRODUCTS = re.compile(r"product(?!ion)|(?:^|[\s_-])(?:sku|cart|price)(?:$|[\s_-])")
+#: A row of fewer entries that nothing else tells of is no list.
+FEWEST: Final = 3
+#: Names so long are told by a picture beside each, where there are many.
+LONG_HEADLINE: Final = 35
+#: What stands before a link in a sentence, in characters; before a headline there is a day at most.
+FEWEST_BEFORE: Final = 20
+MOST_BEFORE: Final = 100
+
+
+def articles_on(page: Page) -> Listed:
+    """The list of articles of a page; empty when it has none."""
+    return listed(page, _score, things_of(page, *TYPES), ENOUGH)
+
+
+def _score(shape: Shape) -> float:
+    dated, told = shape.part(lambda card: card.block.date), shape.part(lambda card: card.block.summary)
+    by, marked = shape.part(lambda card: card.block.authors), shape.marked
+    long = shape.name_length >= SHORTEST_HEADLINE
+    headed, led = shape.part(lambda card: card.linked_heading is not None), shape.leads_to(_ADDRESS)
+    # Long names alone are those of articles where they stand as headings do, or in addresses, and there are many.
+    titled = long and (
+        (headed >= 0.6 and (led >= 0.6 or told >= 0.6)) or (led >= 0.6 and len(shape.group.entries) >= 6)
+    )
+    pictured = shape.pictured >= 0.6 and shape.of_site >= 0.5 and shape.matches(_PRODUCTS) < 0.5
+    titled = titled or (shape.name_length >= LONG_HEADLINE and pictured and len(shape.group.entries) >= 6)
+    known = marked >= 0.5 or dated >= 0.5 or by >= 0.5 or titled
+    if marked < 0.5 and (shape.leads_to(_OTHER_ADDRESS) >= 0.5 or len(shape.group.entries) < FEWEST):
+        return 0.0
+    if shape.part(_is_of_author) >= 0.5 or shape.part(_is_in_prose) >= 0.5:
+        return 0.0
+    if not known or shape.prices >= 0.4 or shape.counted >= 0.5:
+        return 0.0
+    score = 2.0 * dated + 1.5 * told + by + 3.0 * marked + 0.5 * shape.part(lambda card: card.block.image)
+    score += 1.5 if long else 0.0
+    score += headed + shape.matches(_NAMES) + led
+    return score + shape.size - 3.0 * shape.prices - 3.0 * shape.orders
+
+
+def _is_of_author(card: Card) -> bool:
+    """Whether an entry is named as its author is: a post of a thread, a person."""
+    return any(card.name == author.name for author in card.block.authors or ())
+
+
+def _is_in_prose(card: Card) -> bool:
+    """Whether the link stands in a sentence."""
+    parent = card.entry.link.getparent()
+    before = one_line(parent.text)[-MOST_BEFORE:] if parent is not None else ""
+    return len(before) >= FEWEST_BEFORE and not is_mostly_date(before)

@@ -1,0 +1,246 @@
+"""What an entry of a list shows of the thing that it leads to: its name, image, price, date, authors and summary."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import islice
+from typing import Final
+
+from lxml.html import HtmlElement
+from zyte_common_items import Author, Image
+
+from scrapy_ext.server.extraction.auto.fields import images
+from scrapy_ext.server.extraction.auto.fields.authors import names_in
+from scrapy_ext.server.extraction.auto.fields.dates import Date, is_mostly_date, read
+from scrapy_ext.server.extraction.auto.fields.money import Money, currency_in
+from scrapy_ext.server.extraction.auto.ground.page import Page
+from scrapy_ext.server.extraction.auto.ground.text import HEADINGS, node_text, one_line
+from scrapy_ext.server.extraction.auto.lists.repeats import Entry
+from scrapy_ext.server.extraction.auto.products.price_tags import PriceTags
+
+#: What is read of an entry, in elements; what has more is no entry but a section.
+MAX_ELEMENTS: Final = 400
+MAX_NAME_LENGTH: Final = 300
+MAX_LINE_LENGTH: Final = 120
+MAX_TEXT_LENGTH: Final = 3_000
+#: A text of a paragraph that is shorter is a label.
+SHORTEST_SUMMARY: Final = 40
+MAX_SUMMARY_LENGTH: Final = 5_000
+#: What the tags and names of a price must score among the few texts of an entry.
+ENOUGH_FOR_PRICE: Final = 0.5
+
+_TITLE_NAME = re.compile(r"(?:^|[\s_-]|product|item|card|post|entry|job)(?:title|name|headline|heading)(?:$|[\s_-])")
+_NOT_TITLE = re.compile(r"sub-?title|brand|author|user|site-?name|price|category|eyebrow|kicker|vendor")
+_DATE_NAME = re.compile(r"date|time|publish|posted|datum|fecha|(?:^|[\s_-])(?:meta|byline|ago|age|when)(?:$|[\s_-])")
+_AUTHOR_NAME = re.compile(
+    r"(?:^|[\s_-]|post|entry|article)(?:author|byline|writer|autor|auteur)s?(?:$|[\s_-]|name|link)"
+)
+_NOT_AUTHOR = re.compile(r"avatar|image|photo|icon|date|time|bio|comment")
+_SUMMARY_NAME = re.compile(
+    r"summary|excerpt|description|teaser|snippet|abstract|standfirst|(?:^|[\s_-])(?:dek|deck|desc|blurb|lead"
+    r"|intro)(?:$|[\s_-])"
+)
+#: Words of links that lead to what another text names.
+LEADS_ON = re.compile(
+    r"(?:read|learn|see|show|view|find out|discover|get|shop|buy|continue|apply|add"
+    r"|quick|more|details?|click|go|play|watch|open|visit)\b.{0,25}"
+    r"|(?:weiter|mehr|lire|en savoir|voir|leer|ver|saber|scopri|leggi|lees|meer|läs|les|læs"
+    r"|czytaj|więcej|подробнее|читать|続きを|更多|阅读)\b.{0,25}"
+    r"|\W*|\d+\s*(?:comments?|reviews?|replies|likes?)|comments?",
+    re.IGNORECASE,
+)
+#: What stands where a name might, and is none.
+_NO_NAME = re.compile(
+    r"^https?://|^(?:item|sku|model|art|part|stock)\b[^:]{0,12}:|^subscribe"
+    r"|^\d+ (?:second|minute|hour|day|week|month|year)s? ago$"
+    r"|^(?:sale|new|best ?seller|sold out|in stock|sponsored|ad)!?$",
+    re.IGNORECASE,
+)
+_BEHIND = re.compile(r"background(?:-image)?\s*:[^;]{0,40}url\(\s*[\"']?([^\"')]+)")
+#: Signs before a name, each a text of its own.
+_BADGE = re.compile(
+    r"(?:new(?: listing| arrival| in)?|sale|sponsored|hot|neu|nouveau|nuevo|novo|ad"
+    r"|exclusive|best ?seller|featured|top)[!:]?",
+    re.IGNORECASE,
+)
+_ISO = re.compile(r"\d{4}-\d{2}-\d{2}T[\d:]{5,8}\S*")
+_DIGIT = re.compile(r"\d")
+_LETTER = re.compile(r"[^\W\d_]")
+_NUMBER_ATTRIBUTES: Final = ("data-asin", "data-product-id", "data-productid", "data-item-id", "data-pid", "data-sku")
+_PLAIN_NUMBER = re.compile(r"[\w.-]{1,60}")
+
+
+class Block:
+    """The elements of an entry, and what they show whatever the link is that the entry stands for."""
+
+    def __init__(self, page: Page, entry: Entry) -> None:
+        self._page = page
+        self.elements = list(islice(entry.elements(), MAX_ELEMENTS))
+        self.text = entry.text(MAX_TEXT_LENGTH)
+        self._names = {node: page.names(node) for node in self.elements}
+
+    @cached_property
+    def names(self) -> str:
+        """What the page calls the entry and its parts, in lower case."""
+        return " ".join(islice((names for names in self._names.values() if names), 40))
+
+    @cached_property
+    def image(self) -> Image | None:
+        """The first image that is not a sign or a placeholder."""
+        found = images.of_nodes(self._page, (node for node in self.elements if node.tag == "img"))
+        return next(iter(found or images.images(self._page, self._other_pictures())), None)
+
+    def _other_pictures(self) -> Iterator[str]:
+        """Pictures that are offered by format (``<picture>``), or stand behind an element."""
+        for node in self.elements:
+            if node.tag == "source" and (offered := node.get("data-srcset") or node.get("srcset")):
+                yield offered.strip().split(None, 1)[0].rstrip(",")
+            elif match := _BEHIND.search(node.get("style") or node.get("data-bg") or ""):
+                yield match.group(1)
+
+    @cached_property
+    def tags(self) -> PriceTags:
+        """The price tags of the entry."""
+        return PriceTags.of_entry(self._page, self.elements)
+
+    @cached_property
+    def price(self) -> Money | None:
+        """The price that the entry shows."""
+        return self.tags.price_of_entry(ENOUGH_FOR_PRICE)
+
+    @cached_property
+    def date(self) -> Date | None:
+        """The day that the entry shows: of a ``<time>``, of what is named a date, of a line that is one."""
+        for node in self.elements:
+            named = node.tag == "time" or _DATE_NAME.search(self._names[node])
+            if not named and (len(node) > 2 or not _DIGIT.search(node.text or "")):
+                continue
+            text = node_text(node, MAX_LINE_LENGTH + 1)
+            if len(text) > MAX_LINE_LENGTH or not (named or is_mostly_date(text)):
+                continue
+            titled = _ISO.match(node.get("title") or "")
+            for candidate in (node.get("datetime"), node.get("content"), titled.group() if titled else None, text):
+                if date := read(candidate, self._page):
+                    return date
+        return None
+
+    @cached_property
+    def authors(self) -> list[Author] | None:
+        """The authors that the entry names."""
+        for node in self.elements:
+            names = self._names[node]
+            named = _AUTHOR_NAME.search(names) and not _NOT_AUTHOR.search(names)
+            if not named and "author" not in (node.get("rel") or "").lower().split():
+                continue
+            raw = node_text(node, MAX_LINE_LENGTH + 1)
+            found = names_in(raw) if 0 < len(raw) <= MAX_LINE_LENGTH and not is_mostly_date(raw) else []
+            if found:
+                return [Author(name=name, nameRaw=raw) for name in found]
+        return None
+
+    @cached_property
+    def summary(self) -> str | None:
+        """The text that tells of the thing: what is named so, or the paragraphs."""
+        named = [node for node in self.elements if _SUMMARY_NAME.search(self._names[node])]
+        # What holds a heading is a box around the whole.
+        named = [node for node in named if next(node.iter(*HEADINGS), None) is None]
+        for nodes in (named[:1], [node for node in self.elements if node.tag == "p"]):
+            texts = [text for node in nodes if len(text := node_text(node, MAX_SUMMARY_LENGTH)) >= SHORTEST_SUMMARY]
+            if texts:
+                return "\n".join(dict.fromkeys(texts))[:MAX_SUMMARY_LENGTH]
+        return None
+
+    @cached_property
+    def number(self) -> str | None:
+        """The site's own number of the thing, where an attribute is named so."""
+        for node in self.elements[:5]:
+            for attribute in _NUMBER_ATTRIBUTES:
+                value = one_line(node.get(attribute))
+                if value and _PLAIN_NUMBER.fullmatch(value):
+                    return value
+        return None
+
+    @cached_property
+    def links(self) -> int:
+        """How many addresses the entry leads to."""
+        return len({node.get("href") for node in self.elements if node.tag == "a"})
+
+    def titles(self) -> list[HtmlElement]:
+        """The parts that are named as titles are."""
+        return [
+            node
+            for node in self.elements
+            if (names := self._names[node]) and _TITLE_NAME.search(names) and not _NOT_TITLE.search(names)
+        ][:3]
+
+
+class Card:
+    """An entry of a list: what it shows, and the name that its link gives it."""
+
+    def __init__(self, entry: Entry, block: Block) -> None:
+        self.entry = entry
+        self.url = entry.url
+        self.block = block
+
+    @cached_property
+    def headings(self) -> list[HtmlElement]:
+        """The headings of the entry, those in or around its link first, the longest of these before the others."""
+        link = self.entry.link
+        around = {link, *link.iterancestors(), *link.iter("*")}
+        found = [node for node in self.block.elements if node.tag in HEADINGS and node_text(node, MAX_NAME_LENGTH)]
+        near = [node for node in found if node in around]
+        near.sort(key=lambda node: -len(node_text(node, MAX_NAME_LENGTH)))
+        return near + [node for node in found if node not in around]
+
+    @cached_property
+    def linked_heading(self) -> HtmlElement | None:
+        """The heading in or around the link of the entry."""
+        link = self.entry.link
+        first = self.headings[0] if self.headings else None
+        if first is None or not (first is link or link in first.iter("a") or first in link.iter(*HEADINGS)):
+            return None
+        return first
+
+    @cached_property
+    def name(self) -> str | None:
+        """The name of the thing: the heading, the part named so, or the text of the link, in this order.
+
+        None where there is but a text that says what to do, or one that holds more than a name.
+        """
+        link = self.entry.link
+        own = _name_in(link) if self._is_line(link) else ""
+        labels = [one_line(link.get(label)) for label in ("title", "aria-label")]
+        candidates = [_name_in(self.linked_heading)] if self.linked_heading is not None else []
+        if not own:
+            # A heading that begins with a word for its section.
+            headings = [node_text(node, MAX_NAME_LENGTH) for node in self.headings[:1]]
+            candidates += [label for label in labels if label and any(text.endswith(label) for text in headings)]
+        candidates.append(own)
+        candidates += [node_text(node, MAX_NAME_LENGTH) for node in (*self.block.titles(), *self.headings)]
+        candidates += labels
+        candidates += [one_line(node.get("alt")) for node in link.iter("img")]
+        # A link over all of the entry tells a screen reader everything at once, the name first.
+        said = node_text(link, MAX_NAME_LENGTH)
+        pictures = islice((node for node in self.block.elements if node.tag == "img"), 2)
+        candidates += [alt for node in pictures if (alt := one_line(node.get("alt"))) and said.startswith(alt)]
+        return next((text for text in candidates if self._is_name(text)), None)
+
+    def _is_name(self, text: str) -> bool:
+        if len(text) >= MAX_NAME_LENGTH or not _LETTER.search(text) or LEADS_ON.fullmatch(text):
+            return False
+        return not _NO_NAME.search(text) and currency_in(text) is None and not is_mostly_date(text)
+
+    def _is_line(self, link: HtmlElement) -> bool:
+        """Whether a link is a line of text rather than a box with several."""
+        return sum(1 for part in islice(link.itertext(), 12) if part.strip()) <= 2
+
+
+def _name_in(node: HtmlElement) -> str:
+    """The text of a node without the sign that it begins with (``New``, ``Sale``)."""
+    pieces = [piece for part in islice(node.itertext(), 12) if (piece := part.strip())]
+    text = node_text(node, MAX_NAME_LENGTH)
+    if len(pieces) > 1 and _BADGE.fullmatch(pieces[0]):
+        return text.removeprefix(one_line(pieces[0])).strip()
+    return text

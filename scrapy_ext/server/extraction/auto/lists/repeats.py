@@ -1,0 +1,280 @@
+"""Blocks that repeat in the main part of a page: the cards, rows and entries that lists are made of.
+
+Links are put in groups by their way from the root (the tag and first class of each element on it). The entries of a
+group are the outermost elements that hold one of its links each: so an entry is found whole, whether entries stand
+side by side, in rows of a grid, or deep in boxes of their own. Every element is looked at a fixed number of times.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice, takewhile
+from typing import Final
+
+from lxml.html import HtmlElement
+
+from scrapy_ext.server.extraction.auto.ground.around import Parts, step_of
+from scrapy_ext.server.extraction.auto.ground.page import Page
+from scrapy_ext.server.extraction.auto.ground.text import node_text
+from scrapy_ext.server.extraction.auto.ground.urls import bare, parts_of, same_page
+
+#: Bounds of what is looked at. Of several hundred real pages, the largest has 4 thousand links.
+MAX_LINKS: Final = 6_000
+MAX_ENTRIES: Final = 500
+MAX_GROUPS: Final = 60
+#: Fewer things are no list.
+FEWEST: Final = 2
+#: The part of its links that a group may lose to entries that hold several of them.
+SHARED: Final = 0.1
+#: Links side by side that are told apart by their order.
+MAX_PLACES: Final = 5
+#: Elements after a heading, a term or a row that may belong to it.
+MAX_FOLLOWING: Final = 4
+
+_OUTSIDE_TAGS: Final = frozenset({"nav", "footer", "aside", "dialog", "select", "menu"})
+_OUTSIDE_ROLES: Final = frozenset(
+    {"navigation", "banner", "contentinfo", "dialog", "complementary", "search", "menu", "tablist"}
+)
+_OUTSIDE_NAME = re.compile(
+    r"(?:^|[\s_-])(?:nav|navbar|navigation|menu|submenu|megamenu|footer|sidebar|breadcrumbs?|cookies?|consent"
+    r"|newsletter"
+    r"|subscribe|social|share|sharing|modal|popup|pop-up|drawer|offcanvas|related|recommend\w*|recently"
+    r"|advert\w*|ads?"
+    r"|sponsor\w*|skip|login|signup|filters?(?![-_]?(?:results?|content))|facets?|refinements?|pagination"
+    r"|pager|toolbar|tags|comments?|reviews?"
+    r"|mini-?cart|swatch\w*|variants?|dropdown|topbar|masthead|lang(?:uage)?-\w+|outbrain|taboola|trending"
+    r"|popular|alsoviewed|references|reflist|footnotes?|citations?)(?:$|[\s_-])"
+    r"|site-?header|page-?header|header-?(?:nav|menu|top)|global-?(?:nav|header)|side-?bar|(?:main|mega"
+    r"|nav)-?menu|sub-?menu"
+    r"|you-?may|also-?like|cross-?sell|up-?sell"
+)
+#: Names that tell how a page is laid out, or what kind of entry this is, and not that it belongs to the frame.
+_NOT_OUTSIDE = re.compile(
+    r"(?:^|(?<=\s))(?:(?:has|with|no|without|content|main|page|left|right|one|two)[-_]+(?:\w+[-_]+)?side-?bars?(?:[-_]\w+)*"
+    r"|side-?bars?[-_]+(?:content|main|layout|wrap\w*|page|right|left)(?:[-_]\w+)*|\S*layout\S*"
+    r"|(?:category|tag|term|status|format|type|product_cat|product_tag|product-cat|pa|post|label)[-_]\S+)(?=$|\s)"
+)
+_HEADER_TAGS: Final = frozenset({"article", "section", "main", "li"})
+_STREAMED = re.compile(r"S:\w{1,6}")
+_SPLIT_ENTRIES: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "dt", "tr"})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """One of several like things: its element, those after it that belong to it, and the link that it stands for."""
+
+    node: HtmlElement
+    link: HtmlElement
+    url: str
+    following: tuple[HtmlElement, ...] = ()
+
+    def elements(self) -> Iterator[HtmlElement]:
+        """The elements of the entry, in the order of the page."""
+        for part in (self.node, *self.following):
+            yield from part.iter("*")
+
+    def text(self, limit: int) -> str:
+        """The text of the entry in one line."""
+        return " ".join(node_text(part, limit) for part in (self.node, *self.following))[:limit]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """Entries of one shape, in the order of the page, each of an address of its own."""
+
+    entries: tuple[Entry, ...]
+
+    @property
+    def key(self) -> object:
+        """What is equal for groups of the same entries."""
+        return (len(self.entries), self.entries[0].link, self.entries[-1].link)
+
+    @property
+    def urls(self) -> list[str]:
+        """The addresses that the entries stand for."""
+        return [entry.url for entry in self.entries]
+
+
+class Surroundings(Parts):
+    """Which elements belong to the page's frame (header, menus, side bars, footer, filters) and not to its content."""
+
+    def __init__(self, page: Page) -> None:
+        super().__init__(self._begins_at)
+        self._page = page
+        self._by_names: dict[str, bool] = {}
+
+    def _begins_at(self, node: HtmlElement) -> bool:
+        if node.tag in {"body", "html", "main"} or node.get("role") == "main":
+            return False
+        if node.tag in _OUTSIDE_TAGS or node.get("role") in _OUTSIDE_ROLES or _hidden(node):
+            return True
+        if node.tag == "header":
+            # One that nothing closes holds the page.
+            inner = any(ancestor.tag in _HEADER_TAGS for ancestor in node.iterancestors())
+            return not inner and not self._is_most(node)
+        return self._named(self._page.names(node)) and not self._is_most(node) and node not in self._around_main
+
+    @cached_property
+    def _around_main(self) -> frozenset[HtmlElement]:
+        """What holds the main part of the page, whatever it is called."""
+        mains = self._page.tree.xpath("//main | //*[@role='main']")
+        return frozenset(above for main in mains[:3] for above in main.iterancestors())
+
+    def _named(self, names: str) -> bool:
+        if names not in self._by_names:
+            self._by_names[names] = bool(names) and _OUTSIDE_NAME.search(_NOT_OUTSIDE.sub(" ", names)) is not None
+        return self._by_names[names]
+
+    def _is_most(self, node: HtmlElement) -> bool:
+        """Whether an element holds so much of the page that its name tells of a part of it (``with-sidebar``)."""
+        most = len(self._page.elements) // 2
+        return next(islice(node.iter("*"), most, None), None) is not None
+
+
+def _hidden(node: HtmlElement) -> bool:
+    """Whether an element is not shown; parts that a script is yet to move to their places (``S:1``) are."""
+    return node.get("hidden") is not None and not _STREAMED.fullmatch(node.get("id") or "")
+
+
+def groups_of(page: Page, surroundings: Surroundings, *, by_class: bool = True) -> list[Group]:
+    """The groups of entries in the main part of a page, the largest first.
+
+    Without ``by_class``, ways are told apart by tags alone: entries of one list may have classes of their own each.
+    """
+    step = step_of if by_class else _tag
+    by_way = [some for links in _links_by_way(page, surroundings, step) for some in (links, *_by_place(links))]
+    ranked = sorted(by_way, key=len, reverse=True)[:MAX_GROUPS]
+    found = [Group(tuple(_with_following(entries))) for links in ranked if len(entries := _entries(links)) >= FEWEST]
+    return _joined(found, {node: position for position, node in enumerate(page.elements)})
+
+
+def _links_by_way(
+    page: Page, surroundings: Surroundings, step: Callable[[HtmlElement], str]
+) -> list[list[tuple[HtmlElement, str]]]:
+    ways: dict[HtmlElement, int] = {}
+    numbers: dict[tuple[int, str], int] = {}
+    found: dict[int, list[tuple[HtmlElement, str]]] = {}
+    for link in islice(page.tree.iter("a"), MAX_LINKS):
+        url = page.link(link.get("href"))
+        if url is None or same_page(url, page.url) or parts_of(url).path in {"", "/"} or surroundings.hold(link):
+            continue
+        links = found.setdefault(_way(link, ways, numbers, step), [])
+        # A picture and a name that lead to one place, one after the other, are of one entry.
+        if not links or bare(links[-1][1]) != bare(url):
+            links.append((link, url))
+        elif node_text(link, 3) and not node_text(links[-1][0], 3):
+            links[-1] = (link, url)
+    return [links for links in found.values() if len(links) >= FEWEST]
+
+
+def _by_place(links: list[tuple[HtmlElement, str]]) -> Iterator[list[tuple[HtmlElement, str]]]:
+    """The first, the second and so on of links that stand side by side, where several sets of them do.
+
+    So the name of a thing is told from its maker and its reviews where nothing but the order does.
+    """
+    seen: dict[HtmlElement | None, int] = {}
+    places: list[list[tuple[HtmlElement, str]]] = [[] for _ in range(MAX_PLACES)]
+    for link, url in links:
+        parent = link.getparent()
+        place = seen[parent] = seen.get(parent, -1) + 1
+        if place < MAX_PLACES:
+            places[place].append((link, url))
+    if FEWEST <= len(seen) < len(links):
+        yield from (some for some in places if len(some) >= FEWEST)
+
+
+def _way(
+    node: HtmlElement,
+    ways: dict[HtmlElement, int],
+    numbers: dict[tuple[int, str], int],
+    step: Callable[[HtmlElement], str],
+) -> int:
+    """The number of the way from the root to a node: the same for nodes that are reached alike."""
+    above: list[HtmlElement] = []
+    current: HtmlElement | None = node
+    while current is not None and current not in ways:
+        above.append(current)
+        current = current.getparent()
+    way = ways[current] if current is not None else 0
+    for part in reversed(above):
+        way = numbers.setdefault((way, step(part)), len(numbers) + 1)
+        ways[part] = way
+    return way
+
+
+def _tag(node: HtmlElement) -> str:
+    return str(node.tag)
+
+
+def _entries(links: list[tuple[HtmlElement, str]]) -> list[Entry]:
+    """The outermost elements that hold one of the links each, nearly."""
+    paths = [[link, *link.iterancestors()][::-1] for link, _ in links]
+    depth = len(paths[0])
+    enough = max(FEWEST, round(len(links) * (1 - SHARED)))
+    level = next((level for level in range(depth) if len({path[level] for path in paths}) >= enough), depth - 1)
+    entries: dict[str, Entry] = {}
+    nodes: set[HtmlElement] = set()
+    for path, (link, url) in zip(paths, links, strict=True):
+        if url not in entries and path[level] not in nodes:
+            entries[url] = Entry(path[level], link, url)
+            nodes.add(path[level])
+            if len(entries) >= MAX_ENTRIES:
+                break
+    return list(entries.values())
+
+
+def _with_following(entries: list[Entry]) -> Iterable[Entry]:
+    """Headings, terms and rows with what stands between each and the next."""
+    if entries[0].node.tag not in _SPLIT_ENTRIES:
+        return entries
+    nodes = {entry.node for entry in entries}
+    found = []
+    for entry in entries:
+        following: list[HtmlElement] = []
+        for sibling in entry.node.itersiblings("*"):
+            if sibling in nodes or len(following) >= MAX_FOLLOWING:
+                break
+            if sibling.tag in _SPLIT_ENTRIES and sibling.tag != "tr":
+                break
+            following.append(sibling)
+        found.append(Entry(entry.node, entry.link, entry.url, tuple(following)))
+    return found
+
+
+def _joined(groups: list[Group], order: dict[HtmlElement, int]) -> list[Group]:
+    """The groups with those made one whose entries are neighbours of one kind, told apart only by their names."""
+    by_place: dict[object, list[Group]] = {}
+    for group in groups:
+        by_place.setdefault(_place(group), []).append(group)
+    return [union for some in by_place.values() for union in _unions(some, order)]
+
+
+def _place(group: Group) -> object:
+    """What groups have in common that may be one: the parent of the entries, and the way from an entry to its link."""
+    parents = {entry.node.getparent() for entry in group.entries}
+    if len(parents) > 1:
+        return group
+    first = group.entries[0]
+    way = takewhile(lambda part: part is not first.node, (first.link, *first.link.iterancestors()))
+    return (next(iter(parents)), first.node.tag, *(step_of(part) for part in way))
+
+
+def _unions(groups: list[Group], order: dict[HtmlElement, int]) -> Iterator[Group]:
+    """The groups of one place, made one as far as no element is an entry of two: those are of different links."""
+    left = groups
+    while left:
+        nodes: set[HtmlElement] = set()
+        entries: dict[str, Entry] = {}
+        rest = []
+        for group in left:
+            own = {entry.node for entry in group.entries}
+            if nodes.isdisjoint(own):
+                nodes |= own
+                entries.update((entry.url, entry) for entry in group.entries)
+            else:
+                rest.append(group)
+        yield Group(tuple(sorted(entries.values(), key=lambda entry: order[entry.node])))
+        left = rest

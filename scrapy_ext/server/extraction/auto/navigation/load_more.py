@@ -1,0 +1,41 @@
+"""The next page of a list as pages keep it for scripts that load more of it when asked to, or when scrolled."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from typing import Final
+
+from zyte_common_items import Request
+
+from scrapy_ext.server.extraction.auto.ground.page import Page
+from scrapy_ext.server.extraction.auto.ground.urls import same_page
+from scrapy_ext.server.extraction.auto.navigation.numbers import Address, address_of
+from scrapy_ext.server.extraction.auto.navigation.parts import NOT_PAGES
+from scrapy_ext.server.extraction.auto.navigation.site_links import link_name
+
+#: Attributes by which scripts know where the list goes on.
+_SCRIPTED: Final = (
+    "data-next-url", "data-next-page-url", "data-next-page", "data-nexturl", "data-next", "data-load-more-url",
+    "data-next-href", "data-infinite-next", "data-ajax-url", "data-url", "data-href",
+)  # fmt: skip
+MAX_SCRIPTED: Final = 200
+_LOADS_MORE = re.compile(r"load-?more|next|infinite|more-?(?:button|results|posts|products)|pagination|pager")
+
+
+def scripted_next(page: Page, own: Address) -> Request | None:
+    """The request for the next page that an attribute holds, where its address is that of the page after ``own``."""
+    # To look for the names first is many times faster than to look at every element.
+    there = [name for name in _SCRIPTED if f"{name}=".encode() in page.source]
+    nodes = [node for name in there for node in islice(page.tree.iterfind(f".//*[@{name}]"), MAX_SCRIPTED)]
+    for node in nodes:
+        names = page.names(node)
+        for attribute in there:
+            value = (node.get(attribute) or "").strip()
+            if not re.match(r"https?://|[/?]", value) or (url := page.link(value)) is None:
+                continue
+            follows = -1.0 if same_page(url, page.url) else own.score_of_next(address_of(url))
+            named = f"{names} {attribute}"
+            if follows >= 2.0 and _LOADS_MORE.search(named) and not NOT_PAGES.search(named):
+                return Request(url=url, name=link_name(node))
+    return None

@@ -1,0 +1,278 @@
+"""From page to page of a list: the links between its pages, the next one, and the number of this one.
+
+A link is taken for the next page on several grounds together: what it says, what it is called, where it stands, whether
+its address is this page's with the number of the next, and what a row of page numbers says of that address. One ground
+alone is not enough, as "next" is also said of articles, pictures and months; an address that cannot be the next page of
+this one speaks against any.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from itertools import islice
+from typing import Final, NamedTuple
+
+from lxml.html import HtmlElement
+from zyte_common_items import NamedLink, Request
+
+from scrapy_ext.server.extraction.auto.ground.page import Page
+from scrapy_ext.server.extraction.auto.ground.text import node_text
+from scrapy_ext.server.extraction.auto.ground.urls import host_of, same_page
+from scrapy_ext.server.extraction.auto.navigation.link_signs import SignsOfNext
+from scrapy_ext.server.extraction.auto.navigation.load_more import scripted_next
+from scrapy_ext.server.extraction.auto.navigation.numbers import Address, address_of
+from scrapy_ext.server.extraction.auto.navigation.parts import is_of_other, parts_of
+from scrapy_ext.server.extraction.auto.navigation.rows import PageRow, rows_of
+from scrapy_ext.server.extraction.auto.navigation.site_links import link_name, links_of
+from scrapy_ext.server.extraction.auto.navigation.words import OF_PAGES, PAGE_NAME
+
+MAX_LINKS: Final = 6_000
+#: What a link must score to be that to the next page.
+ENOUGH: Final = 4.0
+#: Rows of page numbers about different things, as beside the threads of a forum: more are not about the page.
+MOST_ROWS: Final = 3
+#: What the row of pages adds to a link that it has for the next page, and takes from one to another page.
+SAID_BY_ROW: Final = 2.5
+AGAINST_ROW: Final = -4.0
+
+
+class _Scored(NamedTuple):
+    """A link that may lead to the next page."""
+
+    score: float
+    url: str
+    node: HtmlElement
+
+
+def pagination_links(page: Page) -> list[NamedLink]:
+    """The links from page to page of a list: by number, and to the first, the next, the last."""
+    pagination = Pagination(page)
+    parts = [*pagination.parts, *(row.node for row in pagination.rows)]
+    return [link for link in links_of(page, parts) if PAGE_NAME.search(link.name or "")]
+
+
+def next_page(page: Page) -> Request | None:
+    """The request for the next page of a list; None where the page does not surely tell it."""
+    return Pagination(page).next
+
+
+def page_number(page: Page) -> int | None:
+    """The number of this page among those of its list, from 1; None where it is in no such row."""
+    return Pagination(page).number
+
+
+class Pagination:
+    """The row of pages that a page stands in, if it does."""
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+        self._address: Address = address_of(page.url)
+
+    @cached_property
+    def parts(self) -> list[HtmlElement]:
+        """The parts of the page that hold links from page to page."""
+        return parts_of(self._page)
+
+    @cached_property
+    def rows(self) -> list[PageRow]:
+        """The rows of page numbers that are about this page."""
+        page = self._page
+        found = [
+            row
+            for row in rows_of(page, self.parts)
+            if self._is_numbered(row) or ((len(row.links) > 1 or row.named) and not is_of_other(self._page, row.node))
+        ]
+        for row in found:
+            row.current = row.current if row.current is not None else self._counted(row)
+        beside = [row for row in found if any(self._is_beside(url) for _, url in row.links.values())]
+        if beside:
+            return beside
+        return found if len({address_of(next(iter(row.links.values()))[1]).path for row in found}) < MOST_ROWS else []
+
+    @cached_property
+    def next(self) -> Request | None:
+        """The request for the next page."""
+        scored = self._scored
+        if (stated := self._stated()) is not None:
+            # The link of the page itself leads there with what the reader chose: an order, a filter.
+            own = next((link for link in scored if link.score >= ENOUGH and _are_one_page(link.url, stated)), None)
+            own = own or next((link for link in scored if same_page(link.url, stated)), None)
+            return Request(url=own.url if own else stated, name=link_name(own.node) if own else None)
+        if not scored or scored[0].score < ENOUGH:
+            return scripted_next(self._page, self._address)
+        best = scored[0]
+        # Two addresses that are as good as each other are two guesses.
+        if any(
+            other.score > best.score - 0.5
+            and not _are_one_page(other.url, best.url)
+            and self._follows(other.url) != self._follows(best.url)
+            and _offset_of(other.url) == _offset_of(best.url)
+            for other in scored[1:]
+        ):
+            return None
+        return Request(url=best.url, name=link_name(best.node))
+
+    @cached_property
+    def number(self) -> int | None:
+        """The number of this page."""
+        if self._shown is not None:
+            return self._shown
+        own, following = self._address, address_of(self.next.url) if self.next else None
+        if following is not None and following.counts_pages and own.is_beside(following):
+            if own.number is not None and following.number == own.number + 1:
+                return own.number + (1 if own.number == 0 or self._counts_from_nought else 0)
+            return 1 if own.number is None and following.number == 2 else None
+        linked = {number for row in self.rows for number in row.links}
+        if own.counts_pages and own.number and (own.number - 1 in linked or (own.number == 1 and linked)):
+            return own.number
+        return None
+
+    @cached_property
+    def _counts_from_nought(self) -> bool:
+        """Whether a link among those from page to page leads to a page with the number nought."""
+        found = (self._other(link) for part in self.parts for link in part.iter("a"))
+        addresses = [address_of(url) for url in found if url]
+        return any(other.number == 0 and other.counts_pages and self._address.is_beside(other) for other in addresses)
+
+    @cached_property
+    def _shown(self) -> int | None:
+        """The number that the row of pages marks, or says (``Page 2 of 10``), as that of this page."""
+        marked = {row.current for row in self.rows if row.current is not None}
+        if len(marked) == 1:
+            return next(iter(marked))
+        for part in self.parts:
+            match = OF_PAGES.search(node_text(part, 200))
+            if match and any(self._other(link) for link in part.iter("a")):
+                return int(match.group(1) or match.group(2))
+        return None
+
+    def _counted(self, row: PageRow) -> int | None:
+        """The number of this page by its address, as the addresses of the row count."""
+        own = self._address
+        steps = set()
+        for number, (_, url) in row.links.items():
+            other = address_of(url)
+            if number < 2 or not own.is_beside(other):
+                continue
+            if other.number is None:
+                return None
+            steps.add((1, other.number - number) if other.counts_pages else (other.number // (number - 1), 0))
+        if len(steps) != 1:
+            return None
+        step, first = steps.pop()
+        if own.number is None:
+            return 1 if min(row.links) <= 2 else None
+        if not first and step > 1:
+            return own.number // step + 1 if own.number % step == 0 else None
+        return own.number - first if own.number - first > 0 else None
+
+    def _stated(self) -> str | None:
+        """The address of ``<link rel=next>``, unless it is that of the next article or chapter."""
+        for node in self._page.tree.iter("link"):
+            if "next" not in (node.get("rel") or "").lower().split() or (url := self._other(node)) is None:
+                continue
+            address = address_of(url)
+            number = self._address.number if self._address.counts_pages else None
+            numbered = address.counts_pages and address.number == (number or 1) + 1
+            if numbered or self._address.is_beside(address) or self._follows(url) > 0:
+                return url
+        return None
+
+    @cached_property
+    def _scored(self) -> list[_Scored]:
+        """The links that may lead to the next page with their scores, the best first."""
+        signs = SignsOfNext(self._page)
+        within = {link for part in self.parts for link in part.iter("a")}
+        within.update(link for row in self.rows for link in row.node.iter("a"))
+        following = {row.following: row for row in self.rows if row.following}
+        best: dict[str, _Scored] = {}
+        for link in islice(self._page.tree.iter("a"), MAX_LINKS):
+            score = signs.of(link, inside=link in within)
+            if score <= 0 or (url := self._other(link)) is None:
+                continue
+            if url not in following and is_of_other(self._page, link):
+                # Only what the address says as well is told of a page there.
+                score -= 1.5 if self._is_numbered_next(url) else 9.0
+            score += max(self._follows(url), 0.0 if url in following else -9.0) + self._by_rows(url)
+            if url not in best or score > best[url].score:
+                best[url] = _Scored(score, url, link)
+        for url, row in following.items():
+            if url is not None and not same_page(url, self._page.url):
+                # The number after the one shown leads there, whatever else does.
+                base = 2.0 if row.counts or row.node in self.parts else 1.0
+                score = base + max(self._follows(url), 0.0) + self._by_rows(url)
+                if url not in best or score > best[url].score:
+                    node = best[url].node if url in best else row.links[(row.current or 0) + 1][0]
+                    best[url] = _Scored(score, url, node)
+        # Of two that count what is on pages, the nearer one is the next, the other the last.
+        return sorted(best.values(), key=lambda link: (-link.score, _offset_of(link.url)))
+
+    def _by_rows(self, url: str) -> float:
+        for row in self.rows:
+            if row.following == url:
+                return SAID_BY_ROW
+            number = row.number_of(url)
+            if number is not None and (row.current is not None or number == 1):
+                return AGAINST_ROW
+        return 0.0
+
+    def _follows(self, url: str) -> float:
+        """How much an address looks like that of the page after this one (2.5), of another page (less than nought)."""
+        if not self._is_of_host(url):
+            return -4.0
+        other, own = address_of(url), self._address
+        if own.number is None and self._shown is not None and other.number == self._shown + 1:
+            # The address does not tell which page this is, and the row of pages does.
+            own = replace(own, number=self._shown, counts_pages=True)
+        score = own.score_of_next(other)
+        canonical = self._page.canonical_url
+        if score <= 0 and own.number is None and canonical and not same_page(canonical, self._page.url):
+            score = max(score, address_of(canonical).score_of_next(other))
+        return score
+
+    def _is_of_host(self, url: str) -> bool:
+        return host_of(url).removeprefix("www.") == host_of(self._page.url).removeprefix("www.")
+
+    def _is_beside(self, url: str) -> bool:
+        if not self._is_of_host(url):
+            return False
+        other = address_of(url)
+        canonical = self._page.canonical_url
+        return any(
+            address.is_beside(other) or address.score_of_next(other) > 0
+            for address in (self._address, *([address_of(canonical)] if canonical else []))
+        )
+
+    def _is_numbered(self, row: PageRow) -> bool:
+        """Whether the addresses of a row are this page's with the numbers that its links say."""
+        found = [(number, address_of(url)) for number, (_, url) in row.links.items()]
+        counted = [
+            number
+            for number, address in found
+            if address.counts_pages
+            and self._address.is_beside(address)
+            and address.number in {number, number - 1}
+            and not address.cursor
+        ]
+        return bool(counted) and 2 * len(counted) >= len(found)
+
+    def _is_numbered_next(self, url: str) -> bool:
+        return address_of(url).counts_pages and self._follows(url) >= 2.5
+
+    def _other(self, node: HtmlElement) -> str | None:
+        url = self._page.link(node.get("href"))
+        return url if url and not same_page(url, self._page.url) else None
+
+
+def _are_one_page(first: str, second: str) -> bool:
+    """Whether two addresses are of one page of a list, with other parameters perhaps."""
+    one, other = address_of(first), address_of(second)
+    return same_page(first, second) or (
+        one.number is not None and one.path == other.path and one.number == other.number
+    )
+
+
+def _offset_of(url: str) -> int:
+    address = address_of(url)
+    return address.number or 0 if not address.counts_pages else 0

@@ -1,0 +1,55 @@
+"""The parts of a page that hold links from page to page of its list, by what they are called."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from typing import Final
+
+from lxml.html import HtmlElement
+
+from scrapy_ext.server.extraction.auto.ground.page import Page
+
+MAX_PARTS: Final = 40
+
+_PART_NAMES: Final = (
+    "pagination", "paginator", "pager", "page-numbers", "pagenavi", "paging", "page-nav", "pagelinks", "page_nav",
+    "pages-nav", "nav-links", "pagelist", "page-list", "seitennav", "load-more", "loadmore", "pagenation", "pagenav",
+    "pagebar", "page-bar", "pages", "paginacion", "paginacao", "page_list", "paginate", "page-links", "pagn",
+    "pageturn", "navigator", "blaettern", "posts-navigation", "page_number", "pagenumber", "page-number",
+    "stronicowanie", "pgs",
+)  # fmt: skip
+_PART_TAGS: Final = frozenset(
+    {"nav", "div", "ul", "ol", "section", "span", "p", "td", "table", "footer", "a", "li", "dl"}
+)
+#: Names of what has a next one and is no list: pictures, articles, months, steps.
+NOT_PAGES = re.compile(
+    r"carousel|slide[rs]?(?:$|[\s_-])|slideshow|swiper|slick|gallery|lightbox|calendar|(?:^|[\s_-])months?(?:$|[\s_-])"
+    r"|post-nav(?!igation-?pag)|nav-?single|article-nav|single-?nav"
+    r"|next-?(?:post(?!s)|article|story|chapter|entry|topic|thread|product)"
+    r"|(?:^|[\s_-])(?:step|stepper|wizard|player|playlist|chapters?|rail)(?:$|[\s_-])|glide|splide|flickity"
+    r"|comment-?(?:s-)?(?:nav|pag)|nav-?comment|owl-"
+)
+
+
+def parts_of(page: Page) -> list[HtmlElement]:
+    """The parts that are named or labelled as such; there may be others."""
+    named = [node for node in page.named(*_PART_NAMES) if node.tag in _PART_TAGS]
+    labelled = [
+        node
+        for node in page.tree.iter("nav", "ul", "ol", "div")
+        if "paginat" in (label := (node.get("aria-label") or "").lower()) or label in {"page navigation", "pages"}
+    ]
+    found = [node for node in dict.fromkeys([*named, *labelled]) if not NOT_PAGES.search(page.names(node))]
+    return found[:MAX_PARTS]
+
+
+def is_of_other(page: Page, node: HtmlElement) -> bool:
+    """Whether names tell that a part is about pictures, articles, months or the like."""
+    names = " ".join([page.names(node), *map(page.names, _few_around(node))])
+    return NOT_PAGES.search(names) is not None
+
+
+def _few_around(node: HtmlElement) -> list[HtmlElement]:
+    """The few elements around a node that hold little else."""
+    return [above for above in islice(node.iterancestors(), 3) if next(islice(above, 12, None), None) is None]

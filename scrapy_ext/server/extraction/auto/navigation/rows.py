@@ -1,0 +1,242 @@
+"""Rows of page numbers: ``1 2 3 … 9``, whatever they are called and made of, and which of them is the one shown.
+
+A row is known by what it is, links in order that say numbers and whose addresses count with them, so that it is found
+on pages whose names say nothing. Rows that are not about the page, as the small ones beside the threads of a forum,
+are told by where they lead.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice, pairwise
+from typing import Final
+
+from lxml.html import HtmlElement
+
+from scrapy_ext.server.extraction.auto.ground.page import Page
+from scrapy_ext.server.extraction.auto.ground.text import one_line
+from scrapy_ext.server.extraction.auto.ground.urls import parts_of, same_page
+from scrapy_ext.server.extraction.auto.navigation.numbers import address_of
+from scrapy_ext.server.extraction.auto.navigation.words import NUMBER
+
+MAX_LINKS: Final = 6_000
+MAX_ROWS: Final = 60
+#: Links that say no number between two that do, as an ellipsis or an arrow.
+MAX_BETWEEN: Final = 2
+#: Steps up from two links of a row to the element that holds both.
+MAX_CLIMB: Final = 5
+#: Elements of the one that holds a row that are looked at for the number without a link.
+MAX_WITHIN: Final = 300
+#: Larger numbers are years and numbers of things.
+LARGEST_ALONE: Final = 1000
+
+_CURRENT_NAME = re.compile(
+    r"(?:^|[\s_-])(?:is-?)?(?:current\w*|active|activ|selected|on|aktiv|aktuell\w*|actual|actuel|this-?page|here|now"
+    r"|cur|sel|attiva?|courante?|strong|act)(?:$|[\s_-])|current-?page|page-?current|active-?page|page-?active"
+    r"|pager?[-_]?on(?:$|\s)"
+)
+_ASIDE = re.compile(
+    r"you(?:'re| are) (?:currently )?(?:on|reading)|\b(?:go to|current(?:ly)?|selected|this|page (?=page))\b"
+    r"|\(\s*\)|,",
+    re.IGNORECASE,
+)
+#: What else addresses count: stars, sizes, things a page.
+_OTHER_MEASURE = re.compile(
+    r"(?:rating|stars?|score|size|per_?page|page_?size|limit|columns?|grid|level|floor|slide|image|photo|question|round)"
+    r"s?(?:=|%3d|/|-)\d",
+    re.IGNORECASE,
+)
+_DIGITS = re.compile(r"\d+")
+_IN_TEXT = re.compile(r"(?<![\w.,:/])(\d{1,5})(?![\w.,:/]*\w)")
+
+
+@dataclass(slots=True, eq=False)
+class PageRow:
+    """A row of pages: the links by their numbers, and the number that is shown, where the row tells."""
+
+    node: HtmlElement
+    links: dict[int, tuple[HtmlElement, str]]
+    #: Whether the page names it, or what is around it, as such rows are named.
+    named: bool
+    current: int | None = None
+    counts: bool = False
+    _by_url: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._by_url = {url: number for number, (_, url) in self.links.items()}
+
+    @property
+    def following(self) -> str | None:
+        """The address of the page after the one shown."""
+        found = self.links.get(self.current + 1) if self.current is not None else None
+        return found[1] if found else None
+
+    def number_of(self, url: str) -> int | None:
+        """The number that the row has for an address."""
+        return self._by_url.get(url)
+
+
+def rows_of(page: Page, parts: Iterable[HtmlElement]) -> list[PageRow]:
+    """The rows of page numbers, in the order of the page; ``parts`` are those that the page names so."""
+    named = set(parts)
+    found = []
+    for links in islice(_runs(page), MAX_ROWS):
+        node = _common(links)
+        around = [node, *islice(node.iterancestors(), 2)]
+        is_named = not named.isdisjoint(around)
+        numbers = {number: (link, url) for number, link, url in reversed(links) if url and not same_page(url, page.url)}
+        if not numbers or min(numbers) >= LARGEST_ALONE:
+            continue
+        row = PageRow(around[1] if len(links) == 1 and len(around) > 1 else node, numbers, is_named)
+        row.current = _current(page, row, links)
+        row.counts = _counts(numbers)
+        told = {*numbers, row.current} if row.current is not None else set(numbers)
+        in_order = any(number + 1 in told for number in told)
+        if in_order and (is_named or (row.counts and (min(told) <= 2 or row.current is not None))):
+            found.append(row)
+    return found
+
+
+#: A number, the link that says it, and its address, None for one that leads nowhere.
+_Link = tuple[int, HtmlElement, str | None]
+
+
+def _runs(page: Page) -> Iterator[list[_Link]]:
+    """Links in order that say rising numbers, near each other."""
+    run: list[_Link] = []
+    between = 0
+    for link in islice(page.tree.iter("a"), MAX_LINKS):
+        number = number_in(link)
+        if number is None:
+            between += 1
+            continue
+        entry = (number, link, page.link(link.get("href")))
+        if run and (between > MAX_BETWEEN or number <= run[-1][0] or not _near(run[-1][1], link)):
+            yield run
+            run = []
+        run.append(entry)
+        between = 0
+    if run:
+        yield run
+
+
+def number_in(node: HtmlElement) -> int | None:
+    """The number of a page that a node says and nothing else; None for anything else."""
+    pieces = list(islice((text for part in node.itertext() if (text := part.strip())), 5))
+    if len(pieces) > 4 or sum(map(len, pieces)) > 60:
+        return None
+    said = one_line(" ".join(pieces)) or one_line(node.get("aria-label") or node.get("title"))
+    if len(pieces) > 1:
+        # ``2`` and what only a screen reader is told of it.
+        said = one_line(_ASIDE.sub(" ", said))
+    match = NUMBER.fullmatch(said) if any(map(str.isdecimal, said)) else None
+    return int(match.group(1)) or None if match else None
+
+
+def _near(first: HtmlElement, second: HtmlElement) -> bool:
+    above = {first, *islice(first.iterancestors(), MAX_CLIMB)}
+    return any(node in above for node in (second, *islice(second.iterancestors(), MAX_CLIMB)))
+
+
+def _common(links: list[_Link]) -> HtmlElement:
+    """The innermost element around all links of a row."""
+    first, last = links[0][1], links[-1][1]
+    above = set(last.iterancestors())
+    return next((node for node in first.iterancestors() if node in above), first)
+
+
+def _current(page: Page, row: PageRow, links: list[_Link]) -> int | None:
+    """The number shown: of the link marked so, of the one that leads nowhere or here, of the text among the links."""
+    marked = [number for number, link, _ in links if _is_marked(page, link)]
+    if len(set(marked)) == 1:
+        return marked[0]
+    said = _plain_numbers(row)
+    marked = [number for number, node in said if node is not None and _is_marked(page, node)]
+    if len(set(marked)) == 1:
+        return marked[0]
+    here = {number for number, link, url in links if url is None or same_page(url, page.url) or _leads_here(link)}
+    linked = set(row.links)
+    if len(here) == 1 and len(links) > 1:
+        return here.pop()
+    beside = {number for number, _ in said if number not in linked and {number - 1, number + 1} & linked}
+    if len(beside) == 1:
+        return beside.pop()
+    # Two numbers with one left out between them, which the page may show in a picture or a field.
+    gaps = [low + 1 for low, high in pairwise(sorted(linked)) if high - low == 2]
+    return gaps[0] if len(gaps) == 1 and not said else None
+
+
+def _is_marked(page: Page, node: HtmlElement) -> bool:
+    parent = node.getparent()
+    alone = parent is not None and next(islice(parent, 1, None), None) is None and parent.tag != "body"
+    for one in (node, parent) if alone and parent is not None else (node,):
+        if (one.get("aria-current") or "false") != "false" or one.get("aria-selected") == "true":
+            return True
+        names = f"{page.names(one)} {one.get('data-ui') or ''} {one.get('data-testid') or ''}"
+        if _CURRENT_NAME.search(names.lower()):
+            return True
+    label = (node.get("aria-label") or node.get("title") or "").lower()
+    return "current" in label
+
+
+def _leads_here(link: HtmlElement) -> bool:
+    return (link.get("href") or "").strip() in {"", "#"}
+
+
+def _plain_numbers(row: PageRow) -> list[tuple[int, HtmlElement | None]]:
+    """The numbers among the links that none of them says, with the elements that say them."""
+    linked = {link for link, _ in row.links.values()}
+    found: list[tuple[int, HtmlElement | None]] = []
+    node = row.node
+    for around in (row.node, row.node.getparent()):
+        if around is None or around.tag in {"body", "html", "main"}:
+            break
+        node = around
+        found = []
+        for part in islice(node.iter("*"), MAX_WITHIN):
+            if part is not node and part.tail and (match := _IN_TEXT.search(part.tail)) and len(part.tail) < 40:
+                found.append((int(match.group(1)), None))
+            if part.tag in {"a", "option", "input"} and part in linked:
+                continue
+            own = (part.text or "").strip()
+            if part.tag not in {"script", "option"} and own and len(own) < 30 and _IN_TEXT.search(own):
+                number = number_in(part) if part is not node else None
+                number = number if number is not None else int(_IN_TEXT.search(own).group(1))  # type: ignore[union-attr]
+                if part.tag != "a" or not (part.get("href") or "").strip(" #"):
+                    found.append((number, part if part is not node else None))
+        if found:
+            break
+    return found
+
+
+def _counts(links: dict[int, tuple[HtmlElement, str]]) -> bool:
+    """Whether the addresses of the links count with their numbers: ``2`` in the second, or ``1``, or ``20``."""
+    steps: Counter[float] = Counter()
+    shapes: Counter[str] = Counter()
+    lines = {number: _line(url) for number, (_, url) in links.items()}
+    values = {number: {int(text) for text in _DIGITS.findall(line) if len(text) <= 7} for number, line in lines.items()}
+    # A number in all addresses is that of a forum or a category.
+    common = set.intersection(*values.values()) if len(values) > 1 else set()
+    entries = [number for number in links if number > 1]
+    for number in entries:
+        shapes[_DIGITS.sub("0", lines[number])] += 1
+        own = values[number] - common
+        if number in own:
+            steps[0] += 1
+        elif number - 1 in own:
+            steps[1] += 1
+        elif number > 2 or len(entries) > 1 or address_of(links[number][1]).number in own:
+            steps.update({value / (number - 1) for value in own if value > 2 and value % (number - 1) == 0})
+    if not entries or any(_OTHER_MEASURE.search(lines[number]) for number in entries):
+        return False
+    like = shapes.most_common(1)[0][1] >= 0.6 * len(entries)
+    counted = steps.most_common(1)[0][1] if steps else 0
+    return like and counted >= max(1, 0.6 * len(entries))
+
+
+def _line(url: str) -> str:
+    parts = parts_of(url)
+    return f"{parts.path}?{parts.query}"

@@ -1,0 +1,76 @@
+"""The links of a page that lead around its site: in header, footer and side bars."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from lxml.html import HtmlElement
+from zyte_common_items import NamedLink
+
+from scrapy_ext.server.extraction.auto.ground.page import Page
+from scrapy_ext.server.extraction.auto.ground.text import node_text, one_line
+
+MAX_LINKS: Final = 200
+MAX_NAME_LENGTH: Final = 120
+MAX_PARTS: Final = 40
+_SIDEBAR_NAMES: Final = ("sidebar", "side-bar", "sidenav", "side-nav")
+
+
+def header_links(page: Page) -> list[NamedLink]:
+    """The links of the header, and of menus that stand in no other part."""
+    headers = [node for node in page.tree.iter("header") if _outermost(node)]
+    banners = page.tree.xpath("//*[@role='banner']")
+    menus = [node for node in page.tree.iter("nav") if _in_no_other_part(node)]
+    return links_of(page, [*headers, *banners, *menus])
+
+
+def footer_links(page: Page) -> list[NamedLink]:
+    """The links of the footer."""
+    footers = [node for node in page.tree.iter("footer") if _outermost(node)]
+    return links_of(page, [*footers, *page.tree.xpath("//*[@role='contentinfo']")])
+
+
+def sidebar_links(page: Page) -> list[NamedLink]:
+    """The links of the parts beside the content."""
+    asides = [node for node in page.tree.iter("aside") if _outermost(node)]
+    named = [node for node in page.named(*_SIDEBAR_NAMES) if node.tag in {"div", "section", "nav", "ul"}]
+    return links_of(page, [*asides, *page.tree.xpath("//*[@role='complementary']"), *named[:MAX_PARTS]])
+
+
+def links_of(page: Page, parts: Iterable[HtmlElement]) -> list[NamedLink]:
+    """The links in these parts with a name, each address once, no more than :data:`MAX_LINKS`."""
+    found: dict[str, NamedLink] = {}
+    for link in _anchors(parts):
+        url, name = page.link(link.get("href")), link_name(link)
+        if url and name:
+            found.setdefault(url, NamedLink(name=name, url=url))
+            if len(found) >= MAX_LINKS:
+                break
+    return list(found.values())
+
+
+def _anchors(parts: Iterable[HtmlElement]) -> Iterator[HtmlElement]:
+    for part in parts:
+        yield from part.iter("a")
+
+
+def link_name(node: HtmlElement) -> str | None:
+    """What a link says: its text, its label, or the text that stands for its picture."""
+    text = node_text(node, MAX_NAME_LENGTH) or one_line(node.get("aria-label") or node.get("title"))
+    if not text:
+        text = next((alt for image in node.iter("img") if (alt := one_line(image.get("alt")))), "")
+    return text[:MAX_NAME_LENGTH] or None
+
+
+def _outermost(node: HtmlElement) -> bool:
+    """Whether a part belongs to the page, rather than to an article or a section of it."""
+    return not any(
+        ancestor.tag in {"article", "main", "header", "footer", "aside"} for ancestor in node.iterancestors()
+    )
+
+
+def _in_no_other_part(node: HtmlElement) -> bool:
+    return not any(
+        ancestor.tag in {"main", "article", "footer", "aside", "header"} for ancestor in node.iterancestors()
+    )

@@ -1,0 +1,1 @@
+"""What results pages of search engines are made of."""

@@ -1,0 +1,168 @@
+"""How pages become blocks of text, and which of them are taken for the content."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scrapy_ext.server.extraction.auto import extract
+from scrapy_ext.server.extraction.auto.content.block_features import Features
+from scrapy_ext.server.extraction.auto.content.block_model import Model, block_model
+from scrapy_ext.server.extraction.auto.content.blocks import Blocks
+from scrapy_ext.server.extraction.auto.content.main_content import MAX_BLOCKS, main_content, most_likely, text_of
+from scrapy_ext.server.extraction.auto.content.words import heading_bits, name_bits
+from scrapy_ext.server.extraction.auto.ground.page import Page
+
+URL = "https://www.example.org/shop/rope"
+HEAD = """<header class="site-header"><nav class="main-nav"><ul>
+<li><a href="/a">Sails</a></li><li><a href="/b">Anchors</a></li>
+<li><a href="/c">Ropes</a></li><li><a href="/d">Log in</a></li></ul></nav></header>"""
+FOOT = """<footer class="site-footer"><ul>
+<li><a href="/imprint">Imprint</a></li><li><a href="/privacy">Privacy policy</a></li>
+<li><a href="/terms">Terms of sale</a></li></ul><p>Copyright 2024 Chandlery Ltd</p></footer>"""
+PROSE = "The rope is laid from three strands of polyester, does not float, and keeps its strength when it is wet."
+
+
+def page(body: str) -> Page:
+    return Page(f"<html><head><title>Rope | Chandlery</title></head><body>{body}</body></html>", URL)
+
+
+def texts(body: str) -> list[str]:
+    return [block.text for block in Blocks(page(body))]
+
+
+def item_main(body: str) -> str:
+    item: dict[str, Any] = extract("pageContent", f"<html><body>{HEAD}{body}{FOOT}</body></html>", URL)
+    return str(item["itemMain"])
+
+
+def test_a_block_ends_where_a_block_level_element_begins() -> None:
+    assert texts("<div>before<p>a <b>bold</b> word</p>after</div>") == ["before", "a bold word", "after"]
+
+
+def test_words_in_elements_side_by_side_stay_apart_and_styled_letters_together() -> None:
+    assert texts("<p><span>Price</span><span>12</span> <b>R</b>ope</p>") == ["Price 12 Rope"]
+
+
+def test_breaks_and_the_lines_of_code_stay_lines() -> None:
+    assert texts("<p>one<br>two</p><pre>a = 1\nb = 2</pre>") == ["one\ntwo", "a = 1\nb = 2"]
+
+
+def test_what_has_no_word_is_no_block() -> None:
+    assert texts("<p>•</p><p> </p><p>word</p><script>x</script>") == ["word"]
+
+
+def test_boxes_count_what_is_in_them() -> None:
+    blocks = Blocks(page("<ul><li><a href=x>one two</a> three</li><li>four</li></ul>"))
+    (items,) = {block.box.parent for block in blocks}
+    assert items is not None
+    assert (items.words, items.link_words, items.blocks, blocks[0].box.twins) == (4, 2, 2, 2)
+
+
+def test_the_text_has_paragraphs_lines_and_rows() -> None:
+    table = "<table><tr><td>c</td><td>d</td></tr><tr><td>e</td></tr></table>"
+    body = f"<p>One</p><p>Two</p><ul><li>a</li><li>b</li></ul>{table}"
+    assert text_of(Blocks(page(body))) == "One\n\nTwo\n\na\nb\n\nc d\ne"
+
+
+def test_a_doubtful_block_is_taken_only_where_no_sure_one_is() -> None:
+    assert most_likely([0.95, 0.3], [50, 50]) == [True, False]
+    assert most_likely([0.3, 0.01], [50, 50]) == [True, False]
+    assert most_likely([0.4, 0.4], [50, 50]) == [True, True]
+    assert most_likely([], []) == []
+
+
+def test_the_model_knows_the_numbers_that_are_counted() -> None:
+    source = page(f"<h1>Rope</h1><p>{PROSE}</p>")
+    features = Features(source, Blocks(source))
+    assert block_model().features == features.names
+    assert {len(row) + len(features.of_page) for row in features.rows} == {len(features.names)}
+
+
+def test_a_tree_is_walked_to_the_leaf_that_the_numbers_lead_to() -> None:
+    model = Model(("words",), ((0, 2.0, -30.0, (0, 5.0, 0.0, 30.0)),))
+    low, middle, high = model.likelihoods([[2.0], [5.0], [6.0]])
+    assert low < 0.001
+    assert middle == 0.5
+    assert high > 0.999
+
+
+def test_what_holds_for_the_page_decides_for_all_its_blocks() -> None:
+    model = Model(("words", "page_words"), ((1, 4.0, (0, 2.0, -30.0, 0.0), 30.0),))
+    assert model.likelihoods([[1.0], [3.0]], [4.0]) == pytest.approx([0.0, 0.5], abs=0.001)
+    assert model.likelihoods([[1.0], [3.0]], [5.0]) == pytest.approx([1.0, 1.0], abs=0.001)
+
+
+@pytest.mark.parametrize(
+    ("names", "alike"), [("site-footer", "footer"), ("cookie-banner js-x", "cookiebanner"), ("main-nav", "navbar")]
+)
+def test_parts_are_known_by_the_beginnings_of_their_names(names: str, alike: str) -> None:
+    assert name_bits(alike)
+    assert name_bits(names) & name_bits(alike)
+    assert not name_bits("x canvas")
+
+
+def test_headings_are_read_in_several_languages() -> None:
+    assert (
+        heading_bits("You may also like") == heading_bits("Das könnte Ihnen gefallen") == heading_bits("À lire aussi")
+    )
+    assert not heading_bits("How a rope is laid")
+
+
+def test_of_a_product_page_the_description_is_content_and_the_shop_around_it_is_not() -> None:
+    text = item_main(
+        f"""<main><div class="product"><h1>Mooring rope 14 mm</h1><div class="price">$ 49.00</div>
+        <div class="product-description"><h2>Description</h2><p>{PROSE}</p><p>{PROSE.replace("rope", "line")}</p></div>
+        <div class="specs"><h2>Specifications</h2><table><tr><th>Diameter</th><td>14 mm</td></tr>
+        <tr><th>Breaking load</th><td>4,200 daN</td></tr></table></div></div></main>
+        <div class="newsletter-popup"><p>Subscribe to our newsletter and get ten per cent off</p></div>"""
+    )
+    assert "three strands" in text
+    assert "Breaking load" in text
+    assert "Anchors" not in text
+    assert "Privacy policy" not in text
+
+
+def test_of_a_forum_all_posts_are_content() -> None:
+    posts = "".join(
+        f"""<div class="post" id="p{number}"><div class="post-author"><a href="/u/{number}">sailor{number}</a></div>
+        <div class="post-body"><p>Answer {number}: {PROSE}</p></div><div class="post-actions"><a href="#">Reply</a>
+        <a href="#">Report</a></div></div>"""
+        for number in range(1, 7)
+    )
+    text = item_main(f'<main class="thread"><h1>Which rope for mooring?</h1>{posts}</main>')
+    assert [f"Answer {number}:" in text for number in range(1, 7)] == [True] * 6
+    assert "Imprint" not in text
+
+
+def test_a_cookie_notice_is_not_content() -> None:
+    notice = """<div id="cookie-consent" role="dialog"><h2>We value your privacy</h2><p>We and our partners
+    store cookies on your device to show advertisements and to count visits to our pages. You may refuse.</p>
+    <button>Accept</button></div>"""
+    prose = "".join(f"<p>Step {number}. {PROSE}</p>" for number in range(6))
+    text = item_main(f"<main><article><h1>How a rope is laid</h1>{prose}</article></main>{notice}")
+    assert "Step 5" in text
+    assert "show advertisements" not in text
+
+
+def test_no_more_blocks_are_judged_than_the_bound() -> None:
+    body = "".join(f"<p>Line {number}</p>" for number in range(MAX_BLOCKS + 50))
+    assert len(Blocks(page(body), MAX_BLOCKS)) == MAX_BLOCKS
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<div>" * 240 + "deep" + "</div>" * 240,
+        "<p class='" + "nav " * 5000 + "'>named</p>",
+        "<p>" + "a" * 100_000 + "</p>",
+        "<table><tr>" + "<td>x" * 3000 + "</table>",
+        "<p aria-hidden=true style='display:none'>hidden</p>",
+        "<h1></h1><h1>\ufdd0\ufdd0</h1>text",
+    ],
+)
+def test_odd_pages_have_whatever_content_they_have(body: str) -> None:
+    content = main_content(page(body))
+    assert isinstance(content.text, str)
+    assert (content.node is None) == (not content.text)

@@ -1,0 +1,207 @@
+"""Lists of articles and navigation among them and among jobs, on pages without structured data."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from scrapy_ext.server.extraction.auto import extract
+
+URL = "https://paper.example/science"
+HEADLINES = [
+    "A comet that nobody expected passes the earth",
+    "Why the bees of the north came back this spring",
+    "What the oldest tree of the valley remembers",
+    "A telescope made of ice finds its first light",
+]
+SUMMARY = "It was seen by a school class on a Tuesday night, with a telescope that they had made themselves."
+FRAME = """<html lang=en><title>Science | Paper</title><header><nav><a href=/>Home</a><a href=/sport>Sport</a></nav>
+</header><main><h1>Science</h1>{}</main><aside><h2>Most read</h2><ul>
+<li><a href=/2024/05/other-1>A story that many people read in these days</a></li>
+<li><a href=/2024/05/other-2>A story that more people read in other days</a></li></ul></aside>
+<footer><a href=/imprint>Imprint</a><a href=/privacy>Privacy</a></footer>"""
+
+
+def entries(pattern: str) -> str:
+    return "".join(
+        pattern.format(n=n, title=title, day=n + 1, summary=SUMMARY) for n, title in enumerate(HEADLINES, start=1)
+    )
+
+
+SHAPES = {
+    "teasers": entries(
+        "<article><a href=/2024/05/s-{n}><img src=/{n}.jpg></a><h2><a href=/2024/05/s-{n}>{title}</a></h2>"
+        "<time datetime=2024-05-0{day}>yesterday</time> <span class=author>By Ada Berg</span><p>{summary}</p></article>"
+    ),
+    "a link around each": entries(
+        "<a class=teaser href=/2024/05/s-{n}><img src=/{n}.jpg><h3>{title}</h3><p>{summary}</p>"
+        "<span class=byline>By Ada Berg, <time datetime=2024-05-0{day}>3 hours ago</time></span></a>"
+    ),
+    "headings and what follows": entries(
+        "<h2><a href=/2024/05/s-{n}>{title}</a></h2><p class=meta>{day} May 2024</p><p class=author>Ada Berg</p>"
+        "<p><img src=/{n}.jpg>{summary}</p>"
+    ),
+    "with links to read on": "<ul>"
+    + entries(
+        "<li><a href=/2024/05/s-{n}><img src=/{n}.jpg></a><h4>{title}</h4><i class=date>{day} May 2024</i>"
+        "<a class=author href=/authors/ada>Ada Berg</a><p>{summary}</p><a href=/2024/05/s-{n}>Read more</a></li>"
+    )
+    + "</ul>",
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_articles_are_found_whatever_the_shape_of_the_list(shape: str) -> None:
+    articles = extract("articleList", FRAME.format(SHAPES[shape]), URL)["articles"]
+    assert [article["headline"] for article in articles] == HEADLINES
+    assert [article["url"] for article in articles] == [f"https://paper.example/2024/05/s-{n}" for n in range(1, 5)]
+    assert [article["datePublished"] for article in articles] == [f"2024-05-0{n}T00:00:00" for n in range(2, 6)]
+    assert {author["name"] for article in articles for author in article["authors"]} == {"Ada Berg"}
+    assert {article["articleBody"] for article in articles} == {SUMMARY}
+    assert [article["mainImage"]["url"] for article in articles] == [
+        f"https://paper.example/{n}.jpg" for n in range(1, 5)
+    ]
+    assert {article["inLanguage"] for article in articles} == {"en"}
+    assert all(0.5 < article["metadata"]["probability"] <= 1 for article in articles)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_links_of_the_navigation_are_those_of_the_list(shape: str) -> None:
+    pages = "<div class=pagination><b>1</b><a href='?page=2'>Older</a></div>"
+    item = extract("articleNavigation", FRAME.format(SHAPES[shape] + pages), URL)
+    assert [link["name"] for link in item["items"]] == HEADLINES
+    assert item["categoryName"] == "Science"
+    assert (item["nextPage"]["url"], item["pageNumber"]) == (f"{URL}?page=2", 1)
+
+
+def test_what_the_markup_says_of_an_article_is_added_to_its_entry() -> None:
+    things = [
+        {"@type": "NewsArticle", "url": f"/s-{n}", "datePublished": "2024-05-03", "author": {"name": "Ada Berg"}}
+        for n in range(1, 5)
+    ]
+    script = f'<script type="application/ld+json">{json.dumps(things)}</script>'
+    html = script + entries("<div><a href=/s-{n}>{title}</a></div>")
+    articles = extract("articleList", FRAME.format(html), URL)["articles"]
+    assert [article["headline"] for article in articles] == HEADLINES
+    assert {article["datePublished"] for article in articles} == {"2024-05-03T00:00:00"}
+    assert {author["name"] for article in articles for author in article["authors"]} == {"Ada Berg"}
+
+
+def test_a_date_that_tells_no_day_is_left_out() -> None:
+    html = entries("<article><h2><a href=/2024/05/s-{n}>{title}</a></h2><time>3 hours ago</time></article>")
+    articles = extract("articleList", FRAME.format(html), URL)["articles"]
+    assert len(articles) == 4
+    assert not any("datePublished" in article for article in articles)
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "",
+        "<ul><li><a href=/a>About us</a></li><li><a href=/b>Contact</a></li><li><a href=/c>Jobs</a></li></ul>",
+        "<p>One story of <a href=/x>many places</a> and of <a href=/y>many people</a>.</p>",
+        "".join(
+            f"<li><h3><a href=/p/{n}>A lamp for a desk that is large</a></h3><b>${n}.00</b></li>" for n in range(9)
+        ),
+    ],
+)
+def test_what_is_no_list_of_articles_is_left_out(html: str) -> None:
+    assert "articles" not in extract("articleList", FRAME.format(html), URL)
+    assert "items" not in extract("articleNavigation", FRAME.format(html), URL)
+
+
+JOBS = "https://work.example/jobs"
+TITLES = ["Software Engineer", "Nurse", "Head of Sales", "Gardener"]
+JOB_SHAPES = {
+    "a list": "<li><a href=/jobs/{n}-x>{title}</a> <span>Oslo</span> <span>Full-time</span></li>",
+    "rows": "<tr><td><a href=/careers/{n}>{title}</a></td><td>Berlin</td><td>Teilzeit</td></tr>",
+    "cards": "<div class=job-card><h3>{title}</h3><p>Remote</p><a href=/position/{n}>Apply now</a></div>",
+}
+
+
+@pytest.mark.parametrize("shape", JOB_SHAPES)
+def test_jobs_are_found_whatever_the_shape_of_the_list(shape: str) -> None:
+    rows = "".join(JOB_SHAPES[shape].format(n=n, title=title) for n, title in enumerate(TITLES))
+    rows = f"<table>{rows}</table>" if shape == "rows" else f"<ul>{rows}</ul>"
+    html = f"<title>Open positions</title><nav><a href=/>Home</a><a href=/about>About</a></nav><main>{rows}</main>"
+    html += "<ul class=pager><li><a href='?page=2'>Weiter</a></li></ul>"
+    item = extract("jobPostingNavigation", html, JOBS)
+    assert [link["name"] for link in item["items"]] == TITLES
+    assert item["nextPage"]["url"] == f"{JOBS}?page=2"
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_articles_are_no_jobs(shape: str) -> None:
+    assert "items" not in extract("jobPostingNavigation", FRAME.format(SHAPES[shape]), URL)
+
+
+def headlines(html: str) -> list[str]:
+    articles = extract("articleList", FRAME.format(html), URL).get("articles", [])
+    return [article["headline"] for article in articles]
+
+
+PLAIN = entries("<article><h2><a href=/a-{n}>{title}</a></h2><time>2024-05-0{day}</time></article>")
+
+
+def test_entries_with_classes_of_their_own_are_one_list() -> None:
+    html = entries(
+        "<li class=x{n}><div class=y{n}><a class=z{n} href=/2024/05/s-{n}>{title}</a>"
+        "<time>2024-05-0{day}</time></div></li>"
+    )
+    assert headlines(f"<div class=left><ul>{html}</ul></div>") == HEADLINES
+
+
+@pytest.mark.parametrize(
+    "name", ["content-sidebar-wrap", "has-sidebar", "l-layout page-with-sidebar", "entry category-popular tag-menu"]
+)
+def test_a_part_that_is_named_after_the_layout_belongs_to_the_content(name: str) -> None:
+    filler = "<p>Some words.</p>" * 80
+    assert headlines(f"<div class='{name}'>{PLAIN}</div>{filler}") == HEADLINES
+
+
+def test_what_holds_the_main_part_is_no_side_bar_whatever_its_name() -> None:
+    filler = "<p>Some words.</p>" * 80
+    html = f"<title>Science</title><div class=sidebar><main><h1>Science</h1>{PLAIN}</main></div>{filler}"
+    assert len(extract("articleList", html, URL)["articles"]) == len(HEADLINES)
+
+
+def test_many_long_headlines_with_pictures_are_articles_without_days() -> None:
+    entry = "<a class=card href=/{n}{m}><img src=/{n}{m}.jpg><span>{title} {m}</span></a>"
+    html = "".join(
+        entry.format(n=n, m=m, title=title) for n, title in enumerate(HEADLINES) for m in ("again", "at last")
+    )
+    assert len(headlines(f"<div>{html}</div>")) == 8
+
+
+def test_a_label_stands_for_a_link_without_words_when_the_heading_has_more() -> None:
+    html = entries(
+        "<li><a aria-label='{title}' href=/2024/05/s-{n}></a><img src=/{n}.jpg><h3><i>Space</i> {title}</h3>"
+        "<time>2024-05-0{day}</time></li>"
+    )
+    assert headlines(f"<ul>{html}</ul>") == HEADLINES
+
+
+def test_the_day_of_a_row_may_stand_in_the_next_one() -> None:
+    html = entries(
+        "<tr><td>{n}.</td><td><a href=https://else.example/{n}>{title}</a></td></tr>"
+        "<tr><td></td><td><span class=age title='2024-05-0{day}T10:00:00 1714557600'>3 days ago</span></td></tr>"
+    )
+    articles = extract("articleList", FRAME.format(f"<table>{html}</table>"), URL)["articles"]
+    assert [article["headline"] for article in articles] == HEADLINES
+    assert articles[0]["datePublished"].startswith("2024-05-02")
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        entries("<p>This is what was said of <a href=/2024/05/s-{n}>{title}</a> by those who saw it.</p>") * 2,
+        entries("<li><a href=/jobs/s-{n}>{title}</a><time>2024-05-0{day}</time></li>"),
+        entries("<li><a href=/events/s-{n}><img src=/{n}.jpg>{title}</a><time>2024-05-0{day}</time></li>"),
+        entries("<div><a class=author href=/2024/s-{n}>Ada Berg</a><time>2024-05-0{day}</time><p>{summary}</p></div>"),
+        entries("<li><a href=/members/{n}>Person {n}</a><time>2024-05-0{day}</time><p>{summary}</p></li>"),
+        f"<div class=references><ol>{PLAIN}</ol></div>",
+    ],
+)
+def test_what_is_dated_or_long_and_no_article_is_left_out(html: str) -> None:
+    assert headlines(f"<div>{html}</div>") == []
