@@ -18,6 +18,7 @@ LIMITS = Limits(
     settle=2,
     read_page=5,
     actions=4,
+    respond=8,
     close=5,
     page_bytes=8 * 1024 * 1024,
     page_heap_mib=128,

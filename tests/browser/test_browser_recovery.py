@@ -32,7 +32,7 @@ from tests.servers import RunningServer
 def own(site: Target) -> Any:
     """A service with a browser of its own, to be harmed, of which nothing is left in the end."""
     before = set(of_this_run())
-    limits = Limits(navigate=8, load=5, quiet=0.1, settle=1, close=2, read_page=5, look=0.05, ask=0.2)
+    limits = Limits(navigate=8, load=5, quiet=0.1, settle=1, respond=4, close=2, read_page=5, look=0.05, ask=0.2)
     with Service(allow_hosts=(site.host,), limits=limits) as running:
         running.result(url=site.page("/warm", "<h1>warm</h1>"), browserHtml=True)
         of_this_run()

@@ -149,7 +149,7 @@ class Browser:
     async def _context(self, generation: Generation, proxy: PageProxy, plan: PagePlan) -> AsyncIterator[BrowserContext]:
         opening = self._in_background(self._open(generation, proxy, plan))
         try:
-            async with asyncio.timeout(self._limits.close):
+            async with asyncio.timeout(self._limits.respond):
                 context = await asyncio.shield(opening)
         except Error:
             await generation.is_gone()  # If so, the next page must not come to it.
@@ -183,7 +183,7 @@ class Browser:
 
     async def _close(self, context: BrowserContext, generation: Generation) -> None:
         try:
-            async with asyncio.timeout(self._limits.close):
+            async with asyncio.timeout(self._limits.respond):
                 await context.close()
         except Error:
             pass  # It went with its browser.

@@ -132,7 +132,7 @@ class Generation:
 
     async def _answers(self) -> bool:
         try:
-            async with asyncio.timeout(self._limits.close):
+            async with asyncio.timeout(self._limits.respond):
                 await self._session.send("Browser.getVersion")
         except TimeoutError:
             return False

@@ -61,7 +61,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     read_page: float = 15.0
     #: For all actions of a request.
     actions: float = 60.0
-    #: For a context to open or to close; then the whole browser is ended, and the next page gets a new one.
+    #: For a browser to open or close a context, or to say that it is there; then it hangs, is ended, and the next page
+    #: gets a new one. On a busy machine a sound one has taken over 5.
+    respond: float = 15.0
+    #: For a browser to end; then its processes are killed.
     close: float = 5.0
     #: All that one page may receive and send.
     page_bytes: int = 128 * MIB
@@ -79,7 +82,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     browser_age: float = 3600.0
     browser_memory_mib: int = 1024
     #: How often memory is looked at, and how often a browser is asked whether it still answers, while it has pages.
-    #: It has ``close`` for its answer.
+    #: It has ``respond`` for that.
     look: float = 0.25
     ask: float = 2.0
 
