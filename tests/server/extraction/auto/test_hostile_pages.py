@@ -108,6 +108,10 @@ HOSTILE = {
 }
 
 
+#: Kinds that read a page much as another one does: productList, articleNavigation, article.
+MUCH_AS_ANOTHER = {"productNavigation", "articleList", "jobPostingNavigation", "jobPosting"}
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", BROKEN)
 def test_broken_pages_give_an_item_with_the_url(name: str, kind: str) -> None:
@@ -116,7 +120,9 @@ def test_broken_pages_give_an_item_with_the_url(name: str, kind: str) -> None:
     json.dumps(item).encode()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.full) if kind in MUCH_AS_ANOTHER else kind for kind in KINDS]
+)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_pages_give_an_item_in_time(name: str, kind: str) -> None:
     item = extract(kind, HOSTILE[name], URL)
