@@ -123,7 +123,8 @@ class Browser:
 
     async def _attempt(self, plan: PagePlan) -> PageResult:
         generation = await self._generation(images=bool(plan.screenshot or plan.actions))
-        async with PageProxy(self._guard, self._limits, plan.upstream) as proxy, self._count(generation):
+        # Counted first: one without pages may be ended at any moment.
+        async with self._count(generation), PageProxy(self._guard, self._limits, plan.upstream) as proxy:
             try:
                 async with self._context(generation, proxy, plan) as context:
                     return await generation.while_there(load_page(context, proxy, plan, self._limits))
