@@ -56,6 +56,8 @@ _GALLERIES: Final = (
     "main-image",
     "landingimage",
 )
+#: Where a price is from that no markup has.
+_SHOWN: Final = "price on the page"
 _PRICE_METAS: Final = ("product:sale_price:amount", "product:price:amount", "og:price:amount")
 _CURRENCY_METAS: Final = ("product:sale_price:currency", "product:price:currency", "og:price:currency")
 
@@ -84,6 +86,10 @@ class _Extraction:
         self._set_price(item)
         told = self._offer.availability or availability_on(page, focus, priced=False)
         item.availability = told or availability_on(page, focus, priced=bool(item.price))
+        if not self._offer.availability:
+            page.sources.note(
+                "availability", "what the page says" if told else "a price, and nothing that says it is gone"
+            )
         self._set_identity(item)
         self._set_looks(item)
         description = description_of(page, product, focus)
@@ -107,6 +113,10 @@ class _Extraction:
         item.currencyRaw = self._tags.currency_raw(price) or price.currency_raw
         stated = offer.currency or (page.meta(*_CURRENCY_METAS) or "").upper()
         item.currency = iso_code(stated, page.url) or iso_code(item.currencyRaw, page.url)
+        if price is not offer.price and page.meta(*_PRICE_METAS) is None:
+            page.sources.note("price", _SHOWN)
+        if not iso_code(stated, page.url):
+            page.sources.note("currency", _SHOWN)
 
     def _price(self) -> Money | None:
         """The price of the markup, unless its other parts and the page agree on another; else that of the page."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
 from itertools import islice
 from typing import Final
 
@@ -67,16 +66,18 @@ _NO_NAME = re.compile(r"[${}<>|]|://|^(?:\S \S )|[.!?] |!$")
 
 def brand_of(page: Page, product: Thing | None, focus: Focus, specification: Specification) -> str | None:
     """The brand as the page writes it: of its markup, of a labelled value, of what is named so by its author."""
-    sources: tuple[Callable[[], str | None], ...] = (
-        lambda: _of_markup(page, product),
-        lambda: _of_pairs(specification, focus, listed=True),
-        lambda: _of_named_nodes(page, focus),
-        lambda: _of_links(page, focus),
-        lambda: _of_scripts(page, focus),
-        lambda: _of_beginning_of_title(page, focus),
-        lambda: _of_pairs(specification, focus, listed=False),
+    of_markup = _of_markup(page, product)
+    if of_markup:
+        return of_markup
+    return page.sources.first(
+        "brand",
+        ("listed label", lambda: _of_pairs(specification, focus, listed=True)),
+        ("named part", lambda: _of_named_nodes(page, focus)),
+        ("link", lambda: _of_links(page, focus)),
+        ("script", lambda: _of_scripts(page, focus)),
+        ("beginning of the title", lambda: _of_beginning_of_title(page, focus)),
+        ("label", lambda: _of_pairs(specification, focus, listed=False)),
     )
-    return next((brand for source in sources if (brand := source())), None)
 
 
 def _of_markup(page: Page, product: Thing | None) -> str | None:

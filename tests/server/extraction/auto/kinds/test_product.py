@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from scrapy_ext.server.extraction.auto import extract
+from scrapy_ext.server.extraction.auto import extract, extract_more
 
 URL = "https://shop.example.com/lamps/aurora?ref=mail"
 
@@ -503,3 +503,21 @@ def test_a_rating_that_is_written_by_the_heading_is_read() -> None:
     assert rated("12 of 5") is None
     far = "<h1>Lamp</h1>" + "<p>Words.</p>" * 200 + '<div class="rating">1 out of 5</div>'
     assert "aggregateRating" not in product(far, "<title>Lamp</title>")
+
+
+def test_what_no_markup_says_has_a_source_too() -> None:
+    html = (
+        "<title>Lamp</title><h1>Lamp</h1><p class=price>$31.50</p><p class=brand>Acme</p><button>Add to cart</button>"
+    )
+    sources = extract_more("product", html, "https://shop.example/lamp", sources=True).sources or {}
+    assert sources["price"] == sources["currency"] == "price on the page"
+    assert sources["brand"] == "named part"
+    assert sources["availability"] == "what the page says"
+
+
+def test_what_the_markup_says_is_told_by_its_place() -> None:
+    offer = {"@type": "Offer", "price": "12.00", "priceCurrency": "EUR", "availability": "https://schema.org/InStock"}
+    html = json_ld(LAMP | {"offers": offer, "brand": "Acme"}) + "<h1>Aurora Desk Lamp</h1>"
+    sources = extract_more("product", html, "https://shop.example/lamp", sources=True).sources or {}
+    assert "json-ld" in sources["price"]
+    assert "json-ld" in sources["brand"]
