@@ -16,6 +16,7 @@ from scrapy_ext.server.store.discards import purge
 from scrapy_ext.server.store.engine import Engine
 from scrapy_ext.server.store.engines import open_engine
 from scrapy_ext.server.store.frontier import FrontierStore
+from scrapy_ext.server.store.frontier_overview import FrontierOverview
 from scrapy_ext.server.store.jobs import JobStore
 from scrapy_ext.server.store.keys import KeyStore
 from scrapy_ext.server.store.measures import Measures
@@ -43,6 +44,7 @@ class Store:
         self.samples = RecordStore(engine, clock, SAMPLES)
         self.collections = CollectionStore(engine, clock)
         self.frontier = FrontierStore(engine)
+        self.frontier_overview = FrontierOverview(engine)
         self.jobs = JobStore(engine, clock)
         self.spiders = SpiderStore(engine, clock)
         self.projects = ProjectStore(engine)
