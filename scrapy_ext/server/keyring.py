@@ -66,6 +66,12 @@ class Grant(NamedTuple):
         """Whether nothing of the platform is out of its sight."""
         return self.projects is None and not self.job
 
+    @property
+    def may_manage_keys(self) -> bool:
+        """Whether keys may be made and removed: with the server's own key only, since a key that made others would
+        live on in them when it is removed."""
+        return self.name == KEY_HOLDER and self.write and self.all_projects
+
 
 #: What the server's own keys may do: everything.
 _HOLDER: Final = Grant(KEY_HOLDER)
@@ -126,10 +132,27 @@ class Keyring:
         known = await self._look_up(digest)
         return known and known.grant
 
+    async def caller_of(self, grant: Grant) -> Caller | None:
+        """Who asks the extraction service, where somebody who is on the platform asks it there; None when the key is
+        gone.
+
+        The platform's own key may make keys that open the service, so that it need not make one first.
+        Raises ``StoreError`` while keys cannot be looked up.
+        """
+        if grant.may_manage_keys:
+            return _EXTRACTOR
+        if grant.job:
+            return Caller(grant.name, grant.name, _NO_EXTRACTION)
+        await self._be_fresh()
+        return next((known.caller for known in self._named.values() if known.caller.name == grant.name), None)
+
     async def _look_up(self, digest: str) -> _Known | None:
+        await self._be_fresh()
+        return self._named.get(self._blinded(digest))
+
+    async def _be_fresh(self) -> None:
         if time.monotonic() - self._read_at >= REFRESH_SECONDS:
             await self._refresh()
-        return self._named.get(self._blinded(digest))
 
     def _blinded(self, digest: str) -> bytes:
         return hashlib.blake2b(digest.encode(), key=self._secret, digest_size=32).digest()

@@ -137,14 +137,9 @@ class _ExtractEndpoint:
         request = parse(body) if len(body) < _SHORT else await asyncio.to_thread(parse, body)
         if exchange is not None:
             exchange.told["domain"] = (urlsplit(request.url).hostname or "")[:_LONGEST_DOMAIN]
-        began = perf_counter()
-        try:
-            result = await _unless_disconnected(self._extract(request, caller, hold), receive)
-        except BaseException as error:
-            self._measures.count(request, caller, _status_of(error), perf_counter() - began)
-            raise
-        self._measures.count(request, caller, 200, perf_counter() - began)
-        return result
+        return await counted(
+            self._measures, request, caller, _unless_disconnected(self._extract(request, caller, hold), receive)
+        )
 
     async def _send_answer(self, send: Send, answer: bytes) -> None:
         try:
@@ -169,6 +164,20 @@ class _ExtractEndpoint:
             raise _Refusal(Problem.of("/auth/account-suspended", caller.refusal))
         detail = "The API key is not one of this server's. Mind that its platform service has another key."
         raise _Refusal(Problem.of("/auth/key-not-found", detail), (_CHALLENGE,))
+
+
+async def counted(
+    measures: Measures, request: ExtractRequest, caller: Caller, work: Awaitable[ExtractResult]
+) -> ExtractResult:
+    """The result of the work for a request, whose end is counted."""
+    began = perf_counter()
+    try:
+        result = await work
+    except BaseException as error:
+        measures.count(request, caller, _status_of(error), perf_counter() - began)
+        raise
+    measures.count(request, caller, 200, perf_counter() - began)
+    return result
 
 
 def _status_of(error: BaseException) -> int:

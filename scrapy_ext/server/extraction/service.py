@@ -21,7 +21,7 @@ from scrapy_ext.server.extraction.blocking import BlockList
 from scrapy_ext.server.extraction.bodies import Hold
 from scrapy_ext.server.extraction.browser import Browser
 from scrapy_ext.server.extraction.charsets import text_of
-from scrapy_ext.server.extraction.errors import ExtractionError
+from scrapy_ext.server.extraction.errors import ExtractionError, timed_out
 from scrapy_ext.server.extraction.extractor_process import Task
 from scrapy_ext.server.extraction.extractors import Extractors
 from scrapy_ext.server.extraction.fetch import Check, Fetcher, HttpResult
@@ -33,7 +33,7 @@ from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan, plan
 from scrapy_ext.server.extraction.politeness import Politeness
 from scrapy_ext.server.extraction.rates import ExtractionRates
 from scrapy_ext.server.extraction.robots import Robots
-from scrapy_ext.server.extraction.routes import CallerOf, Paths
+from scrapy_ext.server.extraction.routes import CallerOf, Paths, counted
 from scrapy_ext.server.extraction.turnstile import Turnstile
 from scrapy_ext.server.extraction.upstream import Upstreams
 
@@ -53,7 +53,7 @@ class ExtractionService:
         limits: Limits | None = None,
         resolve: Resolve = system_resolve,
     ) -> None:
-        limits = limits or Limits()
+        self._limits = limits = limits or Limits()
         self._guard = guard = Guard(
             config.allow_hosts,
             config.connect_to,
@@ -109,6 +109,17 @@ class ExtractionService:
         result.echo_data = request.echo_data
         result.job_id = request.job_id
         return result
+
+    async def tried(self, request: ExtractRequest, caller: Caller, hold: Hold) -> ExtractResult:
+        """The same for who asks on a page: within the time of a request, and counted.
+
+        Raises :class:`ContractError` or :class:`ExtractionError`.
+        """
+        try:
+            async with asyncio.timeout(self._limits.request):
+                return await counted(self.measures, request, caller, self.extract(request, caller, hold))
+        except TimeoutError:
+            raise timed_out(f"The request took longer than {self._limits.request:g} seconds.") from None
 
     async def _with_known_ways(self, todo: PagePlan, count: Callable[[str], None]) -> PagePlan:
         """A plan whose actions lead only to where the service goes; the others are refused, and told as failed."""
