@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from calendar import monthrange
 from collections.abc import Iterator, Mapping, Sequence
@@ -193,8 +194,9 @@ def suggested_hour(load: Mapping[str, int]) -> int:
     """
     runs = [0.0] * 24
     for cron, tasks in load.items():
-        for hour, of_one in enumerate(Cron.parse(cron).runs_by_hour()):
-            runs[hour] += of_one * tasks
+        with contextlib.suppress(ContractError):  # a stored one that never runs
+            for hour, of_one in enumerate(Cron.parse(cron).runs_by_hour()):
+                runs[hour] += of_one * tasks
     return min(range(24), key=lambda hour: (runs[hour], runs[hour - 1] + runs[(hour + 1) % 24], hour))
 
 
