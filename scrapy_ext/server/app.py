@@ -80,7 +80,7 @@ async def _start(parts: _Parts, config: ServerConfig, front: Front, stack: conte
     stack.push_async_callback(extraction.stop)
     await extraction.start()
     stack.push_async_callback(_ended, asyncio.create_task(_purge(store)))
-    platform, pages = PlatformService(store, keys.grant, _rates(config)), Pages(store, keys.grant)
+    platform, pages = PlatformService(store, keys.grant, _rates(config)), Pages(store, keys, lambda: front.ending)
     health = Health(front, store, keys.grant, extraction.metrics, open_metrics=config.open_metrics)
     parts.others.router.routes[:] = [*extraction.routes, *health.routes, openapi.route(), *pages.routes]
     parts.resources = {**platform.resources, "v1": extraction.app}

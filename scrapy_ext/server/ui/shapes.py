@@ -141,6 +141,24 @@ def web_address(value: Any) -> str | None:
     return None
 
 
+#: What a page says of a form that was dealt with, by the name that its address gives it.
+DONE: Final[Mapping[str, str]] = {
+    "scheduled": "The job is scheduled.",
+    "stopped": "{n} asked to stop.",
+    "rerun": "{n} scheduled again.",
+    "deleted": "{n} deleted.",
+    "tagged": "The tags are changed.",
+    "nothing": "No job was chosen.",
+}
+
+
+def done(query: Mapping[str, str]) -> str:
+    """What a page says of the form that led to it, "" for nothing. Addresses bring a name and a number, no words."""
+    text, number = DONE.get(query.get("done", ""), ""), query.get("n", "")
+    jobs = "1 job was" if number == "1" else f"{number} jobs were"
+    return text.replace("{n}", jobs) if number.isascii() and number.isdigit() and len(number) < 8 else text
+
+
 FILTERS: Final[dict[str, Callable[..., Any]]] = {
     "when": when,
     "duration": duration,
