@@ -80,6 +80,13 @@ _NO_EXTRACTION: Final = "This API key is one of this server's, but not for extra
 _SUSPENDED: Final = "This API key is suspended. Its holder's operator can let it go on."
 
 
+class Standing(NamedTuple):
+    """What the key of a name opens on the platform, and the hash by which it is known to be still the same key."""
+
+    grant: Grant
+    hash: str
+
+
 class _Known(NamedTuple):
     """A key with a name: what it may do on the platform, if anything, and who it is at the extraction service."""
 
@@ -96,6 +103,8 @@ class Keyring:
         self._hashes: dict[str, str] = {}
         self._secret = secrets.token_bytes(32)
         self._named: dict[bytes, _Known] = {}
+        #: The same by their names, those that open anything of the platform.
+        self._standings: dict[str, Standing] = {}
         self._read_at = -REFRESH_SECONDS
         self._reading: asyncio.Task[None] | None = None
 
@@ -146,6 +155,13 @@ class Keyring:
         await self._be_fresh()
         return next((known.caller for known in self._named.values() if known.caller.name == grant.name), None)
 
+    async def standing(self, name: str) -> Standing | None:
+        """What the key of this name opens on the platform now; None when there is none, or it opens nothing."""
+        if name == KEY_HOLDER:
+            return Standing(_HOLDER, self._hashes[_PLATFORM])
+        await self._be_fresh()
+        return self._standings.get(name)
+
     async def _look_up(self, digest: str) -> _Known | None:
         await self._be_fresh()
         return self._named.get(self._blinded(digest))
@@ -166,8 +182,10 @@ class Keyring:
 
     async def _read(self) -> None:
         began = time.monotonic()
-        named = {self._blinded(key.hash): _known(key) for key in await self._store.keys.named()}
-        self._named, self._read_at = named, began
+        keys = [(key, _known(key)) for key in await self._store.keys.named()]
+        self._named = {self._blinded(key.hash): known for key, known in keys}
+        self._standings = {key.name: Standing(known.grant, key.hash) for key, known in keys if known.grant is not None}
+        self._read_at = began
 
 
 def _known(key: StoredKey) -> _Known:

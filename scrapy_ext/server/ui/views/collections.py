@@ -40,7 +40,7 @@ TYPES: Final = {
 
 class _Listed(NamedTuple):
     name: CollectionName
-    count: int
+    records: int
     more: bool
     path: str
 
@@ -184,7 +184,7 @@ def _formatted(value: bytes) -> str:
 
 
 def _editor(
-    visit: Visit, which: Collection, key: str, copies: list[Record], text: str, error: ContractError | None = None
+    visit: Visit, which: Collection, key: str, copies: list[Record], text: str, *, error: ContractError | None = None
 ) -> Response:
     return visit.rendered(
         "record.html",
@@ -219,7 +219,7 @@ async def _save(visit: Visit) -> Response:
             raise refused("record", told, "Copy what you wrote, reload the page, and edit it again.")
         await visit.store.collections.write(which, _checked(key, text))
     except ContractError as error:
-        return _editor(visit, which, key, copies, text, error)
+        return _editor(visit, which, key, copies, text, error=error)
     return visit.onward(f"{_path(which)}/record", "saved", key=key)
 
 

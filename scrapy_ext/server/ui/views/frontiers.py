@@ -93,7 +93,9 @@ async def _change(visit: Visit) -> Response:
             try:
                 number = await put_back(visit.store.frontier, visit.project, name)
             except ValueError as error:
-                raise refused("dead letters", str(error), "Look at the slot, and delete what is no dead letter.") from None
+                raise refused(
+                    "dead letters", str(error), "Look at the slot, and delete what is no dead letter."
+                ) from None
             return visit.onward(_path(visit, name), "put-back", number)
         case "delete":
             slots = (await visit.store.frontier.slots(visit.project, name))[:_MOST_SLOTS]
@@ -136,9 +138,7 @@ async def _show_slot(visit: Visit) -> Response:
 
 
 def _head(batches: list[StoredBatch]) -> list[_Next]:
-    pairs = [
-        (batch.id, fp, qdata) for batch in batches for fp, qdata in _decode(b"[" + batch.requests + b"]")
-    ]
+    pairs = [(batch.id, fp, qdata) for batch in batches for fp, qdata in _decode(b"[" + batch.requests + b"]")]
     return [_next(*pair) for pair in pairs[:_HEAD]]
 
 

@@ -186,7 +186,7 @@ async def _change(visit: Visit) -> Response:
         case "pause" | "resume" as action:
             fields = {"disabled": action == "pause"}
             await visit.store.periodic.edit(visit.project, number, lambda stored: edited(stored, fields))
-            return visit.onward(back, f"schedule-{action}d")
+            return visit.onward(back, "schedule-paused" if action == "pause" else "schedule-resumed")
         case "run":
             jobs = list(jobs_of(state.schedule, visit.store.clock()))
             added = await visit.store.jobs.add(visit.project, jobs, visit.grant.name)

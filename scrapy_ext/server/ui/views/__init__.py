@@ -1,0 +1,15 @@
+"""The pages, one module each; whoever writes one adds it to :data:`VIEWS`.
+
+A module has ``PAGES``, its addresses, and ``LINKS``, its entries of the navigation bar, which come in this order.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from scrapy_ext.server.ui.frame import Link, Page
+from scrapy_ext.server.ui.views import activity, collections, frontiers, items, job, jobs, log, periodic, requests
+
+VIEWS: Final = (jobs, job, items, requests, log, periodic, collections, frontiers, activity)
+PAGES: Final[tuple[Page, ...]] = tuple(page for view in VIEWS for page in view.PAGES)
+LINKS: Final[tuple[Link, ...]] = tuple(link for view in VIEWS for link in getattr(view, "LINKS", ()))
