@@ -191,6 +191,7 @@ def _editor(
         error.status if error else 200,
         which=which,
         path=_path(which),
+        own_path=visit.address(f"{_path(which)}/record", key=key if copies else None),
         key=key,
         is_new=not copies,
         stored=copies[0].ts if copies else None,
@@ -202,7 +203,8 @@ def _editor(
 
 async def _save(visit: Visit) -> Response:
     which, form = await _which(visit), visit.form
-    key = form.get("key") or ""
+    # In the address, where it is one that exists: what browsers send of a form has other line breaks than its key.
+    key = _key_of(visit, "key") or form.get("key") or ""
     if form.get("action") == "delete":
         await visit.store.collections.delete_keys(which, [key.encode()])
         return visit.onward(_path(which), "removed")
