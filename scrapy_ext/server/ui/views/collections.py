@@ -186,15 +186,16 @@ def _formatted(value: bytes) -> str:
 def _editor(
     visit: Visit, which: Collection, key: str, copies: list[Record], text: str, *, error: ContractError | None = None
 ) -> Response:
+    is_new = not _key_of(visit, "key")
     return visit.rendered(
         "record.html",
         error.status if error else 200,
         which=which,
         path=_path(which),
-        own_path=visit.address(f"{_path(which)}/record", key=key if copies else None),
+        own_path=visit.address(f"{_path(which)}/record", key=None if is_new else key),
         key=key,
-        is_new=not copies,
-        stored=copies[0].ts if copies else None,
+        is_new=is_new,
+        stored=copies[0].ts if copies and not is_new else None,
         older=[(copy.ts, _formatted(copy.value)) for copy in copies[1:]],
         text=text,
         errors=field_errors(error) if error else {},
@@ -203,7 +204,7 @@ def _editor(
 
 async def _save(visit: Visit) -> Response:
     which, form = await _which(visit), visit.form
-    # In the address, where it is one that exists: what browsers send of a form has other line breaks than its key.
+    # It is in the address, where it is one that exists: what browsers send of a form has other line breaks than its key.
     key = _key_of(visit, "key") or form.get("key") or ""
     if form.get("action") == "delete":
         await visit.store.collections.delete_keys(which, [key.encode()])
