@@ -131,7 +131,7 @@ class _ExtractEndpoint:
         exchange: Exchange | None = scope.get(SCOPE_KEY)
         if exchange is not None:
             exchange.who = caller.name
-        hold = _hold_in(exchange)
+        hold = hold_in(exchange)
         body = await _read_body(headers, receive, self._limits.request_body, hold)
         # A body of megabytes takes tenths of a second.
         request = parse(body) if len(body) < _SHORT else await asyncio.to_thread(parse, body)
@@ -189,7 +189,9 @@ def _status_of(error: BaseException) -> int:
     return LEFT if isinstance(error, _Disconnected) else 500
 
 
-def _hold_in(exchange: Exchange | None) -> Hold:
+def hold_in(exchange: Exchange | None) -> Hold:
+    """What counts the bytes of a request against those that all requests of the server may hold."""
+
     def hold(size: int) -> None:
         if exchange is not None and not exchange.hold(size):
             raise overloaded("The server holds as much of other requests as it can now. Send the request again later.")

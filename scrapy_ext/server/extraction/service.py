@@ -13,7 +13,9 @@ from starlette.routing import Route
 from w3lib.url import safe_url_string
 from yarl import URL
 
-from scrapy_ext.api.extraction import ExtractRequest, ExtractResult
+from scrapy_ext.api.extraction import ExtractRequest, ExtractResult, Problem
+from scrapy_ext.api.extraction.rules import problem_of
+from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.auth import Caller
 from scrapy_ext.server.config import ServerConfig
 from scrapy_ext.server.extraction.attributes import attribute_extractor
@@ -33,9 +35,10 @@ from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan, plan
 from scrapy_ext.server.extraction.politeness import Politeness
 from scrapy_ext.server.extraction.rates import ExtractionRates
 from scrapy_ext.server.extraction.robots import Robots
-from scrapy_ext.server.extraction.routes import CallerOf, Paths, counted
+from scrapy_ext.server.extraction.routes import CallerOf, Paths, counted, hold_in
 from scrapy_ext.server.extraction.turnstile import Turnstile
 from scrapy_ext.server.extraction.upstream import Upstreams
+from scrapy_ext.server.operation.exchange import Exchange
 
 
 class ExtractionService:
@@ -110,16 +113,20 @@ class ExtractionService:
         result.job_id = request.job_id
         return result
 
-    async def tried(self, request: ExtractRequest, caller: Caller, hold: Hold) -> ExtractResult:
-        """The same for who asks on a page: within the time of a request, and counted.
-
-        Raises :class:`ContractError` or :class:`ExtractionError`.
-        """
+    async def tried(
+        self, request: ExtractRequest, caller: Caller, exchange: Exchange | None
+    ) -> ExtractResult | Problem:
+        """The answer to who asks on a page: as ``POST /v1/extract`` answers it, counted and limited as there."""
         try:
             async with asyncio.timeout(self._limits.request):
-                return await counted(self.measures, request, caller, self.extract(request, caller, hold))
+                work = self.extract(request, caller, hold_in(exchange))
+                return await counted(self.measures, request, caller, work)
         except TimeoutError:
-            raise timed_out(f"The request took longer than {self._limits.request:g} seconds.") from None
+            return timed_out(f"The request took longer than {self._limits.request:g} seconds.").problem
+        except ContractError as error:
+            return problem_of(error)
+        except ExtractionError as error:
+            return error.problem
 
     async def _with_known_ways(self, todo: PagePlan, count: Callable[[str], None]) -> PagePlan:
         """A plan whose actions lead only to where the service goes; the others are refused, and told as failed."""

@@ -8,8 +8,21 @@ from __future__ import annotations
 from typing import Final
 
 from scrapy_ext.server.ui.frame import Link, Page
-from scrapy_ext.server.ui.views import activity, collections, frontiers, items, job, jobs, log, periodic, requests
+from scrapy_ext.server.ui.views import (
+    activity,
+    collections,
+    extraction,
+    frontiers,
+    items,
+    job,
+    jobs,
+    keys,
+    log,
+    periodic,
+    projects,
+    requests,
+)
 
-VIEWS: Final = (jobs, job, items, requests, log, periodic, collections, frontiers, activity)
+VIEWS: Final = (jobs, job, items, requests, log, periodic, collections, frontiers, activity, extraction, projects, keys)
 PAGES: Final[tuple[Page, ...]] = tuple(page for view in VIEWS for page in view.PAGES)
 LINKS: Final[tuple[Link, ...]] = tuple(link for view in VIEWS for link in getattr(view, "LINKS", ()))

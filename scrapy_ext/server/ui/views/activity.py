@@ -7,7 +7,13 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from starlette.responses import Response
 
-from scrapy_ext.api.platform.activity import JOB_CANCELLED, STATE_EVENTS
+from scrapy_ext.api.platform.activity import (
+    JOB_CANCELLED,
+    PERIODIC_ACTIVE,
+    PERIODIC_MISSED,
+    PERIODIC_REFUSED,
+    STATE_EVENTS,
+)
 from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.store.activity import Message
@@ -20,7 +26,7 @@ _STEP: Final = 200
 #: Projects whose messages are shown together.
 _PROJECTS: Final = 100
 
-EVENTS: Final = (*STATE_EVENTS.values(), JOB_CANCELLED)
+EVENTS: Final = (*STATE_EVENTS.values(), JOB_CANCELLED, PERIODIC_ACTIVE, PERIODIC_MISSED, PERIODIC_REFUSED)
 
 
 class _Shown(NamedTuple):

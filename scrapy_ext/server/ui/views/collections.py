@@ -204,7 +204,7 @@ def _editor(
 
 async def _save(visit: Visit) -> Response:
     which, form = await _which(visit), visit.form
-    # It is in the address, where it is one that exists: what browsers send of a form has other line breaks than its key.
+    # That of a record that exists is in the address: forms do not keep the line breaks that a key may have.
     key = _key_of(visit, "key") or form.get("key") or ""
     if form.get("action") == "delete":
         await visit.store.collections.delete_keys(which, [key.encode()])
