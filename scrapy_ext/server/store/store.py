@@ -29,6 +29,7 @@ from scrapy_ext.server.store.projects import ProjectStore
 from scrapy_ext.server.store.records import RecordStore
 from scrapy_ext.server.store.schema import migrate, touch
 from scrapy_ext.server.store.spiders import SpiderStore
+from scrapy_ext.server.store.waiting import WaitingStore
 
 
 def now_ms() -> int:
@@ -57,6 +58,7 @@ class Store:
         self.activity = ActivityStore(engine, clock)
         self.keys = KeyStore(engine, clock)
         self.nodes = NodeStore(engine)
+        self.waiting = WaitingStore(engine)
         self.attempts = AttemptStore(engine, clock)
 
     @classmethod

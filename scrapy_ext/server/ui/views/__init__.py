@@ -18,11 +18,26 @@ from scrapy_ext.server.ui.views import (
     jobs,
     keys,
     log,
+    nodes,
     periodic,
     projects,
     requests,
 )
 
-VIEWS: Final = (jobs, job, items, requests, log, periodic, collections, frontiers, activity, extraction, projects, keys)
+VIEWS: Final = (
+    jobs,
+    job,
+    items,
+    requests,
+    log,
+    periodic,
+    collections,
+    frontiers,
+    activity,
+    extraction,
+    projects,
+    nodes,
+    keys,
+)
 PAGES: Final[tuple[Page, ...]] = tuple(page for view in VIEWS for page in view.PAGES)
 LINKS: Final[tuple[Link, ...]] = tuple(link for view in VIEWS for link in getattr(view, "LINKS", ()))
