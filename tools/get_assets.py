@@ -1,7 +1,8 @@
 """Brings the front-end files that are not ours: those of the pages, and what tests check pages with.
 
-Usage: get_assets.py. They come from the npm registry by ``npm pack``, each at a fixed version whose hash is checked,
-and go with their licences into folders that are not committed. Nothing of a package is run. What is there already stays.
+Usage: get_assets.py. They come from the npm registry by ``npm pack``, each at a fixed version whose hash is
+checked, and go with their licences into folders that are not committed. Nothing of a package is run. What is there
+already stays.
 """
 
 from __future__ import annotations

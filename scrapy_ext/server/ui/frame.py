@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
@@ -25,6 +25,7 @@ from scrapy_ext.server.store import Store, StoreError
 from scrapy_ext.server.store.errors import StoreAwayError
 from scrapy_ext.server.ui import shapes
 from scrapy_ext.server.ui.assets import Assets
+from scrapy_ext.server.ui.live import Streams
 
 if TYPE_CHECKING:
     from scrapy_ext.server.extraction import ExtractionService
@@ -90,6 +91,7 @@ class Visit:
         self.store: Store = frame.store
         self.services = frame.services
         self.ending = frame.ending
+        self.streams = frame.streams
         self.section = section
         self.form = Form(())
         #: What the forms of the page have to bring.
@@ -139,6 +141,11 @@ class Visit:
         kept_done = {name: value for name, value in query.items() if name not in ("done", "n") or name in changes}
         return (path or self.request.url.path) + (f"?{urlencode(kept_done)}" if kept_done else "")
 
+    @staticmethod
+    def pairs(query: str) -> Sequence[tuple[str, str]]:
+        """The parameters of an address that came with a form."""
+        return parse_qsl(query)
+
     def onward(self, path: str, done: str = "", n: int | None = None, /, **query: Any) -> Response:
         """Lead on to a page after a form was dealt with; ``done`` names what it says of that (``shapes.DONE``)."""
         return RedirectResponse(self.address(path, done=done, n=n, **query), 303, HEADERS)
@@ -156,6 +163,7 @@ class Frame:
         self.store = store
         self.services = services
         self.ending = ending
+        self.streams = Streams()
         self._templates = Environment(
             loader=PackageLoader("scrapy_ext.server.ui"),
             autoescape=True,

@@ -12,6 +12,7 @@ from scrapy_ext.server.store.job_rows import StoredJob
 from scrapy_ext.server.store.records import RecordStore, Slice, Span
 from scrapy_ext.server.ui import shapes
 from scrapy_ext.server.ui.frame import MissingError, Visit
+from scrapy_ext.server.ui.search import look_through, with_text
 
 PATH: Final = "/ui/{project:number}/{spider:number}/{job:number}"
 
@@ -36,6 +37,17 @@ async def job_context(visit: Visit, tab: str) -> dict[str, Any]:
         "totals": totals,
         "path": f"/ui/{key}",
     }
+
+
+async def search_page(
+    visit: Visit, store: RecordStore, text: str, size: int
+) -> tuple[list[tuple[int, dict[str, Any]]], shapes.Paging]:
+    """The same for the records that have a text in them, from ``start`` on, as far as was looked."""
+    start = visit.number("start")
+    total = (await store.stats(visit.key)).totals.input_values
+    found = await look_through(store, visit.key, start, with_text(text), size)
+    records = [(number, msgspec.json.decode(line)) for number, line in found.records]
+    return records, shapes.searched(start, found.next, total, ended=found.ended)
 
 
 async def records_page(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
@@ -12,6 +13,20 @@ from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.server.store.job_rows import Counts, StoredJob, tags_of
 
 _CELL: Final = 160
+_LONG: Final = 20_000
+#: Control characters but for line break and tab, and those that turn the direction of text.
+_STEERING: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_SECRET: Final = re.compile("key|secret|token|passw|credential|auth|cookie|dsn|proxy", re.IGNORECASE)
+HIDDEN: Final = "••••••"
+_KINDS: Final[Mapping[type, str]] = {
+    str: "text",
+    int: "number",
+    float: "number",
+    bool: "yes/no",
+    list: "list",
+    dict: "object",
+    type(None): "nothing",
+}
 _LEVELS: Final[Mapping[int, str]] = {10: "DEBUG", 20: "INFO", 30: "WARNING", 40: "ERROR", 50: "CRITICAL"}
 
 
@@ -26,6 +41,8 @@ class Summary(NamedTuple):
     started: int | None
     elapsed: int | None
     tags: list[str]
+    #: Why a pending job does not run yet, where somebody knows.
+    waiting: str = ""
 
 
 class Paging(NamedTuple):
@@ -73,6 +90,19 @@ def paging(start: int, size: int, total: int) -> Paging:
         previous=max(start - size, 0) if start > 0 else None,
         next=start + size if start + size < total else None,
         end=end if start + size < total else None,
+    )
+
+
+def searched(start: int, following: int, total: int, *, ended: bool) -> Paging:
+    """What was looked through for a search that began at ``start``, and where it goes on."""
+    return Paging(
+        first=start,
+        last=max(min(following, total) - 1, start),
+        total=total,
+        start=0 if start > 0 else None,
+        previous=None,
+        next=None if ended else following,
+        end=None,
     )
 
 
@@ -130,13 +160,44 @@ def size(value: Any) -> str:
 def cell(value: Any) -> str:
     """A value in a table: its beginning, when it is long."""
     text = "" if value is None else value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    text = " ".join(text[: _CELL * 4].split())
+    text = visible(" ".join(text[: _CELL * 4].split()))
     return text if len(text) <= _CELL else text[: _CELL - 1] + "…"
 
 
 def level(value: Any) -> str:
     """The name of a log level."""
     return _LEVELS.get(value, str(value)) if isinstance(value, int) else "–"
+
+
+def clipped(value: Any) -> str:
+    """A text that is shown as it is, with its line breaks, up to a length."""
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return text if len(text) <= _LONG else f"{text[:_LONG]}… ({len(text)} characters)"
+
+
+def visible(text: str) -> str:
+    """A text without characters that steer a terminal or turn the direction of what follows: their pictures instead."""
+    return _STEERING.sub(lambda found: _picture(found[0]), text)
+
+
+def _picture(character: str) -> str:
+    code = ord(character)
+    return chr(0x2400 + code) if code < 0x20 else "\u2421" if code == 0x7F else f"\\u{code:04x}"
+
+
+def kind_of(value: Any) -> str:
+    """What a field of an item holds, in a word."""
+    return _KINDS.get(type(value), "object")
+
+
+def secret(name: str) -> bool:
+    """Whether what is called so is likely to be nobody's business."""
+    return _SECRET.search(name) is not None
+
+
+def hidden(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings or arguments as they may be shown."""
+    return {name: HIDDEN if secret(name) else value for name, value in values.items()}
 
 
 def web_address(value: Any) -> str | None:
@@ -187,4 +248,8 @@ FILTERS: Final[dict[str, Callable[..., Any]]] = {
     "cell": cell,
     "level": level,
     "web_address": web_address,
+    "clipped": clipped,
+    "visible": visible,
+    "kind_of": kind_of,
+    "hidden": hidden,
 }

@@ -22,14 +22,18 @@ from scrapy_ext.server.ui.views import (
     periodic,
     projects,
     requests,
+    run,
+    stats,
 )
 
 VIEWS: Final = (
     jobs,
+    run,
     job,
     items,
     requests,
     log,
+    stats,
     periodic,
     collections,
     frontiers,
