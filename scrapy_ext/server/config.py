@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import msgspec
 
 from scrapy_ext.server.store.address import DatabaseUrl
+
+#: As many jobs as processors, twice: crawls wait for the network most of the time.
+DEFAULT_UNITS = 2 * (os.cpu_count() or 1)
 
 
 class ConfigError(ValueError):
@@ -32,6 +36,9 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     domain gets ``domain_requests`` extraction requests at once (None: ``Limits.domain_requests``), ``domain_delay``
     seconds apart. ``attributes_url`` is an OpenAI-compatible address that answers ``customAttributes`` with
     ``attributes_model``; without one, rules do.
+    With ``runner``, jobs run here: those of ``units`` at once, which need no other tags of a node than ``node_tags``;
+    ``stop_grace`` seconds are theirs to end when they are asked to. ``local_project`` is the folder of a Scrapy
+    project, whose jobs are those of project ``local_project_id``.
     """
 
     host: str = "127.0.0.1"
@@ -63,3 +70,9 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     attributes_key: str | None = None
     domain_requests: int | None = None
     domain_delay: float = 0.0
+    runner: bool = True
+    units: int = DEFAULT_UNITS
+    node_tags: tuple[str, ...] = ()
+    stop_grace: float = 30.0
+    local_project: Path | None = None
+    local_project_id: int = 1
