@@ -55,7 +55,7 @@ async def _run(visit: Visit) -> Response:
         (added,) = await visit.store.jobs.add(visit.project, [job], visit.grant.name)
         if isinstance(added, DuplicateJobError):
             rule = f"is pending or running with these arguments already, as job {added.key}"
-            raise refused("spider", rule, "Wait for it, stop it, or change the arguments")
+            raise refused("spider", rule, "Wait for it, stop it, or change the arguments.")
     except ContractError as error:
         return await _form(visit, {name: form.get(name) or "" for name in _FIELDS}, error)
     return visit.onward(f"/ui/{added}", "scheduled")
@@ -94,7 +94,7 @@ def _settings(form: Form) -> dict[str, Any] | None:
     try:
         return form.object("job_settings")
     except ContractError as error:
-        raise refused("job_settings", error.violations[0].rule, 'Write one JSON object, such as {"NAME": 1}') from None
+        raise refused("job_settings", error.violations[0].rule, 'Write one JSON object, such as {"NAME": 1}.') from None
 
 
 def _arguments(text: str) -> dict[str, str]:
@@ -104,11 +104,11 @@ def _arguments(text: str) -> dict[str, str]:
         name, equals, value = (part.strip() for part in line.partition("="))
         if not name and not equals:
             continue
-        rule, remedy = "", "Write one name=value a line"
+        rule, remedy = "", "Write one name=value a line."
         if not equals or not name:
             rule = f"has on line {number} no name=value, but {line[:60]!r}"
         elif name in RUN_PARAMETERS:
-            rule, remedy = f"has on line {number} {name}, which is no argument", "Use the field of that name"
+            rule, remedy = f"has on line {number} {name}, which is no argument", "Use the field of that name."
         elif name in found:
             rule = f"has {name} twice"
         if rule or "\0" in line:
