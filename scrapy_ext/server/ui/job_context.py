@@ -29,9 +29,10 @@ async def job_context(visit: Visit, tab: str) -> dict[str, Any]:
     }
     if found is None and not any(totals.values()):
         raise MissingError
+    nodes = await store.nodes.listed() if job.state is JobState.PENDING else ()
     return {
         "job": job,
-        "summary": shapes.summary(job, store.clock()),
+        "summary": shapes.summary(job, store.clock(), nodes),
         "known": found is not None,
         "tab": tab,
         "totals": totals,

@@ -71,7 +71,7 @@ class Pages:
             try:
                 session = await self._session(request)
                 if session is None:
-                    return _to_login(request)
+                    return self._comes_back(request) or _to_login(request)
                 visit = Visit(self._frame, request, session.grant, session.token, page.section)
                 exchange_of(request.scope).who = session.grant.name
                 return await self._answer(visit, page)
@@ -79,6 +79,15 @@ class Pages:
                 return self._frame.failed(error, visit)
 
         return answer
+
+    def _comes_back(self, request: Request) -> Response | None:
+        """Who follows a link of another site sends no cookie, which is the cookie's purpose: the page loads itself once
+        more, now from here."""
+        wanted = ("cross-site", "navigate", "GET")
+        headers = request.headers
+        if (headers.get("sec-fetch-site"), headers.get("sec-fetch-mode"), request.method) != wanted:
+            return None
+        return self._frame.rendered("again.html", address=local_path(_address(request)))
 
     async def _session(self, request: Request) -> Session | None:
         credentials = basic_credentials(request.headers.get("authorization", ""))
@@ -153,9 +162,12 @@ def _to_login(request: Request) -> Response:
     if "authorization" in request.headers or "text/html" not in request.headers.get("accept", ""):
         challenge = {"WWW-Authenticate": 'Basic realm="platform API key as user name"', **HEADERS}
         return PlainTextResponse(_UNAUTHORIZED, 401, challenge)
-    query = f"?{request.url.query}" if request.url.query else ""
-    onward = f"{request.url.path}{query}" if request.method == "GET" else "/"
+    onward = _address(request) if request.method == "GET" else "/"
     return RedirectResponse(f"/login?next={quote(onward, safe='')}" if onward != "/" else "/login", 303, HEADERS)
+
+
+def _address(request: Request) -> str:
+    return request.url.path + (f"?{request.url.query}" if request.url.query else "")
 
 
 async def _moved(request: Request) -> Response:

@@ -11,6 +11,8 @@ import msgspec
 
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.server.store.job_rows import Counts, StoredJob, tags_of
+from scrapy_ext.server.store.nodes import Node
+from scrapy_ext.server.ui.waiting import waiting
 
 _CELL: Final = 160
 _LONG: Final = 20_000
@@ -41,8 +43,7 @@ class Summary(NamedTuple):
     started: int | None
     elapsed: int | None
     tags: list[str]
-    #: Why a pending job does not run yet, where somebody knows.
-    waiting: str = ""
+    waiting: str
 
 
 class Paging(NamedTuple):
@@ -57,8 +58,8 @@ class Paging(NamedTuple):
     end: int | None
 
 
-def summary(job: StoredJob, now: int) -> Summary:
-    """A job as lists and headings show it."""
+def summary(job: StoredJob, now: int, nodes: Sequence[Node] = ()) -> Summary:
+    """A job as lists and headings show it; ``nodes`` are those that it may wait for."""
     started, finished = _time_of(job, "running_time"), _time_of(job, "finished_time")
     ended = finished if finished is not None else now if job.state is JobState.RUNNING else None
     reason = job.metadata.get("close_reason")
@@ -71,6 +72,7 @@ def summary(job: StoredJob, now: int) -> Summary:
         started=started if started is not None else _time_of(job, "pending_time"),
         elapsed=ended - started if started is not None and ended is not None else None,
         tags=tags_of(job.metadata),
+        waiting=waiting(job.metadata, nodes) if job.state is JobState.PENDING else "",
     )
 
 

@@ -283,6 +283,20 @@ async def test_pages_work_without_what_is_not_ours(open_page: OpenPage, ui_serve
     await expect(page.locator("[data-told]")).to_have_text("Live: new lines appear as they come.")
 
 
+async def test_a_link_of_another_site_leads_to_the_page(
+    open_page: OpenPage, ui_server: RunningServer, project: int
+) -> None:
+    address = f"{ui_server.url}/ui/{project}/jobs?state=running&tag=%22a"
+    link = f"<a href='{address}'>a job</a>"
+    for stranger, wanted in ((False, address), (True, f"{ui_server.url}/login?next=")):
+        page = await open_page("/login", stranger=stranger)
+        await page.route("http://chat.example/", lambda route: route.fulfill(body=link, content_type="text/html"))
+        await page.goto("http://chat.example/")
+        await page.get_by_role("link", name="a job").click()
+        await page.wait_for_url(lambda url, wanted=wanted: url.startswith(wanted))
+        await expect(page.get_by_role("button", name="Log out" if not stranger else "Log in")).to_be_visible()
+
+
 async def focused(page: Page) -> str:
     return str(await page.evaluate("document.activeElement.innerText || document.activeElement.name || ''"))
 

@@ -39,13 +39,14 @@ async def _show(visit: Visit) -> Response:
     offset = visit.number("offset")
     part = Part(_PER_PAGE + 1, min(offset, 10**9))
     jobs = await store.jobs.listed(project, which._replace(states=states), part, counts=True)
+    nodes = await store.nodes.listed() if counts["pending"] else ()
     return visit.rendered(
         "jobs.html",
         state=states[0].value if len(states) == 1 else None,
         text=text,
         tag=tag,
         state_counts=counts,
-        jobs=[shapes.summary(job, store.clock()) for job in jobs[:_PER_PAGE]],
+        jobs=[shapes.summary(job, store.clock(), nodes) for job in jobs[:_PER_PAGE]],
         offset=offset,
         newer=max(offset - _PER_PAGE, 0) if offset else None,
         older=offset + _PER_PAGE if len(jobs) > _PER_PAGE else None,
