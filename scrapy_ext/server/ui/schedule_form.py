@@ -1,4 +1,7 @@
-"""The form of a periodic job: its tasks as text, and back. Arguments are ``name=value`` lines, or a JSON object."""
+"""The form of a periodic job: its tasks as text, and back. Arguments are ``name=value`` lines, or a JSON object.
+
+The form does not show arguments whose names speak of secrets; those that come back as they were shown stay as they are.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.platform import bodies
 from scrapy_ext.server.platform.answers import refused
 from scrapy_ext.server.platform.jobs import Form
+from scrapy_ext.server.ui import shapes
 
 #: Empty tasks at the end of the form, for more.
 _SPARE: Final = 1
@@ -29,7 +33,7 @@ class FormTask(NamedTuple):
     @classmethod
     def of(cls, task: Task) -> Self:
         """A stored task."""
-        arguments = task.script_args if task.name.startswith(_SCRIPT) else _text_of(task.spider_args)
+        arguments = task.script_args if task.name.startswith(_SCRIPT) else _text_of(shapes.hidden(task.spider_args))
         return cls(task.name, str(task.priority), arguments)
 
     @classmethod
@@ -52,15 +56,16 @@ def form_tasks(tasks: Sequence[Task]) -> list[FormTask]:
     return [*(FormTask.of(task) for task in tasks), *[FormTask()] * _SPARE]
 
 
-def fields_of(form: Form) -> dict[str, Any]:
-    """The fields of a schedule that a form has; raises :class:`ContractError` with all that cannot be read."""
+def fields_of(form: Form, stored: Sequence[Task] = ()) -> dict[str, Any]:
+    """The fields of a schedule that a form has, which showed the ``stored`` tasks; raises :class:`ContractError` with
+    all that cannot be read."""
     tasks: list[dict[str, Any]] = []
     faults: list[Violation] = []
     for task in FormTask.of_form(form):
         if task.is_empty:
             continue
         try:
-            tasks.append(_task(task))
+            tasks.append(_task(task, stored))
         except ContractError as error:
             faults += error.violations
     if faults:
@@ -74,14 +79,25 @@ def fields_of(form: Form) -> dict[str, Any]:
     }
 
 
-def _task(task: FormTask) -> dict[str, Any]:
+def _task(task: FormTask, stored: Sequence[Task]) -> dict[str, Any]:
     name = task.name.strip()
     if not task.priority.strip().isdecimal() or len(task.priority) > 3:
         raise refused("tasks.priority", f"must be a number, got {task.priority[:20]!r}", "Choose one of the list.")
     fields: dict[str, Any] = {"name": name, "priority": int(task.priority)}
     if name.startswith(_SCRIPT):
         return {**fields, "script_args": task.arguments.strip()}
-    return {**fields, "spider_args": dict(_arguments(task.arguments))}
+    arguments = dict(_arguments(task.arguments))
+    for argument in [each for each, value in arguments.items() if value == shapes.HIDDEN]:
+        arguments[argument] = _shown_before(name, argument, stored)
+    return {**fields, "spider_args": arguments}
+
+
+def _shown_before(name: str, argument: str, stored: Sequence[Task]) -> Any:
+    """The value of an argument that a form did not show."""
+    for task in stored:
+        if task.name == name and argument in task.spider_args:
+            return task.spider_args[argument]
+    raise refused("tasks.arguments", f"has no value of {argument[:60]!r} to keep", "Write the value.")
 
 
 def _arguments(text: str) -> Iterator[tuple[str, Any]]:

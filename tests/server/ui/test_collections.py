@@ -46,6 +46,14 @@ async def test_records_are_paged_by_key_and_found_by_prefix(http: Http, project:
     assert len(rows(page(await http.get(following)))) == 10
 
 
+async def test_records_are_downloaded(http: Http, project: int) -> None:
+    path = await records(http, project, "many", ["a1", "a2", "b1"])
+    document = page(await http.get(f"{path}?prefix=a"))
+    answer = await http.get(document.xpath("//a[@download]/@href")[0])
+    assert answer.lines == [{"_key": "a1", "value": 1}, {"_key": "a2", "value": 1}]
+    assert "many.jl" in answer.headers["Content-Disposition"]
+
+
 async def test_every_key_leads_to_its_record_and_none_becomes_markup(http: Http, project: int) -> None:
     path = await records(http, project, "odd", KEYS)
     document = page(await http.get(path))

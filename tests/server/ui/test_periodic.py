@@ -108,6 +108,19 @@ async def test_arguments_of_every_kind_survive_an_edit(http: Http, project: int)
     assert [task["spider_args"] for task in job["tasks"]] == [arguments, {}]
 
 
+async def test_arguments_that_are_secret_are_not_shown_and_survive_an_edit(http: Http, project: int) -> None:
+    task = {"name": "books", "spider_args": {"api_key": "s3cret", "page": "1"}}
+    path = await schedule(http, project, tasks=[task])
+    answer = await http.get(path)
+    assert "s3cret" not in answer.text + (await http.get(f"/ui/{project}/periodic")).text
+    shown = page(answer).xpath("//textarea[@name='arguments']")[0].text[1:]
+    await submit(http, path, {**FORM, "arguments": shown.replace("page=1", "page=2")})
+    (job,) = await stored(http, project)
+    assert job["tasks"][0]["spider_args"] == {"api_key": "s3cret", "page": "2"}
+    refused = await submit(http, path, {**FORM, "task": "others", "arguments": shown})
+    assert "has no value of 'api_key' to keep" in page(refused, 400).text_content()
+
+
 @pytest.mark.parametrize(
     ("wrong", "field", "told"),
     [

@@ -16,6 +16,7 @@ from scrapy_ext.server.platform.answers import refused
 from scrapy_ext.server.platform.collections import checked
 from scrapy_ext.server.store.collections import Record
 from scrapy_ext.server.store.selections import Collection, Range, Selection, prefix_range
+from scrapy_ext.server.ui.downloads import download_records
 from scrapy_ext.server.ui.frame import Link, MissingError, Page, Visit, field_errors
 
 _PATH: Final = "/ui/{project:number}/collections"
@@ -238,9 +239,14 @@ def _checked(key: str, text: str) -> list[tuple[bytes, bytes]]:
         raise ContractError(faults) from None
 
 
+async def _download(visit: Visit) -> Response:
+    return await download_records(visit, await _which(visit), _key_of(visit, "prefix"))
+
+
 PAGES: Final = (
     Page(_PATH, "collections", _list),
     Page(_ONE, "collections", _records, _change),
+    Page(_ONE + "/records.jl", "collections", _download),
     Page(_ONE + "/record", "collections", _record, _save),
 )
 LINKS: Final = (Link("collections", "Collections", "/ui/{project}/collections"),)

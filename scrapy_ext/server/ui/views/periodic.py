@@ -201,7 +201,7 @@ async def _change(visit: Visit) -> Response:
 
 async def _save(visit: Visit, state: ScheduleState, own: str) -> Response:
     try:
-        fields = fields_of(visit.form)
+        fields = fields_of(visit.form, state.schedule.tasks)
         await visit.store.periodic.edit(visit.project, state.schedule.id, lambda stored: edited(stored, fields))
     except ContractError as error:
         return await _form(visit, state, _as_written(visit), form_tasks_of(visit), error)
