@@ -14,9 +14,11 @@ import pytest
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.periodic import PeriodicJob, Task
 from scrapy_ext.server.jobs.cron import Cron
-from scrapy_ext.server.store import Store
+from scrapy_ext.server.store import Store, schedule_runs
+from scrapy_ext.server.store.errors import StoreBusyError
 from scrapy_ext.server.store.job_queries import JobFilter, Page
 from scrapy_ext.server.store.job_rows import StoredJob
+from scrapy_ext.server.store.job_states import Change
 from tests.server.store.conftest import Clock, Where
 
 PROJECT = 7
@@ -263,7 +265,6 @@ async def test_what_still_runs_is_not_started_again_and_told_once(store: Store, 
     await Cron(store).run_due()
     slow, quick = await jobs_of(store)
     for _ in range(3):
-        await store.jobs.change(PROJECT, [], "me")
         await store.jobs.cancel(PROJECT, [job.key for job in await jobs_of(store) if job.key != slow.key], "me")
         clock.now += MINUTE
         (run,) = await Cron(store).run_due()
@@ -289,8 +290,10 @@ async def test_every_change_of_a_periodic_run_is_told_once(store: Store, clock: 
     assert started is not None
     await store.jobs.cancel(PROJECT, [job.key], "me")
     await store.jobs.cancel(PROJECT, [job.key], "me")
-    for state in (JobState.FINISHED, JobState.DELETED):
-        await store.jobs.delete(PROJECT, [job.key], "me") if state is JobState.DELETED else await finish(store, job)
+    for _ in range(2):
+        await store.jobs.change(PROJECT, [Change(job.key, JobState.FINISHED, {})], "runner")
+    for _ in range(2):
+        await store.jobs.delete(PROJECT, [job.key], "me")
     events = [(event["event"], event["job"], event["user"]) for event in await told(store)]
     key = str(job.key)
     assert events == [
@@ -300,13 +303,6 @@ async def test_every_change_of_a_periodic_run_is_told_once(store: Store, clock: 
         ("job:completed", key, "runner"),
         ("job:deleted", key, "me"),
     ]
-
-
-async def finish(store: Store, job: StoredJob) -> None:
-    from scrapy_ext.server.store.job_states import Change
-
-    for _ in range(2):
-        await store.jobs.change(PROJECT, [Change(job.key, JobState.FINISHED, {"close_reason": "cancelled"})], "runner")
 
 
 async def test_a_run_that_cannot_be_stored_is_told_and_the_others_run(store: Store, clock: Clock) -> None:
@@ -348,3 +344,74 @@ async def test_a_stored_expression_that_is_wrong_is_told_and_never_runs(
 async def test_a_day_that_no_month_has_is_never_due(store: Store) -> None:
     await store.periodic.add(books("0 0 31 2 *"))
     assert await store.periodic.next_due() is None
+
+
+async def test_a_run_that_is_cut_off_has_left_nothing_and_is_made_again(
+    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await store.periodic.add(books())
+    clock.now = at(2026, 3, 10, 4)
+
+    def cut_off(*_: Any) -> Any:
+        raise RuntimeError("cut off")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(schedule_runs, "_still_active", cut_off)  # after the jobs were added
+        with pytest.raises(RuntimeError, match="cut off"):
+            await Cron(store).run_due()
+    assert (await jobs_of(store), await told(store)) == ([], [])
+    assert await ran(store) == 1
+
+
+async def test_one_run_that_fails_does_not_keep_others_from_running(
+    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("bad", "good"):
+        await store.periodic.add(books(tasks=[Task(name=name)]))
+    clock.now = at(2026, 3, 10, 4)
+    real = schedule_runs.add_jobs
+
+    async def fails_for_one(tx: Any, project: int, jobs: Any, stamp: Any) -> Any:
+        if jobs[0].spider == "bad":
+            raise RuntimeError("broken")
+        return await real(tx, project, jobs, stamp)
+
+    monkeypatch.setattr(schedule_runs, "add_jobs", fails_for_one)
+    with pytest.raises(RuntimeError, match="broken"):
+        await Cron(store).run_due()
+    assert [job.spider for job in await jobs_of(store)] == ["good"]
+
+
+async def test_it_waits_by_itself_looks_when_a_schedule_is_edited_and_goes_on_after_an_outage(
+    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outages = [StoreBusyError("busy"), RuntimeError("odd")]
+    real = store.periodic.due
+
+    async def due() -> Any:
+        if outages:
+            raise outages.pop()
+        return await real()
+
+    async def has(jobs: int) -> None:
+        async with asyncio.timeout(60):
+            while len(await jobs_of(store)) < jobs:
+                await asyncio.sleep(0.01)
+
+    monkeypatch.setattr(store.periodic, "due", due)
+    await store.periodic.add(books())
+    clock.now = at(2026, 3, 10, 4)
+    quick = asyncio.create_task(Cron(store, look=0.01).run())
+    await has(1)
+    quick.cancel()
+    assert outages == []
+    slow = asyncio.create_task(Cron(store, look=3600).run())
+    await asyncio.sleep(0)
+    await store.periodic.add(books("5 4 * * *", tasks=[Task(name="films")]))
+    clock.now = at(2026, 3, 10, 4, 5)
+    await edit(store, 2, description="wakes it")
+    await has(2)
+    slow.cancel()
+    await asyncio.gather(quick, slow, return_exceptions=True)
+    assert quick.cancelled()
+    assert slow.cancelled()
