@@ -70,7 +70,10 @@ async def _start(parts: _Parts, config: ServerConfig, front: Front, stack: conte
     """Start the parts, which ``stack`` will stop."""
     # Imported when it starts: the extraction libraries are heavy, and whoever reads the configuration needs none.
     from scrapy_ext.server.extraction import ExtractionService
+    from scrapy_ext.server.extraction.guard import Guard
     from scrapy_ext.server.openapi import document as openapi
+    from scrapy_ext.server.webhooks.dispatch import Dispatcher
+    from scrapy_ext.server.webhooks.sending import Sender
 
     keys = Keyring()
     # Made first: it checks the configuration, and a key must not be shown by a server that does not start.
@@ -82,7 +85,9 @@ async def _start(parts: _Parts, config: ServerConfig, front: Front, stack: conte
     await extraction.start()
     stack.push_async_callback(_ended, asyncio.create_task(_purge(store)))
     if config.run_jobs:
-        stack.push_async_callback(_ended, asyncio.create_task(Cron(store).run()))
+        webhooks = Dispatcher(store, Sender(Guard(config.allow_hosts, config.connect_to)))
+        for part in (Cron(store), webhooks):
+            stack.push_async_callback(_ended, asyncio.create_task(part.run()))
     platform, pages = PlatformService(store, keys.grant, _rates(config)), Pages(store, keys.grant)
     health = Health(front, store, keys.grant, extraction.metrics, open_metrics=config.open_metrics)
     parts.others.router.routes[:] = [*extraction.routes, *health.routes, openapi.route(), *pages.routes]
