@@ -44,18 +44,18 @@ async def webhooks(call: Call) -> Response:
             raise _unanswered(call.path[3:])
 
 
+#: What each path takes.
+_METHODS: Final = {
+    (): ("GET", "POST"),
+    ("*",): ("GET", "PATCH", "DELETE"),
+    ("*", "test"): ("POST",),
+    ("*", "deliveries"): ("GET",),
+}
+
+
 def _unanswered(path: list[str]) -> Refusal:
-    match path:
-        case []:
-            return method_not_allowed("GET", "POST")
-        case [_]:
-            return method_not_allowed("GET", "PATCH", "DELETE")
-        case [_, "test"]:
-            return method_not_allowed("POST")
-        case [_, "deliveries"]:
-            return method_not_allowed("GET")
-        case _:
-            return NotFound()
+    methods = _METHODS.get(("*", *path[1:]) if path else ())
+    return method_not_allowed(*methods) if methods else NotFound()
 
 
 def _number(call: Call) -> int:

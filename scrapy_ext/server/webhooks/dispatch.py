@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from functools import partial
 from typing import Final
 
 from scrapy_ext.server.store import Store
@@ -46,9 +47,10 @@ class Dispatcher:
                         async with asyncio.timeout(self._look):
                             await self._store.webhooks.changed.wait()
         finally:
-            for task in self._serving.values():
+            tasks = list(self._serving.values())
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(*self._serving.values(), return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _start(self) -> None:
         """Serve the webhooks for which something waits, as far as there is room."""
@@ -58,7 +60,10 @@ class Dispatcher:
             if webhook not in self._serving:
                 task = asyncio.create_task(self._serve(*webhook))
                 self._serving[webhook] = task
-                task.add_done_callback(lambda _, webhook=webhook: self._serving.pop(webhook, None))
+                task.add_done_callback(partial(self._served, webhook))
+
+    def _served(self, webhook: tuple[int, int], _task: asyncio.Task[None]) -> None:
+        del self._serving[webhook]
 
     async def _serve(self, project: int, number: int) -> None:
         try:

@@ -75,10 +75,8 @@ def page() -> Iterator[str]:
 @pytest.fixture(scope="module")
 def fuzzed(tmp_path_factory: pytest.TempPathFactory, page: str) -> Iterator[RunningServer]:
     """A server of its own: what is sent deletes anything, and makes webhooks for any address."""
-    hosts = [urlsplit(page).netloc]
-    with RunningServer(
-        tmp_path_factory.mktemp("fuzzed") / "data", allow_hosts=hosts, options=["--no-runner"]
-    ) as server:
+    data, hosts = tmp_path_factory.mktemp("fuzzed") / "data", [urlsplit(page).netloc]
+    with RunningServer(data, allow_hosts=hosts, options=["--no-runner"]) as server:
         yield server
         assert "Traceback" not in server.log()
 
