@@ -31,6 +31,7 @@ SUBCOMMANDS: Final = {
     "logs": "show a job's log",
     "frontier": "list frontiers, their slots, or a slot's next requests",
     "collections": "list collections, or a collection's records",
+    "webhooks": "add, list, test or remove webhooks of a project",
     "keys": "add, list or remove API keys of a server",
 }
 
