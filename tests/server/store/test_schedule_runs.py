@@ -138,6 +138,23 @@ async def test_of_many_servers_one_adds_the_jobs(store: Store, where: Where, clo
             await each.close()
 
 
+async def test_servers_whose_clocks_differ_run_a_minute_once(store: Store, where: Where, clock: Clock) -> None:
+    fast = Clock()
+    other = await Store.open(where, fast)
+    try:
+        await store.periodic.add(books("* * * * *"))
+        times = []
+        for _ in range(4 * 6):
+            clock.now += 10 * SECOND
+            fast.now = clock.now + 90 * SECOND
+            for each in (store, other):
+                times += [run.minute for run in await Cron(each).run_due()]
+            await store.jobs.cancel_some(PROJECT, 1000, "me")
+        assert times == [at(2026, 3, 10, 4, minute) for minute in range(1, 6)]  # as the fast one has it
+    finally:
+        await other.close()
+
+
 async def test_a_server_that_comes_back_runs_what_was_missed_once(store: Store, where: Where, clock: Clock) -> None:
     await store.periodic.add(books("* * * * *"))
     clock.now += 30 * MINUTE
