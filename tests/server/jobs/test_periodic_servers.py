@@ -51,7 +51,7 @@ async def test_a_server_that_is_killed_in_the_middle_loses_and_doubles_nothing(
                     tasks=[Task(name=f"spider-{number}")],
                 )
             )
-        await come_due(first, 1)
+        await come_due(first, 1, int(now.timestamp()) * 1000)
         async with Http(first.url, first.platform_key) as one, Http(second.url, second.platform_key) as two:
             patches = [
                 http.call("PATCH", "/api/projects/1/periodicjobs/1", b'{"description":"x"}') for http in (one, two)
