@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from scrapy_ext.server.attempt_tokens import AttemptTokens
 from scrapy_ext.server.auth import Caller
 from scrapy_ext.server.config import ServerConfig
-from scrapy_ext.server.jobs.cron import Cron
+from scrapy_ext.server.jobs.cron import CronLoop
 from scrapy_ext.server.jobs.environments import Environments, LocalProject
 from scrapy_ext.server.jobs.execution import Door
 from scrapy_ext.server.jobs.node import Node, NodeConfig
@@ -93,7 +93,7 @@ async def _start(parts: _Parts, config: ServerConfig, front: Front, stack: conte
     front.before_end = node.drain if node is not None else None
     if config.runner:
         webhooks = Dispatcher(store, Sender(Guard(config.allow_hosts, config.connect_to)))
-        for part in (Cron(store), webhooks):
+        for part in (CronLoop(store), webhooks):
             stack.push_async_callback(_ended, asyncio.create_task(part.run()))
     platform, pages = PlatformService(store, keys.grant, _rates(config)), Pages(store, keys.grant)
     health = Health(front, store, keys.grant, extraction.metrics, open_metrics=config.open_metrics)

@@ -13,8 +13,8 @@ from tests.servers import RunningServer
 
 
 async def come_due(server: RunningServer, project: int, minute: int | None = None) -> None:
-    """Let the schedules of a project be due since a minute (ms), or the one that has just begun. An edit of one lets the
-    server look at once."""
+    """Let the schedules of a project be due since a minute (ms), or the one that has just begun. An edit of one makes
+    the server look at once."""
     due = int(time.time()) // 60 * 60_000 if minute is None else minute
     sql = f"UPDATE periodic_jobs SET next_run = {due} WHERE project = {project}"
     if isinstance(server.where, DatabaseUrl):

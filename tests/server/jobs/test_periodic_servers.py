@@ -13,7 +13,7 @@ import pytest
 
 from scrapy_ext.api.platform.periodic import PeriodicJob, Task
 from scrapy_ext.server.extraction.guard import Guard
-from scrapy_ext.server.jobs.cron import Cron
+from scrapy_ext.server.jobs.cron import CronLoop
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.address import DatabaseUrl
 from scrapy_ext.server.store.job_queries import JobFilter, Page
@@ -82,7 +82,7 @@ async def test_runs_and_deliveries_go_on_when_the_database_was_away() -> None:
         store = await Store.open(DatabaseUrl(own.database()))
         async with Receiver() as receiver:
             sender = Sender(Guard([receiver.host]))
-            parts: list[Any] = [Cron(store, look=0.1), Dispatcher(store, sender, look=0.1)]
+            parts: list[Any] = [CronLoop(store, look=0.1), Dispatcher(store, sender, look=0.1)]
             tasks = [asyncio.create_task(part.run()) for part in parts]
             try:
                 await store.webhooks.add(1, receiver.url, ["*"], new_secret())
