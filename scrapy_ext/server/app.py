@@ -25,7 +25,7 @@ from scrapy_ext.server.operation.rates import RateLimits
 from scrapy_ext.server.platform import PlatformService
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.errors import StoreError
-from scrapy_ext.server.ui import Pages
+from scrapy_ext.server.ui import Pages, Services
 
 logger = logging.getLogger(__name__)
 
@@ -95,7 +95,8 @@ async def _start(parts: _Parts, config: ServerConfig, front: Front, stack: conte
         webhooks = Dispatcher(store, Sender(Guard(config.allow_hosts, config.connect_to)))
         for part in (CronLoop(store), webhooks):
             stack.push_async_callback(_ended, asyncio.create_task(part.run()))
-    platform, pages = PlatformService(store, keys.grant, _rates(config)), Pages(store, keys.grant)
+    platform = PlatformService(store, keys.grant, _rates(config))
+    pages = Pages(store, Services(keys, extraction), lambda: front.ending)
     health = Health(front, store, keys.grant, extraction.metrics, open_metrics=config.open_metrics)
     parts.others.router.routes[:] = [*extraction.routes, *health.routes, openapi.route(), *pages.routes]
     parts.resources = {**platform.resources, "v1": extraction.app}
