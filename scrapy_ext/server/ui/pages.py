@@ -159,11 +159,15 @@ async def _first(visit: Visit) -> Response:
 
 def _to_login(request: Request) -> Response:
     """A person is asked to log in; a program is told how to bring a key."""
-    if "authorization" in request.headers or "text/html" not in request.headers.get("accept", ""):
+    person = "text/html" in request.headers.get("accept", "") or "hx-request" in request.headers
+    if "authorization" in request.headers or not person:
         challenge = {"WWW-Authenticate": 'Basic realm="platform API key as user name"', **HEADERS}
         return PlainTextResponse(_UNAUTHORIZED, 401, challenge)
     onward = _address(request) if request.method == "GET" else "/"
-    return RedirectResponse(f"/login?next={quote(onward, safe='')}" if onward != "/" else "/login", 303, HEADERS)
+    login = f"/login?next={quote(onward, safe='')}" if onward != "/" else "/login"
+    if "hx-request" in request.headers:  # the whole page is to go there, not a part of it
+        return Response(None, 401, {"HX-Redirect": login, **HEADERS})
+    return RedirectResponse(login, 303, HEADERS)
 
 
 def _address(request: Request) -> str:

@@ -297,6 +297,14 @@ async def test_a_link_of_another_site_leads_to_the_page(
         await expect(page.get_by_role("button", name="Log out" if not stranger else "Log in")).to_be_visible()
 
 
+async def test_a_page_that_is_open_when_the_session_ends_leads_to_the_login(
+    open_page: OpenPage, ui_server: RunningServer, project: int
+) -> None:
+    page = await open_page(f"/ui/{project}/jobs")
+    await page.context.clear_cookies()
+    await page.wait_for_url(f"{ui_server.url}/login?next=%2Fui%2F{project}%2Fjobs")
+
+
 async def focused(page: Page) -> str:
     return str(await page.evaluate("document.activeElement.innerText || document.activeElement.name || ''"))
 

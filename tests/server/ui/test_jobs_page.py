@@ -165,6 +165,8 @@ async def test_jobs_are_deleted_when_that_is_confirmed(http: Http, project: int)
     gone = await http.post(form.get("action"), body, Content_Type="application/x-www-form-urlencoded")
     assert "2 jobs were deleted." in texts(page(gone), "//p[@role='status']")
     assert await listed(http, project) == []
+    assert texts(page(gone), "//nav[@class='tabs']/a")[-1] == "deleted 2"
+    assert set(shown(await http.get(f"/ui/{project}/jobs?state=deleted"))) == set(keys)
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,8 @@ async def _show(visit: Visit) -> Response:
     spiders = await _spiders(visit, text) if text else None
     which = JobFilter(spider_ids=spiders, has_tags=(tag,) if tag else ())
     counts = {each.value: await store.jobs.count(project, which._replace(states=(each,))) for each in _SHOWN}
-    states = tuple(each for each in _SHOWN if each.value == state) or _SHOWN
+    deleted = await store.jobs.count(project, which._replace(states=(JobState.DELETED,)))
+    states = tuple(each for each in JobState if each.value == state) or _SHOWN
     offset = visit.number("offset")
     part = Part(_PER_PAGE + 1, min(offset, 10**9))
     jobs = await store.jobs.listed(project, which._replace(states=states), part, counts=True)
@@ -46,6 +47,7 @@ async def _show(visit: Visit) -> Response:
         text=text,
         tag=tag,
         state_counts=counts,
+        deleted=deleted,
         jobs=[shapes.summary(job, store.clock(), nodes) for job in jobs[:_PER_PAGE]],
         offset=offset,
         newer=max(offset - _PER_PAGE, 0) if offset else None,
