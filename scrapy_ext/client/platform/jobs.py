@@ -39,8 +39,8 @@ class Jobs:
         cmd_args: str | None = None,
     ) -> JobKey:
         """Schedule a job of a spider, given by name or ``jobq_id``, or of a script, named ``py:…``, with its command
-        line in ``cmd_args``. Sent once: a second try could start a second job. Raises :class:`~scrapy_ext.client.platform.errors.DuplicateJob` when one like it waits
-        or runs."""
+        line in ``cmd_args``. Sent once: a second try could start a second job. Raises
+        :class:`~scrapy_ext.client.platform.errors.DuplicateJob` when one like it waits or runs."""
         arguments = arguments or {}
         taken = [name for name in arguments if name in RUN_PARAMETERS]
         if taken:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from scrapy_ext.api.platform import EntityKey, JobKey
@@ -70,9 +71,8 @@ class JobRecords:
         in pages while they are consumed, and reading goes on where it was when the connection breaks.
         """
         keep_key = "_key" in meta
-        return self._pages(
-            prefix, start, startafter, meta, count, lambda line: keyed_record(line, keep_key=keep_key)
-        ).read()
+        parse = partial(keyed_record, keep_key=keep_key)
+        return self._pages(prefix, parse, count=count, start=start, startafter=startafter, meta=meta).read()
 
     def keyed(
         self,
@@ -89,16 +89,17 @@ class JobRecords:
             key, record = keyed_record(line, keep_key="_key" in meta)
             return key, (key, record)
 
-        return self._pages(prefix, start, startafter, meta, count, parse).read()
+        return self._pages(prefix, parse, count=count, start=start, startafter=startafter, meta=meta).read()
 
     def _pages(
         self,
         prefix: Prefix,
+        parse: Callable[[bytes], tuple[str, R]],
+        *,
+        count: int | None,
         start: Place | None,
         startafter: Place | None,
         meta: Sequence[str],
-        count: int | None,
-        parse: Callable[[bytes], tuple[str, R]],
     ) -> Pages[R]:
         segments = prefix_segments(prefix)
         asked = tuple(dict.fromkeys(("_key", *meta)))
