@@ -12,6 +12,7 @@ from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from scrapy_ext.server.config import ServerConfig
+from scrapy_ext.server.jobs.cron import Cron
 from scrapy_ext.server.keyring import Keyring
 from scrapy_ext.server.operation.front import Front
 from scrapy_ext.server.operation.health import Health
@@ -80,6 +81,8 @@ async def _start(parts: _Parts, config: ServerConfig, front: Front, stack: conte
     stack.push_async_callback(extraction.stop)
     await extraction.start()
     stack.push_async_callback(_ended, asyncio.create_task(_purge(store)))
+    if config.run_jobs:
+        stack.push_async_callback(_ended, asyncio.create_task(Cron(store).run()))
     platform, pages = PlatformService(store, keys.grant, _rates(config)), Pages(store, keys.grant)
     health = Health(front, store, keys.grant, extraction.metrics, open_metrics=config.open_metrics)
     parts.others.router.routes[:] = [*extraction.routes, *health.routes, openapi.route(), *pages.routes]

@@ -31,7 +31,8 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     service, for each domain, and of each organisation (or key without one) for each domain. A
     domain gets ``domain_requests`` extraction requests at once (None: ``Limits.domain_requests``), ``domain_delay``
     seconds apart. ``attributes_url`` is an OpenAI-compatible address that answers ``customAttributes`` with
-    ``attributes_model``; without one, rules do.
+    ``attributes_model``; without one, rules do. Without ``run_jobs``, jobs are kept and none is started here, periodic
+    ones included.
     """
 
     host: str = "127.0.0.1"
@@ -61,5 +62,6 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     attributes_url: str | None = None
     attributes_model: str | None = None
     attributes_key: str | None = None
+    run_jobs: bool = True
     domain_requests: int | None = None
     domain_delay: float = 0.0

@@ -82,7 +82,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--exit-with-stdin", action="store_true", help="end when standard input is closed")
     parser.add_argument(
-        "--no-runner", action="store_true", help="keep jobs without starting them (this version starts none)"
+        "--no-runner", action="store_true", help="keep jobs without starting them, periodic ones included"
     )
     parser.add_argument(
         "--log-format", choices=FORMATS, default="text", help="json: one object a line (default: %(default)s)"
@@ -210,6 +210,7 @@ def config_from(options: argparse.Namespace, environ: Mapping[str, str]) -> Serv
         attributes_key=environ.get("ATTRIBUTES_API_KEY") or None,
         domain_requests=options.domain_requests,
         domain_delay=options.domain_delay,
+        run_jobs=not options.no_runner,
     )
 
 
