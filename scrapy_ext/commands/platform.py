@@ -84,7 +84,9 @@ class Command(ScrapyCommand):
             raise UsageError(f"{wrong}: choose one of {', '.join(SUBCOMMANDS)}")
         opts.chosen = _load(opts.subcommand)
         parser = parser_of(opts.chosen)
-        opts.parsed = parser.parse_args(with_action(opts.chosen, opts.rest))
+        rest, script_args = _split(opts.rest) if opts.chosen.takes_script else (opts.rest, [])
+        opts.parsed = parser.parse_args(with_action(opts.chosen, rest))
+        opts.parsed.script_args = script_args
         opts.set = opts.parsed.set
         super().process_options([], opts)
 
@@ -102,6 +104,12 @@ def with_action(chosen: Subcommand, rest: list[str]) -> list[str]:
     """The arguments with the name of an action before them, where the subcommand has actions and none is named."""
     named = not rest or rest[0].startswith("-")
     return [chosen.actions[0].name, *rest] if chosen.actions and named and not {"-h", "--help"} & {*rest[:1]} else rest
+
+
+def _split(rest: list[str]) -> tuple[list[str], list[str]]:
+    """What stands before ``--``, and behind it. argparse would take it for more of what stands before."""
+    place = rest.index("--") if "--" in rest else len(rest)
+    return rest[:place], rest[place + 1 :]
 
 
 def parser_of(chosen: Subcommand) -> argparse.ArgumentParser:
