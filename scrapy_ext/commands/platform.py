@@ -33,6 +33,7 @@ SUBCOMMANDS: Final = {
     "collections": "list, read, write, count, rename or delete collections",
     "frontier": "list, count, dump, move or delete what frontiers hold",
     "activity": "show what happened in the project",
+    "webhooks": "add, list, test or remove webhooks of a project",
     "serve": "run the services, with pages for people",
     "keys": "add, list or remove API keys of a server",
     "backup": "write the whole store to a file, while it is in use",

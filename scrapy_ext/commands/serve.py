@@ -7,11 +7,12 @@ import os
 import sys
 from typing import Final
 
+import msgspec
 from scrapy.settings import BaseSettings
 
 from scrapy_ext import settings as names
 from scrapy_ext.commands.subcommand import FAILED, Subcommand, failure
-from scrapy_ext.embedded import EmbeddedServerError, check_installed, data_directory
+from scrapy_ext.embedded import EmbeddedServerError, check_installed, data_directory, project_folder
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -35,6 +36,11 @@ def _serve(settings: BaseSettings, options: argparse.Namespace) -> int:
         options.data = data_directory(settings)
     try:
         config = config_from(options, {**os.environ, "SERVER_DATABASE": database or ""})
+        config = msgspec.structs.replace(
+            config,
+            local_project=config.local_project or project_folder(),
+            local_project_id=names.PLATFORM_PROJECT.read(settings),
+        )
     except ConfigError as error:
         sys.stderr.write(failure("serve", error))
         return FAILED

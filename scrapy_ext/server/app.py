@@ -11,8 +11,13 @@ from collections.abc import AsyncIterator
 from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from scrapy_ext.server.attempt_tokens import AttemptTokens
+from scrapy_ext.server.auth import Caller
 from scrapy_ext.server.config import ServerConfig
 from scrapy_ext.server.jobs.cron import Cron
+from scrapy_ext.server.jobs.environments import Environments, LocalProject
+from scrapy_ext.server.jobs.execution import Door
+from scrapy_ext.server.jobs.node import Node, NodeConfig
 from scrapy_ext.server.keyring import Keyring
 from scrapy_ext.server.operation.front import Front
 from scrapy_ext.server.operation.health import Health
@@ -70,23 +75,51 @@ async def _start(parts: _Parts, config: ServerConfig, front: Front, stack: conte
     """Start the parts, which ``stack`` will stop."""
     # Imported when it starts: the extraction libraries are heavy, and whoever reads the configuration needs none.
     from scrapy_ext.server.extraction import ExtractionService
+    from scrapy_ext.server.extraction.guard import Guard
     from scrapy_ext.server.openapi import document as openapi
+    from scrapy_ext.server.webhooks.dispatch import Dispatcher
+    from scrapy_ext.server.webhooks.sending import Sender
 
     keys = Keyring()
     # Made first: it checks the configuration, and a key must not be shown by a server that does not start.
-    extraction = ExtractionService(config, keys.caller)
+    extraction = ExtractionService(config, lambda key: _caller(keys, store, key))
     store = await Store.open(config.database or config.data)
     stack.push_async_callback(store.close)
     await keys.load(store, config.extract_key, config.platform_key)
     stack.push_async_callback(extraction.stop)
     await extraction.start()
     stack.push_async_callback(_ended, asyncio.create_task(_purge(store)))
-    if config.run_jobs:
-        stack.push_async_callback(_ended, asyncio.create_task(Cron(store).run()))
+    node = await _node(store, config, stack) if config.runner else None
+    front.before_end = node.drain if node is not None else None
+    if config.runner:
+        webhooks = Dispatcher(store, Sender(Guard(config.allow_hosts, config.connect_to)))
+        for part in (Cron(store), webhooks):
+            stack.push_async_callback(_ended, asyncio.create_task(part.run()))
     platform, pages = PlatformService(store, keys.grant, _rates(config)), Pages(store, keys.grant)
     health = Health(front, store, keys.grant, extraction.metrics, open_metrics=config.open_metrics)
     parts.others.router.routes[:] = [*extraction.routes, *health.routes, openapi.route(), *pages.routes]
     parts.resources = {**platform.resources, "v1": extraction.app}
+
+
+async def _caller(keys: Keyring, store: Store, key: str) -> Caller | None:
+    """Who asks the extraction service: the holder of a key, or the process of a job."""
+    return await AttemptTokens(store).caller(key) or await keys.caller(key)
+
+
+async def _node(store: Store, config: ServerConfig, stack: contextlib.AsyncExitStack) -> Node:
+    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(config.host, config.host)  # noqa: S104
+    local = None
+    if config.local_project is not None:
+        local = LocalProject(config.local_project_id, config.local_project)
+    node = Node(
+        store,
+        Environments(store, config.data, local),
+        Door(f"http://{host}:{config.port}"),
+        NodeConfig(config.units, frozenset(config.node_tags), local, config.stop_grace),
+    )
+    await node.start()
+    stack.push_async_callback(node.stop)
+    return node
 
 
 def _rates(config: ServerConfig) -> RateLimits | None:

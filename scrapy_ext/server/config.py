@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import msgspec
 
 from scrapy_ext.server.store.address import DatabaseUrl
+
+#: As many jobs as processors, twice: crawls wait for the network most of the time.
+DEFAULT_UNITS = 2 * (os.cpu_count() or 1)
 
 
 class ConfigError(ValueError):
@@ -31,8 +35,10 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     service, for each domain, and of each organisation (or key without one) for each domain. A
     domain gets ``domain_requests`` extraction requests at once (None: ``Limits.domain_requests``), ``domain_delay``
     seconds apart. ``attributes_url`` is an OpenAI-compatible address that answers ``customAttributes`` with
-    ``attributes_model``; without one, rules do. Without ``run_jobs``, jobs are kept and none is started here, periodic
-    ones included.
+    ``attributes_model``; without one, rules do.
+    With ``runner``, jobs run here: those of ``units`` at once, which need no other tags of a node than ``node_tags``;
+    ``stop_grace`` seconds are theirs to end when they are asked to. ``local_project`` is the folder of a Scrapy
+    project, whose jobs are those of project ``local_project_id``.
     """
 
     host: str = "127.0.0.1"
@@ -62,6 +68,11 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     attributes_url: str | None = None
     attributes_model: str | None = None
     attributes_key: str | None = None
-    run_jobs: bool = True
     domain_requests: int | None = None
     domain_delay: float = 0.0
+    runner: bool = True
+    units: int = DEFAULT_UNITS
+    node_tags: tuple[str, ...] = ()
+    stop_grace: float = 30.0
+    local_project: Path | None = None
+    local_project_id: int = 1

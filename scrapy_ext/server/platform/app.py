@@ -12,6 +12,7 @@ from scrapy_ext.server.platform.legacy import legacy_records
 from scrapy_ext.server.platform.periodic import periodic
 from scrapy_ext.server.platform.projects import listed
 from scrapy_ext.server.platform.spiders import one_spider, spider_list
+from scrapy_ext.server.platform.webhooks import webhooks
 
 
 async def app(call: Call) -> Response:
@@ -31,6 +32,8 @@ async def app(call: Call) -> Response:
             return await legacy_records(call)
         case ["projects", _, "periodicjobs", *_], _:
             return await periodic(call)
+        case ["projects", _, "webhooks", *_], _:
+            return await webhooks(call)
         case ["v2", "projects", _, "spiders", _, *_], _:
             return await one_spider(call)
         case _:

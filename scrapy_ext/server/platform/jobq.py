@@ -19,6 +19,7 @@ from scrapy_ext.server.platform.answers import TEXT, NotFound, Refusal, empty, j
 from scrapy_ext.server.platform.calls import Call, path_number
 from scrapy_ext.server.platform.job_lines import answer, line, wanted_of
 from scrapy_ext.server.platform.jobs import SHOWN, check_name, check_tags, job_filter, own_key, parse_state
+from scrapy_ext.server.store.attempts import Attempt
 from scrapy_ext.server.store.job_queries import JobFilter, Page
 from scrapy_ext.server.store.job_states import ACTIVE, Change
 from scrapy_ext.server.store.jobs import DuplicateJobError, NewJob, unique_key
@@ -218,11 +219,26 @@ async def _update(call: Call) -> Response:
             spiders.append((_own_spider(text, project, f"{place}: key"), state, record))
         else:
             changes.append(Change(own_key(text, project, f"{place}: key"), state, record))
+    if call.grant.attempt is not None:
+        return await answer(call, await _said(call, call.grant.attempt, changes))
     lines = await _changed(call, changes)
     for spider, state, record in spiders:
         async for keys in call.store.jobs.of_spider(project, spider):
             lines += await _changed(call, [Change(key, state, record) for key in keys])
     return await answer(call, lines)
+
+
+async def _said(call: Call, attempt: Attempt, changes: list[Change]) -> list[dict[str, str]]:
+    """What the process of a job says of its job. That it has ended counts once it has, and that it runs is known."""
+    for change in changes:
+        if change.key != attempt.key:
+            raise Refusal(403, "Forbidden. The token of a job's process is for that job; use an API key.")
+        fields = dict(change.fields)
+        reason = fields.pop("close_reason", None)
+        if change.state is JobState.FINISHED:
+            await call.store.attempts.said(attempt, reason if isinstance(reason, str) and reason else "finished")
+        await call.store.jobs.merge(change.key, fields)
+    return [{"prevstate": JobState.RUNNING.value, "key": str(change.key)} for change in changes]
 
 
 async def _changed(call: Call, changes: list[Change]) -> list[dict[str, str]]:

@@ -10,6 +10,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from scrapy_ext.server.attempt_tokens import AttemptTokens
 from scrapy_ext.server.keyring import Grant
 from scrapy_ext.server.operation import limits
 from scrapy_ext.server.operation.rates import RateLimits
@@ -51,7 +52,7 @@ class PlatformService:
         rates: RateLimits | None = None,
     ) -> None:
         tokens = JobTokens(store)
-        access = Access(grant_of, tokens, rates)
+        access = Access(grant_of, tokens, AttemptTokens(store), rates)
         handlers: dict[str, Handler] = {
             "items": items(store.items),
             "requests": requests(store.requests),
