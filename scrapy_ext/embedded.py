@@ -310,7 +310,10 @@ def _command(settings: BaseSettings, *, runner: bool) -> list[str]:
     command = [sys.executable, "-m", "scrapy_ext.server", "--host", "127.0.0.1", "--exit-with-stdin"]
     if not runner:
         command.append("--no-runner")
-    elif (folder := project_folder()) is not None:
+    else:
+        # Jobs must have ended, or be ready to go on, when the server is to stop.
+        command += ["--stop-grace", f"{STOP_TIMEOUT * 2 / 3:g}"]
+    if runner and (folder := project_folder()) is not None:
         command += ["--local-project", str(folder), "--local-project-id", str(names.PLATFORM_PROJECT.read(settings))]
     if not names.SERVER_DATABASE.read(settings):
         command += ["--data", str(data_directory(settings))]

@@ -178,12 +178,56 @@ def test_an_embedded_server_runs_jobs_only_for_who_runs_them(tmp_path: Path) -> 
     assert "--no-runner" not in EmbeddedServer(settings, runner=True)._command
 
 
-def test_a_run_without_a_platform_is_followed_and_says_so(platform: Platform, tmp_path: Path) -> None:
+_SPIDERS = """\
+import asyncio
+
+import scrapy
+
+
+class Quick(scrapy.Spider):
+    name = "quick"
+
+    async def start(self):
+        for n in range(int(self.number)):
+            yield {"n": n}
+
+
+class Slow(scrapy.Spider):
+    name = "slow"
+
+    async def start(self):
+        self.logger.info("It waits")
+        while True:
+            await asyncio.sleep(0.1)
+            yield {}
+"""
+
+
+@pytest.fixture
+def alone(platform: Platform, tmp_path: Path) -> Platform:
+    """A Scrapy project that names no platform."""
+    spiders = tmp_path / "shop" / "spiders"
+    spiders.mkdir(parents=True)
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = shop.settings\n")
-    (tmp_path / "shop").mkdir()
-    (tmp_path / "shop" / "settings.py").write_text("BOT_NAME = 'shop'\n")
-    own = Platform(platform.environment, tmp_path, 1)
-    with own.start("run", "books", PLATFORM_URL="", PLATFORM_API_KEY="") as going:
-        going.until(lambda: "runs in a server of this command's own" in going.said())
+    settings = "ADDONS = {'scrapy_ext.Addon': 500}\nSPIDER_MODULES = ['shop.spiders']\nEXTRACT_API_ENABLED = False\n"
+    (tmp_path / "shop" / "settings.py").write_text(settings)
+    (spiders / "both.py").write_text(_SPIDERS)
+    return Platform(
+        {**platform.environment, "PLATFORM_URL": "", "PLATFORM_API_KEY": "", "PLATFORM_PROJECT": "4"}, tmp_path, 4
+    )
+
+
+def test_without_a_platform_a_job_runs_in_a_server_of_the_commands_own(alone: Platform) -> None:
+    with alone.start("run", "slow") as going:
+        going.until(lambda: b"It waits" in going.stdout)
         assert going.interrupt() == 130
-    assert "scrapy platform serve" in going.said().splitlines()[-1]
+    first, last = going.said().splitlines()
+    assert "runs in a server of this command's own, so it is followed to its end" in first
+    assert "stops with this command; `scrapy platform serve` lets it go on" in last
+
+    with alone.start("run", "quick", "-a", "number=2") as going:
+        assert going.end() == 0
+    assert "ended: finished; 2 items" in going.said()
+    jobs = {job["spider"]: job for job in alone.lines("jobs")}
+    assert {name: job["state"] for name, job in jobs.items()} == {"quick": "finished", "slow": "pending"}
+    assert jobs["quick"]["items_scraped"] == 2
