@@ -205,7 +205,7 @@ SUBCOMMAND: Final = with_actions(
         ("scrapy platform schedule", "periodic jobs, and when each runs next"),
         ("scrapy platform schedule add '30 4 * * *' books --tag nightly", "every day at 4:30 UTC"),
         ("scrapy platform schedule edit 3 --cron '0 5 * * 1'", "another time: on Mondays at 5:00"),
-        ("scrapy platform schedule pause 3", "it does not run until `schedule resume 3`"),
+        ("scrapy platform schedule pause 3", "it does not run until it is resumed"),
     ),
     takes_script=True,
 )

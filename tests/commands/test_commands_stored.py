@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +14,7 @@ from typing import Any
 import pytest
 
 from scrapy_ext.crawl.deadletters import DEAD_LETTERS, dead_letter
-from tests.commands.called import Platform, lines, plain
+from tests.commands.called import Platform, lines
 from tests.faults import Fault, FaultProxy
 
 Requests = list[dict[str, Any]]
@@ -135,11 +138,34 @@ def test_a_whole_queue_is_dumped_in_its_order(crawl: Platform) -> None:
     assert crawl.lines("frontier", "count", "crawl", "3") == [{"frontier": "crawl", "slot": "3", "queued": 450}]
 
 
-def test_long_work_has_a_bar_on_the_terminal_only(crawl: Platform) -> None:
-    done = crawl.run("frontier", "dump", "crawl")
-    assert (done.returncode, done.stderr) == (0, "")
-    text = plain(crawl.terminal("frontier", "move", "crawl", "3", "--to", "other", "--yes"))
-    assert "450 requests of crawl are in other now" in text
+_WORK = """\
+from scrapy_ext.commands import progress
+progress.AFTER = {after}
+with progress.bar("requests", 4) as advance:
+    advance(3)
+print("done")
+"""
+
+
+@pytest.mark.parametrize(("after", "terminal", "shown"), [(0, True, True), (60, True, False), (0, False, False)])
+def test_long_work_has_a_bar_in_a_terminal_only(after: int, terminal: bool, shown: bool) -> None:
+    master, slave = pty.openpty()
+    command = [sys.executable, "-c", _WORK.format(after=after)]
+    with subprocess.Popen(
+        command,
+        env={**os.environ, "TERM": "xterm"},
+        stdout=subprocess.PIPE,
+        stderr=slave if terminal else subprocess.PIPE,
+    ) as process:
+        os.close(slave)
+        said = b""
+        with contextlib.suppress(OSError):
+            while piece := os.read(master, 4096) if terminal else b"":
+                said += piece
+        out, errors = process.communicate(timeout=60)
+    os.close(master)
+    assert (process.returncode, out) == (0, b"done\n")
+    assert (b"3/4" in said + (errors or b"")) == shown
 
 
 def test_requests_move_with_their_order_to_another_frontier_or_slot(crawl: Platform) -> None:
