@@ -167,6 +167,13 @@ def _add_runner_options(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="run jobs of the Scrapy project in this folder (default: the one that the command is given in)",
     )
+    parser.add_argument(
+        "--local-project-id",
+        type=_whole,
+        default=ServerConfig().local_project_id,
+        metavar="N",
+        help="the number of that project (default: %(default)s; of `scrapy platform serve`, PLATFORM_PROJECT)",
+    )
 
 
 def add_store_options(parser: argparse.ArgumentParser) -> None:
@@ -246,6 +253,7 @@ def config_from(options: argparse.Namespace, environ: Mapping[str, str]) -> Serv
         node_tags=options.node_tags,
         stop_grace=options.stop_grace,
         local_project=options.local_project,
+        local_project_id=options.local_project_id,
     )
 
 
