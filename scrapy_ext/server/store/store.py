@@ -24,6 +24,7 @@ from scrapy_ext.server.store.projects import ProjectStore
 from scrapy_ext.server.store.records import RecordStore
 from scrapy_ext.server.store.schema import migrate, touch
 from scrapy_ext.server.store.spiders import SpiderStore
+from scrapy_ext.server.store.versions import VersionStore
 
 
 def now_ms() -> int:
@@ -50,6 +51,7 @@ class Store:
         self.comments = CommentStore(engine, clock)
         self.activity = ActivityStore(engine, clock)
         self.keys = KeyStore(engine, clock)
+        self.versions = VersionStore(engine, clock)
 
     @classmethod
     async def open(cls, where: Path | DatabaseUrl, clock: Callable[[], int] = now_ms) -> Store:
