@@ -1,0 +1,1 @@
+"""Running jobs: the code that they run, and who runs it."""
