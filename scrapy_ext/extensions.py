@@ -170,6 +170,9 @@ class LogUploader(_Extension):
     are handed to the event loop. Lines of the platform client itself are left out.
     """
 
+    #: Whether any log of this process is stored by now.
+    is_open = False
+
     def __init__(self, crawler: Crawler) -> None:
         level = logging.getLevelName(str(names.PLATFORM_LOG_LEVEL.read(crawler.settings)).upper())
         if not isinstance(level, int):
@@ -183,6 +186,7 @@ class LogUploader(_Extension):
     async def _spider_opened(self) -> None:
         if await self._session.open():
             self._handler.open(await _record_writer(self._session, "logs"))
+            LogUploader.is_open = True
             self._session.before_close.append(self._detach)
         else:
             await self._detach()

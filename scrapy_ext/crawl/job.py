@@ -49,6 +49,8 @@ async def open_job(client: PlatformClient, project: int, spider_name: str, resum
         )
     if metadata.get("state") == JobState.FINISHED.value and metadata.get("close_reason") == "finished":
         raise SettingError("PLATFORM_JOB", f"names {key}, which is finished", "Leave it out to start a new job.")
+    if "attempt" in metadata and metadata.get("state") == JobState.RUNNING.value:
+        return CrawlJob(key, resumed=True)  # a node has started it, and sees to it that nobody else runs it
     if metadata.get("state") == JobState.RUNNING.value:
         logger.info("Job %s is listed as running, as it is after a crash; should its process live, it is replaced", key)
     else:

@@ -11,12 +11,19 @@ from collections.abc import AsyncIterator
 from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from scrapy_ext.server.attempt_tokens import AttemptTokens
+from scrapy_ext.server.auth import Caller
 from scrapy_ext.server.config import ServerConfig
+from scrapy_ext.server.jobs.deployments import Deployments
+from scrapy_ext.server.jobs.environments import Environments, LocalProject
+from scrapy_ext.server.jobs.execution import Door
+from scrapy_ext.server.jobs.node import Node, NodeConfig
 from scrapy_ext.server.keyring import Keyring
 from scrapy_ext.server.operation.front import Front
 from scrapy_ext.server.operation.health import Health
 from scrapy_ext.server.operation.rates import RateLimits
 from scrapy_ext.server.platform import PlatformService
+from scrapy_ext.server.platform.versions import Deploys
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.errors import StoreError
 from scrapy_ext.server.ui import Pages
@@ -73,17 +80,53 @@ async def _start(parts: _Parts, config: ServerConfig, front: Front, stack: conte
 
     keys = Keyring()
     # Made first: it checks the configuration, and a key must not be shown by a server that does not start.
-    extraction = ExtractionService(config, keys.caller)
+    extraction = ExtractionService(config, lambda key: _caller(keys, store, key))
     store = await Store.open(config.database or config.data)
     stack.push_async_callback(store.close)
     await keys.load(store, config.extract_key, config.platform_key)
     stack.push_async_callback(extraction.stop)
     await extraction.start()
     stack.push_async_callback(_ended, asyncio.create_task(_purge(store)))
-    platform, pages = PlatformService(store, keys.grant, _rates(config)), Pages(store, keys.grant)
+    local = None
+    if config.local_project is not None:
+        local = LocalProject(config.local_project_id, config.local_project)
+    environments = Environments(store, config.environments_folder, local)
+    deployments = Deployments(store, environments)
+    stack.push_async_callback(deployments.close)
+    await deployments.resume()
+    node = await _node(store, config, environments, local, stack) if config.runner else None
+    front.before_end = node.drain if node is not None else None
+    platform, pages = (
+        PlatformService(store, keys.grant, _rates(config), Deploys(deployments, config.deploy)),
+        Pages(store, keys.grant),
+    )
     health = Health(front, store, keys.grant, extraction.metrics, open_metrics=config.open_metrics)
     parts.others.router.routes[:] = [*extraction.routes, *health.routes, openapi.route(), *pages.routes]
     parts.resources = {**platform.resources, "v1": extraction.app}
+
+
+async def _caller(keys: Keyring, store: Store, key: str) -> Caller | None:
+    """Who asks the extraction service: the holder of a key, or the process of a job."""
+    return await AttemptTokens(store).caller(key) or await keys.caller(key)
+
+
+async def _node(
+    store: Store,
+    config: ServerConfig,
+    environments: Environments,
+    local: LocalProject | None,
+    stack: contextlib.AsyncExitStack,
+) -> Node:
+    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(config.host, config.host)  # noqa: S104
+    node = Node(
+        store,
+        environments,
+        Door(f"http://{host}:{config.port}"),
+        NodeConfig(config.units, frozenset(config.node_tags), local, config.stop_grace),
+    )
+    await node.start()
+    stack.push_async_callback(node.stop)
+    return node
 
 
 def _rates(config: ServerConfig) -> RateLimits | None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import msgspec
 
 from scrapy_ext.server.store.address import DatabaseUrl
+
+#: As many jobs as processors, twice: crawls wait for the network most of the time.
+DEFAULT_UNITS = 2 * (os.cpu_count() or 1)
 
 
 class ConfigError(ValueError):
@@ -32,6 +36,11 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     domain gets ``domain_requests`` extraction requests at once (None: ``Limits.domain_requests``), ``domain_delay``
     seconds apart. ``attributes_url`` is an OpenAI-compatible address that answers ``customAttributes`` with
     ``attributes_model``; without one, rules do.
+    With ``runner``, jobs run here: those of ``units`` at once, which need no other tags of a node than ``node_tags``;
+    ``stop_grace`` seconds are theirs to end when they are asked to. ``local_project`` is the folder of a Scrapy
+    project, whose jobs are those of project ``local_project_id``. ``environments`` is the folder for those of deployed
+    versions (None: below ``data``; with a ``database``, in the user's cache). ``deploy`` says which keys may deploy
+    code: ``all`` (those that open all projects), ``project`` (also those of the project), or ``none``.
     """
 
     host: str = "127.0.0.1"
@@ -63,3 +72,21 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     attributes_key: str | None = None
     domain_requests: int | None = None
     domain_delay: float = 0.0
+    runner: bool = True
+    units: int = DEFAULT_UNITS
+    node_tags: tuple[str, ...] = ()
+    stop_grace: float = 30.0
+    local_project: Path | None = None
+    local_project_id: int = 1
+    environments: Path | None = None
+    deploy: str = "all"
+
+    @property
+    def environments_folder(self) -> Path:
+        """Where the environments of deployed versions are."""
+        if self.environments is not None:
+            return self.environments
+        if self.database is None:
+            return self.data / "environments"
+        cache = os.environ.get("XDG_CACHE_HOME")
+        return (Path(cache) if cache else Path.home() / ".cache") / "scrapy-ext" / "environments"

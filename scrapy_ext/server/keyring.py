@@ -27,6 +27,7 @@ from typing import Final, NamedTuple
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.auth import Caller, key_hash, new_key
 from scrapy_ext.server.store import Store
+from scrapy_ext.server.store.attempts import Attempt
 from scrapy_ext.server.store.keys import StoredKey
 
 #: Who did something, where the platform's own key was used.
@@ -52,6 +53,8 @@ class Grant(NamedTuple):
     projects: frozenset[int] | None = None
     write: bool = True
     job: bool = False
+    #: Set where it is what the process of an attempt may do.
+    attempt: Attempt | None = None
 
     def may_read(self, project: int) -> bool:
         """Whether the project may be looked at."""

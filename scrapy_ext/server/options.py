@@ -81,9 +81,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--browser", type=_program, metavar="PATH", help="Chromium to use (default: Playwright's own, else from PATH)"
     )
     parser.add_argument("--exit-with-stdin", action="store_true", help="end when standard input is closed")
-    parser.add_argument(
-        "--no-runner", action="store_true", help="keep jobs without starting them (this version starts none)"
-    )
+    _add_runner_options(parser)
     parser.add_argument(
         "--log-format", choices=FORMATS, default="text", help="json: one object a line (default: %(default)s)"
     )
@@ -135,6 +133,51 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=0.0,
         metavar="SECONDS",
         help="from the start of one extraction request to a domain to the next (default: none)",
+    )
+
+
+def _add_runner_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--no-runner", action="store_true", help="keep jobs without starting them")
+    parser.add_argument(
+        "--units",
+        type=_whole,
+        default=ServerConfig().units,
+        metavar="N",
+        help="units of the jobs that run here at once (default: twice the processors, %(default)s)",
+    )
+    parser.add_argument(
+        "--node-tags",
+        type=_tags,
+        default=(),
+        metavar="A,B",
+        help="tags of this node: jobs that need one of them run only where it is",
+    )
+    parser.add_argument(
+        "--stop-grace",
+        type=_positive,
+        default=30.0,
+        metavar="SECONDS",
+        help="from asking a job to stop to killing it (default: %(default)g)",
+    )
+    parser.add_argument(
+        "--local-project",
+        type=_project_folder,
+        metavar="DIR",
+        help="run jobs of the Scrapy project in this folder (default: the one that the command is given in)",
+    )
+    parser.add_argument(
+        "--environments",
+        type=Path,
+        metavar="DIR",
+        help="folder for the environments of deployed versions (default: environments in the data directory; with "
+        "--database, ~/.cache/scrapy-ext/environments)",
+    )
+    parser.add_argument(
+        "--deploy",
+        choices=("all", "project", "none"),
+        default="all",
+        help="keys that may deploy code, which runs here: those that open all projects (default), also those that are "
+        "limited to the project, or none",
     )
 
 
@@ -210,6 +253,13 @@ def config_from(options: argparse.Namespace, environ: Mapping[str, str]) -> Serv
         attributes_key=environ.get("ATTRIBUTES_API_KEY") or None,
         domain_requests=options.domain_requests,
         domain_delay=options.domain_delay,
+        runner=not options.no_runner,
+        units=options.units,
+        node_tags=options.node_tags,
+        stop_grace=options.stop_grace,
+        local_project=options.local_project,
+        environments=options.environments,
+        deploy=options.deploy,
     )
 
 
@@ -224,6 +274,17 @@ def _program(text: str) -> str:
     if path.is_file() and os.access(path, os.X_OK):
         return text
     raise argparse.ArgumentTypeError(f"{text} is not a program; name a Chromium, or leave it out")
+
+
+def _tags(text: str) -> tuple[str, ...]:
+    return tuple(sorted({tag.strip() for tag in text.split(",") if tag.strip()}))
+
+
+def _project_folder(text: str) -> Path:
+    folder = Path(text).expanduser().absolute()
+    if (folder / "scrapy.cfg").is_file():
+        return folder
+    raise argparse.ArgumentTypeError(f"{text} has no scrapy.cfg; name the folder of a Scrapy project")
 
 
 def _positive(text: str) -> float:

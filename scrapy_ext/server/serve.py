@@ -17,6 +17,7 @@ import threading
 from collections.abc import Generator
 from typing import Final
 
+import msgspec
 import uvicorn
 
 from scrapy_ext.server.app import build
@@ -59,6 +60,7 @@ def serve(config: ServerConfig) -> int:
         return _failed(f"cannot listen on {where}: {error.strerror or error}. Choose another --port or --host.")
     _allow_many_sockets()
     sys.setswitchinterval(_SWITCH_SECONDS)
+    config = msgspec.structs.replace(config, port=listener.getsockname()[1])
     with listener, asyncio.Runner(loop_factory=_loop_factory()) as runner:
         return runner.run(_run(config, listener))
 

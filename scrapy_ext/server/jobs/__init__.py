@@ -1,1 +1,1 @@
-"""Running jobs: the code that they run, and who runs it."""
+"""Running jobs: one job is one process, on a node with room for it."""

@@ -13,7 +13,7 @@ import tarfile
 import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
-from typing import Final, NamedTuple
+from typing import BinaryIO, Final, NamedTuple
 
 #: Files of one archive, and bytes that they become.
 MAX_FILES: Final = 20_000
@@ -50,13 +50,14 @@ class _Member(NamedTuple):
     entry: zipfile.ZipInfo | tarfile.TarInfo | None
 
 
-def look(path: Path) -> Contents:
+def look(file: BinaryIO) -> Contents:
     """What the archive is; raises :class:`ArchiveError`."""
     try:
-        if zipfile.is_zipfile(path):
-            with zipfile.ZipFile(path) as archive:
+        if zipfile.is_zipfile(file):
+            with zipfile.ZipFile(file) as archive:
                 return _zip_contents(archive)
-        with tarfile.open(path, "r:gz") as tar:
+        file.seek(0)
+        with tarfile.open(fileobj=file, mode="r:gz") as tar:
             return _tar_contents(tar)
     except (zipfile.BadZipFile, tarfile.TarError, OSError, EOFError, ValueError, NotImplementedError) as error:
         raise ArchiveError(f"it is not {_KINDS}, or it is damaged ({error})") from None

@@ -19,7 +19,7 @@ import shutil
 import subprocess
 import sys
 import venv
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -85,18 +85,38 @@ def main() -> None:
         sys.exit(1)
 
 
+@contextlib.contextmanager
+def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
+    """Hold the lock of an environment; whoever holds it may remove the file. Raises ``BlockingIOError`` when another
+    has it and this is not to wait."""
+    while True:
+        with path.open("ab") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if not wait:
+                    raise
+                _say("progress", "waiting for another build of this version")
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            if _inode(path) == os.fstat(lock.fileno()).st_ino:  # else it was removed, and others lock another
+                yield
+                return
+
+
+def _inode(path: Path) -> int | None:
+    try:
+        return path.stat().st_ino
+    except FileNotFoundError:
+        return None
+
+
 def _say(kind: str, text: str) -> None:
     print(json.dumps({kind: text}), flush=True)  # noqa: T201 - the parent listens
 
 
 def _build(wanted: Specification) -> None:
     target = Path(wanted.target)
-    with target.with_name(target.name + LOCK).open("ab") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            _say("progress", "waiting for another build of this version")
-            fcntl.flock(lock, fcntl.LOCK_EX)
+    with locked(target.with_name(target.name + LOCK)):
         if (target / READY).exists():
             return
         part = target.with_name(target.name + PART)

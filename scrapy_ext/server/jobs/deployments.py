@@ -13,7 +13,6 @@ import logging
 import time
 from collections import deque
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import BinaryIO, Final
 
 from scrapy_ext.api.platform.versions import Version, VersionState
@@ -61,10 +60,10 @@ class Deployments:
         for project, deploy in await self._store.versions.unchecked(int(_CUT_OFF * 1000)):
             self._start(project, deploy)
 
-    async def take(self, project: int, name: str, file: BinaryIO, path: Path, by: str, **more: str) -> StoredVersion:
+    async def take(self, project: int, name: str, file: BinaryIO, by: str, **more: str) -> StoredVersion:
         """Store an archive, a file that is open for reading, and begin to check it; ``more`` has ``settings`` and
         ``requirements``. Raises :class:`ArchiveError`."""
-        contents = await asyncio.to_thread(archives.look, path)
+        contents = await asyncio.to_thread(archives.look, file)
         size, sha256 = await asyncio.to_thread(_measured, file)
         new = NewVersion(name, contents.format, more["settings"], size, sha256, more["requirements"])
         deploy = await self._store.versions.begin(project, new, by)

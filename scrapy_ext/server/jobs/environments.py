@@ -27,7 +27,7 @@ import msgspec
 
 from scrapy_ext.api.platform.versions import LOCAL, SCRIPT, SpiderInfo, VersionState
 from scrapy_ext.server.jobs import archives
-from scrapy_ext.server.jobs.building import IN_USE, LOCK, PART, PROJECT, READY, SCRIPTS, VENV, Specification
+from scrapy_ext.server.jobs.building import IN_USE, LOCK, PART, PROJECT, READY, SCRIPTS, VENV, Specification, locked
 from scrapy_ext.server.jobs.children import TimedOutError, bare_environment, run
 from scrapy_ext.server.jobs.reading import ReadingError, read_spiders
 from scrapy_ext.server.store import Store
@@ -57,7 +57,7 @@ class BuildError(Exception):
 
 
 class Prepared(NamedTuple):
-    """Where to run a version: ``python -m …`` in ``directory``. ``scripts``: the folder of its scripts, if any."""
+    """What a job is run with: ``python -m …`` in ``directory``. ``scripts``: the folder of its scripts, if any."""
 
     python: str
     directory: Path
@@ -65,10 +65,17 @@ class Prepared(NamedTuple):
     scripts: Path | None
 
 
+class LocalProject(NamedTuple):
+    """A Scrapy project in a folder of this machine."""
+
+    project: int
+    directory: Path
+
+
 class Environments:
     """Environments in the folder ``cache``; ``local``: the project that the server was started in."""
 
-    def __init__(self, store: Store, cache: Path, local: Path | None = None, *, keep: int = KEPT) -> None:
+    def __init__(self, store: Store, cache: Path, local: LocalProject | None = None, *, keep: int = KEPT) -> None:
         self._store = store
         self._cache = cache.absolute()
         self._local = local
@@ -76,6 +83,7 @@ class Environments:
         self._builds: dict[str, asyncio.Task[Path]] = {}
         self._slots = asyncio.Semaphore(_AT_ONCE)
         self._local_spiders: list[SpiderInfo] = []
+        self._local_error: str | None = None
         self._local_read: float | None = None
         self._local_lock = asyncio.Lock()
 
@@ -121,7 +129,9 @@ class Environments:
             )
         except ReadingError as error:
             raise BuildError(str(error)) from None
-        names = await asyncio.to_thread(_script_names, prepared.scripts)
+        # A script that lies beside scrapy.cfg runs, too; but what lies there is often none.
+        folder = None if prepared.scripts == prepared.directory else prepared.scripts
+        names = await asyncio.to_thread(_script_names, folder)
         return [*spiders, *(SpiderInfo(SCRIPT + name, custom=False) for name in names)]
 
     async def spiders(self, project: int, wanted: str | None = None) -> list[SpiderInfo]:
@@ -129,14 +139,20 @@ class Environments:
         again when it does not have the one that is ``wanted``. Raises :class:`BuildError`."""
         if await self._store.versions.current(project) is not None:
             return await self._store.versions.spiders(project)
-        if self._local is None:
+        if self._local is None or self._local.project != project:
             return []
         async with self._local_lock:
             age = None if self._local_read is None else time.monotonic() - self._local_read
             known = wanted is None or any(spider.name == wanted for spider in self._local_spiders)
             if age is None or (not known and age > _LOCAL_AGE):
-                self._local_spiders = await self.read(self._prepared_local(project))
+                self._local_error = None
+                try:
+                    self._local_spiders = await self.read(self._prepared_local(project))
+                except BuildError as error:
+                    self._local_spiders, self._local_error = [], str(error)
                 self._local_read = time.monotonic()
+            if self._local_error is not None:
+                raise BuildError(self._local_error)
             return self._local_spiders
 
     async def close(self) -> None:
@@ -147,17 +163,17 @@ class Environments:
                 await task
 
     def _prepared_local(self, project: int) -> Prepared:
-        if self._local is None:
-            raise NoVersionError(f"project {project} has no version: deploy one with scrapy platform deploy")
-        scripts = self._local / SCRIPTS
-        return Prepared(sys.executable, self._local, LOCAL, scripts if scripts.is_dir() else None)
+        if self._local is None or self._local.project != project:
+            raise NoVersionError(f"project {project} has no version. Deploy one: scrapy platform deploy")
+        folder = self._local.directory
+        return Prepared(sys.executable, folder, LOCAL, folder / SCRIPTS if (folder / SCRIPTS).is_dir() else folder)
 
     async def _build(self, project: int, version: StoredVersion, key: str, report: Report) -> Path:
         async with self._slots:
             await asyncio.to_thread(self._cache.mkdir, parents=True, exist_ok=True, mode=0o700)
             archive = await self._fetched(project, version)
             try:
-                contents = await asyncio.to_thread(archives.look, archive)
+                contents = await asyncio.to_thread(_look, archive)
                 await self._run_build(version, self._cache / key, archive, contents, report)
             except archives.ArchiveError as error:
                 raise BuildError(f"the archive cannot be used: {error}") from None
@@ -223,6 +239,11 @@ class Environments:
         return path
 
 
+def _look(archive: Path) -> archives.Contents:
+    with archive.open("rb") as file:
+        return archives.look(file)
+
+
 def _package_root() -> str:
     return str(Path(__file__).resolve().parents[3])
 
@@ -268,16 +289,25 @@ def _trim(cache: Path, keep: int) -> None:
             _remove(home)
     for left in cache.glob(f"*{PART}"):
         with contextlib.suppress(OSError):
-            if left.is_file() and now - left.stat().st_mtime > 2 * BUILD_SECONDS:
+            if left.is_dir():
+                _clear(left)
+            elif now - left.stat().st_mtime > 2 * BUILD_SECONDS:
                 left.unlink()
 
 
 def _remove(home: Path) -> None:
     """Remove an environment unless somebody builds it or runs in it."""
-    lock = home.with_name(home.name + LOCK)
-    with contextlib.suppress(OSError), lock.open("ab") as building, (home / IN_USE).open("rb") as running:
-        for file in (building, running):
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        gone = home.with_name(home.name + PART)
+    lock, gone = home.with_name(home.name + LOCK), home.with_name(home.name + PART)
+    with contextlib.suppress(OSError), locked(lock, wait=False), (home / IN_USE).open("rb") as running:
+        fcntl.flock(running, fcntl.LOCK_EX | fcntl.LOCK_NB)
         home.rename(gone)
         shutil.rmtree(gone, ignore_errors=True)
+        lock.unlink()
+
+
+def _clear(part: Path) -> None:
+    """Remove what is not whole unless somebody is at it."""
+    lock = part.with_name(part.name.removesuffix(PART) + LOCK)
+    with contextlib.suppress(OSError), locked(lock, wait=False):
+        shutil.rmtree(part, ignore_errors=True)
+        lock.unlink()

@@ -28,6 +28,7 @@ from scrapy_ext.server.openapi import (
     projects,
     records,
     spiders,
+    versions,
 )
 from scrapy_ext.server.openapi.words import JSON, PATH_PARTS, TEXT, Many, Operation, Parameter, Schema
 from scrapy_ext.server.platform.answers import Host
@@ -40,6 +41,7 @@ _GROUPS: Final = (
     jobq,
     projects,
     spiders,
+    versions,
     periodic,
     comments,
     activity,

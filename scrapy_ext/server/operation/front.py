@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from time import perf_counter
 from typing import Final
 
@@ -49,6 +49,8 @@ class Front:
         self.failure: Exception | None = None
         #: How many connections are open; whoever listens sets it.
         self.connections: Callable[[], int] = lambda: 0
+        #: Ends what needs the server to end well.
+        self.before_end: Callable[[], Awaitable[None]] | None = None
         self._idle = asyncio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -96,6 +98,8 @@ class Front:
 
     async def end(self, grace: float) -> None:
         """Refuse new requests, and wait until those under way have been answered, or ``grace`` seconds."""
+        if self.before_end is not None:
+            await self.before_end()
         self.ending = True
         if self.under_way:
             try:

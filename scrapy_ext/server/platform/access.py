@@ -18,16 +18,20 @@ from typing import Final
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.violations import ContractError
+from scrapy_ext.server.attempt_tokens import AttemptTokens
 from scrapy_ext.server.auth import basic_credentials
 from scrapy_ext.server.keyring import Grant
 from scrapy_ext.server.operation.rates import RateLimits
 from scrapy_ext.server.platform.answers import Host, Refusal
 from scrapy_ext.server.platform.calls import Call
 from scrapy_ext.server.store import Store
+from scrapy_ext.server.store.attempts import over
 
 _SECRET: Final = "job-tokens"  # noqa: S105 - the name of a secret
 #: What a job's token opens, when the path goes on with the job's key.
 _JOB_RESOURCES: Final = ("items", "requests", "logs", "samples", "jobs")
+#: What the process of an attempt may write to beside its job, in its project.
+_ATTEMPT_RESOURCES: Final = ("collections", "hcf", "activity")
 
 _REFUSALS: Final = {
     Host.STORAGE: Refusal(401, "Unauthorized"),
@@ -63,10 +67,15 @@ class Access:
     """Lets a call in or refuses it; ``grant_of`` says what a presented key may do."""
 
     def __init__(
-        self, grant_of: Callable[[str], Awaitable[Grant | None]], tokens: JobTokens, rates: RateLimits | None
+        self,
+        grant_of: Callable[[str], Awaitable[Grant | None]],
+        tokens: JobTokens,
+        attempts: AttemptTokens,
+        rates: RateLimits | None,
     ) -> None:
         self._grant_of = grant_of
         self._tokens = tokens
+        self._attempts = attempts
         self._rates = rates
 
     async def check(self, call: Call, resource: str, host: Host) -> None:
@@ -76,7 +85,7 @@ class Access:
         key = name or call.query.get("apikey", "")
         if not key:
             raise _REFUSALS[host]
-        grant = await self._grant_of(key)
+        grant = await self._attempt(call, resource, key) or await self._grant_of(key)
         if grant is None and password:
             grant = await self._job(call, resource, name, password)
         if grant is None:
@@ -87,6 +96,25 @@ class Access:
             raise Refusal(429, f"Too Many Requests. Try again in {wait} s.", {"Retry-After": str(wait)})
         if not grant.job:
             call.need_where_named(host)
+
+    async def _attempt(self, call: Call, resource: str, token: str) -> Grant | None:
+        """What the process of a job may do: all that its own data needs, and its project's frontiers and the like."""
+        attempt = await self._attempts.attempt(token)
+        if attempt is None:
+            return None
+        if not await self._attempts.is_current(attempt):
+            raise Refusal(403, f"Forbidden. {over(attempt)}")
+        own = [str(number) for number in attempt.key]
+        if resource in _JOB_RESOURCES:
+            allowed = call.path[:3] == own or (call.method == "GET" and call.path[:1] == own[:1])
+            allowed = allowed and not (call.method == "DELETE" and len(call.path) == 3)
+        elif resource == "jobq":
+            allowed = call.path[:1] == own[:1] and (call.method == "GET" or call.path[1:] == ["update"])
+        else:
+            allowed = resource in _ATTEMPT_RESOURCES or call.method == "GET"
+        if not allowed:
+            raise Refusal(403, "Forbidden. The token of a job's process is for that job; use an API key.")
+        return Grant(str(attempt.key), frozenset({attempt.key.project}), attempt=attempt)
 
     async def _job(self, call: Call, resource: str, name: str, token: str) -> Grant | None:
         try:

@@ -76,6 +76,8 @@ class Call:
         """Where the data is; raises :class:`Refusal` (403) for a limited key before its projects were asked for."""
         if not (self._asked or self.grant.all_projects or self.grant.job):
             raise self._forbidden("is limited to projects, and this is about all of them")
+        if self.grant.attempt is not None and self.method != "GET":
+            return self._store.fenced(self.grant.attempt)
         return self._store
 
     @property

@@ -19,6 +19,8 @@ from scrapy_ext.server.platform.answers import TEXT, NotFound, Refusal, empty, j
 from scrapy_ext.server.platform.calls import Call, path_number
 from scrapy_ext.server.platform.job_lines import answer, line, wanted_of
 from scrapy_ext.server.platform.jobs import SHOWN, check_name, check_tags, job_filter, own_key, parse_state, unique_key
+from scrapy_ext.server.platform.runnable import check_spider
+from scrapy_ext.server.store.attempts import Attempt
 from scrapy_ext.server.store.job_queries import JobFilter, Page
 from scrapy_ext.server.store.job_states import ACTIVE, Change
 from scrapy_ext.server.store.jobs import DuplicateJobError, NewJob
@@ -62,6 +64,7 @@ class JobQueue:
         records = await _few(call)
         for number, record in records:  # all are checked before the first is stored
             _check_push(record, f"line {number}")
+        await _check_spiders(call, records)
         jobs = [_pushed(record) for _, record in records]
         outcomes = await call.store.jobs.add(project, jobs, call.who)
         lines: list[PushedJob | RefusedPush] = []
@@ -146,6 +149,17 @@ def _check_push(record: dict[str, Any], place: str) -> None:
     check_tags(f"{place}: tags", tags)
 
 
+async def _check_spiders(call: Call, records: list[tuple[int, dict[str, Any]]]) -> None:
+    if await call.store.versions.current(call.project) is None:
+        return
+    seen: set[tuple[str, str]] = set()
+    for number, record in records:
+        spider, version = record["spider"], record.get("version")
+        if (spider, str(version)) not in seen:
+            seen.add((spider, str(version)))
+            await check_spider(call, call.project, spider, version, f"line {number}: spider")
+
+
 def _pushed(record: dict[str, Any]) -> NewJob:
     unique = record.get("unique")
     return NewJob(
@@ -218,11 +232,26 @@ async def _update(call: Call) -> Response:
             spiders.append((_own_spider(text, project, f"{place}: key"), state, record))
         else:
             changes.append(Change(own_key(text, project, f"{place}: key"), state, record))
+    if call.grant.attempt is not None:
+        return await answer(call, await _said(call, call.grant.attempt, changes))
     lines = await _changed(call, changes)
     for spider, state, record in spiders:
         async for keys in call.store.jobs.of_spider(project, spider):
             lines += await _changed(call, [Change(key, state, record) for key in keys])
     return await answer(call, lines)
+
+
+async def _said(call: Call, attempt: Attempt, changes: list[Change]) -> list[dict[str, str]]:
+    """What the process of a job says of its job. That it has ended counts once it has, and that it runs is known."""
+    for change in changes:
+        if change.key != attempt.key:
+            raise Refusal(403, "Forbidden. The token of a job's process is for that job; use an API key.")
+        fields = dict(change.fields)
+        reason = fields.pop("close_reason", None)
+        if change.state is JobState.FINISHED:
+            await call.store.attempts.said(attempt, reason if isinstance(reason, str) and reason else "finished")
+        await call.store.jobs.merge(change.key, fields)
+    return [{"prevstate": JobState.RUNNING.value, "key": str(change.key)} for change in changes]
 
 
 async def _changed(call: Call, changes: list[Change]) -> list[dict[str, str]]:

@@ -24,7 +24,7 @@ from scrapy_ext.server.store.sqlite_transaction import statements_for_sqlite
 _PAGE_ROWS: Final = 2000
 _PAGE_BYTES: Final = 8 * 1024 * 1024
 #: What belongs to a database and not to what is stored in it.
-_OWN: Final = ("schema_version", "copies")
+_OWN: Final = ("schema_version", "copies", "nodes", "turns")
 
 #: What a store holds, for people. Rows are no measure: a row may have a thousand items.
 _CONTENTS: Final = {

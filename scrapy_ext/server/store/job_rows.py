@@ -1,8 +1,8 @@
 """The row of a job: reading it, and storing what changes in it.
 
 A job's metadata is one JSON object, read and rewritten within a transaction. What lists are filtered and ordered by
-stands in columns beside it (state, when it was entered, spider, priority) and in ``job_tags``; :func:`save` keeps
-them equal to the metadata.
+stands in columns beside it (state, when it was entered, spider, priority, needs) and in ``job_tags``; :func:`save`
+keeps them equal to the metadata.
 """
 
 from __future__ import annotations
@@ -12,7 +12,15 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from scrapy_ext.api.platform.jobs import DEFAULT_PRIORITY, MAX_NAME, JobState, is_name
+from scrapy_ext.api.platform.jobs import (
+    DEFAULT_PRIORITY,
+    DEFAULT_UNITS,
+    MAX_NAME,
+    MAX_UNITS,
+    MIN_UNITS,
+    JobState,
+    is_name,
+)
 from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store.engine import Row, Transaction
@@ -20,7 +28,7 @@ from scrapy_ext.server.store.engine import Row, Transaction
 #: Of a job's metadata, as JSON.
 MAX_METADATA_BYTES: Final = 1024 * 1024
 #: Metadata that only a change of state sets.
-PROTECTED: Final = frozenset({"state", "project", "spider", "key", "_key", "auth"})
+PROTECTED: Final = frozenset({"state", "project", "spider", "key", "_key", "auth", "attempt", "node", "nodes_lost"})
 
 #: What :func:`stored` reads.
 COLUMNS: Final = "spider, job, spider_name, state, changed, updated, metadata"
@@ -79,6 +87,14 @@ def priority_of(metadata: Mapping[str, Any]) -> int:
     return DEFAULT_PRIORITY
 
 
+def needs_of(metadata: Mapping[str, Any]) -> tuple[int, str]:
+    """What a job needs of its node: units, and tags as they are stored."""
+    units, tags = metadata.get("units"), metadata.get("node_tags")
+    known = isinstance(units, int) and not isinstance(units, bool) and MIN_UNITS <= units <= MAX_UNITS
+    named = {tag for tag in tags if isinstance(tag, str)} if isinstance(tags, list) else set()
+    return units if known and isinstance(units, int) else DEFAULT_UNITS, msgspec.json.encode(sorted(named)).decode()
+
+
 def merged(metadata: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
     """The metadata with fields set, but for those that only a change of state sets."""
     return {**metadata, **{name: value for name, value in fields.items() if name not in PROTECTED}}
@@ -87,12 +103,13 @@ def merged(metadata: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, 
 async def save(tx: Transaction, key: JobKey, metadata: Mapping[str, Any], now: int) -> None:
     """Store the metadata of a job, and what the columns repeat of it."""
     await tx.execute(
-        """UPDATE jobs SET metadata = $4, updated = $5, priority = $6
+        """UPDATE jobs SET metadata = $4, updated = $5, priority = $6, units = $7, node_tags = $8
            WHERE project = $1 AND spider = $2 AND job = $3""",
         *key,
         encode(metadata),
         now,
         priority_of(metadata),
+        *needs_of(metadata),
     )
     await index_tags(tx, key, metadata)
 

@@ -30,6 +30,10 @@ ENTERED: Final[Mapping[JobState, tuple[str, str]]] = {
     JobState.DELETED: ("deleted_time", "deleted_by"),
 }
 ACTIVE: Final = (JobState.PENDING, JobState.RUNNING)
+#: Why a crawl ends that was asked to, by whoever did.
+SHUTDOWN: Final = "shutdown"
+#: Why a job ends that somebody cancelled.
+CANCELLED: Final = "cancelled"
 _OF_ITS_END: Final = ("finished_time", "completed_by", "close_reason", "cancelled_by")
 
 
@@ -116,6 +120,8 @@ async def _enter(tx: Transaction, key: JobKey, state: JobState, metadata: dict[s
     if state is JobState.RUNNING:  # it may have ended before, and goes on now
         for name in _OF_ITS_END:
             metadata.pop(name, None)
+    if state is JobState.FINISHED and "cancelled_by" in metadata and metadata.get("close_reason") in (None, SHUTDOWN):
+        metadata["close_reason"] = CANCELLED  # the crawl knows only that it was asked to stop
     metadata.update({"state": state.value, entered: stamp.now})
     metadata.setdefault(entered_by, stamp.by)
     await tx.execute(
@@ -126,6 +132,44 @@ async def _enter(tx: Transaction, key: JobKey, state: JobState, metadata: dict[s
     )
     if state not in ACTIVE:
         await tx.execute("UPDATE jobs SET unique_key = NULL WHERE project = $1 AND spider = $2 AND job = $3", *key)
+
+
+async def start_on(tx: Transaction, job: StoredJob, node: str, stamp: Stamp) -> int:
+    """Start a locked pending job on a node; returns the number of this attempt. What is told comes last."""
+    number = int(job.metadata.get("attempt", 0)) + 1
+    metadata = {**job.metadata, "attempt": number, "node": node}
+    await _enter(tx, job.key, JobState.RUNNING, metadata, stamp)
+    await save(tx, job.key, metadata, stamp.now)
+    return number
+
+
+async def report_started(tx: Transaction, key: JobKey, stamp: Stamp) -> None:
+    """Tell that a job has started."""
+    await report(tx, key.project, [Happened(key, STATE_EVENTS[JobState.RUNNING])], stamp)
+
+
+async def end_job(tx: Transaction, job: StoredJob, reason: str, fields: Mapping[str, Any], stamp: Stamp) -> None:
+    """Note that the process of a locked job has ended, for ``reason`` unless the job is finished already."""
+    metadata = {**job.metadata, **fields}
+    if job.state in ACTIVE:
+        metadata["close_reason"] = reason
+        await _enter(tx, job.key, JobState.FINISHED, metadata, stamp)
+    await save(tx, job.key, metadata, stamp.now)
+    if job.state in ACTIVE:
+        await report(tx, job.key.project, [Happened(job.key, STATE_EVENTS[JobState.FINISHED])], stamp)
+
+
+async def wait_again(tx: Transaction, job: StoredJob, stamp: Stamp) -> None:
+    """Let a locked job that a node had wait for another one, before those that were scheduled after it."""
+    metadata = dict(job.metadata)
+    if job.state is JobState.RUNNING:
+        metadata["state"] = JobState.PENDING.value
+        await tx.execute(
+            "UPDATE jobs SET state = 'pending', changed = $4 WHERE project = $1 AND spider = $2 AND job = $3",
+            *job.key,
+            stamp.now,
+        )
+    await save(tx, job.key, metadata, stamp.now)
 
 
 async def start_next(tx: Transaction, project: int, fields: Mapping[str, Any], stamp: Stamp) -> StoredJob | None:
@@ -160,7 +204,7 @@ async def cancel_jobs(tx: Transaction, project: int, keys: Sequence[JobKey], sta
             continue
         metadata = {**job.metadata, "cancelled_by": stamp.by}
         if job.state is JobState.PENDING:
-            metadata.setdefault("close_reason", "cancelled")
+            metadata.setdefault("close_reason", CANCELLED)
             await _enter(tx, key, JobState.FINISHED, metadata, stamp)
         if "cancelled_by" not in job.metadata:
             happened.append(Happened(key, JOB_CANCELLED))

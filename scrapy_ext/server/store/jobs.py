@@ -23,6 +23,7 @@ from scrapy_ext.server.store.job_rows import (
     get_job,
     index_tags,
     merged,
+    needs_of,
     priority_of,
     save,
     tags_of,
@@ -224,8 +225,8 @@ async def _insert(tx: Transaction, project: int, job: NewJob, queued: int, stamp
     metadata.setdefault(entered_by, stamp.by)
     await tx.execute(
         """INSERT INTO jobs (project, spider, job, spider_name, state, changed, updated, unique_key, metadata,
-                             priority, queued)
-           VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8, $9, $10)""",
+                             priority, queued, since, units, node_tags)
+           VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8, $9, $10, $6, $11, $12)""",
         *key,
         job.spider,
         job.state.value,
@@ -234,6 +235,7 @@ async def _insert(tx: Transaction, project: int, job: NewJob, queued: int, stamp
         encode(metadata),
         priority_of(metadata),
         queued,
+        *needs_of(metadata),
     )
     await index_tags(tx, key, metadata, new=True)
     return key

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from scrapy_ext.server.store.activity import ActivityStore
 from scrapy_ext.server.store.address import DatabaseUrl
+from scrapy_ext.server.store.attempts import Attempt, AttemptStore, FencedEngine
 from scrapy_ext.server.store.chunks import ITEMS, LOGS, REQUESTS, SAMPLES
 from scrapy_ext.server.store.collections import CollectionStore
 from scrapy_ext.server.store.comments import CommentStore
@@ -19,6 +22,7 @@ from scrapy_ext.server.store.frontier import FrontierStore
 from scrapy_ext.server.store.jobs import JobStore
 from scrapy_ext.server.store.keys import KeyStore
 from scrapy_ext.server.store.measures import Measures
+from scrapy_ext.server.store.nodes import NodeStore
 from scrapy_ext.server.store.periodic import PeriodicStore
 from scrapy_ext.server.store.projects import ProjectStore
 from scrapy_ext.server.store.records import RecordStore
@@ -52,6 +56,8 @@ class Store:
         self.activity = ActivityStore(engine, clock)
         self.keys = KeyStore(engine, clock)
         self.versions = VersionStore(engine, clock)
+        self.nodes = NodeStore(engine)
+        self.attempts = AttemptStore(engine, clock)
 
     @classmethod
     async def open(cls, where: Path | DatabaseUrl, clock: Callable[[], int] = now_ms) -> Store:
@@ -67,6 +73,17 @@ class Store:
             await engine.close()
             raise
         return cls(engine, clock)
+
+    def fenced(self, attempt: Attempt) -> Store:
+        """The same store for the process of one attempt: it writes nothing more once the attempt is over."""
+        engine: Any = FencedEngine(self._engine, attempt)
+        view = copy.copy(self)
+        for name, part in vars(self).items():
+            if getattr(part, "_engine", None) is self._engine:
+                fenced = copy.copy(part)
+                fenced._engine = engine
+                setattr(view, name, fenced)
+        return view
 
     async def purge(self) -> None:
         """Remove the rows of what was deleted by name."""

@@ -21,10 +21,10 @@ from scrapy_ext.server.jobs.archives import ArchiveError
 from scrapy_ext.server.jobs.building import PART, READY
 from scrapy_ext.server.jobs.children import run
 from scrapy_ext.server.jobs.deployments import Deployments
-from scrapy_ext.server.jobs.environments import BuildError, Environments, NoVersionError, Prepared
+from scrapy_ext.server.jobs.environments import BuildError, Environments, LocalProject, NoVersionError, Prepared
 from scrapy_ext.server.jobs.reading import ReadingError, read_spiders
 from scrapy_ext.server.store import Store
-from tests.server.jobs import projects
+from tests.server.jobs import packed
 
 BOOKS = SpiderInfo(
     "books",
@@ -47,7 +47,7 @@ class Setup:
     def __init__(self, store: Store, folder: Path, local: Path | None = None, keep: int = 20) -> None:
         self.store = store
         self.cache = folder / "cache"
-        self.environments = Environments(store, self.cache, local, keep=keep)
+        self.environments = Environments(store, self.cache, LocalProject(1, local) if local else None, keep=keep)
         self.deployments = Deployments(store, self.environments)
         self._folder = folder
 
@@ -56,7 +56,7 @@ class Setup:
         path = self._folder / "uploaded"
         path.write_bytes(archive)
         with path.open("rb") as file:
-            taken = await self.deployments.take(1, name, file, path, "me", settings=settings, requirements=requirements)
+            taken = await self.deployments.take(1, name, file, "me", settings=settings, requirements=requirements)
         async for _ in self.deployments.follow(1, taken.shown.deploy_id):
             pass
         found = await self.store.versions.get(1, taken.shown.deploy_id)
@@ -94,18 +94,18 @@ def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def add_wheel(folder: Path, name: str, version: str, **files: str) -> None:
     made = {f"{path}.py": text for path, text in files.items()}
-    (folder / f"{name}-{version}-py3-none-any.whl").write_bytes(projects.wheel_of(name, version, made))
+    (folder / f"{name}-{version}-py3-none-any.whl").write_bytes(packed.wheel_of(name, version, made))
 
 
 async def test_a_folder_becomes_an_environment_with_its_spiders_and_their_arguments(setup: Setup) -> None:
-    prepared = await setup.prepared(projects.folder(scripts__tidy="print('tidy')"))
+    prepared = await setup.prepared(packed.folder(scripts__tidy="print('tidy')"))
     assert prepared.version == "1.0"
     assert await setup.store.versions.spiders(1) == [BOOKS, NEWS, SpiderInfo("py:tidy.py", custom=False)]
-    told = projects.says(prepared.python, "import shop, scrapy, scrapy_ext; print(shop.__file__)", prepared.directory)
+    told = packed.says(prepared.python, "import shop, scrapy, scrapy_ext; print(shop.__file__)", prepared.directory)
     assert told == str(prepared.directory / "shop" / "__init__.py")
     assert prepared.scripts is not None
     assert [path.name for path in prepared.scripts.iterdir()] == ["tidy.py"]
-    elsewhere = projects.says(prepared.python, "import shop; print(shop.__file__)", setup.cache)
+    elsewhere = packed.says(prepared.python, "import shop; print(shop.__file__)", setup.cache)
     assert elsewhere == told  # scripts run from anywhere
     assert "secret" not in (prepared.directory / "scrapy.cfg").read_text()
     listed = subprocess.run(
@@ -115,34 +115,34 @@ async def test_a_folder_becomes_an_environment_with_its_spiders_and_their_argume
 
 
 async def test_an_egg_brings_its_settings_and_scripts(setup: Setup) -> None:
-    prepared = await setup.prepared(projects.egg())
+    prepared = await setup.prepared(packed.egg())
     assert [spider.name for spider in await setup.store.versions.spiders(1)] == ["books", "news", "py:clean.py"]
     assert prepared.scripts is not None
-    assert projects.says(prepared.python, "import shop; print(1)", prepared.scripts) == "1"
+    assert packed.says(prepared.python, "import shop; print(1)", prepared.scripts) == "1"
 
 
 async def test_a_wheel_and_its_requirements_lie_on_top_of_the_servers_packages(setup: Setup, wheels: Path) -> None:
     add_wheel(wheels, "priceparts", "1.0", priceparts="VALUE = 7")
-    spider = projects.SPIDER.replace("import scrapy", "import priceparts\nimport scrapy")
-    archive = projects.wheel(needs="priceparts==1.0", shop__spiders=spider)
+    spider = packed.SPIDER.replace("import scrapy", "import priceparts\nimport scrapy")
+    archive = packed.wheel(needs="priceparts==1.0", shop__spiders=spider)
     prepared = await setup.prepared(archive, requirements="priceparts\n")
     code = "import priceparts, shop, lxml; print(priceparts.VALUE, shop.__file__)"
-    value, _, where = projects.says(prepared.python, code, prepared.directory).partition(" ")
+    value, _, where = packed.says(prepared.python, code, prepared.directory).partition(" ")
     assert (value, where.startswith(str(prepared.directory.parent / "venv"))) == ("7", True)
-    assert "No module" in projects.says(projects.this_python(), "import priceparts", setup.cache)
+    assert "No module" in packed.says(packed.this_python(), "import priceparts", setup.cache)
 
 
 async def test_a_pinned_requirement_comes_before_the_servers_and_leaves_those_alone(setup: Setup, wheels: Path) -> None:
     add_wheel(wheels, "protego", "99.0", protego="VERSION = 99")
-    prepared = await setup.prepared(projects.folder(), requirements="protego==99.0\n")
-    assert projects.says(prepared.python, "import protego; print(protego.VERSION)", setup.cache) == "99"
-    assert "AttributeError" in projects.says(projects.this_python(), "import protego; protego.VERSION", setup.cache)
+    prepared = await setup.prepared(packed.folder(), requirements="protego==99.0\n")
+    assert packed.says(prepared.python, "import protego; print(protego.VERSION)", setup.cache) == "99"
+    assert "AttributeError" in packed.says(packed.this_python(), "import protego; protego.VERSION", setup.cache)
 
 
 async def test_a_wheel_without_entry_point_uses_the_settings_that_were_sent_or_the_only_ones(setup: Setup) -> None:
-    await setup.prepared(projects.wheel(entry_point=False), "1.0", settings="shop.settings")
-    await setup.prepared(projects.wheel(entry_point=False), "2.0")
-    two = projects.zip_of({**projects.FILES, "a/settings.py": "", "EGG-INFO/PKG-INFO": "", "scrapy.cfg": ""})
+    await setup.prepared(packed.wheel(entry_point=False), "1.0", settings="shop.settings")
+    await setup.prepared(packed.wheel(entry_point=False), "2.0")
+    two = packed.zip_of({**packed.FILES, "a/settings.py": "", "EGG-INFO/PKG-INFO": "", "scrapy.cfg": ""})
     assert "does not say which settings" in (await setup.deploy(two, "3.0")).message
 
 
@@ -169,9 +169,9 @@ async def test_a_wheel_without_entry_point_uses_the_settings_that_were_sent_or_t
 async def test_what_a_broken_project_says_of_its_spiders(
     tmp_path: Path, changes: dict[str, str | None], told: str
 ) -> None:
-    write(tmp_path, projects.files(**changes))
+    write(tmp_path, packed.files(**changes))
     with pytest.raises(ReadingError, match=told):
-        await read_spiders(projects.this_python(), tmp_path, os.environ)
+        await read_spiders(packed.this_python(), tmp_path, os.environ)
 
 
 def write(folder: Path, files: Mapping[str, str]) -> None:
@@ -181,8 +181,8 @@ def write(folder: Path, files: Mapping[str, str]) -> None:
 
 
 async def test_a_version_that_fails_says_why_and_the_one_before_stays(setup: Setup) -> None:
-    await setup.prepared(projects.folder())
-    version = await setup.deploy(projects.folder(shop__spiders="import nothing_like_this"), "2.0")
+    await setup.prepared(packed.folder())
+    version = await setup.deploy(packed.folder(shop__spiders="import nothing_like_this"), "2.0")
     assert version.state is VersionState.FAILED
     assert "nothing_like_this" in version.message
     assert await setup.store.versions.current(1) == "1.0"
@@ -191,7 +191,7 @@ async def test_a_version_that_fails_says_why_and_the_one_before_stays(setup: Set
 
 
 async def test_requirements_that_cannot_be_installed_are_told_with_what_pip_said(setup: Setup, wheels: Path) -> None:
-    version = await setup.deploy(projects.folder(), requirements="no-such-package==1\n")
+    version = await setup.deploy(packed.folder(), requirements="no-such-package==1\n")
     assert version.state is VersionState.FAILED
     assert "could not install" in version.message
     assert "no-such-package==1" in version.message
@@ -202,15 +202,15 @@ async def test_a_build_sees_no_secrets(setup: Setup, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("PLATFORM_API_KEY", "a-secret")
     monkeypatch.setenv("AWS_SECRET", "a-secret")
     spiders = "import os; raise ValueError(sorted(os.environ.values()))"
-    version = await setup.deploy(projects.folder(shop__spiders=spiders))
+    version = await setup.deploy(packed.folder(shop__spiders=spiders))
     assert "ValueError" in version.message
     assert "a-secret" not in version.message
 
 
 async def test_a_project_that_hangs_is_ended_with_all_it_started(tmp_path: Path) -> None:
     code = "import os, subprocess, time\nopen('child', 'w').write(str(subprocess.Popen(['sleep', '600']).pid))\n"
-    write(tmp_path, projects.files(shop__spiders=code + "time.sleep(600)"))
-    reading = asyncio.create_task(read_spiders(projects.this_python(), tmp_path, os.environ, seconds=600))
+    write(tmp_path, packed.files(shop__spiders=code + "time.sleep(600)"))
+    reading = asyncio.create_task(read_spiders(packed.this_python(), tmp_path, os.environ, seconds=600))
     async with asyncio.timeout(60):
         while not (tmp_path / "child").exists() or not (tmp_path / "child").read_text():
             await asyncio.sleep(0.05)
@@ -219,7 +219,7 @@ async def test_a_project_that_hangs_is_ended_with_all_it_started(tmp_path: Path)
         await reading
     await ended(int((tmp_path / "child").read_text()))
     with pytest.raises(ReadingError, match=r"over 0\.2 s"):
-        await read_spiders(projects.this_python(), tmp_path, os.environ, seconds=0.2)
+        await read_spiders(packed.this_python(), tmp_path, os.environ, seconds=0.2)
 
 
 async def ended(pid: int) -> None:
@@ -231,7 +231,7 @@ async def ended(pid: int) -> None:
 
 
 async def test_two_builders_at_once_make_one_environment(setup: Setup, tmp_path: Path) -> None:
-    prepared = await setup.prepared(projects.folder())
+    prepared = await setup.prepared(packed.folder())
     home = prepared.directory.parent
     for left in home.rglob("*"):  # both begin with nothing
         if left.is_file() or left.is_symlink():
@@ -251,7 +251,7 @@ async def test_a_build_that_was_killed_is_never_used_and_made_again(
     add_wheel(wheels, "priceparts", "1.0", priceparts="")
     pids: list[int] = []
     monkeypatch.setattr(environments, "run", _killing(pids))
-    version = await setup.deploy(projects.folder(), requirements="priceparts")
+    version = await setup.deploy(packed.folder(), requirements="priceparts")
     assert version.state is VersionState.FAILED
     assert pids
     assert not list(setup.cache.glob(f"*/{READY}"))
@@ -259,7 +259,7 @@ async def test_a_build_that_was_killed_is_never_used_and_made_again(
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))
-    await setup.prepared(projects.folder(), requirements="priceparts")
+    await setup.prepared(packed.folder(), requirements="priceparts")
     assert [path for path in setup.cache.iterdir() if path.name.endswith(PART)] == []
 
 
@@ -287,7 +287,7 @@ async def test_the_last_used_environments_are_kept_and_one_in_use_stays(
     setup: Setup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(environments, "_FRESH", -1.0)
-    first = await setup.prepared(projects.folder(shop__a="1"), "1.0")
+    first = await setup.prepared(packed.folder(shop__a="1"), "1.0")
     sleeping = await asyncio.create_subprocess_exec(
         *(first.python, "-c", "print('there', flush=True); input()"),
         cwd=first.directory,
@@ -296,11 +296,11 @@ async def test_the_last_used_environments_are_kept_and_one_in_use_stays(
     )
     assert sleeping.stdout is not None
     assert await sleeping.stdout.readline() == b"there\n"
-    second = await setup.prepared(projects.folder(shop__a="2"), "2.0")
+    second = await setup.prepared(packed.folder(shop__a="2"), "2.0")
     small = Environments(setup.store, setup.cache, keep=1)
     for path in (first, second):
         os.utime(path.directory.parent / READY, (1, 1))
-    third = await setup.prepared(projects.folder(shop__a="3"), "3.0")
+    third = await setup.prepared(packed.folder(shop__a="3"), "3.0")
     environments._trim(setup.cache, 1)
     assert [each.directory.exists() for each in (first, second, third)] == [True, False, True]
     sleeping.kill()
@@ -313,14 +313,14 @@ async def test_the_last_used_environments_are_kept_and_one_in_use_stays(
 
 async def test_the_servers_own_folder_is_the_version_local_and_read_again_for_a_new_spider(tmp_path: Path) -> None:
     project = tmp_path / "project"
-    write(project, projects.FILES)
+    write(project, packed.FILES)
     store = await Store.open(tmp_path / "data")
     try:
         setup = Setup(store, tmp_path, project)
         prepared = await setup.environments.prepare(1, None)
-        assert prepared == (projects.this_python(), project, "local", None)
+        assert prepared == (packed.this_python(), project, "local", project)
         assert await setup.environments.spiders(1) == [BOOKS, NEWS]
-        (project / "shop" / "spiders.py").write_text(projects.SPIDER.replace('"news"', '"later"'))
+        (project / "shop" / "spiders.py").write_text(packed.SPIDER.replace('"news"', '"later"'))
         assert [spider.name for spider in await setup.environments.spiders(1, "books")] == ["books", "news"]
         async with asyncio.timeout(60):
             while [each.name for each in await setup.environments.spiders(1, "later")] != ["books", "later"]:
@@ -367,16 +367,16 @@ def _bomb() -> bytes:
     [
         pytest.param(b"", "damaged", id="empty"),
         pytest.param(b"hello", "damaged", id="text"),
-        pytest.param(projects.tar_of({"a.py": ""}), "nothing in it says so", id="nothing"),
-        pytest.param(projects.zip_of({"a.py": ""}), "nothing in it says so", id="nothing-zip"),
-        pytest.param(projects.tar_of({"scrapy.cfg": "", "../x": ""}), "leads out", id="parent"),
-        pytest.param(projects.zip_of({"scrapy.cfg": "", "/x": ""}), "leads out", id="root"),
-        pytest.param(projects.zip_of({"scrapy.cfg": "", "a/../../x": ""}), "leads out", id="inside"),
+        pytest.param(packed.tar_of({"a.py": ""}), "nothing in it says so", id="nothing"),
+        pytest.param(packed.zip_of({"a.py": ""}), "nothing in it says so", id="nothing-zip"),
+        pytest.param(packed.tar_of({"scrapy.cfg": "", "../x": ""}), "leads out", id="parent"),
+        pytest.param(packed.zip_of({"scrapy.cfg": "", "/x": ""}), "leads out", id="root"),
+        pytest.param(packed.zip_of({"scrapy.cfg": "", "a/../../x": ""}), "leads out", id="inside"),
         pytest.param(_linked(), "neither a file", id="link"),
         pytest.param(_zip_link(), "neither a file", id="zip-link"),
         pytest.param(_bomb(), "becomes over", id="bomb"),
-        pytest.param(projects.tar_of({f"{n}": "" for n in range(20_001)}), "over 20000 files", id="files"),
-        pytest.param(projects.folder()[:200], "damaged", id="cut"),
+        pytest.param(packed.tar_of({f"{n}": "" for n in range(20_001)}), "over 20000 files", id="files"),
+        pytest.param(packed.folder()[:200], "damaged", id="cut"),
     ],
 )
 def test_archives_that_are_none_or_reach_out_of_their_folder_are_refused(
@@ -384,5 +384,5 @@ def test_archives_that_are_none_or_reach_out_of_their_folder_are_refused(
 ) -> None:
     path = tmp_path / "archive"
     path.write_bytes(archive)
-    with pytest.raises(ArchiveError, match=told):
-        archives.look(path)
+    with path.open("rb") as file, pytest.raises(ArchiveError, match=told):
+        archives.look(file)

@@ -27,6 +27,7 @@ from scrapy_ext.server.store.engines import FILE, open_engine
 from scrapy_ext.server.store.frontier import QueuedRequest, Slot
 from scrapy_ext.server.store.jobs import NewJob
 from scrapy_ext.server.store.keys import StoredKey
+from scrapy_ext.server.store.nodes import Node
 from tests.postgresql import Cluster
 from tests.server.store.conftest import Where, emptied
 from tests.server.store.packing import pack_chunk
@@ -82,6 +83,9 @@ async def fill(store: Store) -> None:
         await store.comments.add(Place(key.entity(3), "n"), "a\0", "ü")
         await store.periodic.add(schedule(project))
         await store.projects.merge(project, {"ü": b"[1]"})
+    await store.nodes.join(Node("n", "h", 6, frozenset({"t"}), 1, 1, 1, draining=False))
+    await store.jobs.add(1, [NewJob("s", JobState.PENDING, {})], "x")
+    assert await store.attempts.place()
     large = Collection(1, CollectionType.STORE, "large")  # more than a page
     await store.collections.write(large, [(b"%02d" % n, b"x" * 900_000) for n in range(10)])
     await store.collections.drop(1, "c")  # not purged: rows without an owner move too

@@ -1,0 +1,24 @@
+"""What a node tells the process of a job, and what that can tell it by its exit status."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+#: Exit status of a job whose spider is not in its project.
+NO_SPIDER: Final = 65
+
+
+class Launch(msgspec.Struct, kw_only=True):
+    """What a job runs: ``spider`` with ``arguments``, or the file ``script`` with ``words`` as its command line.
+
+    ``settings`` go over those of the project and the spider. ``parent`` is the process ID of the node.
+    """
+
+    parent: int
+    spider: str = ""
+    arguments: dict[str, str] = {}
+    settings: dict[str, Any] = {}
+    script: str = ""
+    words: list[str] = []

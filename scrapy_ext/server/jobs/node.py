@@ -1,0 +1,190 @@
+"""A node: takes the jobs that are placed on it, and keeps saying that it is there.
+
+Others take a node for dead whose beat stands still, and go on with its jobs. So a node that cannot say that it lives
+stops the processes of its jobs in time, before others may begin: they go on when it has said so again, and are killed
+when it was taken for dead. A thread of its own watches over that, which no stalled event loop holds up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import secrets
+import socket
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Final, NamedTuple
+
+from scrapy_ext.server.jobs.clock import elapsing
+from scrapy_ext.server.jobs.environments import Environments, LocalProject
+from scrapy_ext.server.jobs.execution import Door, Execution, Intent
+from scrapy_ext.server.jobs.reaping import DEAD_AFTER, Reaper
+from scrapy_ext.server.store import Store
+from scrapy_ext.server.store.attempts import Attempt
+from scrapy_ext.server.store.errors import StoreError
+from scrapy_ext.server.store.nodes import Node as StoredNode
+from scrapy_ext.server.store.placing import Carry
+
+#: Seconds between two beats, between two looks at what there is to do, and after which jobs stop for want of a beat.
+_BEAT: Final = 2.0
+_LOOK: Final = 1.0
+_STOP_AFTER: Final = DEAD_AFTER - 2.0
+#: How often a job may lose its node.
+MOST_LOSSES: Final = 5
+
+logger = logging.getLogger(__name__)
+
+
+class NodeConfig(NamedTuple):
+    """What a node takes: jobs of ``units`` at once, of its ``local`` project or of deployed versions.
+
+    ``grace``: seconds for a job to end by itself when it is asked to.
+    """
+
+    units: int
+    tags: frozenset[str] = frozenset()
+    local: LocalProject | None = None
+    grace: float = 30.0
+
+
+class Node:
+    """Started and stopped with the server."""
+
+    def __init__(
+        self,
+        store: Store,
+        environments: Environments,
+        door: Door,
+        config: NodeConfig,
+        carry: Carry | None = None,
+    ) -> None:
+        self._store = store
+        self._environments = environments
+        self._door = door
+        self._config = config
+        self._carry = carry
+        self._reaper = Reaper(store, MOST_LOSSES)
+        self._jobs: dict[Attempt, Execution] = {}
+        self._beat = 0
+        self._confirmed = elapsing()
+        self._draining = False
+        self._ended = threading.Event()
+        self._wake = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+        self.name = ""
+
+    async def start(self) -> None:
+        """Join the others; raises :class:`StoreError`."""
+        await self._join()
+        self._tasks = [
+            asyncio.create_task(self._again_and_again(_BEAT, self._say)),
+            asyncio.create_task(self._again_and_again(_LOOK, self._look)),
+        ]
+        threading.Thread(target=self._watch, name="node", daemon=True).start()
+
+    async def drain(self) -> None:
+        """End the jobs, which wait for another node then, and take no more."""
+        self._draining = True
+        with contextlib.suppress(StoreError):
+            await self._store.nodes.drain(self.name)
+        for execution in self._jobs.values():
+            execution.stop(Intent.DRAIN)
+        if self._jobs:
+            await asyncio.wait([execution.task for execution in self._jobs.values()])
+
+    async def stop(self) -> None:
+        """Leave; what still runs is killed, and goes on elsewhere."""
+        await self.drain()
+        self._ended.set()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        with contextlib.suppress(StoreError):
+            await self._store.nodes.leave(self.name)
+
+    def wake(self) -> None:
+        """Look at once: there may be something to do."""
+        self._wake.set()
+
+    async def _join(self) -> None:
+        self.name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
+        self._beat = 1
+        sent = elapsing()
+        local = self._config.local
+        await self._store.nodes.join(
+            StoredNode(
+                name=self.name,
+                host=socket.gethostname(),
+                units=self._config.units,
+                tags=self._config.tags,
+                project=local.project if local is not None else None,
+                beat=self._beat,
+                started=self._store.clock(),
+                draining=False,
+            )
+        )
+        self._confirmed = sent
+
+    async def _again_and_again(self, pause: float, act: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            try:
+                await act()
+            except StoreError as error:
+                self._reaper.blind()
+                logger.warning("Node %s could not reach the database: %s", self.name, error)
+            except Exception:
+                logger.exception("Node %s failed in what it does all the time", self.name)
+            if act == self._look:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._wake.wait(), pause)
+                self._wake.clear()
+            else:
+                await asyncio.sleep(pause)
+
+    async def _say(self) -> None:
+        self._beat += 1
+        sent = elapsing()  # the answer may be late, and others count from what is stored
+        if await self._store.nodes.beat(self.name, self._beat):
+            self._confirmed = sent
+            return
+        logger.error("Node %s was taken for dead; its %d jobs go on elsewhere", self.name, len(self._jobs))
+        for execution in self._jobs.values():
+            execution.stop(Intent.LOST)
+        if not self._draining:
+            await self._join()
+
+    async def _look(self) -> None:
+        await self._reaper.look()
+        if not self._draining:
+            await self._store.attempts.place(self._carry)
+        held = {each.attempt: each for each in await self._store.attempts.of_node(self.name)}
+        for attempt, each in held.items():
+            if attempt not in self._jobs and not self._draining:
+                self._take(attempt)
+            elif each.cancelled and attempt in self._jobs:
+                self._jobs[attempt].stop(Intent.CANCEL)
+            elif each.state.value != "running" and attempt in self._jobs:
+                self._jobs[attempt].stop(Intent.END)
+        for attempt, execution in self._jobs.items():
+            if attempt not in held and not execution.is_settled:
+                execution.stop(Intent.LOST)
+            elif elapsing() < self._confirmed + _STOP_AFTER:
+                execution.go_on()
+
+    def _take(self, attempt: Attempt) -> None:
+        execution = Execution(self._store, self._environments, self._door, attempt, self._config.grace)
+        self._jobs[attempt] = execution
+        execution.task.add_done_callback(lambda _: self._let_go(attempt))
+
+    def _let_go(self, attempt: Attempt) -> None:
+        self._jobs.pop(attempt, None)
+        self._wake.set()
+
+    def _watch(self) -> None:
+        """In a thread: stop the jobs when the last beat is too old."""
+        while not self._ended.wait(0.5):
+            if elapsing() >= self._confirmed + _STOP_AFTER:
+                for execution in list(self._jobs.values()):
+                    execution.pause()

@@ -1,0 +1,75 @@
+"""Jobs that run: a real server, real processes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+from tests.server.http import Http
+from tests.server.jobs.projects import write_project
+from tests.servers import RunningServer
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    folder = write_project(tmp_path_factory.mktemp("project") / "shop")
+    options = ["--local-project", str(folder), "--units", "2"]
+    with RunningServer(tmp_path_factory.mktemp("server") / "data", options=options) as server:
+        yield server
+
+
+@pytest.fixture
+async def platform(running: RunningServer) -> AsyncIterator[Http]:
+    async with Http(running.url, running.platform_key) as http:
+        yield http
+
+
+async def run(platform: Http, spider: str, **fields: str) -> str:
+    answer = await platform.call("POST", "/api/run.json", {"project": "1", "spider": spider, **fields})
+    return str(answer.json["jobid"])
+
+
+async def until(platform: Http, job: str, state: str) -> dict[str, Any]:
+    for _ in range(600):
+        metadata: dict[str, Any] = (await platform.call("GET", f"/jobs/{job}")).json
+        if metadata["state"] == state:
+            return metadata
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"job {job} is still {metadata}")
+
+
+async def test_a_job_runs_with_its_arguments_and_settings(platform: Http) -> None:
+    job = await run(platform, "quick", n="4", job_settings='{"ANSWER": 42}')
+    metadata = await until(platform, job, "finished")
+    assert metadata["close_reason"] == "finished"
+    assert (metadata["attempt"], metadata["version"]) == (1, "local")
+    assert metadata["frameworkstats"]["item_scraped_count"] == 4
+    items = (await platform.call("GET", f"/items/{job}?format=json")).json
+    assert [item["number"] for item in items] == [0, 1, 2, 3]
+    log = [record["message"] for record in (await platform.call("GET", f"/logs/{job}?format=json")).json]
+    assert "answer 42" in log
+
+
+async def test_an_unknown_spider_is_told(platform: Http) -> None:
+    job = await run(platform, "nobody")
+    assert (await until(platform, job, "finished"))["close_reason"] == "spider_not_found"
+    log = (await platform.call("GET", f"/logs/{job}?format=json")).json
+    assert "no spider 'nobody'" in log[-1]["message"]
+
+
+async def test_a_job_is_cancelled(platform: Http) -> None:
+    job = await run(platform, "endless")
+    await until(platform, job, "running")
+    for _ in range(600):
+        if (await platform.call("GET", f"/items/{job}?format=json&count=1")).json:
+            break
+        await asyncio.sleep(0.1)
+    await platform.call("POST", "/api/jobs/stop.json", {"project": "1", "job": job})
+    metadata = await until(platform, job, "finished")
+    assert metadata["close_reason"] == "cancelled"
+    events = (await platform.call("GET", "/activity/1/?format=json")).json
+    told = [event["event"] for event in reversed(events) if event["job"] == job]
+    assert told == ["job:scheduled", "job:started", "job:cancelled", "job:completed"]
