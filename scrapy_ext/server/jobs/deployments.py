@@ -25,8 +25,8 @@ from scrapy_ext.server.store.versions import PIECE, NewVersion, StoredVersion
 logger = logging.getLogger(__name__)
 
 #: Seconds between two notes of a check that it is still made, and until it is taken to have been cut off.
-_BEAT: Final = 5.0
-_CUT_OFF: Final = 30.0
+_BEAT: Final = 2.0
+_CUT_OFF: Final = 8.0
 #: Characters of what a check says in the end, and lines of it that who deploys is shown meanwhile.
 _MESSAGE: Final = 16_000
 _LINES: Final = 1000
