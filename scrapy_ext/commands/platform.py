@@ -31,6 +31,8 @@ SUBCOMMANDS: Final = {
     "logs": "show a job's log",
     "frontier": "list frontiers, their slots, or a slot's next requests",
     "collections": "list collections, or a collection's records",
+    "deploy": "send the project's code to the platform as a version",
+    "versions": "list deployed versions, or go back to one",
     "keys": "add, list or remove API keys of a server",
 }
 
