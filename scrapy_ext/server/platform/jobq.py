@@ -154,6 +154,8 @@ async def _check_spiders(call: Call, records: list[tuple[int, dict[str, Any]]]) 
         return
     seen: set[tuple[str, str]] = set()
     for number, record in records:
+        if record.get("state", JobState.PENDING.value) != JobState.PENDING.value:
+            continue  # who pushes it runs it, with code of its own
         spider, version = record["spider"], record.get("version")
         if (spider, str(version)) not in seen:
             seen.add((spider, str(version)))

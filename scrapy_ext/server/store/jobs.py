@@ -200,7 +200,10 @@ async def _active(tx: Transaction, project: int, unique_key: str) -> JobKey | No
 
 
 async def _version_of(tx: Transaction, project: int, job: NewJob, current: Runnable | None) -> Runnable | None:
-    """The deployed version that a job runs: the one that it names, or the current one."""
+    """The deployed version that a job will run: the one that it names, or the current one. One that is not pending is
+    run by who adds it, with code of its own."""
+    if job.state is not JobState.PENDING:
+        return None
     named = job.metadata.get("version")
     return await runnable(tx, project, named) if isinstance(named, str) else current
 

@@ -91,6 +91,9 @@ async def test_jobs_and_lists_go_by_the_current_version(http: Http, project: int
     assert (await http.post("/api/schedule.json", {"project": str(project), "spider": "boks"})).status == 400
     pushed = await http.post(f"/jobq/{project}/push", [{"spider": "news"}, {"spider": "boks"}])
     assert (pushed.status, "line 2: spider" in pushed.text) == (400, True)
+    own = await http.post(f"/jobq/{project}/push", [{"spider": "mine", "state": "running"}])
+    assert own.status == 200  # who runs a job without the server has code of its own
+    assert "version" not in (await http.get(f"/jobs/{own.lines[0]['key']}")).json
     job = (await run(http, project, "py:clean.py")).json["jobid"]
     metadata = (await http.get(f"/jobs/{job}")).json
     assert (metadata["version"], metadata["deploy_id"]) == ("1.0", 1)
