@@ -29,6 +29,7 @@ from scrapy_ext.server.store.projects import ProjectStore
 from scrapy_ext.server.store.records import RecordStore
 from scrapy_ext.server.store.schema import migrate, touch
 from scrapy_ext.server.store.spiders import SpiderStore
+from scrapy_ext.server.store.versions import VersionStore
 from scrapy_ext.server.store.waiting import WaitingStore
 from scrapy_ext.server.store.webhooks import WebhookStore
 
@@ -59,6 +60,7 @@ class Store:
         self.activity = ActivityStore(engine, clock)
         self.webhooks = WebhookStore(engine, clock)
         self.keys = KeyStore(engine, clock)
+        self.versions = VersionStore(engine, clock)
         self.nodes = NodeStore(engine)
         self.waiting = WaitingStore(engine)
         self.attempts = AttemptStore(engine, clock)
