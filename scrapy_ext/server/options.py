@@ -137,7 +137,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_runner_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--no-runner", action="store_true", help="keep jobs without starting them")
+    parser.add_argument(
+        "--no-runner", action="store_true", help="start no jobs here, add none of periodic jobs, and tell no webhooks"
+    )
     parser.add_argument(
         "--units",
         type=_whole,
@@ -164,6 +166,27 @@ def _add_runner_options(parser: argparse.ArgumentParser) -> None:
         type=_project_folder,
         metavar="DIR",
         help="run jobs of the Scrapy project in this folder (default: the one that the command is given in)",
+    )
+    parser.add_argument(
+        "--local-project-id",
+        type=_whole,
+        default=ServerConfig().local_project_id,
+        metavar="N",
+        help="the number of that project (default: %(default)s; of `scrapy platform serve`, PLATFORM_PROJECT)",
+    )
+    parser.add_argument(
+        "--environments",
+        type=Path,
+        metavar="DIR",
+        help="folder for the environments of deployed versions (default: environments in the data directory; with "
+        "--database, ~/.cache/scrapy-ext/environments)",
+    )
+    parser.add_argument(
+        "--deploy",
+        choices=("all", "project", "none"),
+        default="all",
+        help="keys that may deploy code, which runs here: those that open all projects (default), also those that are "
+        "limited to the project, or none",
     )
 
 
@@ -244,6 +267,9 @@ def config_from(options: argparse.Namespace, environ: Mapping[str, str]) -> Serv
         node_tags=options.node_tags,
         stop_grace=options.stop_grace,
         local_project=options.local_project,
+        local_project_id=options.local_project_id,
+        environments=options.environments,
+        deploy=options.deploy,
     )
 
 

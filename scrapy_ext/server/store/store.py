@@ -29,7 +29,9 @@ from scrapy_ext.server.store.projects import ProjectStore
 from scrapy_ext.server.store.records import RecordStore
 from scrapy_ext.server.store.schema import migrate, touch
 from scrapy_ext.server.store.spiders import SpiderStore
+from scrapy_ext.server.store.versions import VersionStore
 from scrapy_ext.server.store.waiting import WaitingStore
+from scrapy_ext.server.store.webhooks import WebhookStore
 
 
 def now_ms() -> int:
@@ -56,7 +58,9 @@ class Store:
         self.periodic = PeriodicStore(engine, clock)
         self.comments = CommentStore(engine, clock)
         self.activity = ActivityStore(engine, clock)
+        self.webhooks = WebhookStore(engine, clock)
         self.keys = KeyStore(engine, clock)
+        self.versions = VersionStore(engine, clock)
         self.nodes = NodeStore(engine)
         self.waiting = WaitingStore(engine)
         self.attempts = AttemptStore(engine, clock)
