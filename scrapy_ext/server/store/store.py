@@ -21,6 +21,7 @@ from scrapy_ext.server.store.engines import open_engine
 from scrapy_ext.server.store.frontier import FrontierStore
 from scrapy_ext.server.store.jobs import JobStore
 from scrapy_ext.server.store.keys import KeyStore
+from scrapy_ext.server.store.lines import SERVER, Line
 from scrapy_ext.server.store.measures import Measures
 from scrapy_ext.server.store.nodes import NodeStore
 from scrapy_ext.server.store.periodic import PeriodicStore
@@ -58,12 +59,12 @@ class Store:
         self.attempts = AttemptStore(engine, clock)
 
     @classmethod
-    async def open(cls, where: Path | DatabaseUrl, clock: Callable[[], int] = now_ms) -> Store:
+    async def open(cls, where: Path | DatabaseUrl, clock: Callable[[], int] = now_ms, line: Line = SERVER) -> Store:
         """Open the database in a directory, which is created when it is missing, or on a PostgreSQL server.
 
         Raises :class:`StoreError`.
         """
-        engine = await open_engine(where)
+        engine = await open_engine(where, line)
         try:
             await engine.write(migrate, clock())
             await engine.read(check_whole)
@@ -71,6 +72,13 @@ class Store:
             await engine.close()
             raise
         return cls(engine, clock)
+
+    async def beside(self, where: Path | DatabaseUrl, line: Line) -> Store:
+        """The same database through a line of its own, where that is a PostgreSQL server: of a file there is one
+        writer anyway, and the same store is returned. Raises :class:`StoreError`."""
+        if not isinstance(where, DatabaseUrl):
+            return self
+        return Store(await open_engine(where, line), self.clock)
 
     def fenced(self, attempt: Attempt) -> Store:
         """The same store for the process of one attempt: it writes nothing more once the attempt is over."""
