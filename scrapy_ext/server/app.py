@@ -14,9 +14,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from scrapy_ext.server.attempt_tokens import AttemptTokens
 from scrapy_ext.server.auth import Caller
 from scrapy_ext.server.config import ServerConfig
+from scrapy_ext.server.jobs.carriers import Carrier
+from scrapy_ext.server.jobs.carriers.local import LocalCarrier
 from scrapy_ext.server.jobs.environments import Environments, LocalProject
 from scrapy_ext.server.jobs.execution import Door
-from scrapy_ext.server.jobs.node import Node, NodeConfig
+from scrapy_ext.server.jobs.node import Lines, Node, NodeConfig
 from scrapy_ext.server.keyring import Keyring
 from scrapy_ext.server.operation.front import Front
 from scrapy_ext.server.operation.health import Health
@@ -24,6 +26,7 @@ from scrapy_ext.server.operation.rates import RateLimits
 from scrapy_ext.server.platform import PlatformService
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.errors import StoreError
+from scrapy_ext.server.store.lines import BEATS, RUNNER
 from scrapy_ext.server.ui import Pages
 
 logger = logging.getLogger(__name__)
@@ -103,15 +106,40 @@ async def _node(store: Store, config: ServerConfig, stack: contextlib.AsyncExitS
     local = None
     if config.local_project is not None:
         local = LocalProject(config.local_project_id, config.local_project)
+    lines = await _lines(store, config, stack)
     node = Node(
-        store,
+        lines,
         Environments(store, config.data, local),
         Door(f"http://{host}:{config.port}"),
         NodeConfig(config.units, frozenset(config.node_tags), local, config.stop_grace),
+        await _carrier(lines.nodes, config),
     )
     await node.start()
     stack.push_async_callback(node.stop)
     return node
+
+
+async def _lines(store: Store, config: ServerConfig, stack: contextlib.AsyncExitStack) -> Lines:
+    if config.database is None:
+        return Lines(store, store, store)
+    beside = []
+    for line in (RUNNER, BEATS):
+        beside.append(await store.beside(config.database, line))
+        stack.push_async_callback(beside[-1].close)
+    return Lines(store, *beside)
+
+
+async def _carrier(store: Store, config: ServerConfig) -> Carrier:
+    if config.database is None:
+        return LocalCarrier()
+    try:
+        # Imported where it is used: the queue engine is an extra.
+        from scrapy_ext.server.jobs.carriers.procrastinate import ProcrastinateCarrier
+    except ImportError as error:
+        if error.name != "procrastinate":
+            raise
+        raise StoreError(f'{config.database} needs Procrastinate: pip install "scrapy-ext[postgresql]".') from error
+    return await ProcrastinateCarrier.open(store, config.database)
 
 
 def _rates(config: ServerConfig) -> RateLimits | None:

@@ -11,6 +11,7 @@ from typing import Any
 from scrapy_ext.server.store.activity import ActivityStore
 from scrapy_ext.server.store.address import DatabaseUrl
 from scrapy_ext.server.store.attempts import Attempt, AttemptStore, FencedEngine
+from scrapy_ext.server.store.carried import CarriedStore
 from scrapy_ext.server.store.chunks import ITEMS, LOGS, REQUESTS, SAMPLES
 from scrapy_ext.server.store.collections import CollectionStore
 from scrapy_ext.server.store.comments import CommentStore
@@ -57,6 +58,7 @@ class Store:
         self.keys = KeyStore(engine, clock)
         self.nodes = NodeStore(engine)
         self.attempts = AttemptStore(engine, clock)
+        self.carried = CarriedStore(engine)
 
     @classmethod
     async def open(cls, where: Path | DatabaseUrl, clock: Callable[[], int] = now_ms, line: Line = SERVER) -> Store:
@@ -73,11 +75,8 @@ class Store:
             raise
         return cls(engine, clock)
 
-    async def beside(self, where: Path | DatabaseUrl, line: Line) -> Store:
-        """The same database through a line of its own, where that is a PostgreSQL server: of a file there is one
-        writer anyway, and the same store is returned. Raises :class:`StoreError`."""
-        if not isinstance(where, DatabaseUrl):
-            return self
+    async def beside(self, where: DatabaseUrl, line: Line) -> Store:
+        """The same database through a line of its own; raises :class:`StoreError`."""
         return Store(await open_engine(where, line), self.clock)
 
     def fenced(self, attempt: Attempt) -> Store:
