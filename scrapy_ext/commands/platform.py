@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 #: Name and summary of every subcommand; its module has the same name.
 SUBCOMMANDS: Final = {
     "serve": "run the services, with pages for people",
+    "worker": "run jobs of a server's database on this machine, too",
     "backup": "write the whole store to a file, while it is in use",
     "restore": "fill an empty store from such a file",
     "migrate": "copy a store from one database to another",

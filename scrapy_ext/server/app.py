@@ -13,7 +13,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from scrapy_ext.server.attempt_tokens import AttemptTokens
 from scrapy_ext.server.auth import Caller
-from scrapy_ext.server.config import ServerConfig
+from scrapy_ext.server.config import ConfigError, ServerConfig
+from scrapy_ext.server.door import check_door
 from scrapy_ext.server.jobs.carriers import Carrier
 from scrapy_ext.server.jobs.carriers.local import LocalCarrier
 from scrapy_ext.server.jobs.environments import Environments, LocalProject
@@ -26,7 +27,7 @@ from scrapy_ext.server.operation.rates import RateLimits
 from scrapy_ext.server.platform import PlatformService
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.errors import StoreError
-from scrapy_ext.server.store.lines import BEATS, RUNNER
+from scrapy_ext.server.store.lines import BEATS, RUNNER, WORKER
 from scrapy_ext.server.ui import Pages
 
 logger = logging.getLogger(__name__)
@@ -66,7 +67,7 @@ class _Parts:
 async def _lifespan(parts: _Parts, config: ServerConfig, front: Front) -> AsyncIterator[None]:
     async with contextlib.AsyncExitStack() as stack:
         try:
-            await _start(parts, config, front, stack)
+            await (_start_worker if config.worker else _start)(parts, config, front, stack)
         except Exception as error:
             front.failure = error
             raise
@@ -96,6 +97,30 @@ async def _start(parts: _Parts, config: ServerConfig, front: Front, stack: conte
     parts.resources = {**platform.resources, "v1": extraction.app}
 
 
+async def _start_worker(parts: _Parts, config: ServerConfig, front: Front, stack: contextlib.AsyncExitStack) -> None:
+    """Start what jobs need, and open it to the processes of jobs alone."""
+    from scrapy_ext.server.extraction import ExtractionService  # as above
+
+    if config.database is None:
+        raise ConfigError("A worker needs a database that others reach, too: --database postgresql://…")
+    store = await Store.open(config.database, line=WORKER)
+    stack.push_async_callback(store.close)
+    if config.door is not None:
+        await check_door(config.door, store)
+    else:
+        extraction = ExtractionService(config, AttemptTokens(store).caller)
+        stack.push_async_callback(extraction.stop)
+        await extraction.start()
+        parts.others.router.routes[:] = extraction.routes
+        parts.resources = {**PlatformService(store, _nobody, None).resources, "v1": extraction.app}
+    node = await _node(store, config, stack)
+    front.before_end, front.ready = node.drain, node.name
+
+
+async def _nobody(_key: str) -> None:
+    """What the holder of a key may do here."""
+
+
 async def _caller(keys: Keyring, store: Store, key: str) -> Caller | None:
     """Who asks the extraction service: the holder of a key, or the process of a job."""
     return await AttemptTokens(store).caller(key) or await keys.caller(key)
@@ -110,7 +135,7 @@ async def _node(store: Store, config: ServerConfig, stack: contextlib.AsyncExitS
     node = Node(
         lines,
         Environments(store, config.data, local),
-        Door(f"http://{host}:{config.port}"),
+        Door(config.door or f"http://{host}:{config.port}"),
         NodeConfig(config.units, frozenset(config.node_tags), local, config.stop_grace),
         await _carrier(lines.nodes, config),
     )

@@ -39,6 +39,8 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     With ``runner``, jobs run here: those of ``units`` at once, which need no other tags of a node than ``node_tags``;
     ``stop_grace`` seconds are theirs to end when they are asked to. ``local_project`` is the folder of a Scrapy
     project, whose jobs are those of project ``local_project_id``.
+    A ``worker`` runs jobs of ``database`` and serves nobody but these; with ``door``, the address of a server, they
+    ask that one.
     """
 
     host: str = "127.0.0.1"
@@ -76,3 +78,5 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     stop_grace: float = 30.0
     local_project: Path | None = None
     local_project_id: int = 1
+    worker: bool = False
+    door: str | None = None

@@ -89,7 +89,6 @@ class ProcrastinateCarrier:
                 await self._work(queue, hear)
             except Exception as error:
                 logger.info("The queue %s is heard again in %.1f s: %s", queue, pause, _said(error))
-            hear()  # there may have been something that was not heard
             if asyncio.get_running_loop().time() - began > _LONGEST_PAUSE:
                 pause = _PAUSE
             await asyncio.sleep(pause)
@@ -98,6 +97,7 @@ class ProcrastinateCarrier:
     async def _work(self, queue: str, hear: Callable[[], None]) -> None:
         """Run a worker until its connection is lost."""
         connector = self._connector = await Connector.connect(self._url, hear)
+        hear()  # there may have been something that was not heard
         app = procrastinate.App(connector=connector)
 
         @app.task(name=TASK, queue=queue)
@@ -146,4 +146,5 @@ def _schema() -> QueueSchema:
 
 
 def _said(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+    cause = error.__cause__ or error  # Procrastinate's own says nothing
+    return " ".join(str(cause).split()) or type(cause).__name__
