@@ -139,11 +139,11 @@ class Farm:
         return ["--local-project", str(self._folder / "shop"), "--units", str(units), "--stop-grace", "10"]
 
     def _served(self, *options: str) -> RunningServer:
-        return RunningServer(self._folder, database=self.database, options=[*self._options(1), *options])
+        return RunningServer(self._folder, database=self.database, options=[*self._options(3), *options])
 
     def _work(self, gap: Gap) -> RunningServer:
         database = self.database.replace(f":{self.cluster.port}/", f":{gap.port}/")
-        return RunningServer(self._folder, database=database, options=self._options(2), worker=True)
+        return RunningServer(self._folder, database=database, options=self._options(4), worker=True)
 
     def gap(self, worker: RunningServer) -> Gap:
         return self._gaps[self.workers.index(worker)]
@@ -189,6 +189,12 @@ class Farm:
         while not condition():
             assert time.monotonic() < deadline, f"not within {PATIENCE:g} s: {what}\n{self.logs()}"
             await asyncio.sleep(0.1)
+
+    async def placed_after(self, lost: Sequence[tuple[str, int]], since: float) -> float:
+        """The seconds (of the epoch) until these jobs were given to others."""
+        async with Http(self.url, self.key) as http:
+            told = [(await http.call("GET", f"/jobs/{job}")).json["running_time"] for job, _ in lost]
+        return max(told) / 1000 - since
 
     async def taken_over(self, lost: Sequence[tuple[str, int]], since: float) -> float:
         """Wait until other processes have these jobs; returns the seconds since then of the last."""

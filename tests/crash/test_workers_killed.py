@@ -23,22 +23,24 @@ def farm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Farm]:
         yield farm
 
 
-async def kill_worker(farm: Farm) -> float:
+async def kill_worker(farm: Farm) -> None:
     worker = max(farm.workers, key=lambda worker: len(farm.on(worker)))
-    lost = farm.on(worker)
+    lost, killed = farm.on(worker), time.time()
     worker.kill()
-    seconds = await farm.taken_over(lost, time.monotonic())
+    working = await farm.taken_over(lost, time.monotonic())
+    print(
+        f"a worker's jobs: given to others after {await farm.placed_after(lost, killed):.1f} s, at work {working:.1f} s"
+    )
     farm.replace_worker(worker)
-    return seconds
 
 
-async def kill_server(farm: Farm) -> float:
+async def kill_server(farm: Farm) -> None:
     await farm.until(lambda: farm.on(farm.server), "the server has a job")
     lost = farm.on(farm.server)
     farm.server.kill()
     killed = time.monotonic()
     farm.replace_server()
-    return await farm.taken_over(lost, killed)
+    await farm.taken_over(lost, killed)
 
 
 async def kill_database(farm: Farm, seconds: float) -> None:
@@ -75,9 +77,9 @@ async def cut_off_worker(farm: Farm) -> None:
 
 async def test_a_worker_the_server_and_the_database_are_killed_in_turn(farm: Farm) -> None:
     await farm.run(4)
-    print(f"others go on with a worker's jobs after {await kill_worker(farm):.1f} s")
+    await kill_worker(farm)
     await kill_database(farm, 1)
-    print(f"others go on with a server's jobs after {await kill_server(farm):.1f} s")
+    await kill_server(farm)
     await farm.check()
 
 
