@@ -42,6 +42,8 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     ``environments`` is the folder for those of deployed versions (None: below ``data``; with a ``database``, in the
     user's cache). ``deploy`` says which keys may deploy code: ``all`` (those that open all projects), ``project``
     (also those of the project), or ``none``.
+    A ``worker`` runs jobs of ``database`` and serves nobody but these; with ``door``, the address of a server, they
+    ask that one.
     """
 
     host: str = "127.0.0.1"
@@ -79,6 +81,8 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     stop_grace: float = 30.0
     local_project: Path | None = None
     local_project_id: int = 1
+    worker: bool = False
+    door: str | None = None
     environments: Path | None = None
     deploy: str = "all"
 
