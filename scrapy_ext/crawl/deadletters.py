@@ -3,11 +3,12 @@
 A request whose callback or errback raises is run again by the process that has it (``FRONTIER_MAX_ATTEMPTS`` times in
 all; each process of a job begins to count anew). What it led to before is made again: children have the same
 fingerprints, items were not stored yet. After the last attempt it is kept in the frontier's slot of dead letters, which
-no crawl reads, until somebody puts it back (``scrapy platform frontier NAME --put-back``).
+no crawl reads, until somebody puts it back (``scrapy platform frontier requeue NAME``).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
@@ -31,8 +32,10 @@ def dead_letter(slot: int, fp: str, form: Any, error: str) -> bytes:
     return _encode(FrontierRequest(f"{slot}/{fp}", letter))
 
 
-async def put_back(frontier: Frontier, project: int, name: str) -> int:
-    """Enqueue every request that was set aside again, in its slot; returns how many.
+async def put_back(
+    frontier: Frontier, project: int, name: str, told: Callable[[int], None] = lambda _number: None
+) -> int:
+    """Enqueue every request that was set aside again, in its slot; returns how many. ``told`` hears of each group.
 
     Raises ``ValueError`` when the slot of dead letters holds something else.
     """
@@ -45,7 +48,9 @@ async def put_back(frontier: Frontier, project: int, name: str) -> int:
         for slot, requests in by_slot.items():
             await frontier.add(project, name, slot, b"".join(_encode(request) + b"\n" for request in requests))
         await frontier.delete_batches(project, name, DEAD_LETTERS, [batch.id for batch in batches])
-        count += sum(len(batch.requests) for batch in batches)
+        number = sum(len(batch.requests) for batch in batches)
+        told(number)
+        count += number
     return count
 
 

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from scrapy_ext.server.attempt_tokens import AttemptTokens
 from scrapy_ext.server.auth import Caller
 from scrapy_ext.server.config import ServerConfig
+from scrapy_ext.server.jobs.cron import Cron
 from scrapy_ext.server.jobs.environments import Environments, LocalProject
 from scrapy_ext.server.jobs.execution import Door
 from scrapy_ext.server.jobs.node import Node, NodeConfig
@@ -87,6 +88,8 @@ async def _start(parts: _Parts, config: ServerConfig, front: Front, stack: conte
     stack.push_async_callback(_ended, asyncio.create_task(_purge(store)))
     node = await _node(store, config, stack) if config.runner else None
     front.before_end = node.drain if node is not None else None
+    if config.runner:
+        stack.push_async_callback(_ended, asyncio.create_task(Cron(store).run()))
     platform, pages = PlatformService(store, keys.grant, _rates(config)), Pages(store, keys.grant)
     health = Health(front, store, keys.grant, extraction.metrics, open_metrics=config.open_metrics)
     parts.others.router.routes[:] = [*extraction.routes, *health.routes, openapi.route(), *pages.routes]

@@ -36,9 +36,9 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     domain gets ``domain_requests`` extraction requests at once (None: ``Limits.domain_requests``), ``domain_delay``
     seconds apart. ``attributes_url`` is an OpenAI-compatible address that answers ``customAttributes`` with
     ``attributes_model``; without one, rules do.
-    With ``runner``, jobs run here: those of ``units`` at once, which need no other tags of a node than ``node_tags``;
-    ``stop_grace`` seconds are theirs to end when they are asked to. ``local_project`` is the folder of a Scrapy
-    project, whose jobs are those of project ``local_project_id``.
+    With ``runner``, periodic jobs are scheduled, and jobs run here: those of ``units`` at once, which need no other tags
+    of a node than ``node_tags``; ``stop_grace`` seconds are theirs to end when they are asked to. ``local_project`` is
+    the folder of a Scrapy project, whose jobs are those of project ``local_project_id``.
     """
 
     host: str = "127.0.0.1"

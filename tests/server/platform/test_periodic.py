@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import sqlite3
+import time
 from collections.abc import AsyncIterator
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
+import asyncpg
 import pytest
 
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import NotFound
 from scrapy_ext.client.platform.urls import PlatformUrls
+from scrapy_ext.server.store.address import DatabaseUrl
 from tests.server.http import Answer, Http
 from tests.servers import RunningServer
 
@@ -158,3 +165,39 @@ async def test_the_suggested_hour_is_one_with_little_to_do(http: Http, project: 
 async def platform(server: RunningServer) -> AsyncIterator[PlatformClient]:
     async with PlatformClient(PlatformUrls.single(server.url), server.platform_key) as client:
         yield client
+
+
+async def come_due(server: RunningServer, project: int) -> None:
+    """Let the schedules of a project be due since the minute that has just begun."""
+    now = int(time.time()) // 60 * 60_000
+    sql = f"UPDATE periodic_jobs SET next_run = {now} WHERE project = {project}"
+    if isinstance(server.where, DatabaseUrl):
+        connection = await asyncpg.connect(server.where.secret)
+        await connection.execute(sql)
+        await connection.close()
+        return
+    with closing(sqlite3.connect(server.where / "platform.db", timeout=60)) as database, database:
+        database.execute(sql)
+
+
+async def test_a_server_runs_what_is_due_and_shows_the_job(server: RunningServer, http: Http, project: int) -> None:
+    await create(http, project, cron="* * * * *")
+    await come_due(server, project)
+    await patch(http, project, 1, description="looked at now")
+    async with asyncio.timeout(60):
+        while not (jobs := (await http.get(f"/api/jobs/list.json?project={project}")).json["jobs"]):
+            await asyncio.sleep(0.05)
+    (job,) = jobs
+    assert (job["spider"], job["spider_type"], job["tags"], job["priority"]) == ("books", "periodic", ["daily"], 3)
+    metadata = (await http.get(f"/jobs/{job['id']}")).json
+    assert (metadata["periodic_job_id"], metadata["scheduled_by"]) == (1, "periodic job 1")
+
+
+async def test_a_server_without_a_runner_leaves_them_to_others(tmp_path: Path) -> None:
+    with RunningServer(tmp_path / "data", options=["--no-runner"]) as server:
+        async with Http(server.url, server.platform_key) as http:
+            await create(http, 1)
+            await come_due(server, 1)
+            await patch(http, 1, 1, description="looked at now")
+            await create(http, 1)
+            assert (await http.get("/api/jobs/list.json?project=1")).json["total"] == 0
