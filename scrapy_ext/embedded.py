@@ -25,6 +25,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 from scrapy.settings import BaseSettings
+from scrapy.utils.conf import closest_scrapy_cfg
 from scrapy.utils.project import data_path
 
 from scrapy_ext import settings as names
@@ -136,6 +137,12 @@ def check_installed() -> None:
             f'the embedded server needs {", ".join(missing)}: pip install "scrapy-ext[server]", '
             "or set EXTRACT_API_URL and PLATFORM_URL to use remote services."
         )
+
+
+def project_folder() -> Path | None:
+    """The folder of the Scrapy project that this process works in."""
+    found = closest_scrapy_cfg()
+    return Path(found).absolute().parent if found else None
 
 
 def data_directory(settings: BaseSettings) -> Path:
@@ -303,6 +310,8 @@ def _command(settings: BaseSettings, *, runner: bool) -> list[str]:
     command = [sys.executable, "-m", "scrapy_ext.server", "--host", "127.0.0.1", "--exit-with-stdin"]
     if not runner:
         command.append("--no-runner")
+    elif folder := project_folder():
+        command += ["--local-project", str(folder), "--local-project-id", str(names.PLATFORM_PROJECT.read(settings))]
     if not names.SERVER_DATABASE.read(settings):
         command += ["--data", str(data_directory(settings))]
     for option, setting in (("--allow-host", names.SERVER_ALLOW_HOSTS), ("--connect-to", names.SERVER_CONNECT_TO)):

@@ -110,7 +110,14 @@ async def _node(store: Store, config: ServerConfig, stack: contextlib.AsyncExitS
         store,
         Environments(store, config.data, local),
         Door(f"http://{host}:{config.port}"),
-        NodeConfig(config.units, frozenset(config.node_tags), local, config.stop_grace),
+        NodeConfig(
+            config.units,
+            frozenset(config.node_tags),
+            local,
+            config.stop_grace,
+            config.unit_memory,
+            config.job_timeout,
+        ),
     )
     await node.start()
     stack.push_async_callback(node.stop)

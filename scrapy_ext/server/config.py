@@ -36,9 +36,10 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     domain gets ``domain_requests`` extraction requests at once (None: ``Limits.domain_requests``), ``domain_delay``
     seconds apart. ``attributes_url`` is an OpenAI-compatible address that answers ``customAttributes`` with
     ``attributes_model``; without one, rules do.
-    With ``runner``, periodic jobs are scheduled, and jobs run here: those of ``units`` at once, which need no other tags
-    of a node than ``node_tags``; ``stop_grace`` seconds are theirs to end when they are asked to. ``local_project`` is
-    the folder of a Scrapy project, whose jobs are those of project ``local_project_id``.
+    With ``runner``, periodic jobs are scheduled, and jobs run here: those of ``units`` at once, which need no other
+    tags of a node than ``node_tags``. Each has ``unit_memory`` MiB of memory for each of its units, ``job_timeout``
+    seconds (None: no limit), and ``stop_grace`` seconds to end when it is asked to. ``local_project`` is the folder of
+    a Scrapy project, whose jobs are those of project ``local_project_id``.
     """
 
     host: str = "127.0.0.1"
@@ -73,6 +74,8 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     runner: bool = True
     units: int = DEFAULT_UNITS
     node_tags: tuple[str, ...] = ()
+    unit_memory: int = 1024
+    job_timeout: float | None = None
     stop_grace: float = 30.0
     local_project: Path | None = None
     local_project_id: int = 1

@@ -155,6 +155,20 @@ def _add_runner_options(parser: argparse.ArgumentParser) -> None:
         help="tags of this node: jobs that need one of them run only where it is",
     )
     parser.add_argument(
+        "--unit-memory",
+        type=_whole,
+        default=ServerConfig().unit_memory,
+        metavar="MIB",
+        help="memory of a job for each of its units; one that has more is killed (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--job-timeout",
+        type=_positive,
+        metavar="SECONDS",
+        help="stop jobs that run so long, where neither the job nor its project sets PLATFORM_JOB_TIMEOUT (default: "
+        "never)",
+    )
+    parser.add_argument(
         "--stop-grace",
         type=_positive,
         default=30.0,
@@ -166,6 +180,12 @@ def _add_runner_options(parser: argparse.ArgumentParser) -> None:
         type=_project_folder,
         metavar="DIR",
         help="run jobs of the Scrapy project in this folder (default: the one that the command is given in)",
+    )
+    parser.add_argument(
+        "--local-project-id",
+        type=_whole,
+        metavar="N",
+        help="the project that it is on the platform (default: the setting PLATFORM_PROJECT, or 1)",
     )
 
 
@@ -244,8 +264,11 @@ def config_from(options: argparse.Namespace, environ: Mapping[str, str]) -> Serv
         runner=not options.no_runner,
         units=options.units,
         node_tags=options.node_tags,
+        unit_memory=options.unit_memory,
+        job_timeout=options.job_timeout,
         stop_grace=options.stop_grace,
         local_project=options.local_project,
+        local_project_id=options.local_project_id or 1,
     )
 
 

@@ -19,8 +19,9 @@ from typing import Final, NamedTuple
 
 from scrapy_ext.server.jobs.clock import elapsing
 from scrapy_ext.server.jobs.environments import Environments, LocalProject
-from scrapy_ext.server.jobs.execution import Door, Execution, Intent
+from scrapy_ext.server.jobs.execution import Door, Execution, Intent, Terms
 from scrapy_ext.server.jobs.reaping import DEAD_AFTER, Reaper
+from scrapy_ext.server.jobs.watch import watch
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.attempts import Attempt
 from scrapy_ext.server.store.errors import StoreError
@@ -31,6 +32,8 @@ from scrapy_ext.server.store.placing import Carry
 _BEAT: Final = 2.0
 _LOOK: Final = 1.0
 _STOP_AFTER: Final = DEAD_AFTER - 2.0
+#: Jobs that start at once: a start is what takes the processor, and beats must not wait for it.
+_STARTS: Final = 2 * (os.cpu_count() or 1)
 #: How often a job may lose its node.
 MOST_LOSSES: Final = 5
 
@@ -40,13 +43,16 @@ logger = logging.getLogger(__name__)
 class NodeConfig(NamedTuple):
     """What a node takes: jobs of ``units`` at once, of its ``local`` project or of deployed versions.
 
-    ``grace``: seconds for a job to end by itself when it is asked to.
+    ``grace``: seconds for a job to end by itself when it is asked to. ``unit_memory``: MiB of memory for each unit of a
+    job. ``job_timeout``: seconds that a job may run which says nothing of that itself; None: without end.
     """
 
     units: int
     tags: frozenset[str] = frozenset()
     local: LocalProject | None = None
     grace: float = 30.0
+    unit_memory: int = 1024
+    job_timeout: float | None = None
 
 
 class Node:
@@ -62,8 +68,9 @@ class Node:
     ) -> None:
         self._store = store
         self._environments = environments
-        self._door = door
         self._config = config
+        self._terms = Terms(door.url, config.grace, config.unit_memory, config.job_timeout)
+        self._starts = asyncio.Semaphore(_STARTS)
         self._carry = carry
         self._reaper = Reaper(store, MOST_LOSSES)
         self._jobs: dict[Attempt, Execution] = {}
@@ -81,7 +88,9 @@ class Node:
         self._tasks = [
             asyncio.create_task(self._again_and_again(_BEAT, self._say)),
             asyncio.create_task(self._again_and_again(_LOOK, self._look)),
+            asyncio.create_task(watch(self._jobs.values)),
         ]
+        self._store.jobs.news.add(self.wake)
         threading.Thread(target=self._watch, name="node", daemon=True).start()
 
     async def drain(self) -> None:
@@ -98,6 +107,7 @@ class Node:
         """Leave; what still runs is killed, and goes on elsewhere."""
         await self.drain()
         self._ended.set()
+        self._store.jobs.news.discard(self.wake)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -174,7 +184,7 @@ class Node:
                 execution.go_on()
 
     def _take(self, attempt: Attempt) -> None:
-        execution = Execution(self._store, self._environments, self._door, attempt, self._config.grace)
+        execution = Execution(self._store, self._environments, self._terms, attempt, self._starts)
         self._jobs[attempt] = execution
         execution.task.add_done_callback(lambda _: self._let_go(attempt))
 
