@@ -237,9 +237,8 @@ class _Early(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         from scrapy_ext.extensions import LogUploader
 
-        if LogUploader.is_open:
+        if LogUploader.is_open:  # not removed: its neighbour in the list of handlers would miss this record
             self._lines.clear()
-            logging.getLogger().removeHandler(self)
             return
         try:
             self._lines.append(self.format(record)[:_LONGEST_LINE])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Sequence
 from typing import Final
@@ -45,8 +46,8 @@ async def keep_adding(store: Store, key: JobKey, lines: LiveLines) -> None:
     attempt."""
     is_last = False
     while not is_last:
-        if not lines.is_closed:
-            await asyncio.sleep(_EVERY)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(lines.due.wait(), _EVERY)
         is_last = lines.is_closed
         some = lines.taken()
         while some:

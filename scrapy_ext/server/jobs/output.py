@@ -17,7 +17,7 @@ LONGEST: Final = 64 * 1024
 #: Bytes of output that are kept of a crawl, and after what a script may write.
 KEPT: Final = 256 * 1024
 #: Bytes of a script that go to its log.
-MOST: Final = 64 * 1024 * 1024
+MOST: Final = 16 * 1024 * 1024
 _PIECE: Final = 64 * 1024
 
 
@@ -101,12 +101,15 @@ class LiveLines:
         self._size = 0
         self._room = asyncio.Event()
         self._room.set()
+        #: Set when what waits should be stored now.
+        self.due = asyncio.Event()
         #: Whether all lines have come.
         self.is_closed = False
 
     def close(self) -> None:
         """No more lines come."""
         self.is_closed = True
+        self.due.set()
 
     def add(self, line: Line) -> None:
         """Add a line."""
@@ -114,6 +117,7 @@ class LiveLines:
         self._size += len(line.text)
         if self._size > KEPT or len(self._waiting) >= 1000:
             self._room.clear()
+            self.due.set()
 
     async def room(self) -> None:
         """Wait until there is room for more."""
@@ -123,4 +127,5 @@ class LiveLines:
         """Take what waits."""
         lines, self._waiting, self._size = self._waiting, [], 0
         self._room.set()
+        self.due.clear()
         return lines
