@@ -1,7 +1,7 @@
 """``python -m scrapy_ext.launch``: the process of one job, as a node starts it.
 
 On standard input comes one line, a :class:`Launch` as JSON; then the input stays open for as long as the node lives.
-Two processes come of this one: the ``guard``, and the one that does the work.
+Two processes come of this one: the ``supervisor``, and the one that does the work.
 
 What the spider prints goes to its log, and so to the platform. The real standard output and error are for what happens
 before there is a log, and after it, and for scripts.
@@ -24,7 +24,7 @@ from typing import Any, Final, TextIO
 
 import msgspec
 
-from scrapy_ext import guard
+from scrapy_ext import supervisor
 from scrapy_ext.api.launch import NO_SPIDER, Launch
 
 #: Log records kept for the time before the log is sent to the platform.
@@ -51,7 +51,7 @@ def main() -> None:
     launch = msgspec.json.decode(_line(source), type=Launch)
     if os.getppid() != launch.parent:
         sys.exit("The node ended before its job began.")
-    guard.split(source, launch.up)
+    supervisor.split(source, launch.up)
     with contextlib.suppress(OSError):
         os.nice(launch.nice)
     if launch.script:

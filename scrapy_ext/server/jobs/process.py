@@ -1,6 +1,6 @@
 """The process of one job: started, asked to end, stopped for a while, killed.
 
-What is started is the guard of the job (``scrapy_ext.guard``), which ends when all of the job has ended. It is the
+What is started is the supervisor of the job (``scrapy_ext.supervisor``), which ends when all of the job has ended. It is the
 leader of a session of its own, so that a Ctrl-C in the server's terminal does not reach the job.
 """
 
@@ -21,7 +21,7 @@ from scrapy_ext.api.launch import Launch
 from scrapy_ext.processes import Process, kill_same, signal_below
 from scrapy_ext.server.jobs.output import LiveLines, Output
 
-#: Seconds for the guard to kill what it guards.
+#: Seconds for the supervisor to kill what is below it.
 _PATIENCE: Final = 12.0
 
 
@@ -86,7 +86,7 @@ class JobProcess:
         self._note_up()
         if self._killing is not None:
             self._killing.cancel()
-        # Nothing is left, unless the guard itself was killed.
+        # Nothing is left, unless the supervisor itself was killed.
         await asyncio.to_thread(kill_same, self.tree)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
@@ -106,7 +106,7 @@ class JobProcess:
             return
         if self._process.stdin is not None:
             self._process.stdin.close()
-        self._killing = asyncio.get_running_loop().call_later(_PATIENCE, self._kill_the_guard)
+        self._killing = asyncio.get_running_loop().call_later(_PATIENCE, self._kill_the_supervisor)
 
     def pause(self) -> None:
         """Stop what does the work, and all that it has started. Safe in any thread."""
@@ -116,7 +116,7 @@ class JobProcess:
         """The end of :meth:`pause`. Safe in any thread."""
         signal_below(self.pid, signal.SIGCONT)
 
-    def _kill_the_guard(self) -> None:
+    def _kill_the_supervisor(self) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
 

@@ -108,7 +108,7 @@ async def test_nothing_that_a_job_has_started_outlives_it(
     assert "all are born" in await platform.log(job)
 
 
-async def test_nothing_outlives_a_guard_that_is_killed(
+async def test_nothing_outlives_a_supervisor_that_is_killed(
     platform: Platform, running: RunningServer, tmp_path: Path
 ) -> None:
     job = await platform.run("py:family.py", cmd_args=f"{tmp_path} stay")
@@ -116,12 +116,12 @@ async def test_nothing_outlives_a_guard_that_is_killed(
     await asyncio.sleep(2.5)  # the node looks once a second
     server = running.process.pid
     processes = table()
-    (guard,) = [
+    (supervisor,) = [
         process.pid
         for process in below([server], processes)[server][1:]
         if process.parent == server and pids[0] in {each.pid for each in below([process.pid], processes)[process.pid]}
     ]
-    os.kill(guard, signal.SIGKILL)
+    os.kill(supervisor, signal.SIGKILL)
     assert await platform.reason(job) == "killed by SIGKILL"
     await gone(pids)
 

@@ -43,7 +43,7 @@ def split(source: int, work_only: int) -> None:
     if work:
         if work_only >= 0:
             os.close(work_only)
-        _Guard(work, source).run()
+        _Supervisor(work, source).run()
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _ASKED)
     os.close(source)
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -56,7 +56,7 @@ def _prctl(option: int, value: int) -> None:
         ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
 
 
-class _Guard:
+class _Supervisor:
     def __init__(self, work: int, source: int) -> None:
         self._work = work
         self._source = source
