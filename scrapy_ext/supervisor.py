@@ -6,6 +6,8 @@ Rules that hold here:
   orphans to the nearest *subreaper*, which this is.
 - When the work has ended, what is left below is killed, and waited for. The same happens at once when the node is gone,
   which shows as the end of standard input.
+- What does the work is in a group of its own, with this process's ID and without this process, which so goes on when
+  that group is stopped.
 - Should this process be killed, the kernel kills the one that does the work.
 - It ends as the work has ended: with the same exit status, or by the same signal.
 
@@ -27,8 +29,8 @@ from scrapy_ext.processes import below, table
 
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36
-#: What asks a job to end.
-_ASKED: Final = (signal.SIGTERM, signal.SIGINT)
+#: What comes from outside.
+_ASKED: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 #: Seconds for killed processes to be gone.
 _PATIENCE: Final = 10.0
 
@@ -37,12 +39,15 @@ def split(source: int, work_only: int) -> None:
     """Fork. This returns in the process that does the work; the other one never returns. ``source``: where the end of
     the node shows. ``work_only``: a file descriptor (or -1) that only the work keeps."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    parent = os.getpid()
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGCONT)  # one that is stopped must see that the node is gone
+    parent, group = os.getpid(), os.getpgrp()
+    os.setpgid(0, 0)
     signal.pthread_sigmask(signal.SIG_BLOCK, _ASKED)  # until somebody listens
     work = os.fork()
     if work:
         if work_only >= 0:
             os.close(work_only)
+        os.setpgid(0, group)
         _Supervisor(work, source).run()
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _ASKED)
     os.close(source)
@@ -68,8 +73,9 @@ class _Supervisor:
             os.set_blocking(end, False)
         signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        for number in _ASKED:
-            signal.signal(number, lambda asked, _: self._pass_on(asked))
+        signal.signal(signal.SIGTERM, lambda number, _: self._pass_on(number))
+        for number in (signal.SIGINT, signal.SIGHUP):  # of the terminal: they are for the node
+            signal.signal(number, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _ASKED)
         while self._status is None:
             ready, _, _ = select.select([self._source, wake], [], [])

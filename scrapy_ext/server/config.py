@@ -40,6 +40,8 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     tags of a node than ``node_tags``. Each has ``unit_memory`` MiB of memory for each of its units, ``job_timeout``
     seconds (None: no limit), and ``stop_grace`` seconds to end when it is asked to. ``local_project`` is the folder of
     a Scrapy project, whose jobs are those of project ``local_project_id``.
+    A ``worker`` runs jobs of ``database`` and serves nobody but these; with ``door``, the address of a server, they
+    ask that one.
     """
 
     host: str = "127.0.0.1"
@@ -79,3 +81,5 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     stop_grace: float = 30.0
     local_project: Path | None = None
     local_project_id: int = 1
+    worker: bool = False
+    door: str | None = None

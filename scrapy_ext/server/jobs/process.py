@@ -1,7 +1,7 @@
 """The process of one job: started, asked to end, stopped for a while, killed.
 
-What is started is the supervisor of the job (``scrapy_ext.supervisor``), which ends when all of the job has ended. It is the
-leader of a session of its own, so that a Ctrl-C in the server's terminal does not reach the job.
+What is started is the supervisor of the job (``scrapy_ext.supervisor``), which ends when all of the job has ended. The
+group of its process ID is that of what it supervises, without itself: who stops that group stops the job.
 """
 
 from __future__ import annotations
@@ -63,7 +63,6 @@ class JobProcess:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
-                start_new_session=True,
                 pass_fds=(up_there,),
             )
         except BaseException:

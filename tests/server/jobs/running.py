@@ -14,7 +14,7 @@ from tests.server.http import Answer, Http
 PATIENCE = 90
 
 
-async def until(look: Callable[[], Awaitable[Any]], what: str) -> Any:
+async def wait_for(look: Callable[[], Awaitable[Any]], what: str) -> Any:
     """Wait until a look finds something, and return that."""
     deadline = time.monotonic() + PATIENCE
     while not (found := await look()):
@@ -58,7 +58,7 @@ class Platform:
             metadata = await self.metadata(job)
             return metadata if metadata["state"] == "finished" else None
 
-        found: dict[str, Any] = await until(look, f"the end of job {job}")
+        found: dict[str, Any] = await wait_for(look, f"the end of job {job}")
         return found
 
     async def reason(self, job: str) -> str:
@@ -80,4 +80,20 @@ class Platform:
         async def look() -> bool:
             return any(text in line for line in await self.log(job))
 
-        await until(look, f"{text!r} in the log of job {job}")
+        await wait_for(look, f"{text!r} in the log of job {job}")
+
+
+async def run(http: Http, spider: str, **fields: str) -> str:
+    """Schedule a job of project 1; returns its key."""
+    return await Platform(http).run(spider, **fields)
+
+
+async def until(http: Http, job: str, state: str) -> dict[str, Any]:
+    """Wait until a job is in a state; returns its metadata."""
+
+    async def look() -> dict[str, Any] | None:
+        metadata = await Platform(http).metadata(job)
+        return metadata if metadata["state"] == state else None
+
+    found: dict[str, Any] = await wait_for(look, f"job {job} to be {state}")
+    return found

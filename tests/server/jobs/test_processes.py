@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_ext.processes import below, table
-from tests.server.jobs.running import Platform, until
+from tests.server.jobs.running import Platform, wait_for
 from tests.servers import RunningServer
 
 
@@ -29,7 +29,7 @@ async def born(folder: Path) -> list[int]:
         texts = [path.read_text() for path in folder.iterdir()]
         return [int(text) for text in texts] if len(texts) == 2 and all(texts) else None
 
-    found: list[int] = await until(look, "two processes")
+    found: list[int] = await wait_for(look, "two processes")
     return found
 
 
@@ -37,7 +37,7 @@ async def gone(pids: list[int]) -> None:
     async def look() -> bool:
         return not any(map(is_there, pids))
 
-    await until(look, "the end of processes")
+    await wait_for(look, "the end of processes")
 
 
 async def test_a_script_is_followed_while_it_runs(platform: Platform, tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ async def test_one_with_too_much_memory_is_killed_whichever_of_its_processes_has
         samples = await platform.records("samples", fine)
         return any(sample[4] > 600 * 2**20 for sample in samples)
 
-    await until(much, "a sample of much memory")
+    await wait_for(much, "a sample of much memory")
     assert (await platform.metadata(fine))["state"] == "running"
     await platform.stop(fine)
     assert await platform.reason(fine) == "cancelled"

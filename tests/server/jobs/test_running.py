@@ -6,18 +6,18 @@ import json
 
 import pytest
 
-from tests.server.jobs.running import Platform, until
+from tests.server.jobs.running import Platform, wait_for
 
 
-async def test_a_job_runs_with_its_arguments_and_settings(platform: Platform) -> None:
-    job = await platform.run("quick", n="4", job_settings={"ANSWER": {"is": [42, None]}}, add_tag="nightly")
-    metadata = await platform.ended(job)
+async def test_a_job_runs_with_its_arguments_and_settings(either: Platform) -> None:
+    job = await either.run("quick", n="4", job_settings={"ANSWER": {"is": [42, None]}}, add_tag="nightly")
+    metadata = await either.ended(job)
     assert metadata["close_reason"] == "finished"
     assert (metadata["attempt"], metadata["version"], metadata["tags"]) == (1, "local", ["nightly"])
     assert metadata["frameworkstats"]["item_scraped_count"] == 4
-    assert [item["number"] for item in await platform.records("items", job)] == [0, 1, 2, 3]
-    assert "answer {'is': [42, None]}" in await platform.log(job)
-    assert len(await platform.records("requests", job)) == 1
+    assert [item["number"] for item in await either.records("items", job)] == [0, 1, 2, 3]
+    assert "answer {'is': [42, None]}" in await either.log(job)
+    assert len(await either.records("requests", job)) == 1
 
 
 async def test_settings_of_the_project_go_under_those_of_the_job(platform: Platform) -> None:
@@ -46,16 +46,16 @@ async def test_settings_of_a_project_that_no_job_could_have_are_refused(platform
     assert "job_settings" in answer.text
 
 
-async def test_a_job_is_cancelled(platform: Platform) -> None:
-    job = await platform.run("endless")
+async def test_a_job_is_cancelled(either: Platform) -> None:
+    job = await either.run("endless")
 
     async def items() -> bool:
-        return bool(await platform.records("items", job))
+        return bool(await either.records("items", job))
 
-    await until(items, "an item")
-    await platform.stop(job)
-    assert await platform.reason(job) == "cancelled"
-    events = await platform.http.get("/activity/1/?format=json&count=1000")
+    await wait_for(items, "an item")
+    await either.stop(job)
+    assert await either.reason(job) == "cancelled"
+    events = await either.http.get("/activity/1/?format=json&count=1000")
     told = [event["event"] for event in reversed(events.json) if event["job"] == job]
     assert told == ["job:scheduled", "job:started", "job:cancelled", "job:completed"]
 
