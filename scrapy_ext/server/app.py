@@ -21,6 +21,7 @@ from scrapy_ext.server.jobs.cron import Cron
 from scrapy_ext.server.jobs.environments import Environments, LocalProject
 from scrapy_ext.server.jobs.execution import Door
 from scrapy_ext.server.jobs.node import Lines, Node, NodeConfig
+from scrapy_ext.server.jobs.presence import Presence
 from scrapy_ext.server.keyring import Keyring
 from scrapy_ext.server.operation.front import Front
 from scrapy_ext.server.operation.health import Health
@@ -148,6 +149,7 @@ async def _node(store: Store, config: ServerConfig, stack: contextlib.AsyncExitS
             config.job_timeout,
         ),
         await _carrier(lines.nodes, config),
+        presence=Presence(config.data if config.database is None else None),
     )
     await node.start()
     stack.push_async_callback(node.stop)

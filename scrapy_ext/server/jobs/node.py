@@ -23,6 +23,7 @@ from scrapy_ext.server.jobs.clock import elapsing
 from scrapy_ext.server.jobs.environments import Environments, LocalProject
 from scrapy_ext.server.jobs.execution import Door, Execution, Intent, Terms
 from scrapy_ext.server.jobs.guard import Guard
+from scrapy_ext.server.jobs.presence import Presence
 from scrapy_ext.server.jobs.reaping import DEAD_AFTER, Reaper
 from scrapy_ext.server.jobs.watch import watch
 from scrapy_ext.server.store import Store
@@ -71,7 +72,14 @@ class Node:
     """Started and stopped with the server."""
 
     def __init__(
-        self, lines: Lines, environments: Environments, door: Door, config: NodeConfig, carrier: Carrier
+        self,
+        lines: Lines,
+        environments: Environments,
+        door: Door,
+        config: NodeConfig,
+        carrier: Carrier,
+        *,
+        presence: Presence | None = None,
     ) -> None:
         self._lines = lines
         self._store = lines.nodes
@@ -80,6 +88,7 @@ class Node:
         self._carrier = carrier
         self._reaper = Reaper(lines.nodes, carrier, MOST_LOSSES)
         self._guard = Guard()
+        self._presence = presence or Presence(None)
         self._terms = Terms(door.url, config.grace, config.unit_memory, config.job_timeout)
         self._starts = asyncio.Semaphore(_STARTS)
         self._jobs: dict[Attempt, Execution] = {}
@@ -94,6 +103,9 @@ class Node:
 
     async def start(self) -> None:
         """Join the others; raises :class:`StoreError`."""
+        for node in await self._store.nodes.listed():
+            if self._presence.gone([node.name]):
+                await self._store.attempts.reap(node.name, node.beat, MOST_LOSSES)
         await self._join()
         self._tasks = [
             asyncio.create_task(self._again_and_again(_BEAT, self._say)),
@@ -125,6 +137,7 @@ class Node:
         await asyncio.to_thread(self._watching.join)
         with contextlib.suppress(StoreError):
             await self._store.nodes.leave(self.name)
+        self._presence.hide(self.name)
 
     def wake(self) -> None:
         """Look at once: there may be something to do."""
@@ -148,6 +161,7 @@ class Node:
             )
         )
         self._confirmed = sent
+        self._presence.show(self.name)
         await self._carrier.serve(self.name, self.wake)
 
     async def _again_and_again(self, pause: float, act: Callable[[], Awaitable[None]]) -> None:
