@@ -22,6 +22,7 @@ from scrapy_ext.server.jobs.deployments import Deployments
 from scrapy_ext.server.jobs.environments import Environments, LocalProject
 from scrapy_ext.server.jobs.execution import Door
 from scrapy_ext.server.jobs.node import Lines, Node, NodeConfig
+from scrapy_ext.server.jobs.presence import Presence
 from scrapy_ext.server.keyring import Keyring
 from scrapy_ext.server.operation.front import Front
 from scrapy_ext.server.operation.health import Health
@@ -158,8 +159,16 @@ async def _node(
         lines,
         environments,
         Door(config.door or f"http://{host}:{config.port}"),
-        NodeConfig(config.units, frozenset(config.node_tags), _local(config), config.stop_grace),
+        NodeConfig(
+            config.units,
+            frozenset(config.node_tags),
+            _local(config),
+            config.stop_grace,
+            config.unit_memory,
+            config.job_timeout,
+        ),
         await _carrier(lines.nodes, config),
+        presence=Presence(config.data if config.database is None else None),
     )
     await node.start()
     stack.push_async_callback(node.stop)

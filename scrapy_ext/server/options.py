@@ -169,6 +169,20 @@ def add_runner_options(parser: argparse.ArgumentParser) -> None:
         help="tags of this node: jobs that need one of them run only where it is",
     )
     parser.add_argument(
+        "--unit-memory",
+        type=_whole,
+        default=ServerConfig().unit_memory,
+        metavar="MIB",
+        help="memory of a job for each of its units; one that has more is killed (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--job-timeout",
+        type=_positive,
+        metavar="SECONDS",
+        help="stop jobs that run so long, where neither the job nor its project sets PLATFORM_JOB_TIMEOUT (default: "
+        "never)",
+    )
+    parser.add_argument(
         "--stop-grace",
         type=_positive,
         default=30.0,
@@ -184,9 +198,8 @@ def add_runner_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--local-project-id",
         type=_whole,
-        default=ServerConfig().local_project_id,
         metavar="N",
-        help="the number of that project (default: %(default)s; of `scrapy platform serve`, PLATFORM_PROJECT)",
+        help="the project that it is on the platform (default: the setting PLATFORM_PROJECT, or 1)",
     )
     parser.add_argument(
         "--environments",
@@ -273,9 +286,11 @@ def config_from(options: argparse.Namespace, environ: Mapping[str, str]) -> Serv
         runner=not options.no_runner,
         units=options.units,
         node_tags=options.node_tags,
+        unit_memory=options.unit_memory,
+        job_timeout=options.job_timeout,
         stop_grace=options.stop_grace,
         local_project=options.local_project,
-        local_project_id=options.local_project_id,
+        local_project_id=options.local_project_id or 1,
         environments=options.environments,
         deploy=options.deploy,
     )
