@@ -69,6 +69,12 @@ class Grant(NamedTuple):
         """Whether nothing of the platform is out of its sight."""
         return self.projects is None and not self.job
 
+    @property
+    def may_manage_keys(self) -> bool:
+        """Whether keys may be made and removed: with the server's own key only, since a key that made others would
+        live on in them when it is removed."""
+        return self.name == KEY_HOLDER and self.write and self.all_projects
+
 
 #: What the server's own keys may do: everything.
 _HOLDER: Final = Grant(KEY_HOLDER)
@@ -137,6 +143,20 @@ class Keyring:
             return _HOLDER
         known = await self._look_up(digest)
         return known and known.grant
+
+    async def caller_of(self, grant: Grant) -> Caller | None:
+        """Who asks the extraction service, where somebody who is on the platform asks it there; None when the key is
+        gone.
+
+        The platform's own key may make keys that open the service, so that it need not make one first.
+        Raises ``StoreError`` while keys cannot be looked up.
+        """
+        if grant.may_manage_keys:
+            return _EXTRACTOR
+        if grant.job:
+            return Caller(grant.name, grant.name, _NO_EXTRACTION)
+        await self._be_fresh()
+        return next((known.caller for known in self._named.values() if known.caller.name == grant.name), None)
 
     async def standing(self, name: str) -> Standing | None:
         """What the key of this name opens on the platform now; None when there is none, or it opens nothing."""

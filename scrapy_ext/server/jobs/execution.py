@@ -14,8 +14,9 @@ from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
 from scrapy_ext.api.launch import Launch
+from scrapy_ext.api.platform.versions import LOCAL
 from scrapy_ext.server.attempt_tokens import AttemptTokens
-from scrapy_ext.server.jobs.environments import LOCAL, BuildError, Environments, NoVersionError, Prepared
+from scrapy_ext.server.jobs.environments import BuildError, Environments, NoVersionError, Prepared
 from scrapy_ext.server.jobs.job_log import add_lines
 from scrapy_ext.server.jobs.outcome import BUILD_FAILED, FAILED, NO_VERSION, reason_of
 from scrapy_ext.server.jobs.process import Ended, JobProcess
@@ -66,6 +67,11 @@ class Execution:
         #: Whether the store knows of its end, so that it is no longer among the jobs of the node.
         self.is_settled = False
         self.task = asyncio.create_task(self._run())
+
+    @property
+    def pid(self) -> int | None:
+        """The process, and the group of all that it has started; None before there is one."""
+        return None if self._process is None else self._process.pid
 
     def stop(self, intent: Intent) -> None:
         """Ask the job to end, and kill it if it does not; of one that is another's, kill it now."""

@@ -5,7 +5,6 @@ Older clients also use ``schedule.json``, which is ``run.json``, and ``jobs/coun
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -32,9 +31,10 @@ from scrapy_ext.api.platform.keys import JobKey, number_of
 from scrapy_ext.server.platform import bodies
 from scrapy_ext.server.platform.answers import NotFound, json, method_not_allowed, refused
 from scrapy_ext.server.platform.calls import Call
+from scrapy_ext.server.platform.runnable import check_spider
 from scrapy_ext.server.store.job_queries import JobFilter, Page
 from scrapy_ext.server.store.job_rows import StoredJob, tags_of
-from scrapy_ext.server.store.jobs import DuplicateJobError, NewJob
+from scrapy_ext.server.store.jobs import DuplicateJobError, NewJob, unique_key
 
 #: Jobs of one answer; also when the caller names no number.
 MAX_LIST: Final = 1000
@@ -118,6 +118,8 @@ async def _run(call: Call, form: Form) -> Response:
     spider = form.get("spider") or await _spider_by_id(call, project, form)
     check_name("spider", spider)
     metadata, state = _run_metadata(form)
+    if state is JobState.PENDING:
+        await check_spider(call, project, spider, metadata.get("version"))
     job = NewJob(spider, state, metadata, unique_key("run", spider, metadata.get("spider_args", {})))
     (added,) = await call.store.jobs.add(project, [job], call.who)
     if isinstance(added, DuplicateJobError):
@@ -154,11 +156,6 @@ def _run_metadata(form: Form) -> tuple[dict[str, Any], JobState]:
     extra = form.object("meta") or {}
     state = parse_state(extra.pop("state", JobState.PENDING.value), "meta.state")
     return {**metadata, **extra}, state
-
-
-def unique_key(*parts: Any) -> str:
-    """A short text for what jobs have in common that must not be active at the same time."""
-    return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()
 
 
 def own_key(text: str, project: int, field: str) -> JobKey:

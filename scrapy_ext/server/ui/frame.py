@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -19,7 +19,7 @@ from starlette.responses import RedirectResponse, Response
 
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.keyring import Grant
+from scrapy_ext.server.keyring import Grant, Keyring
 from scrapy_ext.server.platform.answers import Refusal, refusal_of, refused
 from scrapy_ext.server.platform.jobs import Form
 from scrapy_ext.server.store import Store, StoreError
@@ -27,6 +27,9 @@ from scrapy_ext.server.store.errors import StoreAwayError
 from scrapy_ext.server.ui import shapes
 from scrapy_ext.server.ui.assets import Assets
 from scrapy_ext.server.ui.live import Streams
+
+if TYPE_CHECKING:
+    from scrapy_ext.server.extraction import ExtractionService
 
 HEADERS: Final = {
     "Content-Security-Policy": (
@@ -40,16 +43,27 @@ HEADERS: Final = {
 }
 
 
+class Services(NamedTuple):
+    """What pages use beside the store."""
+
+    keys: Keyring
+    extraction: ExtractionService
+
+
 class MissingError(Exception):
     """There is no such page, or none for this key."""
 
 
 class Link(NamedTuple):
-    """An entry of the navigation bar; ``{project}`` in its path is the project that is being looked at."""
+    """An entry of the navigation bar; ``{project}`` in its path is the project that is being looked at.
+
+    It is shown to those keys of which ``to`` says so.
+    """
 
     section: str
     label: str
     path: str
+    to: Callable[[Grant], bool] = lambda _: True
 
 
 class Page(NamedTuple):
@@ -76,6 +90,7 @@ class Visit:
         self.request = request
         self.grant = grant
         self.store: Store = frame.store
+        self.services = frame.services
         self.ending = frame.ending
         self.streams = frame.streams
         self.section = section
@@ -143,8 +158,11 @@ View = Callable[[Visit], Awaitable[Response]]
 class Frame:
     """Renders. ``ending`` says whether the server is about to stop: nothing that lasts goes on then."""
 
-    def __init__(self, store: Store, links: Sequence[Link], assets: Assets, ending: Callable[[], bool]) -> None:
+    def __init__(
+        self, store: Store, services: Services, links: Sequence[Link], assets: Assets, ending: Callable[[], bool]
+    ) -> None:
         self.store = store
+        self.services = services
         self.ending = ending
         self.streams = Streams()
         self._templates = Environment(

@@ -17,7 +17,6 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from scrapy_ext.server.auth import basic_credentials
-from scrapy_ext.server.keyring import Keyring
 from scrapy_ext.server.operation.exchange import exchange_of
 from scrapy_ext.server.operation.rates import RateLimits
 from scrapy_ext.server.platform import bodies
@@ -25,7 +24,7 @@ from scrapy_ext.server.platform.answers import Refusal, refused
 from scrapy_ext.server.platform.jobs import Form
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.ui.assets import Assets
-from scrapy_ext.server.ui.frame import HEADERS, Frame, MissingError, Page, Visit
+from scrapy_ext.server.ui.frame import HEADERS, Frame, MissingError, Page, Services, Visit
 from scrapy_ext.server.ui.sessions import LIFETIME, Session, Sessions, from_these_pages, local_path
 from scrapy_ext.server.ui.views import LINKS, PAGES
 
@@ -50,10 +49,10 @@ register_url_convertor("number", _Number())
 class Pages:
     """The pages over a store; ``routes`` are to be mounted at the root."""
 
-    def __init__(self, store: Store, keys: Keyring, ending: Callable[[], bool] = lambda: False) -> None:
+    def __init__(self, store: Store, services: Services, ending: Callable[[], bool] = lambda: False) -> None:
         assets = Assets()
-        self._frame = Frame(store, LINKS, assets, ending)
-        self._sessions = Sessions(store, keys)
+        self._frame = Frame(store, services, LINKS, assets, ending)
+        self._sessions = Sessions(store, services.keys)
         self._tries = RateLimits(*_TRIES)
         job = "/p/{project:number}/{spider:number}/{job:number}"
         self.routes: list[BaseRoute] = [

@@ -123,6 +123,11 @@ def when(milliseconds: Any) -> str:
         return "–"
 
 
+def minute(milliseconds: Any) -> str:
+    """A time of which only the minute counts, in UTC."""
+    return when(milliseconds)[:16]
+
+
 def duration(milliseconds: Any) -> str:
     """A length of time: 340 ms, 12.4 s, 3 min 20 s, 2 h 5 min."""
     if not isinstance(milliseconds, int) or isinstance(milliseconds, bool):
@@ -212,6 +217,18 @@ DONE: Final[Mapping[str, str]] = {
     "deleted": "{n} deleted.",
     "tagged": "The tags are changed.",
     "nothing": "No job was chosen.",
+    "saved": "It is saved.",
+    "removed": "It is deleted.",
+    "renamed": "It is renamed.",
+    "put-back": "Queued again: {number}.",
+    "schedule-made": "The periodic job is made.",
+    "schedule-paused": "It is paused: it does not run until it is resumed.",
+    "schedule-resumed": "It runs again at its times.",
+    "schedule-run": "{n} scheduled.",
+    "schedule-active": "Nothing was scheduled: the jobs of its last run have not ended.",
+    "key-removed": "The key is removed: requests with it are refused within seconds.",
+    "key-suspended": "The key is suspended: it opens nothing until it is resumed.",
+    "key-resumed": "The key opens again what it did.",
 }
 
 
@@ -219,11 +236,14 @@ def done(query: Mapping[str, str]) -> str:
     """What a page says of the form that led to it, "" for nothing. Addresses bring a name and a number, no words."""
     text, number = DONE.get(query.get("done", ""), ""), query.get("n", "")
     jobs = "1 job was" if number == "1" else f"{number} jobs were"
-    return text.replace("{n}", jobs) if number.isascii() and number.isdigit() and len(number) < 8 else text
+    if number.isascii() and number.isdigit() and len(number) < 8:
+        text = text.replace("{n}", jobs).replace("{number}", number)
+    return text
 
 
 FILTERS: Final[dict[str, Callable[..., Any]]] = {
     "when": when,
+    "minute": minute,
     "duration": duration,
     "number": number,
     "size": size,

@@ -20,8 +20,8 @@ from scrapy_ext.api.platform.jobs import (
 )
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.platform.answers import refused
-from scrapy_ext.server.platform.jobs import Form, check_name, check_tags, unique_key
-from scrapy_ext.server.store.jobs import DuplicateJobError, NewJob
+from scrapy_ext.server.platform.jobs import Form, check_name, check_tags
+from scrapy_ext.server.store.jobs import DuplicateJobError, NewJob, unique_key
 from scrapy_ext.server.ui.frame import Page, Visit, field_errors
 
 T = TypeVar("T")
