@@ -40,6 +40,8 @@ SUBCOMMANDS: Final = {
     "restore": "fill an empty store from such a file",
     "migrate": "copy a store from one database to another",
     "vacuum": "give the room of deleted data back to the disk",
+    "deploy": "send the project's code to the platform as a version",
+    "versions": "list deployed versions, or go back to one",
     "completion": "print what makes a shell complete these commands",
 }
 

@@ -14,7 +14,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from scrapy_ext.server.attempt_tokens import AttemptTokens
 from scrapy_ext.server.auth import Caller
 from scrapy_ext.server.config import ServerConfig
-from scrapy_ext.server.jobs.cron import Cron
+from scrapy_ext.server.jobs.cron import CronLoop
+from scrapy_ext.server.jobs.deployments import Deployments
 from scrapy_ext.server.jobs.environments import Environments, LocalProject
 from scrapy_ext.server.jobs.execution import Door
 from scrapy_ext.server.jobs.node import Node, NodeConfig
@@ -23,9 +24,10 @@ from scrapy_ext.server.operation.front import Front
 from scrapy_ext.server.operation.health import Health
 from scrapy_ext.server.operation.rates import RateLimits
 from scrapy_ext.server.platform import PlatformService
+from scrapy_ext.server.platform.versions import Deploys
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.errors import StoreError
-from scrapy_ext.server.ui import Pages
+from scrapy_ext.server.ui import Pages, Services
 
 logger = logging.getLogger(__name__)
 
@@ -89,13 +91,21 @@ async def _start(parts: _Parts, config: ServerConfig, front: Front, stack: conte
     stack.push_async_callback(extraction.stop)
     await extraction.start()
     stack.push_async_callback(_ended, asyncio.create_task(_purge(store)))
-    node = await _node(store, config, stack) if config.runner else None
+    local = None
+    if config.local_project is not None:
+        local = LocalProject(config.local_project_id, config.local_project)
+    environments = Environments(store, config.environments_folder, local)
+    deployments = Deployments(store, environments)
+    stack.push_async_callback(deployments.close)
+    await deployments.resume()
+    node = await _node(store, config, environments, local, stack) if config.runner else None
     front.before_end = node.drain if node is not None else None
     if config.runner:
         webhooks = Dispatcher(store, Sender(Guard(config.allow_hosts, config.connect_to)))
-        for part in (Cron(store), webhooks):
+        for part in (CronLoop(store), webhooks):
             stack.push_async_callback(_ended, asyncio.create_task(part.run()))
-    platform, pages = PlatformService(store, keys.grant, _rates(config)), Pages(store, keys.grant)
+    platform = PlatformService(store, keys.grant, _rates(config), Deploys(deployments, config.deploy))
+    pages = Pages(store, Services(keys, extraction), lambda: front.ending)
     health = Health(front, store, keys.grant, extraction.metrics, open_metrics=config.open_metrics)
     parts.others.router.routes[:] = [*extraction.routes, *health.routes, openapi.route(), *pages.routes]
     parts.resources = {**platform.resources, "v1": extraction.app}
@@ -106,14 +116,17 @@ async def _caller(keys: Keyring, store: Store, key: str) -> Caller | None:
     return await AttemptTokens(store).caller(key) or await keys.caller(key)
 
 
-async def _node(store: Store, config: ServerConfig, stack: contextlib.AsyncExitStack) -> Node:
+async def _node(
+    store: Store,
+    config: ServerConfig,
+    environments: Environments,
+    local: LocalProject | None,
+    stack: contextlib.AsyncExitStack,
+) -> Node:
     host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(config.host, config.host)  # noqa: S104
-    local = None
-    if config.local_project is not None:
-        local = LocalProject(config.local_project_id, config.local_project)
     node = Node(
         store,
-        Environments(store, config.data, local),
+        environments,
         Door(f"http://{host}:{config.port}"),
         NodeConfig(config.units, frozenset(config.node_tags), local, config.stop_grace),
     )

@@ -174,6 +174,20 @@ def _add_runner_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="the number of that project (default: %(default)s; of `scrapy platform serve`, PLATFORM_PROJECT)",
     )
+    parser.add_argument(
+        "--environments",
+        type=Path,
+        metavar="DIR",
+        help="folder for the environments of deployed versions (default: environments in the data directory; with "
+        "--database, ~/.cache/scrapy-ext/environments)",
+    )
+    parser.add_argument(
+        "--deploy",
+        choices=("all", "project", "none"),
+        default="all",
+        help="keys that may deploy code, which runs here: those that open all projects (default), also those that are "
+        "limited to the project, or none",
+    )
 
 
 def add_store_options(parser: argparse.ArgumentParser) -> None:
@@ -254,6 +268,8 @@ def config_from(options: argparse.Namespace, environ: Mapping[str, str]) -> Serv
         stop_grace=options.stop_grace,
         local_project=options.local_project,
         local_project_id=options.local_project_id,
+        environments=options.environments,
+        deploy=options.deploy,
     )
 
 

@@ -14,8 +14,9 @@ from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
 from scrapy_ext.api.launch import Launch
+from scrapy_ext.api.platform.versions import LOCAL
 from scrapy_ext.server.attempt_tokens import AttemptTokens
-from scrapy_ext.server.jobs.environments import LOCAL, BuildError, Environments, NoVersionError, Prepared
+from scrapy_ext.server.jobs.environments import BuildError, Environments, NoVersionError, Prepared
 from scrapy_ext.server.jobs.job_log import add_lines
 from scrapy_ext.server.jobs.outcome import BUILD_FAILED, FAILED, NO_VERSION, reason_of
 from scrapy_ext.server.jobs.process import Ended, JobProcess

@@ -28,6 +28,7 @@ from scrapy_ext.server.openapi import (
     projects,
     records,
     spiders,
+    versions,
     webhooks,
 )
 from scrapy_ext.server.openapi.words import JSON, PATH_PARTS, TEXT, Many, Operation, Parameter, Schema
@@ -41,6 +42,7 @@ _GROUPS: Final = (
     jobq,
     projects,
     spiders,
+    versions,
     webhooks,
     periodic,
     comments,

@@ -115,24 +115,24 @@ async def test_a_slow_receiver_is_given_up_for_now_and_holds_nobody_up(
             assert (await settled(store)).outcome == "no answer within 0.05 seconds"
 
 
-@pytest.mark.parametrize(
-    ("url", "outcome"),
-    [
-        ("http://127.0.0.1:8000/", "127.0.0.1 has an address that is not public"),
-        ("http://localhost:8000/", "localhost has an address that is not public"),
-        ("http://[::1]:8000/", "not public"),
-        ("http://[::ffff:127.0.0.1]:8000/", "not public"),
-        ("http://169.254.169.254/latest", "not public"),
-        ("http://2130706433:8000/", "not public"),
-        ("http://127.0.0.1:22/", "Port 22 of 127.0.0.1 is not one"),
-    ],
-    ids=["loopback", "localhost", "ipv6", "mapped", "metadata", "number", "port"],
-)
-async def test_addresses_that_are_not_public_are_not_called(store: Store, url: str, outcome: str) -> None:
-    await store.webhooks.add(PROJECT, url, ["*"], SECRET)
+NOT_PUBLIC = {
+    "http://127.0.0.1:8000/": "127.0.0.1 has an address that is not public",
+    "http://localhost:8000/": "localhost has an address that is not public",
+    "http://[::1]:8000/": "not public",
+    "http://[::ffff:127.0.0.1]:8000/": "not public",
+    "http://169.254.169.254/latest": "not public",
+    "http://2130706433:8000/": "not public",
+    "http://127.0.0.1:22/": "Port 22 of 127.0.0.1 is not one",
+}
+
+
+async def test_addresses_that_are_not_public_are_not_called(store: Store) -> None:
+    for url in NOT_PUBLIC:
+        await store.webhooks.add(PROJECT, url, ["*"], SECRET)
     async with sending(store):
         await post(store, "a")
-        assert outcome in (await settled(store)).outcome
+        for number, outcome in enumerate(NOT_PUBLIC.values(), 1):
+            assert outcome in (await settled(store, number)).outcome
 
 
 async def test_what_cannot_be_reached_is_said_without_more(store: Store, receiver: Receiver) -> None:
