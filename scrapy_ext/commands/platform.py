@@ -35,6 +35,7 @@ SUBCOMMANDS: Final = {
     "activity": "show what happened in the project",
     "webhooks": "add, list, test or remove webhooks of a project",
     "serve": "run the services, with pages for people",
+    "worker": "run jobs of a server's database on this machine, too",
     "keys": "add, list or remove API keys of a server",
     "backup": "write the whole store to a file, while it is in use",
     "restore": "fill an empty store from such a file",

@@ -39,7 +39,7 @@ def _serve(settings: BaseSettings, options: argparse.Namespace) -> int:
         config = msgspec.structs.replace(
             config,
             local_project=config.local_project or project_folder(),
-            local_project_id=names.PLATFORM_PROJECT.read(settings),
+            local_project_id=options.local_project_id or names.PLATFORM_PROJECT.read(settings),
         )
     except ConfigError as error:
         sys.stderr.write(failure("serve", error))

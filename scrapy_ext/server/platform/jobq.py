@@ -18,7 +18,7 @@ from scrapy_ext.server.platform.access import JobTokens
 from scrapy_ext.server.platform.answers import TEXT, NotFound, Refusal, empty, json, method_not_allowed, refused
 from scrapy_ext.server.platform.calls import Call, path_number
 from scrapy_ext.server.platform.job_lines import answer, line, wanted_of
-from scrapy_ext.server.platform.jobs import SHOWN, check_name, check_tags, job_filter, own_key, parse_state
+from scrapy_ext.server.platform.jobs import SHOWN, check_job, check_name, check_tags, job_filter, own_key, parse_state
 from scrapy_ext.server.platform.runnable import check_spider
 from scrapy_ext.server.store.attempts import Attempt
 from scrapy_ext.server.store.job_queries import JobFilter, Page
@@ -147,6 +147,7 @@ def _check_push(record: dict[str, Any], place: str) -> None:
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
         raise refused(place, "tags must be an array of strings", 'Write "tags": ["a"].')
     check_tags(f"{place}: tags", tags)
+    check_job(spider, record, f"{place}: ")
 
 
 async def _check_spiders(call: Call, records: list[tuple[int, dict[str, Any]]]) -> None:

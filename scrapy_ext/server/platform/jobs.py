@@ -5,7 +5,7 @@ Older clients also use ``schedule.json``, which is ``run.json``, and ``jobs/coun
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -13,6 +13,7 @@ import msgspec
 from starlette.responses import Response
 
 from scrapy_ext.api.platform.formats import CONTENT_TYPES, Format
+from scrapy_ext.api.platform.job_rules import violations_of_job
 from scrapy_ext.api.platform.jobs import (
     DEFAULT_PRIORITY,
     DEFAULT_UNITS,
@@ -28,6 +29,7 @@ from scrapy_ext.api.platform.jobs import (
     is_name,
 )
 from scrapy_ext.api.platform.keys import JobKey, number_of
+from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.platform import bodies
 from scrapy_ext.server.platform.answers import NotFound, json, method_not_allowed, refused
 from scrapy_ext.server.platform.calls import Call
@@ -118,6 +120,7 @@ async def _run(call: Call, form: Form) -> Response:
     spider = form.get("spider") or await _spider_by_id(call, project, form)
     check_name("spider", spider)
     metadata, state = _run_metadata(form)
+    check_job(spider, metadata)
     if state is JobState.PENDING:
         await check_spider(call, project, spider, metadata.get("version"))
     job = NewJob(spider, state, metadata, unique_key("run", spider, metadata.get("spider_args", {})))
@@ -179,6 +182,12 @@ def check_name(field: str, name: str) -> None:
     """Refuses what can be no name of a spider, of a setting or of a field."""
     if not is_name(name):
         raise refused(field, f"must be 1 to {MAX_NAME} characters, none of them NUL", "Correct the name.")
+
+
+def check_job(spider: str, metadata: Mapping[str, Any], place: str = "") -> None:
+    """Refuses a job that could not run; ``place``: where it is in a body. Raises ``ContractError``."""
+    if violations := list(violations_of_job(spider, metadata)):
+        raise ContractError([msgspec.structs.replace(each, field=f"{place}{each.field}") for each in violations])
 
 
 def check_tags(field: str, tags: Sequence[str]) -> tuple[str, ...]:

@@ -69,6 +69,12 @@ class JobStore:
     def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
         self._engine = engine
         self._clock = clock
+        #: Called when this process has added or cancelled jobs.
+        self.news: set[Callable[[], None]] = set()
+
+    def _tell(self) -> None:
+        for listener in list(self.news):
+            listener()
 
     def _stamp(self, by: str) -> Stamp:
         return Stamp(by, self._clock())
@@ -117,6 +123,7 @@ class JobStore:
         states: list[JobState | None] = []
         for some in _in_parts(keys):
             states += await self._engine.write(job_states.cancel_jobs, project, some, stamp)
+        self._tell()
         return states
 
     async def cancel_some(self, project: int, count: int, by: str) -> int:

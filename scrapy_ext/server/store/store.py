@@ -11,6 +11,7 @@ from typing import Any
 from scrapy_ext.server.store.activity import ActivityStore
 from scrapy_ext.server.store.address import DatabaseUrl
 from scrapy_ext.server.store.attempts import Attempt, AttemptStore, FencedEngine
+from scrapy_ext.server.store.carried import CarriedStore
 from scrapy_ext.server.store.chunks import ITEMS, LOGS, REQUESTS, SAMPLES
 from scrapy_ext.server.store.collections import CollectionStore
 from scrapy_ext.server.store.comments import CommentStore
@@ -22,6 +23,7 @@ from scrapy_ext.server.store.frontier import FrontierStore
 from scrapy_ext.server.store.frontier_overview import FrontierOverview
 from scrapy_ext.server.store.jobs import JobStore
 from scrapy_ext.server.store.keys import KeyStore
+from scrapy_ext.server.store.lines import SERVER, Line
 from scrapy_ext.server.store.measures import Measures
 from scrapy_ext.server.store.nodes import NodeStore
 from scrapy_ext.server.store.periodic import PeriodicStore
@@ -64,14 +66,15 @@ class Store:
         self.nodes = NodeStore(engine)
         self.waiting = WaitingStore(engine)
         self.attempts = AttemptStore(engine, clock)
+        self.carried = CarriedStore(engine)
 
     @classmethod
-    async def open(cls, where: Path | DatabaseUrl, clock: Callable[[], int] = now_ms) -> Store:
+    async def open(cls, where: Path | DatabaseUrl, clock: Callable[[], int] = now_ms, line: Line = SERVER) -> Store:
         """Open the database in a directory, which is created when it is missing, or on a PostgreSQL server.
 
         Raises :class:`StoreError`.
         """
-        engine = await open_engine(where)
+        engine = await open_engine(where, line)
         try:
             await engine.write(migrate, clock())
             await engine.read(check_whole)
@@ -79,6 +82,10 @@ class Store:
             await engine.close()
             raise
         return cls(engine, clock)
+
+    async def beside(self, where: DatabaseUrl, line: Line) -> Store:
+        """The same database through a line of its own; raises :class:`StoreError`."""
+        return Store(await open_engine(where, line), self.clock)
 
     def fenced(self, attempt: Attempt) -> Store:
         """The same store for the process of one attempt: it writes nothing more once the attempt is over."""
