@@ -33,6 +33,7 @@ SUBCOMMANDS: Final = {
     "collections": "list collections, or a collection's records",
     "deploy": "send the project's code to the platform as a version",
     "versions": "list deployed versions, or go back to one",
+    "webhooks": "add, list, test or remove webhooks of a project",
     "keys": "add, list or remove API keys of a server",
 }
 

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from scrapy_ext.server.attempt_tokens import AttemptTokens
 from scrapy_ext.server.auth import Caller
 from scrapy_ext.server.config import ServerConfig
+from scrapy_ext.server.jobs.cron import CronLoop
 from scrapy_ext.server.jobs.deployments import Deployments
 from scrapy_ext.server.jobs.environments import Environments, LocalProject
 from scrapy_ext.server.jobs.execution import Door
@@ -76,7 +77,10 @@ async def _start(parts: _Parts, config: ServerConfig, front: Front, stack: conte
     """Start the parts, which ``stack`` will stop."""
     # Imported when it starts: the extraction libraries are heavy, and whoever reads the configuration needs none.
     from scrapy_ext.server.extraction import ExtractionService
+    from scrapy_ext.server.extraction.guard import Guard
     from scrapy_ext.server.openapi import document as openapi
+    from scrapy_ext.server.webhooks.dispatch import Dispatcher
+    from scrapy_ext.server.webhooks.sending import Sender
 
     keys = Keyring()
     # Made first: it checks the configuration, and a key must not be shown by a server that does not start.
@@ -100,6 +104,10 @@ async def _start(parts: _Parts, config: ServerConfig, front: Front, stack: conte
         PlatformService(store, keys.grant, _rates(config), Deploys(deployments, config.deploy)),
         Pages(store, keys.grant),
     )
+    if config.runner:
+        webhooks = Dispatcher(store, Sender(Guard(config.allow_hosts, config.connect_to)))
+        for part in (CronLoop(store), webhooks):
+            stack.push_async_callback(_ended, asyncio.create_task(part.run()))
     health = Health(front, store, keys.grant, extraction.metrics, open_metrics=config.open_metrics)
     parts.others.router.routes[:] = [*extraction.routes, *health.routes, openapi.route(), *pages.routes]
     parts.resources = {**platform.resources, "v1": extraction.app}

@@ -137,7 +137,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_runner_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--no-runner", action="store_true", help="keep jobs without starting them")
+    parser.add_argument(
+        "--no-runner", action="store_true", help="start no jobs here, add none of periodic jobs, and tell no webhooks"
+    )
     parser.add_argument(
         "--units",
         type=_whole,

@@ -18,6 +18,7 @@ from scrapy_ext.client.platform.system import System
 from scrapy_ext.client.platform.transport import Transport
 from scrapy_ext.client.platform.urls import PlatformUrls
 from scrapy_ext.client.platform.versions import DeployedVersions
+from scrapy_ext.client.platform.webhooks import Webhooks
 from scrapy_ext.client.waits import Backoff
 
 
@@ -56,6 +57,7 @@ class PlatformClient:
         self.requests = Requests(transport)
         self.system = System(transport)
         self.versions = DeployedVersions(transport)
+        self.webhooks = Webhooks(transport)
 
     def __repr__(self) -> str:
         hosts = dict.fromkeys((self.urls.app, self.urls.storage, self.urls.jobq))

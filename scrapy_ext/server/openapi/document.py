@@ -29,6 +29,7 @@ from scrapy_ext.server.openapi import (
     records,
     spiders,
     versions,
+    webhooks,
 )
 from scrapy_ext.server.openapi.words import JSON, PATH_PARTS, TEXT, Many, Operation, Parameter, Schema
 from scrapy_ext.server.platform.answers import Host
@@ -42,6 +43,7 @@ _GROUPS: Final = (
     projects,
     spiders,
     versions,
+    webhooks,
     periodic,
     comments,
     activity,

@@ -13,6 +13,7 @@ from scrapy_ext.server.platform.periodic import periodic
 from scrapy_ext.server.platform.projects import listed
 from scrapy_ext.server.platform.spiders import one_spider, spider_list
 from scrapy_ext.server.platform.versions import Deploys
+from scrapy_ext.server.platform.webhooks import webhooks
 
 
 class App:
@@ -55,6 +56,8 @@ async def _app(call: Call) -> Response:
             return await legacy_records(call)
         case ["projects", _, "periodicjobs", *_], _:
             return await periodic(call)
+        case ["projects", _, "webhooks", *_], _:
+            return await webhooks(call)
         case ["v2", "projects", _, "spiders", _, *_], _:
             return await one_spider(call)
         case _:

@@ -18,12 +18,12 @@ from scrapy_ext.server.platform.access import JobTokens
 from scrapy_ext.server.platform.answers import TEXT, NotFound, Refusal, empty, json, method_not_allowed, refused
 from scrapy_ext.server.platform.calls import Call, path_number
 from scrapy_ext.server.platform.job_lines import answer, line, wanted_of
-from scrapy_ext.server.platform.jobs import SHOWN, check_name, check_tags, job_filter, own_key, parse_state, unique_key
+from scrapy_ext.server.platform.jobs import SHOWN, check_name, check_tags, job_filter, own_key, parse_state
 from scrapy_ext.server.platform.runnable import check_spider
 from scrapy_ext.server.store.attempts import Attempt
 from scrapy_ext.server.store.job_queries import JobFilter, Page
 from scrapy_ext.server.store.job_states import ACTIVE, Change
-from scrapy_ext.server.store.jobs import DuplicateJobError, NewJob
+from scrapy_ext.server.store.jobs import DuplicateJobError, NewJob, unique_key
 
 _FINISHED: Final = (JobState.FINISHED,)
 #: Jobs that a summary shows of each state, when the caller names no number.

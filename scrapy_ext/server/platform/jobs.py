@@ -5,7 +5,6 @@ Older clients also use ``schedule.json``, which is ``run.json``, and ``jobs/coun
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -35,7 +34,7 @@ from scrapy_ext.server.platform.calls import Call
 from scrapy_ext.server.platform.runnable import check_spider
 from scrapy_ext.server.store.job_queries import JobFilter, Page
 from scrapy_ext.server.store.job_rows import StoredJob, tags_of
-from scrapy_ext.server.store.jobs import DuplicateJobError, NewJob
+from scrapy_ext.server.store.jobs import DuplicateJobError, NewJob, unique_key
 
 #: Jobs of one answer; also when the caller names no number.
 MAX_LIST: Final = 1000
@@ -157,11 +156,6 @@ def _run_metadata(form: Form) -> tuple[dict[str, Any], JobState]:
     extra = form.object("meta") or {}
     state = parse_state(extra.pop("state", JobState.PENDING.value), "meta.state")
     return {**metadata, **extra}, state
-
-
-def unique_key(*parts: Any) -> str:
-    """A short text for what jobs have in common that must not be active at the same time."""
-    return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()
 
 
 def own_key(text: str, project: int, field: str) -> JobKey:

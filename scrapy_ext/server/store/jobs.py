@@ -6,8 +6,11 @@ What a job's row is stands in ``job_rows``, how its state changes in ``job_state
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
+
+import msgspec
 
 from scrapy_ext.api.platform.activity import STATE_EVENTS
 from scrapy_ext.api.platform.jobs import JobState
@@ -30,7 +33,7 @@ from scrapy_ext.server.store.job_rows import (
 )
 from scrapy_ext.server.store.job_states import ACTIVE, ENTERED, Change, Happened, Stamp
 from scrapy_ext.server.store.spiders import spider_number
-from scrapy_ext.server.store.versions import Runnable, current_version, runnable
+from scrapy_ext.server.store.version_rows import Runnable, current_version, runnable
 
 #: Jobs of one transaction. The more there are, the longer other writers wait: this many take about 100 ms on SQLite.
 AT_ONCE: Final = 500
@@ -55,6 +58,11 @@ class NewJob(NamedTuple):
     unique_key: str | None = None
 
 
+def unique_key(*parts: Any) -> str:
+    """A short text for what jobs have in common that must not be active at the same time."""
+    return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()
+
+
 class JobStore:
     """The jobs of all projects."""
 
@@ -70,7 +78,7 @@ class JobStore:
         stamp = self._stamp(by)
         added: list[JobKey | DuplicateJobError] = []
         for some in _in_parts(jobs):
-            added += await self._engine.write(_add, project, some, stamp)
+            added += await self._engine.write(add_jobs, project, some, stamp)
         return added
 
     async def get(self, key: JobKey) -> StoredJob | None:
@@ -170,7 +178,10 @@ def _in_parts(several: Sequence[Part]) -> Iterator[Sequence[Part]]:
         yield several[first : first + AT_ONCE]
 
 
-async def _add(tx: Transaction, project: int, jobs: Sequence[NewJob], stamp: Stamp) -> list[JobKey | DuplicateJobError]:
+async def add_jobs(
+    tx: Transaction, project: int, jobs: Sequence[NewJob], stamp: Stamp
+) -> list[JobKey | DuplicateJobError]:
+    """Create jobs as part of a larger operation, which has not written to the activity yet."""
     # Whoever adds to a project has its turn with this counter. What is read after it stays so until the commit:
     # nobody adds a double or numbers a spider meanwhile.
     last = await advance(tx, project, "queue", len(jobs))

@@ -29,6 +29,7 @@ from scrapy_ext.server.store.records import RecordStore
 from scrapy_ext.server.store.schema import migrate, touch
 from scrapy_ext.server.store.spiders import SpiderStore
 from scrapy_ext.server.store.versions import VersionStore
+from scrapy_ext.server.store.webhooks import WebhookStore
 
 
 def now_ms() -> int:
@@ -54,6 +55,7 @@ class Store:
         self.periodic = PeriodicStore(engine, clock)
         self.comments = CommentStore(engine, clock)
         self.activity = ActivityStore(engine, clock)
+        self.webhooks = WebhookStore(engine, clock)
         self.keys = KeyStore(engine, clock)
         self.versions = VersionStore(engine, clock)
         self.nodes = NodeStore(engine)

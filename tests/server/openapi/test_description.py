@@ -34,6 +34,7 @@ _PARTS = {"project": "4400", "spider": "1", "job": "1", "index": "0", "field": "
     "comment": "4400-1",
     "schedule": "1",
     "version": "v",
+    "webhook": "1",
 }
 #: What handlers match: the parts of the path, not how many there are.
 _PATH = re.compile(r"(?<!len\()\bcall\.path|^path$")
@@ -41,6 +42,7 @@ _PATH = re.compile(r"(?<!len\()\bcall\.path|^path$")
 _BEFORE = {
     ("comments", 1): ("comments",),
     ("periodic", 3): ("projects", "*", "periodicjobs"),
+    ("webhooks", 3): ("projects", "*", "webhooks"),
     ("spiders", 5): ("v2", "projects", "*", "spiders", "*"),
     ("versions", 3): ("projects", "*", "versions"),
 }
@@ -90,7 +92,10 @@ async def there(http: Http) -> dict[str, str]:
     comment = (await http.post(f"/api/comments/{project}/1/1/0/name", {"text": "t"})).json["id"]
     schedule = json.dumps({"cron": "1 2 * * *", "tasks": [{"name": "s"}]}).encode()
     made = (await http.post(f"/api/projects/{project}/periodicjobs", schedule)).json["id"]
-    return {**_PARTS, "comment": comment, "schedule": str(made)}
+    hook = json.dumps({"url": "http://127.0.0.1:9/", "events": ["x"]}).encode()
+    hooks = f"/api/projects/{project}/webhooks"  # of which a project has few
+    webhook = (await http.get(hooks)).json or [(await http.post(hooks, hook)).json]
+    return {**_PARTS, "comment": comment, "schedule": str(made), "webhook": str(webhook[0]["id"])}
 
 
 @pytest.mark.parametrize("each", operations(), ids=lambda each: f"{each.method} {each.path}")
