@@ -24,7 +24,8 @@ class RunningServer:
     """A server on a free port, ready when the constructor returns; it ends with the test process in any case.
 
     ``database`` is the address of a PostgreSQL database that is used instead of ``data``. ``file_limit`` bounds
-    how long (bytes) a file of the server may grow, as a full disk would.
+    how long (bytes) a file of the server may grow, as a full disk would. With ``worker`` it is a worker, and ``url``
+    its name.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class RunningServer:
         keys: bool = True,
         database: str | None = None,
         file_limit: int | None = None,
+        worker: bool = False,
     ) -> None:
         self.data = data
         self.database = database
@@ -49,7 +51,7 @@ class RunningServer:
             given["SERVER_DATABASE"] = database
         store = ["--data", str(data)] if database is None else []
         self.process = subprocess.Popen(
-            [*command("--port", "0", *store, "--exit-with-stdin"), *hosts, *options],
+            [*command(*(["worker"] if worker else ["--port", "0", *store]), "--exit-with-stdin"), *hosts, *options],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,

@@ -13,7 +13,7 @@ import msgspec
 from scrapy_ext.api.platform.keys import number_of
 from scrapy_ext.client.platform.errors import NotFound
 from scrapy_ext.commands.output import Column
-from scrapy_ext.commands.subcommand import CommandError, Subcommand, View, add_output_options, add_paging_options, look
+from scrapy_ext.commands.subcommand import CommandError, Subcommand, View, add_paging_options, add_view_options, look
 from scrapy_ext.commands.times import clock
 
 #: Seconds to wait for what comes of a test.
@@ -52,7 +52,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "arguments", nargs="*", metavar="ARGUMENT", help="add: URL and EVENT …; else: number of a webhook"
     )
     add_paging_options(parser, "deliveries", start=False)
-    add_output_options(parser)
+    add_view_options(parser)
 
 
 async def _show(view: View) -> None:

@@ -1,4 +1,4 @@
-"""``python -m scrapy_ext.server``: the server by itself, without Scrapy."""
+"""``python -m scrapy_ext.server``: the server by itself, without Scrapy; with the word ``worker``, a worker."""
 
 from __future__ import annotations
 
@@ -9,17 +9,24 @@ import sys
 from scrapy_ext.server.config import ConfigError
 from scrapy_ext.server.options import add_options, config_from
 from scrapy_ext.server.serve import serve
+from scrapy_ext.server.worker_options import add_worker_options, worker_config_from
 
 
 def main() -> int:
-    """Run the server with the options of the command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m scrapy_ext.server", description="The extraction API and the crawling platform, on one port."
-    )
-    add_options(parser)
-    options = parser.parse_args()
+    """Run the server, or a worker, with the options of the command line."""
+    words = sys.argv[1:]
+    worker = words[:1] == ["worker"]
+    if worker:
+        told = "Runs jobs of a server's database on this machine, too."
+        parser = argparse.ArgumentParser(prog="python -m scrapy_ext.server worker", description=told)
+        add_worker_options(parser)
+    else:
+        told = "The extraction API and the crawling platform, on one port. The word worker first: a worker."
+        parser = argparse.ArgumentParser(prog="python -m scrapy_ext.server", description=told)
+        add_options(parser)
+    options = parser.parse_args(words[1:] if worker else words)
     try:
-        config = config_from(options, os.environ)
+        config = (worker_config_from if worker else config_from)(options, os.environ)
     except ConfigError as error:
         parser.error(str(error))
     return serve(config)

@@ -13,12 +13,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from scrapy_ext.server.attempt_tokens import AttemptTokens
 from scrapy_ext.server.auth import Caller
-from scrapy_ext.server.config import ServerConfig
+from scrapy_ext.server.config import ConfigError, ServerConfig
+from scrapy_ext.server.door import check_door
+from scrapy_ext.server.jobs.carriers import Carrier
+from scrapy_ext.server.jobs.carriers.local import LocalCarrier
 from scrapy_ext.server.jobs.cron import CronLoop
 from scrapy_ext.server.jobs.deployments import Deployments
 from scrapy_ext.server.jobs.environments import Environments, LocalProject
 from scrapy_ext.server.jobs.execution import Door
-from scrapy_ext.server.jobs.node import Node, NodeConfig
+from scrapy_ext.server.jobs.node import Lines, Node, NodeConfig
 from scrapy_ext.server.keyring import Keyring
 from scrapy_ext.server.operation.front import Front
 from scrapy_ext.server.operation.health import Health
@@ -27,7 +30,8 @@ from scrapy_ext.server.platform import PlatformService
 from scrapy_ext.server.platform.versions import Deploys
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.errors import StoreError
-from scrapy_ext.server.ui import Pages
+from scrapy_ext.server.store.lines import BEATS, RUNNER, WORKER
+from scrapy_ext.server.ui import Pages, Services
 
 logger = logging.getLogger(__name__)
 
@@ -66,7 +70,7 @@ class _Parts:
 async def _lifespan(parts: _Parts, config: ServerConfig, front: Front) -> AsyncIterator[None]:
     async with contextlib.AsyncExitStack() as stack:
         try:
-            await _start(parts, config, front, stack)
+            await (_start_worker if config.worker else _start)(parts, config, front, stack)
         except Exception as error:
             front.failure = error
             raise
@@ -91,26 +95,45 @@ async def _start(parts: _Parts, config: ServerConfig, front: Front, stack: conte
     stack.push_async_callback(extraction.stop)
     await extraction.start()
     stack.push_async_callback(_ended, asyncio.create_task(_purge(store)))
-    local = None
-    if config.local_project is not None:
-        local = LocalProject(config.local_project_id, config.local_project)
-    environments = Environments(store, config.environments_folder, local)
+    environments = _environments(store, config)
     deployments = Deployments(store, environments)
     stack.push_async_callback(deployments.close)
     await deployments.resume()
-    node = await _node(store, config, environments, local, stack) if config.runner else None
+    node = await _node(store, config, environments, stack) if config.runner else None
     front.before_end = node.drain if node is not None else None
-    platform, pages = (
-        PlatformService(store, keys.grant, _rates(config), Deploys(deployments, config.deploy)),
-        Pages(store, keys.grant),
-    )
     if config.runner:
         webhooks = Dispatcher(store, Sender(Guard(config.allow_hosts, config.connect_to)))
         for part in (CronLoop(store), webhooks):
             stack.push_async_callback(_ended, asyncio.create_task(part.run()))
+    platform = PlatformService(store, keys.grant, _rates(config), Deploys(deployments, config.deploy))
+    pages = Pages(store, Services(keys, extraction), lambda: front.ending)
     health = Health(front, store, keys.grant, extraction.metrics, open_metrics=config.open_metrics)
     parts.others.router.routes[:] = [*extraction.routes, *health.routes, openapi.route(), *pages.routes]
     parts.resources = {**platform.resources, "v1": extraction.app}
+
+
+async def _start_worker(parts: _Parts, config: ServerConfig, front: Front, stack: contextlib.AsyncExitStack) -> None:
+    """Start what jobs need, and open it to the processes of jobs alone."""
+    from scrapy_ext.server.extraction import ExtractionService  # as above
+
+    if config.database is None:
+        raise ConfigError("A worker needs a database that others reach, too: --database postgresql://…")
+    store = await Store.open(config.database, line=WORKER)
+    stack.push_async_callback(store.close)
+    if config.door is not None:
+        await check_door(config.door, store)
+    else:
+        extraction = ExtractionService(config, AttemptTokens(store).caller)
+        stack.push_async_callback(extraction.stop)
+        await extraction.start()
+        parts.others.router.routes[:] = extraction.routes
+        parts.resources = {**PlatformService(store, _nobody, None).resources, "v1": extraction.app}
+    node = await _node(store, config, _environments(store, config), stack)
+    front.before_end, front.ready = node.drain, node.name
+
+
+async def _nobody(_key: str) -> None:
+    """What the holder of a key may do here."""
 
 
 async def _caller(keys: Keyring, store: Store, key: str) -> Caller | None:
@@ -118,23 +141,52 @@ async def _caller(keys: Keyring, store: Store, key: str) -> Caller | None:
     return await AttemptTokens(store).caller(key) or await keys.caller(key)
 
 
+def _local(config: ServerConfig) -> LocalProject | None:
+    return None if config.local_project is None else LocalProject(config.local_project_id, config.local_project)
+
+
+def _environments(store: Store, config: ServerConfig) -> Environments:
+    return Environments(store, config.environments_folder, _local(config))
+
+
 async def _node(
-    store: Store,
-    config: ServerConfig,
-    environments: Environments,
-    local: LocalProject | None,
-    stack: contextlib.AsyncExitStack,
+    store: Store, config: ServerConfig, environments: Environments, stack: contextlib.AsyncExitStack
 ) -> Node:
     host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(config.host, config.host)  # noqa: S104
+    lines = await _lines(store, config, stack)
     node = Node(
-        store,
+        lines,
         environments,
-        Door(f"http://{host}:{config.port}"),
-        NodeConfig(config.units, frozenset(config.node_tags), local, config.stop_grace),
+        Door(config.door or f"http://{host}:{config.port}"),
+        NodeConfig(config.units, frozenset(config.node_tags), _local(config), config.stop_grace),
+        await _carrier(lines.nodes, config),
     )
     await node.start()
     stack.push_async_callback(node.stop)
     return node
+
+
+async def _lines(store: Store, config: ServerConfig, stack: contextlib.AsyncExitStack) -> Lines:
+    if config.database is None:
+        return Lines(store, store, store)
+    beside = []
+    for line in (RUNNER, BEATS):
+        beside.append(await store.beside(config.database, line))
+        stack.push_async_callback(beside[-1].close)
+    return Lines(store, *beside)
+
+
+async def _carrier(store: Store, config: ServerConfig) -> Carrier:
+    if config.database is None:
+        return LocalCarrier()
+    try:
+        # Imported where it is used: the queue engine is an extra.
+        from scrapy_ext.server.jobs.carriers.procrastinate import ProcrastinateCarrier
+    except ImportError as error:
+        if error.name != "procrastinate":
+            raise
+        raise StoreError(f'{config.database} needs Procrastinate: pip install "scrapy-ext[postgresql]".') from error
+    return await ProcrastinateCarrier.open(store, config.database)
 
 
 def _rates(config: ServerConfig) -> RateLimits | None:

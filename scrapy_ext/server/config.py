@@ -36,11 +36,14 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     domain gets ``domain_requests`` extraction requests at once (None: ``Limits.domain_requests``), ``domain_delay``
     seconds apart. ``attributes_url`` is an OpenAI-compatible address that answers ``customAttributes`` with
     ``attributes_model``; without one, rules do.
-    With ``runner``, jobs run here: those of ``units`` at once, which need no other tags of a node than ``node_tags``;
-    ``stop_grace`` seconds are theirs to end when they are asked to. ``local_project`` is the folder of a Scrapy
-    project, whose jobs are those of project ``local_project_id``. ``environments`` is the folder for those of deployed
-    versions (None: below ``data``; with a ``database``, in the user's cache). ``deploy`` says which keys may deploy
-    code: ``all`` (those that open all projects), ``project`` (also those of the project), or ``none``.
+    With ``runner``, jobs run here, and periodic ones at their times: those of ``units`` at once, which need no other
+    tags of a node than ``node_tags``; ``stop_grace`` seconds are theirs to end when they are asked to.
+    ``local_project`` is the folder of a Scrapy project, whose jobs are those of project ``local_project_id``.
+    ``environments`` is the folder for those of deployed versions (None: below ``data``; with a ``database``, in the
+    user's cache). ``deploy`` says which keys may deploy code: ``all`` (those that open all projects), ``project``
+    (also those of the project), or ``none``.
+    A ``worker`` runs jobs of ``database`` and serves nobody but these; with ``door``, the address of a server, they
+    ask that one.
     """
 
     host: str = "127.0.0.1"
@@ -78,6 +81,8 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     stop_grace: float = 30.0
     local_project: Path | None = None
     local_project_id: int = 1
+    worker: bool = False
+    door: str | None = None
     environments: Path | None = None
     deploy: str = "all"
 

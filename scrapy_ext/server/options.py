@@ -31,57 +31,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="key of the extraction service; the environment variable EXTRACT_API_KEY does not show in process lists",
     )
     parser.add_argument("--platform-key", metavar="KEY", help="key of the platform; or PLATFORM_API_KEY, as above")
-    parser.add_argument(
-        "--allow-host",
-        action="append",
-        default=[],
-        metavar="HOST:PORT",
-        help="let pages of this host be fetched although its address is not public (repeatable)",
-    )
-    parser.add_argument(
-        "--connect-to",
-        action="append",
-        default=[],
-        metavar="HOST:PORT=ADDRESS:PORT",
-        help="connect there instead of resolving the host; * stands for every host (repeatable)",
-    )
-    parser.add_argument(
-        "--proxy",
-        action="append",
-        default=[],
-        metavar="COUNTRY:TYPE=http://USER:PASSWORD@HOST:PORT",
-        help="send requests for this geolocation and ipType through a proxy; * stands for any (repeatable). With a "
-        "password, better in the environment variable SERVER_PROXIES, whose proxies have spaces between them",
-    )
-    parser.add_argument(
-        "--block-list",
-        type=Path,
-        metavar="FILE",
-        help="extract nothing from these domains and those below them: one a line, # for comments",
-    )
-    parser.add_argument(
-        "--obey-robots", action="store_true", help="fetch nothing that the robots.txt of its site refuses"
-    )
-    parser.add_argument(
-        "--attributes-url",
-        metavar="URL",
-        help="answer customAttributes by the model behind this OpenAI-compatible address, such as "
-        "https://models.example/v1 (default: by rules). Its key goes into the environment variable ATTRIBUTES_API_KEY",
-    )
-    parser.add_argument("--attributes-model", metavar="NAME", help="with --attributes-url: the name of the model")
-    parser.add_argument("--no-verify-tls", action="store_true", help="accept any certificate of the pages fetched")
-    parser.add_argument(
-        "--browser-pages",
-        type=_whole,
-        default=ServerConfig().max_browser_pages,
-        metavar="N",
-        help="pages that the browser loads at once; each takes up to 768 MiB of memory (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--browser", type=_program, metavar="PATH", help="Chromium to use (default: Playwright's own, else from PATH)"
-    )
+    add_extraction_options(parser)
     parser.add_argument("--exit-with-stdin", action="store_true", help="end when standard input is closed")
-    _add_runner_options(parser)
+    parser.add_argument(
+        "--no-runner", action="store_true", help="start no jobs here, add none of periodic jobs, and tell no webhooks"
+    )
+    add_runner_options(parser)
+    parser.add_argument(
+        "--deploy",
+        choices=("all", "project", "none"),
+        default="all",
+        help="keys that may deploy code, which runs here: those that open all projects (default), also those that are "
+        "limited to the project, or none",
+    )
     parser.add_argument(
         "--log-format", choices=FORMATS, default="text", help="json: one object a line (default: %(default)s)"
     )
@@ -136,10 +98,61 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_runner_options(parser: argparse.ArgumentParser) -> None:
+def add_extraction_options(parser: argparse.ArgumentParser) -> None:
+    """Add what the extraction service is told: of a server, and of a worker for its own jobs."""
     parser.add_argument(
-        "--no-runner", action="store_true", help="start no jobs here, add none of periodic jobs, and tell no webhooks"
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="HOST:PORT",
+        help="let pages of this host be fetched although its address is not public (repeatable)",
     )
+    parser.add_argument(
+        "--connect-to",
+        action="append",
+        default=[],
+        metavar="HOST:PORT=ADDRESS:PORT",
+        help="connect there instead of resolving the host; * stands for every host (repeatable)",
+    )
+    parser.add_argument(
+        "--proxy",
+        action="append",
+        default=[],
+        metavar="COUNTRY:TYPE=http://USER:PASSWORD@HOST:PORT",
+        help="send requests for this geolocation and ipType through a proxy; * stands for any (repeatable). With a "
+        "password, better in the environment variable SERVER_PROXIES, whose proxies have spaces between them",
+    )
+    parser.add_argument(
+        "--block-list",
+        type=Path,
+        metavar="FILE",
+        help="extract nothing from these domains and those below them: one a line, # for comments",
+    )
+    parser.add_argument(
+        "--obey-robots", action="store_true", help="fetch nothing that the robots.txt of its site refuses"
+    )
+    parser.add_argument(
+        "--attributes-url",
+        metavar="URL",
+        help="answer customAttributes by the model behind this OpenAI-compatible address, such as "
+        "https://models.example/v1 (default: by rules). Its key goes into the environment variable ATTRIBUTES_API_KEY",
+    )
+    parser.add_argument("--attributes-model", metavar="NAME", help="with --attributes-url: the name of the model")
+    parser.add_argument("--no-verify-tls", action="store_true", help="accept any certificate of the pages fetched")
+    parser.add_argument(
+        "--browser-pages",
+        type=_whole,
+        default=ServerConfig().max_browser_pages,
+        metavar="N",
+        help="pages that the browser loads at once; each takes up to 768 MiB of memory (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--browser", type=_program, metavar="PATH", help="Chromium to use (default: Playwright's own, else from PATH)"
+    )
+
+
+def add_runner_options(parser: argparse.ArgumentParser) -> None:
+    """Add what a node that runs jobs is told."""
     parser.add_argument(
         "--units",
         type=_whole,
@@ -149,6 +162,7 @@ def _add_runner_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--node-tags",
+        "--tags",
         type=_tags,
         default=(),
         metavar="A,B",
@@ -168,18 +182,18 @@ def _add_runner_options(parser: argparse.ArgumentParser) -> None:
         help="run jobs of the Scrapy project in this folder (default: the one that the command is given in)",
     )
     parser.add_argument(
+        "--local-project-id",
+        type=_whole,
+        default=ServerConfig().local_project_id,
+        metavar="N",
+        help="the number of that project (default: %(default)s; of `scrapy platform serve`, PLATFORM_PROJECT)",
+    )
+    parser.add_argument(
         "--environments",
         type=Path,
         metavar="DIR",
         help="folder for the environments of deployed versions (default: environments in the data directory; with "
         "--database, ~/.cache/scrapy-ext/environments)",
-    )
-    parser.add_argument(
-        "--deploy",
-        choices=("all", "project", "none"),
-        default="all",
-        help="keys that may deploy code, which runs here: those that open all projects (default), also those that are "
-        "limited to the project, or none",
     )
 
 
@@ -194,7 +208,7 @@ def add_store_options(parser: argparse.ArgumentParser) -> None:
     )
     store.add_argument(
         "--database",
-        type=_database,
+        type=database_url,
         metavar="URL",
         help="postgresql://USER@HOST:PORT/DATABASE instead; with a password, better in the environment variable "
         "SERVER_DATABASE, which does not show in process lists",
@@ -215,7 +229,8 @@ def store_from(options: argparse.Namespace, environ: Mapping[str, str]) -> Path 
         raise ConfigError(f"SERVER_DATABASE: {error}") from None
 
 
-def _database(text: str) -> DatabaseUrl:
+def database_url(text: str) -> DatabaseUrl:
+    """The address of a database, as an option has it."""
     try:
         return DatabaseUrl(text)
     except StoreError as error:
@@ -260,6 +275,7 @@ def config_from(options: argparse.Namespace, environ: Mapping[str, str]) -> Serv
         node_tags=options.node_tags,
         stop_grace=options.stop_grace,
         local_project=options.local_project,
+        local_project_id=options.local_project_id,
         environments=options.environments,
         deploy=options.deploy,
     )

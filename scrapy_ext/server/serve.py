@@ -1,6 +1,7 @@
 """Runs the server: binds, starts, says that it is ready, and ends gracefully.
 
-On standard output there is one line, ``ready http://HOST:PORT``, once requests are accepted. Whatever keeps the
+On standard output there is one line, ``ready http://HOST:PORT``, once requests are accepted; a worker, whose jobs alone
+ask it something, says its name among the nodes instead of where. Whatever keeps the
 server from starting is one line on standard error and a return code that is not 0.
 """
 
@@ -38,7 +39,7 @@ _MAX_FILES: Final = 16_384
 #: The store's threads need the interpreter often and for a moment: they would wait five times as long by default.
 _SWITCH_SECONDS: Final = 0.001
 _HINTS: Final = """\
-Pages for people: {url}/ (the user name is the platform key, the password is empty)
+Pages for people: {url}/ (log in with the platform key)
 For crawls: EXTRACT_API_URL={url}/v1 PLATFORM_URL={url}
 Lost a key? Start with a new one in EXTRACT_API_KEY or PLATFORM_API_KEY."""
 _UVICORN: Final = logging.getLogger("uvicorn.error")
@@ -113,9 +114,10 @@ class _Server(uvicorn.Server):
         if self.started and sockets:
             _UVICORN.setLevel(logging.WARNING)
             url = f"http://{_address(sockets[0])}"
-            if sys.stderr.isatty():
+            said = self._front.ready
+            if sys.stderr.isatty() and said is None:
                 print(_HINTS.format(url=url), file=sys.stderr, flush=True)  # noqa: T201 - for the person who started it
-            print(f"ready {url}", flush=True)  # noqa: T201 - what a starter waits for
+            print(f"ready {said or url}", flush=True)  # noqa: T201 - what a starter waits for
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:

@@ -56,8 +56,8 @@ class PlatformClient:
         self.periodic = Periodic(transport)
         self.requests = Requests(transport)
         self.system = System(transport)
-        self.versions = DeployedVersions(transport)
         self.webhooks = Webhooks(transport)
+        self.versions = DeployedVersions(transport)
 
     def __repr__(self) -> str:
         hosts = dict.fromkeys((self.urls.app, self.urls.storage, self.urls.jobq))

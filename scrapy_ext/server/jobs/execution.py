@@ -68,6 +68,11 @@ class Execution:
         self.is_settled = False
         self.task = asyncio.create_task(self._run())
 
+    @property
+    def pid(self) -> int | None:
+        """The process, and the group of all that it has started; None before there is one."""
+        return None if self._process is None else self._process.pid
+
     def stop(self, intent: Intent) -> None:
         """Ask the job to end, and kill it if it does not; of one that is another's, kill it now."""
         if intent <= self._intent:

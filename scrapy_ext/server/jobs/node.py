@@ -2,7 +2,8 @@
 
 Others take a node for dead whose beat stands still, and go on with its jobs. So a node that cannot say that it lives
 stops the processes of its jobs in time, before others may begin: they go on when it has said so again, and are killed
-when it was taken for dead. A thread of its own watches over that, which no stalled event loop holds up.
+when it was taken for dead. A thread of its own watches over that, which no stalled event loop holds up, and for a node
+that is itself stopped a process of its own (``guard``).
 """
 
 from __future__ import annotations
@@ -17,20 +18,23 @@ import threading
 from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple
 
+from scrapy_ext.server.jobs.carriers import Carrier
 from scrapy_ext.server.jobs.clock import elapsing
 from scrapy_ext.server.jobs.environments import Environments, LocalProject
 from scrapy_ext.server.jobs.execution import Door, Execution, Intent
+from scrapy_ext.server.jobs.guard import Guard
 from scrapy_ext.server.jobs.reaping import DEAD_AFTER, Reaper
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.attempts import Attempt
 from scrapy_ext.server.store.errors import StoreError
 from scrapy_ext.server.store.nodes import Node as StoredNode
-from scrapy_ext.server.store.placing import Carry
 
 #: Seconds between two beats, between two looks at what there is to do, and after which jobs stop for want of a beat.
 _BEAT: Final = 2.0
 _LOOK: Final = 1.0
 _STOP_AFTER: Final = DEAD_AFTER - 2.0
+#: Seconds between two looks at the last beat.
+_WATCH: Final = 0.1
 #: How often a job may lose its node.
 MOST_LOSSES: Final = 5
 
@@ -49,23 +53,28 @@ class NodeConfig(NamedTuple):
     grace: float = 30.0
 
 
+class Lines(NamedTuple):
+    """A node's ways to the database: for what its jobs need, for what the nodes need, and for its beats alone."""
+
+    jobs: Store
+    nodes: Store
+    beats: Store
+
+
 class Node:
     """Started and stopped with the server."""
 
     def __init__(
-        self,
-        store: Store,
-        environments: Environments,
-        door: Door,
-        config: NodeConfig,
-        carry: Carry | None = None,
+        self, lines: Lines, environments: Environments, door: Door, config: NodeConfig, carrier: Carrier
     ) -> None:
-        self._store = store
+        self._lines = lines
+        self._store = lines.nodes
         self._environments = environments
         self._door = door
         self._config = config
-        self._carry = carry
-        self._reaper = Reaper(store, MOST_LOSSES)
+        self._carrier = carrier
+        self._reaper = Reaper(lines.nodes, carrier, MOST_LOSSES)
+        self._guard = Guard()
         self._jobs: dict[Attempt, Execution] = {}
         self._beat = 0
         self._confirmed = elapsing()
@@ -73,6 +82,7 @@ class Node:
         self._ended = threading.Event()
         self._wake = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
+        self._watching = threading.Thread(target=self._watch, name="node", daemon=True)
         self.name = ""
 
     async def start(self) -> None:
@@ -82,7 +92,7 @@ class Node:
             asyncio.create_task(self._again_and_again(_BEAT, self._say)),
             asyncio.create_task(self._again_and_again(_LOOK, self._look)),
         ]
-        threading.Thread(target=self._watch, name="node", daemon=True).start()
+        self._watching.start()
 
     async def drain(self) -> None:
         """End the jobs, which wait for another node then, and take no more."""
@@ -97,10 +107,12 @@ class Node:
     async def stop(self) -> None:
         """Leave; what still runs is killed, and goes on elsewhere."""
         await self.drain()
-        self._ended.set()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._carrier.stop()
+        self._ended.set()
+        await asyncio.to_thread(self._watching.join)
         with contextlib.suppress(StoreError):
             await self._store.nodes.leave(self.name)
 
@@ -126,6 +138,7 @@ class Node:
             )
         )
         self._confirmed = sent
+        await self._carrier.serve(self.name, self.wake)
 
     async def _again_and_again(self, pause: float, act: Callable[[], Awaitable[None]]) -> None:
         while True:
@@ -146,7 +159,7 @@ class Node:
     async def _say(self) -> None:
         self._beat += 1
         sent = elapsing()  # the answer may be late, and others count from what is stored
-        if await self._store.nodes.beat(self.name, self._beat):
+        if await self._lines.beats.nodes.beat(self.name, self._beat):
             self._confirmed = sent
             return
         logger.error("Node %s was taken for dead; its %d jobs go on elsewhere", self.name, len(self._jobs))
@@ -158,7 +171,7 @@ class Node:
     async def _look(self) -> None:
         await self._reaper.look()
         if not self._draining:
-            await self._store.attempts.place(self._carry)
+            await self._store.attempts.place(self._carrier.carry)
         held = {each.attempt: each for each in await self._store.attempts.of_node(self.name)}
         for attempt, each in held.items():
             if attempt not in self._jobs and not self._draining:
@@ -174,7 +187,7 @@ class Node:
                 execution.go_on()
 
     def _take(self, attempt: Attempt) -> None:
-        execution = Execution(self._store, self._environments, self._door, attempt, self._config.grace)
+        execution = Execution(self._lines.jobs, self._environments, self._door, attempt, self._config.grace)
         self._jobs[attempt] = execution
         execution.task.add_done_callback(lambda _: self._let_go(attempt))
 
@@ -183,8 +196,12 @@ class Node:
         self._wake.set()
 
     def _watch(self) -> None:
-        """In a thread: stop the jobs when the last beat is too old."""
-        while not self._ended.wait(0.5):
-            if elapsing() >= self._confirmed + _STOP_AFTER:
-                for execution in list(self._jobs.values()):
+        """In a thread: stop the jobs when the last beat is too old, and keep the guard informed who does it instead."""
+        while not self._ended.wait(_WATCH):
+            until = self._confirmed + _STOP_AFTER
+            executions = list(self._jobs.values())
+            self._guard.tell(until, [pid for execution in executions if (pid := execution.pid) is not None])
+            if elapsing() >= until:
+                for execution in executions:
                     execution.pause()
+        self._guard.end()

@@ -49,6 +49,8 @@ class Front:
         self.failure: Exception | None = None
         #: How many connections are open; whoever listens sets it.
         self.connections: Callable[[], int] = lambda: 0
+        #: What is said when requests are accepted; None: where.
+        self.ready: str | None = None
         #: Ends what needs the server to end well.
         self.before_end: Callable[[], Awaitable[None]] | None = None
         self._idle = asyncio.Event()
@@ -87,6 +89,7 @@ class Front:
         if self.ending and not self.under_way:
             self._idle.set()
         status = exchange.status
+        seconds = 0.0 if exchange.lasts else seconds
         what = (scope["path"], scope["method"])
         self.metrics.request(what, status, seconds, exchange.received, exchange.sent)
         if exchange.records and status < 300:

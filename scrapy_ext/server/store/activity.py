@@ -46,6 +46,15 @@ class ActivityStore:
             below = messages[-1].number
             left = None if left is None else left - len(messages)
 
+    async def page(self, project: int, below: int, limit: int) -> list[Message]:
+        """The newest messages of a project whose numbers are lower than this one."""
+        return await self._engine.read(_page, project, below, limit)
+
+    async def newest(self, project: int) -> int:
+        """The number of a project's newest message; 0 when it has none."""
+        messages = await self._engine.glance(_page, project, MAX_NUMBER, 1)
+        return messages[0].number if messages else 0
+
 
 async def add_events(tx: Transaction, project: int, events: Sequence[bytes], now: int) -> None:
     """Store messages as part of a larger operation, and keep them for the webhooks that want them."""

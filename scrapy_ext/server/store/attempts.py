@@ -20,6 +20,7 @@ from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store import job_states
 from scrapy_ext.server.store.engine import Engine, Transaction
+from scrapy_ext.server.store.errors import StoreBusyError
 from scrapy_ext.server.store.job_rows import get_job
 from scrapy_ext.server.store.job_states import Stamp
 from scrapy_ext.server.store.placing import Carry, is_worth_a_turn, place_one
@@ -102,11 +103,21 @@ class AttemptStore:
 
     async def reap(self, node: str, beat: int, most: int) -> list[Attempt]:
         """Take the jobs of a node that is dead, as its beat is still ``beat``, for other nodes. One that has lost its
-        node ``most`` times is finished instead. Returns the attempts that are over."""
+        node ``most`` times is finished instead. Returns the attempts that are over. One whose row is locked for too
+        long holds no other up; then raises :class:`StoreBusyError`, and the next call goes on."""
         if not await self._engine.write(_is_dead, node, beat):
             return []
-        lost = [held.attempt for held in await self.of_node(node)]
-        return [each for each in lost if await self._engine.write(_give_back, each, Stamp(RUNNER, self._clock()), most)]
+        over: list[Attempt] = []
+        busy: StoreBusyError | None = None
+        for attempt in [held.attempt for held in await self.of_node(node)]:
+            try:
+                if await self._engine.write(_give_back, attempt, Stamp(RUNNER, self._clock()), most):
+                    over.append(attempt)
+            except StoreBusyError as error:
+                busy = error
+        if busy is not None:
+            raise busy
+        return over
 
 
 class FencedEngine:

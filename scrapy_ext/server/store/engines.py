@@ -9,19 +9,20 @@ from typing import Final
 from scrapy_ext.server.store.address import DatabaseUrl
 from scrapy_ext.server.store.engine import Engine
 from scrapy_ext.server.store.errors import StoreError
+from scrapy_ext.server.store.lines import SERVER, Line
 from scrapy_ext.server.store.sqlite import SqliteEngine
 
 #: The database in a data directory.
 FILE: Final = "platform.db"
 
 
-async def open_engine(where: Path | DatabaseUrl) -> Engine:
+async def open_engine(where: Path | DatabaseUrl, line: Line = SERVER) -> Engine:
     """The database of a data directory, which is created when it is missing, or that of an address.
 
     Raises :class:`StoreError`.
     """
     if isinstance(where, DatabaseUrl):
-        return await _open_postgresql(where)
+        return await _open_postgresql(where, line)
     try:
         await asyncio.to_thread(where.mkdir, parents=True, exist_ok=True)
     except OSError as error:
@@ -31,7 +32,7 @@ async def open_engine(where: Path | DatabaseUrl) -> Engine:
     return await SqliteEngine.open(where / FILE)
 
 
-async def _open_postgresql(url: DatabaseUrl) -> Engine:
+async def _open_postgresql(url: DatabaseUrl, line: Line) -> Engine:
     try:
         # Imported where it is used: the driver is an extra.
         from scrapy_ext.server.store.postgresql import PostgresqlEngine
@@ -39,4 +40,4 @@ async def _open_postgresql(url: DatabaseUrl) -> Engine:
         if error.name != "asyncpg":
             raise
         raise StoreError(f'{url} needs asyncpg: pip install "scrapy-ext[postgresql]".') from error
-    return await PostgresqlEngine.open(url)
+    return await PostgresqlEngine.open(url, line)

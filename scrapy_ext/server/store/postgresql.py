@@ -28,6 +28,7 @@ from typing import Any, Final, TypeVar
 from scrapy_ext.server.store.address import DatabaseUrl
 from scrapy_ext.server.store.engine import Operation, P, Snapshot, Transaction
 from scrapy_ext.server.store.errors import StoreBusyError, StoreError, StoreUncertainError
+from scrapy_ext.server.store.lines import SERVER, Line
 from scrapy_ext.server.store.loop_thread import LoopThread
 from scrapy_ext.server.store.measures import Measures
 from scrapy_ext.server.store.postgresql_connection import connect, new_pool
@@ -47,11 +48,6 @@ T = TypeVar("T")
 #: How long a database that is away, or that rolls an operation back again and again, is tried.
 PATIENCE_SECONDS: Final = 15.0
 _PATIENCE_AT_START: Final = 3.0
-#: How long a free connection is waited for.
-_ACQUIRE_SECONDS: Final = 30.0
-#: Connections for writes and for reads, so that reads do not wait while all writes wait for one lock.
-_WRITERS: Final = 8
-_READERS: Final = 4
 _LONGEST_PAUSE: Final = 0.5
 
 _BEGIN_WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
@@ -61,10 +57,14 @@ _Start = Callable[[Transaction], Coroutine[Any, Any, T]]
 
 
 class PostgresqlEngine:
-    """A database of a PostgreSQL server."""
+    """A database of a PostgreSQL server. Reads have connections of their own, so that they do not wait while all
+    writes wait for one lock."""
 
-    def __init__(self, url: DatabaseUrl, loop: LoopThread, writers: Pool, readers: Pool) -> None:
+    def __init__(self, url: DatabaseUrl, line: Line, loop: LoopThread, writers: Pool, readers: Pool) -> None:
         self._url = url
+        self._patience = line.patience
+        #: How long a free connection is waited for.
+        self._wait = line.lock
         self._loop = loop
         self._writers = writers
         self._readers = readers
@@ -75,15 +75,15 @@ class PostgresqlEngine:
         self._outage = Outage(url)
 
     @classmethod
-    async def open(cls, url: DatabaseUrl) -> PostgresqlEngine:
+    async def open(cls, url: DatabaseUrl, line: Line = SERVER) -> PostgresqlEngine:
         """Connect, and check what is there; raises :class:`StoreError`."""
         loop = LoopThread("store-postgresql")
         try:
-            pools = await loop.run(_patiently(url, lambda: _pools(url), _PATIENCE_AT_START))
+            pools = await loop.run(_patiently(url, lambda: _pools(url, line), _PATIENCE_AT_START))
         except BaseException:
             await loop.close()
             raise
-        return cls(url, loop, *pools)
+        return cls(url, line, loop, *pools)
 
     async def write(self, operation: Operation[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """See :class:`Engine`."""
@@ -158,7 +158,7 @@ class PostgresqlEngine:
                 await connection.execute("COMMIT")
                 return result
 
-        return await _patiently(self._url, attempt, outage=self._outage)
+        return await _patiently(self._url, attempt, self._patience, self._outage)
 
     async def _write(self, start: _Start[T]) -> T:
         began, changed = time.perf_counter(), 0
@@ -185,7 +185,7 @@ class PostgresqlEngine:
 
         self._measures.waiting += 1
         try:
-            result = await _patiently(self._url, attempt, outage=self._outage)
+            result = await _patiently(self._url, attempt, self._patience, self._outage)
         except StoreError:
             self._measures.failures += 1
             raise
@@ -197,10 +197,10 @@ class PostgresqlEngine:
     @contextlib.asynccontextmanager
     async def _connection(self, pool: Pool) -> AsyncIterator[Any]:
         try:
-            connection = await pool.take(_ACQUIRE_SECONDS)
+            connection = await pool.take(self._wait)
         except TimeoutError as error:
             raise StoreBusyError(
-                f"{self._url}: none of {pool.size} connections was free for {_ACQUIRE_SECONDS:.0f} s. Try again."
+                f"{self._url}: none of {pool.size} connections was free for {self._wait:.0f} s. Try again."
             ) from error
         try:
             yield connection
@@ -224,7 +224,7 @@ class PostgresqlEngine:
                 return await is_set(connection, mark)
 
         try:
-            return await _patiently(self._url, look, outage=self._outage)
+            return await _patiently(self._url, look, self._patience, self._outage)
         except StoreError as error:
             raise self._uncertain() from error
 
@@ -311,8 +311,9 @@ async def _patiently(
     raise AssertionError
 
 
-async def _pools(url: DatabaseUrl) -> tuple[Pool, Pool]:
-    return await new_pool(url, _WRITERS), await new_pool(url, _READERS, default_transaction_read_only="on")
+async def _pools(url: DatabaseUrl, line: Line) -> tuple[Pool, Pool]:
+    readers = await new_pool(url, line.readers, line, default_transaction_read_only="on")
+    return await new_pool(url, line.writers, line), readers
 
 
 async def _close(*pools: Pool) -> None:

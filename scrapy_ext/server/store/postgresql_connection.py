@@ -10,6 +10,7 @@ import asyncpg
 
 from scrapy_ext.server.store.address import DatabaseUrl
 from scrapy_ext.server.store.errors import StoreError
+from scrapy_ext.server.store.lines import SERVER, Line
 from scrapy_ext.server.store.postgresql_marks import prepare
 from scrapy_ext.server.store.postgresql_pool import Pool
 
@@ -19,20 +20,18 @@ logger = logging.getLogger(__name__)
 OLDEST: Final = 13
 
 _CONNECT_SECONDS: Final = 10.0
-#: Of a statement; the server gives it up itself a moment before its client would.
-_COMMAND_SECONDS: Final = 70.0
+#: So much later than the server would a client give a statement up.
+_LATER: Final = 1.2
 _SESSION: Final = {
     "application_name": "scrapy-ext",
-    "statement_timeout": "60s",
-    "lock_timeout": "30s",
-    # A server process that hangs in a transaction must not keep its locks.
-    "idle_in_transaction_session_timeout": "60s",
+    # A process that was stopped in a transaction must not keep its locks: others go on with its jobs.
+    "idle_in_transaction_session_timeout": "10s",
 }
 
 
 async def connect(url: DatabaseUrl) -> Any:
     """A connection; raises what the driver raises, and :class:`StoreError` for a server that will not do."""
-    connection = await _connected(url, {})
+    connection = await connected(url, SERVER, {})
     try:
         await _check(connection, url)
     except BaseException:
@@ -41,22 +40,24 @@ async def connect(url: DatabaseUrl) -> Any:
     return connection
 
 
-async def new_pool(url: DatabaseUrl, size: int, **session: str) -> Pool:
+async def new_pool(url: DatabaseUrl, size: int, line: Line, **session: str) -> Pool:
     """A pool of at most so many connections, with these settings; raises as :func:`connect`."""
     connection = await connect(url)
     try:
         await prepare(connection)
     finally:
         await connection.close(timeout=_CONNECT_SECONDS)
-    return Pool(lambda: _connected(url, session), size)
+    return Pool(lambda: connected(url, line, session), size)
 
 
-async def _connected(url: DatabaseUrl, session: Mapping[str, str]) -> Any:
+async def connected(url: DatabaseUrl, line: Line, session: Mapping[str, str]) -> Any:
+    """A connection of a line, with these settings, to a server that is known to do."""
+    waits = {"statement_timeout": f"{line.statement:g}s", "lock_timeout": f"{line.lock:g}s"}
     connection = await asyncpg.connect(
         dsn=url.secret,
-        timeout=_CONNECT_SECONDS,
-        command_timeout=_COMMAND_SECONDS,
-        server_settings={**_SESSION, **session},
+        timeout=min(_CONNECT_SECONDS, line.statement),
+        command_timeout=line.statement * _LATER,
+        server_settings={**_SESSION, **waits, **session},
         statement_cache_size=512,
         max_cached_statement_lifetime=0,
     )

@@ -22,6 +22,8 @@ DATABASE_ERRORS: Final = (
 
 #: Serialization failure and deadlock: the transaction has been rolled back, and may run again.
 _ROLLED_BACK: Final = ("40001", "40P01")
+#: A table, or the type of its rows, that was not there a moment ago.
+_MADE_AT_ONCE: Final = ("42P07", "42710")
 #: Shut down by its administrator, after a crash of a neighbour, still starting; too many connections.
 _AWAY: Final = ("57P01", "57P02", "57P03", "53300")
 
@@ -39,8 +41,8 @@ def failure_of(error: BaseException) -> Failure:
     state = getattr(error, "sqlstate", None)
     if state in _ROLLED_BACK or isinstance(error, asyncpg.InvalidCachedStatementError):
         return Failure.ROLLED_BACK
-    if state == "23505" and getattr(error, "schema_name", None) == "pg_catalog":
-        return Failure.ROLLED_BACK  # two processes created the same table
+    if state in _MADE_AT_ONCE or (state == "23505" and getattr(error, "schema_name", None) == "pg_catalog"):
+        return Failure.ROLLED_BACK  # two processes created the same table: IF NOT EXISTS does not see the other's
     if isinstance(error, asyncpg.PostgresConnectionError | OSError) or state in _AWAY:  # OSError: TimeoutError too
         return Failure.LOST
     if isinstance(error, asyncpg.InternalClientError):

@@ -11,6 +11,7 @@ from typing import Any
 from scrapy_ext.server.store.activity import ActivityStore
 from scrapy_ext.server.store.address import DatabaseUrl
 from scrapy_ext.server.store.attempts import Attempt, AttemptStore, FencedEngine
+from scrapy_ext.server.store.carried import CarriedStore
 from scrapy_ext.server.store.chunks import ITEMS, LOGS, REQUESTS, SAMPLES
 from scrapy_ext.server.store.collections import CollectionStore
 from scrapy_ext.server.store.comments import CommentStore
@@ -19,8 +20,10 @@ from scrapy_ext.server.store.discards import purge
 from scrapy_ext.server.store.engine import Engine
 from scrapy_ext.server.store.engines import open_engine
 from scrapy_ext.server.store.frontier import FrontierStore
+from scrapy_ext.server.store.frontier_overview import FrontierOverview
 from scrapy_ext.server.store.jobs import JobStore
 from scrapy_ext.server.store.keys import KeyStore
+from scrapy_ext.server.store.lines import SERVER, Line
 from scrapy_ext.server.store.measures import Measures
 from scrapy_ext.server.store.nodes import NodeStore
 from scrapy_ext.server.store.periodic import PeriodicStore
@@ -29,6 +32,7 @@ from scrapy_ext.server.store.records import RecordStore
 from scrapy_ext.server.store.schema import migrate, touch
 from scrapy_ext.server.store.spiders import SpiderStore
 from scrapy_ext.server.store.versions import VersionStore
+from scrapy_ext.server.store.waiting import WaitingStore
 from scrapy_ext.server.store.webhooks import WebhookStore
 
 
@@ -49,6 +53,7 @@ class Store:
         self.samples = RecordStore(engine, clock, SAMPLES)
         self.collections = CollectionStore(engine, clock)
         self.frontier = FrontierStore(engine)
+        self.frontier_overview = FrontierOverview(engine)
         self.jobs = JobStore(engine, clock)
         self.spiders = SpiderStore(engine, clock)
         self.projects = ProjectStore(engine)
@@ -59,15 +64,17 @@ class Store:
         self.keys = KeyStore(engine, clock)
         self.versions = VersionStore(engine, clock)
         self.nodes = NodeStore(engine)
+        self.waiting = WaitingStore(engine)
         self.attempts = AttemptStore(engine, clock)
+        self.carried = CarriedStore(engine)
 
     @classmethod
-    async def open(cls, where: Path | DatabaseUrl, clock: Callable[[], int] = now_ms) -> Store:
+    async def open(cls, where: Path | DatabaseUrl, clock: Callable[[], int] = now_ms, line: Line = SERVER) -> Store:
         """Open the database in a directory, which is created when it is missing, or on a PostgreSQL server.
 
         Raises :class:`StoreError`.
         """
-        engine = await open_engine(where)
+        engine = await open_engine(where, line)
         try:
             await engine.write(migrate, clock())
             await engine.read(check_whole)
@@ -75,6 +82,10 @@ class Store:
             await engine.close()
             raise
         return cls(engine, clock)
+
+    async def beside(self, where: DatabaseUrl, line: Line) -> Store:
+        """The same database through a line of its own; raises :class:`StoreError`."""
+        return Store(await open_engine(where, line), self.clock)
 
     def fenced(self, attempt: Attempt) -> Store:
         """The same store for the process of one attempt: it writes nothing more once the attempt is over."""

@@ -13,11 +13,13 @@ from tests.server.jobs.projects import write_project
 from tests.servers import RunningServer
 
 
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def running(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """On each engine in turn, and with it the carrier that is for it."""
     folder = write_project(tmp_path_factory.mktemp("project") / "shop")
     options = ["--local-project", str(folder), "--units", "2"]
-    with RunningServer(tmp_path_factory.mktemp("server") / "data", options=options) as server:
+    database = request.getfixturevalue("postgresql").database() if request.param == "postgresql" else None
+    with RunningServer(tmp_path_factory.mktemp("server") / "data", database=database, options=options) as server:
         yield server
 
 

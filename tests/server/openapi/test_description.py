@@ -33,8 +33,8 @@ _PARTS = {"project": "4400", "spider": "1", "job": "1", "index": "0", "field": "
     "item": "0",
     "comment": "4400-1",
     "schedule": "1",
-    "version": "v",
     "webhook": "1",
+    "version": "v",
 }
 #: What handlers match: the parts of the path, not how many there are.
 _PATH = re.compile(r"(?<!len\()\bcall\.path|^path$")

@@ -282,7 +282,7 @@ async def test_a_secret_is_made_once(stores: list[Store]) -> None:
 
 async def test_stores_that_open_at_once_make_the_tables_once(postgresql: Any) -> None:
     url = DatabaseUrl(postgresql.database())
-    opened = await asyncio.gather(*(Store.open(url) for _ in range(4)))
-    await asyncio.gather(*(opened[n].keys.keep(f"k{n}", "1") for n in range(4)))
+    opened = await asyncio.gather(*(Store.open(url) for _ in range(8)))
+    await asyncio.gather(*(store.keys.keep(f"k{n}", "1") for n, store in enumerate(opened)))
     for store in opened:
         await store.close()

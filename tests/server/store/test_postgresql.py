@@ -24,6 +24,7 @@ from scrapy_ext.server.store.collections import Collection
 from scrapy_ext.server.store.errors import StoreBusyError, StoreUncertainError
 from scrapy_ext.server.store.frontier import QueuedRequest, Slot
 from scrapy_ext.server.store.jobs import NewJob
+from scrapy_ext.server.store.lines import SERVER
 from scrapy_ext.server.store.selections import Selection, prefix_range
 from tests.postgresql import Cluster, cluster
 from tests.server.store.conftest import emptied
@@ -177,9 +178,8 @@ async def test_what_cannot_be_known_is_told(store: Store, cutter: Cutter, monkey
 
 async def test_a_database_that_hangs_is_given_up_and_used_again(own: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_module, "PATIENCE_SECONDS", 0.5)
-    for name in ("_COMMAND_SECONDS", "_CONNECT_SECONDS"):
-        monkeypatch.setattr(connection_module, name, 1.0)
-    store = await Store.open(DatabaseUrl(own.database()))
+    monkeypatch.setattr(connection_module, "_CONNECT_SECONDS", 1.0)
+    store = await Store.open(DatabaseUrl(own.database()), line=SERVER._replace(statement=1.0))
     chunk = pack_chunk(ITEMS, [b"{}"], [{}])
     try:
         for turn in range(3):

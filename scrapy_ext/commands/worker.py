@@ -1,0 +1,50 @@
+"""``scrapy platform worker``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import Final
+
+from scrapy.settings import BaseSettings
+
+from scrapy_ext import settings as names
+from scrapy_ext.commands.subcommand import FAILED, Subcommand, failure
+from scrapy_ext.embedded import EmbeddedServerError, check_installed
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    try:
+        check_installed()
+    except EmbeddedServerError as error:
+        parser.exit(FAILED, failure("worker", error))
+    # Only a process that runs jobs needs the server's code.
+    from scrapy_ext.server.worker_options import add_worker_options
+
+    add_worker_options(parser)
+
+
+def _work(settings: BaseSettings, options: argparse.Namespace) -> int:
+    from scrapy_ext.server.config import ConfigError
+    from scrapy_ext.server.serve import serve
+    from scrapy_ext.server.worker_options import worker_config_from
+
+    database = names.SERVER_DATABASE.read(settings)
+    try:
+        config = worker_config_from(options, {**os.environ, "SERVER_DATABASE": database or ""})
+    except ConfigError as error:
+        sys.stderr.write(failure("worker", error))
+        return FAILED
+    return serve(config)
+
+
+SUBCOMMAND: Final = Subcommand(
+    name="worker",
+    examples=(
+        ("scrapy platform worker --database postgresql://USER@HOST/DATABASE", "run jobs until Ctrl-C"),
+        ("scrapy platform worker --units 4 --tags gpu,eu", "with SERVER_DATABASE: four at once, also those that ask"),
+    ),
+    add_options=_add_options,
+    run=_work,
+)
