@@ -10,6 +10,8 @@ import pytest
 from scrapy_ext.api.launch import ATTEMPT_OVER
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.client.platform import PlatformClient, PlatformUrls
+from scrapy_ext.client.platform.errors import AttemptOver
 from scrapy_ext.server.attempt_tokens import AttemptTokens
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.attempts import Attempt
@@ -143,6 +145,9 @@ async def test_an_attempt_that_is_over_writes_nothing_more(running: Running, ser
             assert answer.status == 403
             assert ATTEMPT_OVER in answer.text
         assert (await old.get(f"/items/{key}")).status == 403
+        async with PlatformClient(PlatformUrls.single(server.url), running.token) as client:
+            with pytest.raises(AttemptOver):  # by which a crawl knows that another process has its job
+                await client.items.write(key, b'{"a": 1}', 0, attempts=1)
         for path, body in writes:
             assert (await new.post(path, body)).status == 200
         assert (await new.get(f"/jobs/{key}/state")).json == "running", "its process has not ended yet"
