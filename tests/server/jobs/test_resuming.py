@@ -34,7 +34,7 @@ class Tree(scrapy.Spider):
             if child < int(self.n):
                 yield scrapy.Request(f"data:,{child}")
 '''
-_PAGES = 200
+_PAGES = 80
 
 
 @pytest.fixture
@@ -86,7 +86,8 @@ async def test_a_server_that_is_killed_goes_on_with_its_jobs_when_it_is_started_
             assert (await until(http, script, "finished"))["close_reason"] == "node_lost"
 
 
-async def test_one_whose_process_is_killed_fails_and_its_like_resumes(tmp_path: Path, folder: Path) -> None:
+@pytest.mark.full
+async def test_one_whose_process_is_killed_ends_and_says_so(tmp_path: Path, folder: Path) -> None:
     """A killed process is the job's own fault, as far as the node knows: it is not run again by itself."""
     options = ["--local-project", str(folder), "--units", "1"]
     with RunningServer(tmp_path / "data", options=options) as server:
@@ -94,10 +95,8 @@ async def test_one_whose_process_is_killed_fails_and_its_like_resumes(tmp_path: 
             job = await run(http, "tree", n=str(_PAGES))
             await some_items(http, job, 5)
             tree = below([server.process.pid], table())[server.process.pid]
-            spiders = [
-                each.pid for each in tree if b"scrapy_ext.launch" in Path(f"/proc/{each.pid}/cmdline").read_bytes()
-            ]
-            os.kill(max(spiders), signal.SIGKILL)
+            lines = {each.pid: Path(f"/proc/{each.pid}/cmdline").read_bytes() for each in tree}
+            os.kill(max(pid for pid, line in lines.items() if b"scrapy_ext.launch" in line), signal.SIGKILL)
             metadata = await until(http, job, "finished")
             assert metadata["close_reason"] == "killed by SIGKILL"
             stored = await items(http, job)

@@ -1,0 +1,181 @@
+"""What the token of a job's process opens, over HTTP, and for how long."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import NamedTuple
+
+import pytest
+
+from scrapy_ext.api.launch import ATTEMPT_OVER
+from scrapy_ext.api.platform.jobs import JobState
+from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.client.platform import PlatformClient, PlatformUrls
+from scrapy_ext.client.platform.errors import AttemptOver
+from scrapy_ext.server.attempt_tokens import AttemptTokens
+from scrapy_ext.server.store import Store
+from scrapy_ext.server.store.attempts import Attempt
+from scrapy_ext.server.store.jobs import NewJob
+from scrapy_ext.server.store.nodes import Node
+from tests.server.http import Http
+from tests.server.jobs.running import wait_for
+from tests.servers import RunningServer
+
+NODE = "a-node-of-tests"
+
+
+class Running(NamedTuple):
+    """A job that a node has, as its process is told of it."""
+
+    store: Store
+    attempt: Attempt
+    other: JobKey
+    token: str
+
+
+async def given(store: Store, attempt: Attempt) -> None:
+    """Wait until a job is given to its node: by this process, or by the node of the server."""
+
+    async def look() -> bool:
+        await store.attempts.place()
+        return await store.attempts.current(attempt.key) == attempt.number
+
+    await wait_for(look, f"{attempt} to be placed")
+
+
+@pytest.fixture
+async def running(server: RunningServer, project: int) -> AsyncIterator[Running]:
+    """Its node says nothing: a server with jobs of its own must not take it for dead meanwhile."""
+    store = await Store.open(server.where)
+    try:
+        added = await store.jobs.add(
+            project,
+            [NewJob(name, JobState.PENDING, {"node_tags": [f"tests-{project}"]}) for name in ("first", "second")],
+            "tests",
+        )
+        first, second = (key for key in added if isinstance(key, JobKey))
+        node = Node(NODE, "here", 1, frozenset({f"tests-{project}"}), project, 1, 1, draining=False)
+        await store.nodes.join(node)
+        attempt = Attempt(first, 1)
+        await given(store, attempt)
+        yield Running(store, attempt, second, await AttemptTokens(store).token(attempt))
+    finally:
+        await store.attempts.end(Attempt(first, 1), "finished")
+        await store.attempts.end(Attempt(first, 2), "finished")
+        await store.nodes.leave(NODE)
+        await store.close()
+
+
+#: Method, path, body; whether it is let in. In paths, J is the job, O another job of the project, P the project.
+CALLS = {
+    "writes its items": ("POST", "/items/J?start=0", b'{"a": 1}', True),
+    "writes its requests": (
+        "POST",
+        "/requests/J",
+        b'{"time": 1, "method": "GET", "url": "http://a", "status": 200, "duration": 1, "rs": 1}',
+        True,
+    ),
+    "writes its log": ("POST", "/logs/J", b'{"time": 1, "level": 20, "message": "a"}', True),
+    "writes its samples": ("POST", "/samples/J", b"[1, 2]", True),
+    "writes its metadata": ("POST", "/jobs/J", b'{"frameworkstats": {}}', True),
+    "reads its items": ("GET", "/items/J", b"", True),
+    "reads another job of the project": ("GET", "/items/O", b"", True),
+    "reads the jobs of the project": ("GET", "/jobq/P/list", b"", True),
+    "writes collections": ("POST", "/collections/P/s/things", b'{"_key": "a"}', True),
+    "reads collections": ("GET", "/collections/P/s/things", b"", True),
+    "writes frontiers": ("POST", "/hcf/P/front/s/1", b'{"fp": "a"}', True),
+    "writes activity": ("POST", "/activity/P", b'{"event": "a"}', True),
+    "writes items of another job": ("POST", "/items/O", b'{"a": 1}', False),
+    "writes metadata of another job": ("POST", "/jobs/O", b'{"a": 1}', False),
+    "deletes its job": ("DELETE", "/jobs/J", b"", False),
+    "deletes another job": ("DELETE", "/jobs/O", b"", False),
+    "ends another job": ("POST", "/jobq/P/update", b'{"key": "O", "state": "finished"}', False),
+    "cancels jobs": ("POST", "/jobq/P/cancel?count=9", b"", False),
+    "takes jobs": ("POST", "/jobq/P/startjob", b"", False),
+    "adds jobs": ("POST", "/jobq/P/push", b'{"spider": "x"}', False),
+    "runs jobs": ("POST", "/api/run.json", b"project=P&spider=x", False),
+    "stops jobs": ("POST", "/api/jobs/stop.json", b"project=P&job=O", False),
+    "changes settings of the project": ("POST", "/projects/P/settings", b'{"a": 1}', False),
+    "writes items of another project": ("POST", "/items/999999/1/1", b'{"a": 1}', False),
+    "reads items of another project": ("GET", "/items/999999/1/1", b"", False),
+    "writes collections of another project": ("POST", "/collections/999999/s/things", b'{"_key": "a"}', False),
+    "reads frontiers of another project": ("GET", "/hcf/999999/list", b"", False),
+    "reads metrics": ("GET", "/metrics", b"", False),
+}
+
+
+@pytest.mark.parametrize("what", CALLS)
+async def test_a_process_of_a_job(running: Running, server: RunningServer, what: str) -> None:
+    method, path, body, allowed = CALLS[what]
+    job, other = str(running.attempt.key), str(running.other)
+    named = (("J", job), ("O", other), ("P", str(running.attempt.key.project)))
+    parts = path.split("/")
+    path = "/".join(dict(named).get(part, part) if "?" not in part else part for part in parts)
+    path = path.replace("/J?", f"/{job}?")
+    text = body.decode()
+    if path.startswith(("/api", "/jobq")):
+        text = text.replace("=P", f"={named[2][1]}").replace("=O", f"={other}").replace('"O"', f'"{other}"')
+    async with Http(server.url, running.token) as http:
+        form = {"Content_Type": "application/x-www-form-urlencoded"} if path.startswith("/api") else {}
+        answer = await http.call(method, path, text.encode() or None, **form)
+        if allowed:
+            assert answer.status == 200, answer.text
+        else:
+            assert answer.status in (401, 403), (answer.status, answer.text)
+
+
+async def test_an_attempt_that_is_over_writes_nothing_more(running: Running, server: RunningServer) -> None:
+    key, store = running.attempt.key, running.store
+    assert await store.attempts.give_back(running.attempt)  # it waits, and comes back to the node as another attempt
+    await given(store, Attempt(key, 2))
+    newer = await AttemptTokens(store).token(Attempt(key, 2))
+    project = key.project
+    writes = [
+        (f"/items/{key}", b'{"a": 1}'),
+        (f"/logs/{key}", b'{"time": 1, "level": 20, "message": "a"}'),
+        (f"/jobs/{key}", b'{"a": 1}'),
+        (f"/jobq/{project}/update", f'{{"key": "{key}", "state": "finished"}}'.encode()),
+        (f"/collections/{project}/s/things", b'{"_key": "a"}'),
+        (f"/hcf/{project}/front/s/1", b'{"fp": "a"}'),
+        (f"/activity/{project}", b'{"event": "a"}'),
+    ]
+    async with Http(server.url, running.token) as old, Http(server.url, newer) as new:
+        for path, body in writes:
+            answer = await old.post(path, body)
+            assert answer.status == 403
+            assert ATTEMPT_OVER in answer.text
+        assert (await old.get(f"/items/{key}")).status == 403
+        async with PlatformClient(PlatformUrls.single(server.url), running.token) as client:
+            with pytest.raises(AttemptOver):  # by which a crawl knows that another process has its job
+                await client.items.write(key, b'{"a": 1}', 0, attempts=1)
+        for path, body in writes:
+            assert (await new.post(path, body)).status == 200
+        assert (await new.get(f"/jobs/{key}/state")).json == "running", "its process has not ended yet"
+        assert await store.attempts.end(Attempt(key, 2), None)
+        assert (await new.post(f"/items/{key}", b'{"a": 1}')).status == 403
+    job = await store.jobs.get(key)
+    assert job is not None
+    assert (job.state, job.metadata["close_reason"]) == (JobState.FINISHED, "finished")
+    assert (await store.items.stats(key)).totals.input_values == 1
+
+
+@pytest.mark.parametrize("change", ["attempt", "job", "digest"])
+async def test_a_token_that_was_changed_is_no_token(running: Running, server: RunningServer, change: str) -> None:
+    project, spider, job, attempt, digest = running.token.split("-")
+    changed = {
+        "attempt": (project, spider, job, "2", digest),
+        "job": (project, spider, "2", attempt, digest),
+        "digest": (project, spider, job, attempt, digest[:-1] + ("0" if digest[-1] != "0" else "1")),
+    }[change]
+    async with Http(server.url, "-".join(changed)) as http:
+        assert (await http.get(f"/items/{running.attempt.key}")).status == 401
+
+
+async def test_a_token_opens_the_extraction_service_while_its_attempt_lasts(
+    running: Running, server: RunningServer
+) -> None:
+    async with Http(server.url, running.token) as http:
+        call = ("/v1/extract", b'{"url": "nonsense"}')
+        assert (await http.post(*call, Content_Type="application/json")).status == 400
+        await running.store.attempts.end(running.attempt, "finished")
+        assert (await http.post(*call, Content_Type="application/json")).status == 403
