@@ -142,12 +142,13 @@ def _check_push(record: dict[str, Any], place: str) -> None:
     if not isinstance(spider, str):
         raise refused(place, "spider must be a name", "Name the spider.")
     check_name(f"{place}: spider", spider)
-    parse_state(record.get("state", JobState.PENDING.value), f"{place}: state")
+    state = parse_state(record.get("state", JobState.PENDING.value), f"{place}: state")
     tags = record.get("tags", [])
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
         raise refused(place, "tags must be an array of strings", 'Write "tags": ["a"].')
     check_tags(f"{place}: tags", tags)
-    check_job(spider, record, f"{place}: ")
+    if state is JobState.PENDING:  # of another, its pusher knows what it is
+        check_job(spider, record, f"{place}: ")
 
 
 async def _check_spiders(call: Call, records: list[tuple[int, dict[str, Any]]]) -> None:

@@ -120,8 +120,8 @@ async def _run(call: Call, form: Form) -> Response:
     spider = form.get("spider") or await _spider_by_id(call, project, form)
     check_name("spider", spider)
     metadata, state = _run_metadata(form)
-    check_job(spider, metadata)
     if state is JobState.PENDING:
+        check_job(spider, metadata)
         await check_spider(call.store, project, spider, metadata.get("version"))
     job = NewJob(spider, state, metadata, unique_key("run", spider, metadata.get("spider_args", {})))
     (added,) = await call.store.jobs.add(project, [job], call.who)
