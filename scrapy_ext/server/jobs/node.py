@@ -23,7 +23,7 @@ from scrapy_ext.server.jobs.clock import elapsing
 from scrapy_ext.server.jobs.environments import Environments, LocalProject
 from scrapy_ext.server.jobs.execution import Door, Execution, Intent
 from scrapy_ext.server.jobs.guard import Guard
-from scrapy_ext.server.jobs.reaping import DEAD_AFTER, Reaper
+from scrapy_ext.server.jobs.reaping import DEAD_AFTER, Reaper, is_gone_here
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.attempts import Attempt
 from scrapy_ext.server.store.errors import StoreError
@@ -73,7 +73,8 @@ class Node:
         self._door = door
         self._config = config
         self._carrier = carrier
-        self._reaper = Reaper(lines.nodes, carrier, MOST_LOSSES)
+        here = lines.beats is lines.jobs  # one file, of this machine
+        self._reaper = Reaper(lines.nodes, carrier, MOST_LOSSES, is_gone_here if here else lambda _: False)
         self._guard = Guard()
         self._jobs: dict[Attempt, Execution] = {}
         self._beat = 0

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -75,3 +77,34 @@ async def test_a_job_is_cancelled(platform: Http) -> None:
     events = (await platform.call("GET", "/activity/1/?format=json")).json
     told = [event["event"] for event in reversed(events) if event["job"] == job]
     assert told == ["job:scheduled", "job:started", "job:cancelled", "job:completed"]
+
+
+async def test_a_job_whose_server_was_killed_goes_on_at_the_next_start(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """At once, with a database of its own: its process is seen to be gone."""
+    folder = write_project(tmp_path_factory.mktemp("project") / "shop")
+    options = ["--local-project", str(folder), "--platform-key", "k" * 32]
+    with RunningServer(tmp_path / "data", options=options) as killed:
+        async with Http(killed.url, "k" * 32) as http:
+            job = await run(http, "endless")
+            for _ in range(600):
+                if (await http.call("GET", f"/items/{job}?format=json&count=1")).json:
+                    break
+                await asyncio.sleep(0.1)
+        killed.kill()
+    ended = time.monotonic()
+    with RunningServer(tmp_path / "data", options=options) as server:
+        started = time.monotonic() - ended
+        async with Http(server.url, "k" * 32) as http:
+            for _ in range(600):
+                metadata = (await http.call("GET", f"/jobs/{job}")).json
+                if metadata.get("attempt") == 2:
+                    break
+                await asyncio.sleep(0.1)
+            assert metadata["attempt"] == 2
+            assert "is lost" in server.log()
+            print(f"{time.monotonic() - ended - started:.1f} s after the start")
+            await http.call("POST", "/api/jobs/stop.json", {"project": "1", "job": job})
+            items = [item["number"] for item in (await http.call("GET", f"/items/{job}?format=json")).json]
+            assert sorted(items) == list(range(len(items)))
