@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 from scrapy.settings import BaseSettings
-from scrapy.utils.project import data_path
+from scrapy.utils.conf import closest_scrapy_cfg
 
 from scrapy_ext import settings as names
 from scrapy_ext.client.addresses import is_local
@@ -143,6 +143,12 @@ def data_directory(settings: BaseSettings) -> Path:
     return Path(data_path(names.SERVER_DATA.read(settings))).absolute()
 
 
+def project_folder() -> Path | None:
+    """The folder of the Scrapy project that a command is given in."""
+    found = closest_scrapy_cfg()
+    return Path(found).absolute().parent if found else None
+
+
 class EmbeddedServer:
     """A server in a child process. :meth:`start` it once; :meth:`stop` may be called at any time.
 
@@ -151,9 +157,15 @@ class EmbeddedServer:
     :meth:`start`, when that does not help.
     """
 
-    def __init__(self, settings: BaseSettings, on_lost: Callable[[EmbeddedServerError], None] | None = None) -> None:
+    def __init__(
+        self,
+        settings: BaseSettings,
+        on_lost: Callable[[EmbeddedServerError], None] | None = None,
+        *,
+        runner: bool = False,
+    ) -> None:
         self._on_lost = on_lost
-        self._command = _command(settings)
+        self._command = _command(settings, runner=runner)
         self._database: str = names.SERVER_DATABASE.read(settings) or ""
         self._proxies = " ".join(map(str, names.SERVER_PROXIES.read(settings)))
         self._timeout: float = names.SERVER_START_TIMEOUT.read(settings)
@@ -293,9 +305,15 @@ def _settle(ready: asyncio.Future[str], url: str, error: Exception | None) -> No
         ready.set_result(url)
 
 
-def _command(settings: BaseSettings) -> list[str]:
-    command = [sys.executable, "-m", "scrapy_ext.server", "--host", "127.0.0.1"]
-    command += ["--exit-with-stdin", "--no-runner"]
+def _command(settings: BaseSettings, *, runner: bool) -> list[str]:
+    command = [sys.executable, "-m", "scrapy_ext.server", "--host", "127.0.0.1", "--exit-with-stdin"]
+    if not runner:
+        command.append("--no-runner")
+    else:
+        # Jobs must have ended, or be ready to go on, when the server is to stop.
+        command += ["--stop-grace", f"{STOP_TIMEOUT * 2 / 3:g}"]
+    if runner and (folder := project_folder()) is not None:
+        command += ["--local-project", str(folder), "--local-project-id", str(names.PLATFORM_PROJECT.read(settings))]
     if not names.SERVER_DATABASE.read(settings):
         command += ["--data", str(data_directory(settings))]
     for option, setting in (("--allow-host", names.SERVER_ALLOW_HOSTS), ("--connect-to", names.SERVER_CONNECT_TO)):
@@ -312,17 +330,19 @@ async def services(
     *,
     extraction: bool,
     platform: bool,
+    runner: bool = False,
     on_lost: Callable[[EmbeddedServerError], None] | None = None,
 ) -> AsyncIterator[Services]:
     """The services that the settings name, with an embedded server for those that they do not.
 
     ``extraction`` and ``platform`` say which of the two are needed: no server is started for what is not.
+    ``runner``: an embedded server runs jobs too.
     ``on_lost`` is told when an embedded server ends and cannot be started again.
     Raises :class:`SettingError` and :class:`EmbeddedServerError`.
     """
     configured = Configured.read(settings)
     embedded = (extraction and configured.extract_url is None) or (platform and configured.platform_urls is None)
-    server = EmbeddedServer(settings, on_lost) if embedded else None
+    server = EmbeddedServer(settings, on_lost, runner=runner) if embedded else None
     if server is not None:
         await server.start()
     try:
@@ -344,24 +364,30 @@ def _resolve(configured: Configured, server: EmbeddedServer | None) -> Services:
 
 
 @contextlib.asynccontextmanager
-async def platform_client(settings: BaseSettings) -> AsyncIterator[tuple[PlatformClient, int]]:
-    """A client of the platform that the settings name, or of an embedded one, and the project ID."""
+async def platform_client(
+    settings: BaseSettings, *, runner: bool = False, attempts: int | None = None
+) -> AsyncIterator[tuple[PlatformClient, int]]:
+    """A client of the platform that the settings name, or of an embedded one, and the project ID.
+
+    ``runner``: an embedded one runs jobs too. ``attempts``: how often a call is tried, whatever the settings say.
+    """
     async with (
-        services(settings, extraction=False, platform=True) as found,
-        new_platform_client(settings, found) as client,
+        services(settings, extraction=False, platform=True, runner=runner) as found,
+        new_platform_client(settings, found, attempts) as client,
     ):
         yield client, found.project
 
 
-def new_platform_client(settings: BaseSettings, found: Services) -> PlatformClient:
-    """A client with the settings' timeouts."""
+def new_platform_client(settings: BaseSettings, found: Services, attempts: int | None = None) -> PlatformClient:
+    """A client with the settings' timeouts, or with so many attempts a call."""
     if found.platform_urls is None:
         raise RuntimeError("services() was not asked for a platform")
     return PlatformClient(
         found.platform_urls,
         found.platform_key,
         timeout=names.PLATFORM_TIMEOUT.read(settings),
-        retry_time=names.PLATFORM_RETRY_TIME.read(settings),
+        retry_time=names.PLATFORM_RETRY_TIME.read(settings) if attempts is None else 0.0,
+        attempts=attempts or 5,
         # On this machine the network is faster than the compression.
         compress=not is_local(found.platform_urls.storage),
     )

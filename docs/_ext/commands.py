@@ -43,6 +43,10 @@ class PlatformCommands(Generated):
             yield ""
             yield from _examples(subcommand.examples)
             yield from _help(parser)
+            for action in subcommand.actions:
+                of_action = _parser(f"scrapy platform {name} {action.name}")
+                action.add_options(of_action)
+                yield from _help(of_action)
 
 
 class ExtractCommand(Generated):

@@ -8,12 +8,16 @@ import msgspec
 
 #: Exit status of a job whose spider is not in its project.
 NO_SPIDER: Final = 65
+#: What the platform tells an attempt at a job (403) that the job is no longer in.
+ATTEMPT_OVER: Final = "is over: its node was lost, or its process has ended"
 
 
 class Launch(msgspec.Struct, kw_only=True):
     """What a job runs: ``spider`` with ``arguments``, or the file ``script`` with ``words`` as its command line.
 
-    ``settings`` go over those of the project and the spider. ``parent`` is the process ID of the node.
+    ``settings`` go over those of the project and the spider. ``parent`` is the process ID of the node. ``memory`` is
+    what the job may have, in MiB; ``nice`` how much it stands back for others; ``up`` a file descriptor to close once
+    the crawl is under way.
     """
 
     parent: int
@@ -22,3 +26,6 @@ class Launch(msgspec.Struct, kw_only=True):
     settings: dict[str, Any] = {}
     script: str = ""
     words: list[str] = []
+    memory: int = 0
+    nice: int = 0
+    up: int = -1

@@ -3,78 +3,92 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from itertools import islice
 from typing import Any, Final
 
-from scrapy_ext.api.platform.frontier import Batch
+from scrapy_ext.commands.asking import add_yes_option, confirm
+from scrapy_ext.commands.frontier_moves import add_to_options, dump, move, requeue
 from scrapy_ext.commands.output import Column, reading
 from scrapy_ext.commands.subcommand import (
+    Action,
     CommandError,
-    Subcommand,
     View,
-    add_output_options,
     add_paging_options,
-    look,
+    add_view_options,
+    with_actions,
 )
 from scrapy_ext.commands.text import shown
-from scrapy_ext.crawl.deadletters import put_back
 
 _REQUEST_COLUMNS: Final = (
     Column.field("batch"),
     Column.field("fp"),
     Column("request", lambda record: shown(record.get("qdata"))),
 )
-#: Requests shown of a slot when no count is given, also in a pipe: a queue is read from its head in one answer.
+#: Requests shown of a slot when no count is given, also in a pipe; `dump` gives all.
 _HEAD: Final = 100
 
 
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("frontier", nargs="?", metavar="FRONTIER", help="show the slots of this frontier")
-    parser.add_argument("slot", nargs="?", metavar="SLOT", help="show the requests that this slot would give out next")
-    parser.add_argument("--fingerprints", action="store_true", help="show a slot's fingerprints instead")
-    parser.add_argument("--put-back", action="store_true", help="enqueue the requests again that were set aside")
-    parser.add_argument("--delete", action="store_true", help="delete the frontier: no crawl may be using it")
+def _frontier(parser: argparse.ArgumentParser, count: str | None = None) -> None:
+    parser.add_argument("frontier", nargs=count, metavar="FRONTIER", help="its name")
+
+
+def _slot(parser: argparse.ArgumentParser, told: str, count: str | None = None) -> None:
+    parser.add_argument("slot", nargs=count, metavar="SLOT", help=told)
+
+
+def _list_options(parser: argparse.ArgumentParser) -> None:
+    _frontier(parser, "?")
     add_paging_options(parser, "records", start=False)
-    add_output_options(parser)
+    add_view_options(parser)
 
 
-async def _show(view: View) -> None:
-    options = view.options
-    if options.fingerprints and options.slot is None:
-        raise CommandError("--fingerprints needs a frontier and a slot")
-    if options.put_back or options.delete:
-        await _change(view)
-        return
-    if options.frontier is None:
+def _show_options(parser: argparse.ArgumentParser) -> None:
+    _frontier(parser)
+    _slot(parser, "a slot of it")
+    parser.add_argument("--fingerprints", action="store_true", help="show the fingerprints that the slot knows instead")
+    add_paging_options(parser, "records", start=False)
+    add_view_options(parser)
+
+
+def _count_options(parser: argparse.ArgumentParser) -> None:
+    _frontier(parser)
+    _slot(parser, "this slot alone", "?")
+    parser.add_argument("--fingerprints", action="store_true", help="count fingerprints too: all of them are read")
+    add_view_options(parser)
+
+
+def _dump_options(parser: argparse.ArgumentParser) -> None:
+    _frontier(parser)
+    _slot(parser, "this slot alone", "?")
+    add_view_options(parser)
+
+
+def _move_options(parser: argparse.ArgumentParser) -> None:
+    _frontier(parser)
+    _slot(parser, "this slot alone", "?")
+    add_to_options(parser)
+    add_yes_option(parser)
+    add_view_options(parser)
+
+
+def _requeue_options(parser: argparse.ArgumentParser) -> None:
+    _frontier(parser)
+    add_view_options(parser)
+
+
+def _delete_options(parser: argparse.ArgumentParser) -> None:
+    _frontier(parser)
+    _slot(parser, "this slot alone", "?")
+    add_yes_option(parser)
+    add_view_options(parser)
+
+
+async def _list(view: View) -> None:
+    if view.options.frontier is None:
         await _frontiers(view)
-    elif options.slot is None:
-        await _slots(view)
-    elif options.fingerprints:
-        await _fingerprints(view)
     else:
-        await _requests(view)
-
-
-async def _change(view: View) -> None:
-    name, client = view.options.frontier, view.client.frontier
-    if name is None or view.options.slot is not None:
-        raise CommandError("--put-back and --delete need a frontier, and no slot")
-    slots = await client.slots(view.project, name)
-    if not slots:
-        raise CommandError(f"there is no frontier {name!r}; `scrapy platform frontier` lists them")
-    if view.options.put_back:
-        try:
-            count = await put_back(client, view.project, name)
-        except ValueError as error:
-            raise CommandError(str(error)) from None
-        await view.output.note(
-            f"{count} requests are back in frontier {name}; a crawl with FRONTIER_NAME={name} runs them"
-        )
-        return
-    for slot in slots:
-        await client.delete_slot(view.project, name, slot)
-    await view.output.note(f"frontier {name} is deleted")
+        await _slots(view)
 
 
 async def _frontiers(view: View) -> None:
@@ -90,10 +104,7 @@ async def _frontiers(view: View) -> None:
 
 
 async def _slots(view: View) -> None:
-    name = view.options.frontier
-    slots = await view.client.frontier.slots(view.project, name)
-    if not slots:
-        raise CommandError(f"there is no frontier {name!r}; `scrapy platform frontier` lists them")
+    name, slots = view.options.frontier, await slots_of(view)
 
     async def rows() -> AsyncIterator[dict[str, Any]]:
         for slot in islice(slots, view.output.count(view.options)):
@@ -101,7 +112,7 @@ async def _slots(view: View) -> None:
             yield {
                 "frontier": name,
                 "slot": slot,
-                "waiting": bool(head),
+                "queued": await view.client.frontier.count(view.project, name, slot),
                 "next": next((fp for batch in head for fp, _ in batch.requests), None),
             }
 
@@ -109,23 +120,41 @@ async def _slots(view: View) -> None:
     await view.output.note(f"{number} of {len(slots)} slots")
 
 
+async def slots_of(view: View) -> list[str]:
+    """The slots that the arguments name; raises :class:`CommandError` when there are none."""
+    name, wanted = view.options.frontier, getattr(view.options, "slot", None)
+    slots = await view.client.frontier.slots(view.project, name)
+    if not slots:
+        raise CommandError(f"there is no frontier {name!r}; `scrapy platform frontier` lists them")
+    if wanted is not None and wanted not in slots:
+        raise CommandError(f"frontier {name} has no slot {wanted!r}; `scrapy platform frontier list {name}` lists them")
+    return slots if wanted is None else [wanted]
+
+
+async def _show(view: View) -> None:
+    await slots_of(view)
+    await (_fingerprints(view) if view.options.fingerprints else _requests(view))
+
+
 async def _requests(view: View) -> None:
     options, output = view.options, view.output
     count = options.count or (output.count(options) or _HEAD)
-    batches = await view.client.frontier.read(view.project, options.frontier, options.slot, count)
-    number = await output.records(_each(islice(_rows(batches), count)), _REQUEST_COLUMNS)
+
+    async def rows() -> AsyncIterator[dict[str, Any]]:
+        left = count
+        queue = view.client.frontier.queue(view.project, options.frontier, options.slot, count=min(count, 2000))
+        async with reading(queue) as batches:
+            async for batch in batches:
+                for fp, qdata in batch.requests[:left]:
+                    yield {"batch": batch.id, "fp": fp, "qdata": qdata}
+                left -= len(batch.requests)
+                if left <= 0:
+                    return
+
+    number = await output.records(rows(), _REQUEST_COLUMNS)
     await output.note(
         f"{number} requests at the head of {options.frontier}/{options.slot}; reading them changes nothing"
     )
-
-
-def _rows(batches: Iterable[Batch]) -> Iterable[dict[str, Any]]:
-    return ({"batch": batch.id, "fp": fp, "qdata": qdata} for batch in batches for fp, qdata in batch.requests)
-
-
-async def _each(rows: Iterable[dict[str, Any]]) -> AsyncIterator[dict[str, Any]]:
-    for row in rows:
-        yield row
 
 
 async def _fingerprints(view: View) -> None:
@@ -145,16 +174,70 @@ async def _fingerprints(view: View) -> None:
     await view.output.note(f"{number} fingerprints of {options.frontier}/{options.slot}")
 
 
-SUBCOMMAND: Final = Subcommand(
-    name="frontier",
-    examples=(
-        ("scrapy platform frontier", "the project's frontiers"),
-        ("scrapy platform frontier books", "the slots of a frontier"),
-        ("scrapy platform frontier books 3 --count 10", "the next ten requests of a slot"),
-        ("scrapy platform frontier books 3 --fingerprints", "what the slot has seen"),
-        ("scrapy platform frontier books dead-letters", "requests that were set aside, with their error"),
-        ("scrapy platform frontier books --put-back", "have them run again"),
+async def _count(view: View) -> None:
+    name, slots = view.options.frontier, await slots_of(view)
+    total = 0
+
+    async def rows() -> AsyncIterator[dict[str, Any]]:
+        nonlocal total
+        for slot in slots:
+            queued = await view.client.frontier.count(view.project, name, slot)
+            total += queued
+            row: dict[str, Any] = {"frontier": name, "slot": slot, "queued": queued}
+            if view.options.fingerprints:
+                known = 0
+                async with reading(view.client.frontier.fingerprints(view.project, name, slot)) as fingerprints:
+                    async for _ in fingerprints:
+                        known += 1
+                row["fingerprints"] = known
+            yield row
+
+    await view.output.records(rows())
+    await view.output.note(f"{total} requests are queued in {name}")
+
+
+async def _dump(view: View) -> None:
+    await dump(view, await slots_of(view))
+
+
+async def _move(view: View) -> None:
+    await move(view, await slots_of(view))
+
+
+async def _requeue(view: View) -> None:
+    await slots_of(view)
+    await requeue(view)
+
+
+async def _delete(view: View) -> None:
+    name, slots = view.options.frontier, await slots_of(view)
+    queued = sum([await view.client.frontier.count(view.project, name, slot) for slot in slots])
+    what = f"slot {slots[0]} of frontier {name}" if view.options.slot else f"frontier {name}"
+    await confirm(view, f"Delete {what} with {queued} queued requests? No crawl may be using it.")
+    for slot in slots:
+        await view.client.frontier.delete_slot(view.project, name, slot)
+    await view.output.note(f"{what} is deleted")
+
+
+SUBCOMMAND: Final = with_actions(
+    "frontier",
+    (
+        Action("list", "list frontiers, or the slots of one", _list_options, _list),
+        Action("show", "show the next requests of a slot; they stay in it", _show_options, _show),
+        Action("count", "count the requests in the queues of a frontier", _count_options, _count),
+        Action("dump", "write all queued requests as JSON lines; they stay queued", _dump_options, _dump),
+        Action("move", "move queued requests to another frontier or slot", _move_options, _move),
+        Action("requeue", "enqueue the requests again that were set aside", _requeue_options, _requeue),
+        Action("delete", "delete a frontier or a slot, with its fingerprints", _delete_options, _delete),
     ),
-    add_options=_add_options,
-    run=look(_show),
+    (
+        ("scrapy platform frontier", "the project's frontiers"),
+        ("scrapy platform frontier list books", "the slots of a frontier, and how many requests each holds"),
+        ("scrapy platform frontier show books 3 --count 10", "the next ten requests of a slot"),
+        ("scrapy platform frontier show books 3 --fingerprints", "what the slot has seen"),
+        ("scrapy platform frontier show books dead-letters", "requests that were set aside, with their error"),
+        ("scrapy platform frontier requeue books", "have them run again"),
+        ("scrapy platform frontier dump books > books.jsonl", "all that is queued, to a file"),
+        ("scrapy platform frontier move books --to shelves", "to another frontier, each to the slot of its name"),
+    ),
 )

@@ -13,8 +13,8 @@ from scrapy_ext.commands.output import Column
 from scrapy_ext.commands.subcommand import (
     Subcommand,
     View,
-    add_output_options,
     add_paging_options,
+    add_view_options,
     look,
     note_shown,
 )
@@ -43,7 +43,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--spider", metavar="NAME", help="only jobs of this spider")
     parser.add_argument("--tag", metavar="TAG", help="only jobs with this tag")
     add_paging_options(parser, "jobs")
-    add_output_options(parser)
+    add_view_options(parser)
 
 
 async def _show(view: View) -> None:

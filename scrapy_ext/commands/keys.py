@@ -11,11 +11,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.settings import BaseSettings
 
-from scrapy_ext.api.platform.keys import number_of
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.commands.output import Column, Output
 from scrapy_ext.commands.stores import add_store_options, check_there, chosen_store
-from scrapy_ext.commands.subcommand import FAILED, OK, CommandError, Subcommand, add_output_options, failure
+from scrapy_ext.commands.subcommand import (
+    FAILED,
+    OK,
+    CommandError,
+    Subcommand,
+    add_output_options,
+    failure,
+    project_number,
+)
 from scrapy_ext.commands.times import clock
 from scrapy_ext.embedded import EmbeddedServerError, check_installed
 from scrapy_ext.settings import SettingError
@@ -57,7 +64,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--project",
-        type=_project,
+        type=project_number,
         action="append",
         metavar="N",
         help="with add: a project that the key opens (may be repeated; default: all)",
@@ -65,13 +72,6 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--read-only", action="store_true", help="with add: the key opens reading only")
     add_store_options(parser)
     add_output_options(parser)
-
-
-def _project(text: str) -> int:
-    try:
-        return number_of(text, "project")
-    except ContractError as error:
-        raise argparse.ArgumentTypeError(error.violations[0].rule) from None
 
 
 def _run(settings: BaseSettings, options: argparse.Namespace) -> int:

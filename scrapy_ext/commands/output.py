@@ -14,7 +14,7 @@ import io
 import shutil
 import sys
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Final, Literal, Protocol, TypeVar
 
@@ -56,6 +56,12 @@ async def reading(records: AsyncIterator[T]) -> AsyncIterator[AsyncIterator[T]]:
             await records.aclose()
 
 
+async def each_of(rows: Iterable[Record]) -> AsyncIterator[Record]:
+    """Records that are there already."""
+    for row in rows:
+        yield row
+
+
 def one_line(message: str) -> str:
     """A message as one line that is safe to show."""
     return printable(" ".join(part.strip() for part in message.splitlines() if part.strip()))
@@ -63,23 +69,28 @@ def one_line(message: str) -> str:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: its title, what it shows of a record, and whether long text goes on in the next line."""
+    """A column of a table: its title, what it shows of a record, and whether long text goes on in the next line.
+
+    ``least``: cells that it has at least, for what later rows may hold.
+    """
 
     title: str
     value: Callable[[Record], str]
     right: bool = False
     wrap: bool = False
+    least: int = 0
 
     @classmethod
-    def field(cls, name: str, title: str | None = None, *, right: bool = False) -> Column:
+    def field(cls, name: str, title: str | None = None, *, right: bool = False, least: int = 0) -> Column:
         """A column that shows a field."""
-        return cls(printable(title or name), lambda record: shown(record.get(name)), right)
+        return cls(printable(title or name), lambda record: shown(record.get(name)), right, least=least)
 
 
 class _Writer(Protocol):
     """Turns records into text, some of it later than others."""
 
     def add(self, record: Record) -> str: ...
+    def flush(self) -> str: ...
     def close(self) -> str: ...
 
 
@@ -132,6 +143,24 @@ class Output:
             await self.note(f"not shown, for lack of room: {', '.join(writer.left_out)}")
         return number
 
+    async def live(
+        self,
+        groups: AsyncIterator[Sequence[Record]],
+        columns: Sequence[Column] | None = None,
+        csv_fields: Sequence[str] = (),
+    ) -> int:
+        """Show groups of records, each as soon as it comes. How many records there were."""
+        writer = self._writer(columns, csv_fields)
+        if isinstance(writer, TableWriter):
+            writer.roomy = True
+        number = 0
+        async with reading(groups) as each:
+            async for group in each:
+                number += len(group)
+                await self._write("".join(map(writer.add, group)) + writer.flush())
+        await self._write(writer.close())
+        return number
+
     async def note(self, message: str) -> None:
         """A line below a table; nothing in the other forms, which programs read."""
         if self.form == "table":
@@ -163,6 +192,9 @@ class _JsonWriter:
         line = msgspec.json.encode(record).decode()
         return f"{printable_json(line) if self._escape else line}\n"
 
+    def flush(self) -> str:
+        return ""
+
     def close(self) -> str:
         return ""
 
@@ -180,6 +212,9 @@ class _CsvWriter:
     def add(self, record: Record) -> str:
         self._csv.writerow(self._cells(record))
         return self._taken()
+
+    def flush(self) -> str:
+        return ""
 
     def close(self) -> str:
         return self._taken()
@@ -203,6 +238,8 @@ class TableWriter:
         self._width = width
         self._rows: list[Record] = []
         self._widths: list[int] = []
+        #: Whether columns get the room that the first rows leave: later ones may be longer.
+        self.roomy = False
         #: Titles of columns that hold something, and for which there is no room.
         self.left_out: list[str] = []
 
@@ -210,6 +247,10 @@ class TableWriter:
         """Keep the record; the text of those that are complete."""
         self._rows.append(record)
         return self._printed() if len(self._rows) >= _SAMPLE else ""
+
+    def flush(self) -> str:
+        """The text of what was kept."""
+        return self.close()
 
     def close(self) -> str:
         """The text of the rest."""
@@ -221,6 +262,8 @@ class TableWriter:
         first = not self._widths
         if first:
             self._widths = _widths(columns, cells, self._width)
+            if self.roomy:
+                _give_room(columns, self._widths, self._width)
             self.left_out = [
                 column.title
                 for index, column in enumerate(columns[len(self._widths) :], start=len(self._widths))
@@ -273,7 +316,7 @@ def _columns_of(rows: Sequence[Record]) -> list[Column]:
 def _widths(columns: Sequence[Column], cells: Sequence[Sequence[str]], available: int) -> list[int]:
     """The widths of as many columns as fit, from the left, shrinking the widest first."""
     wanted = [
-        max(cell_len(column.title), *(cell_len(line) for row in cells for line in row[index].split("\n")))
+        max(cell_len(column.title), column.least, *(cell_len(line) for row in cells for line in row[index].split("\n")))
         for index, column in enumerate(columns)
     ]
     # A wrapping column takes what the others leave.
@@ -284,6 +327,16 @@ def _widths(columns: Sequence[Column], cells: Sequence[Sequence[str]], available
         widest = widths.index(max(widths))
         widths[widest] -= min(_total(widths) - available, max(1, widths[widest] // 8))
     return widths
+
+
+def _give_room(columns: Sequence[Column], widths: list[int], available: int) -> None:
+    """Share what is left of a line among the columns whose text may grow."""
+    growing = [index for index in range(len(widths)) if not columns[index].right] or [len(widths) - 1]
+    wrapping = [index for index in growing if columns[index].wrap]
+    growing = wrapping or growing
+    left = max(available - _total(widths), 0)
+    for place, index in enumerate(growing):
+        widths[index] += left // len(growing) + (place < left % len(growing))
 
 
 def _total(widths: Sequence[int]) -> int:

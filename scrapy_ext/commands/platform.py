@@ -19,20 +19,31 @@ if TYPE_CHECKING:
 
 #: Name and summary of every subcommand; its module has the same name.
 SUBCOMMANDS: Final = {
+    "run": "run a spider or a script",
+    "jobs": "list jobs",
+    "job": "show a job: what it stored, its metadata and stats",
+    "stop": "stop jobs",
+    "delete": "delete jobs with what they stored",
+    "tags": "show, add or remove tags of jobs",
+    "schedule": "list, add, change, pause or delete periodic jobs",
+    "items": "show a job's items",
+    "requests": "show a job's request records",
+    "logs": "show a job's log",
+    "stats": "show a job's stats, or compare those of two",
+    "collections": "list, read, write, count, rename or delete collections",
+    "frontier": "list, count, dump, move or delete what frontiers hold",
+    "activity": "show what happened in the project",
+    "webhooks": "add, list, test or remove webhooks of a project",
     "serve": "run the services, with pages for people",
     "worker": "run jobs of a server's database on this machine, too",
+    "keys": "add, list or remove API keys of a server",
     "backup": "write the whole store to a file, while it is in use",
     "restore": "fill an empty store from such a file",
     "migrate": "copy a store from one database to another",
     "vacuum": "give the room of deleted data back to the disk",
-    "jobs": "list jobs",
-    "job": "show a job's metadata",
-    "items": "show a job's items",
-    "requests": "show a job's request records",
-    "logs": "show a job's log",
-    "frontier": "list frontiers, their slots, or a slot's next requests",
-    "collections": "list collections, or a collection's records",
-    "keys": "add, list or remove API keys of a server",
+    "deploy": "send the project's code to the platform as a version",
+    "versions": "list deployed versions, or go back to one",
+    "completion": "print what makes a shell complete these commands",
 }
 
 _EPILOG: Final = """\
@@ -76,9 +87,10 @@ class Command(ScrapyCommand):
             wrong = f"unknown command {opts.subcommand!r}" if opts.subcommand else "a command is missing"
             raise UsageError(f"{wrong}: choose one of {', '.join(SUBCOMMANDS)}")
         opts.chosen = _load(opts.subcommand)
-        parser = _parser(opts.chosen)
-        opts.chosen.add_options(parser)
-        opts.parsed = parser.parse_args(opts.rest)
+        parser = parser_of(opts.chosen)
+        rest, script_args = _split(opts.rest) if opts.chosen.takes_script else (opts.rest, [])
+        opts.parsed = parser.parse_args(with_action(opts.chosen, rest))
+        opts.parsed.script_args = script_args
         opts.set = opts.parsed.set
         super().process_options([], opts)
 
@@ -92,16 +104,33 @@ def _load(name: str) -> Subcommand:
     return found
 
 
-def _parser(chosen: Subcommand) -> argparse.ArgumentParser:
+def with_action(chosen: Subcommand, rest: list[str]) -> list[str]:
+    """The arguments with the name of an action before them, where the subcommand has actions and none is named."""
+    named = not rest or rest[0].startswith("-")
+    return [chosen.actions[0].name, *rest] if chosen.actions and named and not {"-h", "--help"} & {*rest[:1]} else rest
+
+
+def _split(rest: list[str]) -> tuple[list[str], list[str]]:
+    """What stands before ``--``, and behind it. argparse would take it for more of what stands before."""
+    place = rest.index("--") if "--" in rest else len(rest)
+    return rest[:place], rest[place + 1 :]
+
+
+def parser_of(chosen: Subcommand) -> argparse.ArgumentParser:
+    """What reads the arguments of a subcommand."""
+    from scrapy_ext.commands.subcommand import add_setting_option
+
     width = max(len(example) for example, _ in chosen.examples)
     examples = "\n".join(f"  {example:<{width}}  {meaning}" for example, meaning in chosen.examples)
     parser = argparse.ArgumentParser(
         prog=f"scrapy platform {chosen.name}",
-        description=f"{SUBCOMMANDS[chosen.name].capitalize()}.",
+        description=f"{SUBCOMMANDS[chosen.name][0].upper()}{SUBCOMMANDS[chosen.name][1:]}.",
         epilog=f"examples:\n{examples}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.set_defaults(command=chosen.name)
-    parser.add_argument("-s", "--set", action="append", default=[], metavar="NAME=VALUE", help="set a Scrapy setting")
+    if not chosen.actions:
+        add_setting_option(parser)
+    chosen.add_options(parser)
     return parser

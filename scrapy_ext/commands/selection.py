@@ -29,9 +29,25 @@ def add_job_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_jobs_argument(parser: argparse.ArgumentParser, count: str = "+") -> None:
+    """Jobs, for :func:`selected_jobs`: here none is meant unless it is named."""
+    parser.add_argument(
+        "jobs", nargs=count, metavar="JOB", help="project/spider/job, as 1/2/3; the last of these numbers; or `last`"
+    )
+
+
+async def selected_jobs(view: View) -> list[JobKey]:
+    """The jobs that the arguments mean, each once; raises :class:`CommandError`."""
+    return list(dict.fromkeys([await job_named(view, text) for text in view.options.jobs]))
+
+
 async def selected_job(view: View) -> JobKey:
     """The job that the JOB argument means; raises :class:`CommandError` when there is none, or more than one."""
-    text: str = view.options.job
+    return await job_named(view, view.options.job)
+
+
+async def job_named(view: View, text: str) -> JobKey:
+    """The job that a text means; raises :class:`CommandError` when there is none, or more than one."""
     if text == "last":
         return await _last(view.client, view.project)
     if _NUMBER.fullmatch(text):

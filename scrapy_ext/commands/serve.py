@@ -5,16 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from pathlib import Path
 from typing import Final
 
 import msgspec
 from scrapy.settings import BaseSettings
-from scrapy.utils.conf import closest_scrapy_cfg
 
 from scrapy_ext import settings as names
 from scrapy_ext.commands.subcommand import FAILED, Subcommand, failure
-from scrapy_ext.embedded import EmbeddedServerError, check_installed, data_directory
+from scrapy_ext.embedded import EmbeddedServerError, check_installed, data_directory, project_folder
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -40,19 +38,13 @@ def _serve(settings: BaseSettings, options: argparse.Namespace) -> int:
         config = config_from(options, {**os.environ, "SERVER_DATABASE": database or ""})
         config = msgspec.structs.replace(
             config,
-            local_project=config.local_project or _own_folder(),
-            local_project_id=names.PLATFORM_PROJECT.read(settings),
+            local_project=config.local_project or project_folder(),
+            local_project_id=options.local_project_id or names.PLATFORM_PROJECT.read(settings),
         )
     except ConfigError as error:
         sys.stderr.write(failure("serve", error))
         return FAILED
     return serve(config)
-
-
-def _own_folder() -> Path | None:
-    """The folder of the Scrapy project that the command was given in."""
-    found = closest_scrapy_cfg()
-    return Path(found).absolute().parent if found else None
 
 
 SUBCOMMAND: Final = Subcommand(

@@ -13,6 +13,7 @@ from typing import Final
 from scrapy.settings import BaseSettings
 
 from scrapy_ext import settings as names
+from scrapy_ext.api.platform.keys import number_of
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import PlatformError
@@ -32,46 +33,79 @@ class CommandError(Exception):
 
 @dataclass(frozen=True)
 class Subcommand:
-    """A subcommand: its options, what it does, and examples of its use with their meaning."""
+    """A subcommand: its options, what it does, and examples of its use with their meaning.
+
+    One with ``actions`` takes the name of one as its first argument; without it, the first is meant. One that
+    ``takes_script`` has what stands behind ``--`` in the option ``script_args``.
+    """
 
     name: str
     examples: Sequence[tuple[str, str]]
     add_options: Callable[[argparse.ArgumentParser], None]
     run: Callable[[BaseSettings, argparse.Namespace], int]
+    actions: Sequence[Action] = ()
+    takes_script: bool = False
+
+
+@dataclass(frozen=True)
+class Action:
+    """One of the things that a subcommand does."""
+
+    name: str
+    summary: str
+    add_options: Callable[[argparse.ArgumentParser], None]
+    show: Callable[[View], Awaitable[int | None]]
 
 
 @dataclass(frozen=True)
 class View:
-    """What a subcommand that looks at stored data works with."""
+    """What a subcommand that looks at stored data works with. ``embedded``: the server ends with the command."""
 
     client: PlatformClient
     project: int
     options: argparse.Namespace
     output: Output
+    embedded: bool = False
+
+    def say(self, message: str) -> None:
+        """A line on standard error, for people; standard output is for what was asked for."""
+        sys.stderr.write(f"{one_line(message)}\n")
+        sys.stderr.flush()
 
 
-def look(show: Callable[[View], Awaitable[None]]) -> Callable[[BaseSettings, argparse.Namespace], int]:
-    """The run of a subcommand: ``show`` with a client of the platform, and its failures told in one line."""
+def look(
+    show: Callable[[View], Awaitable[int | None]], *, runner: bool = False
+) -> Callable[[BaseSettings, argparse.Namespace], int]:
+    """The run of a subcommand: ``show`` with a client of the platform, and its failures told in one line.
 
-    async def with_client(settings: BaseSettings, options: argparse.Namespace) -> None:
+    What ``show`` returns is the exit code. ``runner``: an embedded server runs jobs too.
+    """
+
+    async def with_client(settings: BaseSettings, options: argparse.Namespace) -> int:
         output = Output.of(options)
-        if Configured.read(settings).platform_urls is None:
+        embedded = Configured.read(settings).platform_urls is None
+        if embedded:
             check_installed()
             where = data_directory(settings)
-            if not names.SERVER_DATABASE.read(settings) and not where.exists():
+            if not runner and not names.SERVER_DATABASE.read(settings) and not where.exists():
                 told = "run a crawl, or set PLATFORM_URL to look at a platform"
                 raise CommandError(f"nothing is stored in {where}; {told}")
+        # Who follows tells at once that the platform is away, and waits by itself.
+        attempts = 1 if getattr(options, "follow", False) else None
         try:
-            async with platform_client(settings) as (client, project):
-                await show(View(client, project, options, output))
+            async with platform_client(settings, runner=runner, attempts=attempts) as (client, project):
+                return await show(View(client, project, options, output, embedded)) or OK
         except asyncio.CancelledError:
             # Ctrl-C: what it cuts off in other threads is no error to tell of.
             asyncio.get_running_loop().set_exception_handler(lambda _loop, _context: None)
             raise
 
     def run(settings: BaseSettings, options: argparse.Namespace) -> int:
+        if options.project is not None:
+            settings = settings.copy()
+            settings.set(names.PLATFORM_PROJECT.name, options.project, priority="cmdline")
         try:
-            asyncio.run(with_client(settings, options))
+            return asyncio.run(with_client(settings, options))
         except BrokenPipeError:
             _write_no_more()  # The reader has seen enough.
         except KeyboardInterrupt:
@@ -83,6 +117,37 @@ def look(show: Callable[[View], Awaitable[None]]) -> Callable[[BaseSettings, arg
         return OK
 
     return run
+
+
+def with_actions(
+    name: str, actions: Sequence[Action], examples: Sequence[tuple[str, str]], *, takes_script: bool = False
+) -> Subcommand:
+    """A subcommand that does several things."""
+    shows = {action.name: action.show for action in actions}
+
+    def add_options(parser: argparse.ArgumentParser) -> None:
+        choices = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+        for action in actions:
+            of_action = choices.add_parser(
+                action.name, help=action.summary, description=f"{first_upper(action.summary)}.", allow_abbrev=False
+            )
+            add_setting_option(of_action)
+            action.add_options(of_action)
+
+    async def show(view: View) -> int | None:
+        return await shows[view.options.action](view)
+
+    return Subcommand(name, examples, add_options, look(show), actions, takes_script)
+
+
+def first_upper(text: str) -> str:
+    """The text as a sentence begins."""
+    return text[:1].upper() + text[1:]
+
+
+def add_setting_option(parser: argparse.ArgumentParser) -> None:
+    """``-s``, as Scrapy's own commands have it."""
+    parser.add_argument("-s", "--set", action="append", default=[], metavar="NAME=VALUE", help="set a Scrapy setting")
 
 
 def _write_no_more() -> None:
@@ -101,6 +166,20 @@ async def note_shown(view: View, what: str, number: int, total: int) -> None:
     more = f"; the next: --start {start + number}" if number and start + number < total else ""
     skipped = f" behind the first {start}" if start else ""
     await view.output.note(f"{what}: {number} of {total}{skipped}{more}")
+
+
+def add_view_options(parser: argparse.ArgumentParser, *, csv: bool = False) -> None:
+    """The options of whatever looks at a project: ``--project``, and those of the output."""
+    parser.add_argument("--project", type=project_number, metavar="N", help="the project, instead of PLATFORM_PROJECT")
+    add_output_options(parser, csv=csv)
+
+
+def project_number(text: str) -> int:
+    """An option that is the number of a project."""
+    try:
+        return number_of(text, "project")
+    except ContractError as error:
+        raise argparse.ArgumentTypeError(error.violations[0].rule) from None
 
 
 def add_output_options(parser: argparse.ArgumentParser, *, csv: bool = False) -> None:
@@ -125,6 +204,25 @@ def _count(text: str) -> int:
     if number == 0:
         raise argparse.ArgumentTypeError("must be at least 1")
     return number
+
+
+def seconds(text: str) -> float:
+    """An option that is a length of time."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < 1e9:
+        raise argparse.ArgumentTypeError(f"must be a number of seconds over 0, got {text!r}")
+    return number
+
+
+def pair(text: str) -> tuple[str, str]:
+    """An option of the form NAME=VALUE."""
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise argparse.ArgumentTypeError(f"must be NAME=VALUE, got {text!r}")
+    return name, value
 
 
 def _start(text: str) -> int:

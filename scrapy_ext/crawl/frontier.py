@@ -304,8 +304,8 @@ class Frontier:
         frontier = self._session.client.frontier
         if await frontier.read(self._project, self.name, DEAD_LETTERS, 1):
             logger.warning(
-                "Requests were set aside, so frontier %s is kept. To see them: scrapy platform frontier %s "
-                "dead-letters. To have them run: scrapy platform frontier %s --put-back, and a crawl with "
+                "Requests were set aside, so frontier %s is kept. To see them: scrapy platform frontier show %s "
+                "dead-letters. To have them run: scrapy platform frontier requeue %s, and a crawl with "
                 "FRONTIER_NAME=%s",
                 *(self.name,) * 4,
             )

@@ -26,7 +26,7 @@ from scrapy_ext import settings as names
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.client.extraction import Limiter
 from scrapy_ext.client.platform import PlatformClient
-from scrapy_ext.client.platform.errors import PlatformError, Unauthorized
+from scrapy_ext.client.platform.errors import AttemptOver, PlatformError, Unauthorized
 from scrapy_ext.client.platform.writer import BatchWriter
 from scrapy_ext.crawl.job import CrawlJob, finish_job, open_job, write_stats
 from scrapy_ext.crawl.journal import Fenced
@@ -40,6 +40,7 @@ _REASONS: Final[tuple[tuple[type[Exception], str], ...]] = (
     (SettingError, "bad_setting"),
     (EmbeddedServerError, "embedded_server_failed"),
     (Unauthorized, "platform_bad_key"),
+    (AttemptOver, "frontier_lease_lost"),
     (PlatformError, "platform_unavailable"),
     (Fenced, "frontier_lease_lost"),
 )
@@ -162,7 +163,7 @@ class Session:
 
         def on_failed(error: Exception) -> None:
             self._crawler.stats.inc_value("platform/writers_failed")
-            if vital:
+            if vital or isinstance(error, AttemptOver):
                 self.fail(error, "platform_unavailable")
 
         writer = BatchWriter(
@@ -217,6 +218,8 @@ class Session:
         if self._failed:
             return
         self._failed = True
+        if isinstance(error, AttemptOver):
+            self.is_replaced, reason = True, _REPLACED
         logger.error("%s", error)
         if self._crawler.engine.spider is not None:
             self._closing = asyncio.ensure_future(self._crawler.engine.close_spider_async(reason=reason))

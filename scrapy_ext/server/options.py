@@ -33,8 +33,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--platform-key", metavar="KEY", help="key of the platform; or PLATFORM_API_KEY, as above")
     add_extraction_options(parser)
     parser.add_argument("--exit-with-stdin", action="store_true", help="end when standard input is closed")
-    parser.add_argument("--no-runner", action="store_true", help="keep jobs without starting them")
+    parser.add_argument(
+        "--no-runner", action="store_true", help="start no jobs here, add none of periodic jobs, and tell no webhooks"
+    )
     add_runner_options(parser)
+    parser.add_argument(
+        "--deploy",
+        choices=("all", "project", "none"),
+        default="all",
+        help="keys that may deploy code, which runs here: those that open all projects (default), also those that are "
+        "limited to the project, or none",
+    )
     parser.add_argument(
         "--log-format", choices=FORMATS, default="text", help="json: one object a line (default: %(default)s)"
     )
@@ -160,6 +169,20 @@ def add_runner_options(parser: argparse.ArgumentParser) -> None:
         help="tags of this node: jobs that need one of them run only where it is",
     )
     parser.add_argument(
+        "--unit-memory",
+        type=_whole,
+        default=ServerConfig().unit_memory,
+        metavar="MIB",
+        help="memory of a job for each of its units; one that has more is killed (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--job-timeout",
+        type=_positive,
+        metavar="SECONDS",
+        help="stop jobs that run so long, where neither the job nor its project sets PLATFORM_JOB_TIMEOUT (default: "
+        "never)",
+    )
+    parser.add_argument(
         "--stop-grace",
         type=_positive,
         default=30.0,
@@ -171,6 +194,19 @@ def add_runner_options(parser: argparse.ArgumentParser) -> None:
         type=_project_folder,
         metavar="DIR",
         help="run jobs of the Scrapy project in this folder (default: the one that the command is given in)",
+    )
+    parser.add_argument(
+        "--local-project-id",
+        type=_whole,
+        metavar="N",
+        help="the project that it is on the platform (default: the setting PLATFORM_PROJECT, or 1)",
+    )
+    parser.add_argument(
+        "--environments",
+        type=Path,
+        metavar="DIR",
+        help="folder for the environments of deployed versions (default: environments in the data directory; with "
+        "--database, ~/.cache/scrapy-ext/environments)",
     )
 
 
@@ -250,8 +286,13 @@ def config_from(options: argparse.Namespace, environ: Mapping[str, str]) -> Serv
         runner=not options.no_runner,
         units=options.units,
         node_tags=options.node_tags,
+        unit_memory=options.unit_memory,
+        job_timeout=options.job_timeout,
         stop_grace=options.stop_grace,
         local_project=options.local_project,
+        local_project_id=options.local_project_id or 1,
+        environments=options.environments,
+        deploy=options.deploy,
     )
 
 

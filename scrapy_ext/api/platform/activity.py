@@ -22,9 +22,25 @@ STATE_EVENTS: Final[Mapping[JobState, str]] = {
 }
 
 
+#: What is told of periodic jobs that did not run as planned, or not all of them.
+PERIODIC_ACTIVE: Final = "periodicjob:active"
+PERIODIC_MISSED: Final = "periodicjob:missed"
+PERIODIC_REFUSED: Final = "periodicjob:refused"
+
+
 class JobEvent(msgspec.Struct):
     """A message that the platform writes itself. Clients may post any JSON object."""
 
     event: str
     job: str
     user: str
+
+
+class PeriodicEvent(msgspec.Struct, omit_defaults=True):
+    """A message about a periodic job; ``job`` is one that has not ended."""
+
+    event: str
+    user: str
+    periodic_job_id: int
+    message: str
+    job: str | None = None

@@ -15,6 +15,33 @@ MAX_UNITS: Final = 6
 DEFAULT_UNITS: Final = 1
 #: Characters of a spider's name, and of a tag.
 MAX_NAME: Final = 255
+#: What the name of a script begins with, and what follows: the name of a file, without a folder.
+SCRIPT: Final = "py:"
+SCRIPT_NAME: Final = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}"
+#: The setting of a job that bounds how long it runs (s).
+JOB_TIMEOUT: Final = "PLATFORM_JOB_TIMEOUT"
+#: Settings that the node gives to a job itself: where the services are, what opens them, and which job it is.
+RESERVED_SETTINGS: Final = frozenset(
+    {
+        "PLATFORM_URL",
+        "PLATFORM_APP_URL",
+        "PLATFORM_STORAGE_URL",
+        "PLATFORM_JOBQ_URL",
+        "PLATFORM_API_KEY",
+        "PLATFORM_PROJECT",
+        "PLATFORM_JOB",
+    }
+)
+#: And environment variables; ``SHUB_`` and ``SH_`` are what clients of the hosted platform read.
+RESERVED_ENVIRONMENT: Final = RESERVED_SETTINGS | {
+    "EXTRACT_API_URL",
+    "EXTRACT_API_KEY",
+    "SHUB_JOBKEY",
+    "SHUB_APIURL",
+    "SHUB_STORAGE",
+    "SHUB_JOBQ",
+    "SH_APIKEY",
+}
 #: Parameters of ``run.json`` that are not spider arguments.
 RUN_PARAMETERS: Final = (
     "project",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+from calendar import monthrange
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime, time, timedelta
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
@@ -63,6 +66,8 @@ MAX_TAGS: Final = 100
 #: Characters of a description.
 MAX_DESCRIPTION: Final = 2000
 _SCRIPT: Final = "py:"
+#: Months from one 29 February to the next where a century has no leap day.
+_LONGEST_WAIT: Final = 8 * 12
 
 
 class Cron(NamedTuple):
@@ -96,6 +101,53 @@ class Cron(NamedTuple):
         if faults:
             raise ContractError(faults)
         return cls(*(None if piece == "*" else int(piece) for piece in pieces))
+
+    def next_after(self, when: datetime) -> datetime | None:
+        """The next minute (UTC) at which this runs, after ``when``, which has a zone; None when it never does.
+
+        Days are those of the month and, where both are given, those of the week as well, as cron has it.
+        """
+        if when.tzinfo is None:
+            raise ValueError("a time with a zone is needed")
+        try:
+            first = when.astimezone(UTC).replace(second=0, microsecond=0) + timedelta(minutes=1)
+        except OverflowError:
+            return None
+        for day in self._days_from(first.date()):
+            at = self._minute_from(first.time() if day == first.date() else time.min)
+            if at is not None:
+                return datetime.combine(day, at, UTC)
+        return None
+
+    def _days_from(self, first: date) -> Iterator[date]:
+        """The days on which this runs. Months are looked at, not days, so that 29 February is found at once."""
+        for months in range(_LONGEST_WAIT + 1):
+            years, month = divmod(first.month - 1 + months, 12)
+            year = first.year + years
+            if year > date.max.year:
+                return
+            if self.month not in (None, month + 1):
+                continue
+            weekday, length = monthrange(year, month + 1)  # Monday is 0
+            for day in range(first.day if months == 0 else 1, length + 1):
+                if self._runs_on(day, (weekday + day) % 7):
+                    yield date(year, month + 1, day)
+
+    def _runs_on(self, day: int, day_of_week: int) -> bool:
+        if self.day_of_month is not None and self.day_of_week is not None:
+            return day == self.day_of_month or day_of_week == self.day_of_week
+        return self.day_of_month in (None, day) and self.day_of_week in (None, day_of_week)
+
+    def _minute_from(self, first: time) -> time | None:
+        """The first minute of a day, not before ``first``, at which this runs."""
+        for hour in range(first.hour, 24):
+            if self.hour in (None, hour):
+                earliest = first.minute if hour == first.hour else 0
+                if self.minute is None:
+                    return time(hour, earliest)
+                if self.minute >= earliest:
+                    return time(hour, self.minute)
+        return None
 
     def runs_by_hour(self) -> list[float]:
         """How many runs this makes in each hour of the day, on the average of the days of a year."""
@@ -142,8 +194,9 @@ def suggested_hour(load: Mapping[str, int]) -> int:
     """
     runs = [0.0] * 24
     for cron, tasks in load.items():
-        for hour, of_one in enumerate(Cron.parse(cron).runs_by_hour()):
-            runs[hour] += of_one * tasks
+        with contextlib.suppress(ContractError):  # a stored one that never runs
+            for hour, of_one in enumerate(Cron.parse(cron).runs_by_hour()):
+                runs[hour] += of_one * tasks
     return min(range(24), key=lambda hour: (runs[hour], runs[hour - 1] + runs[(hour + 1) % 24], hour))
 
 

@@ -13,11 +13,14 @@ from typing import Any, Final, TypeVar
 import aiohttp
 import msgspec
 
+from scrapy_ext.api.launch import ATTEMPT_OVER
 from scrapy_ext.client.platform import lines
 from scrapy_ext.client.platform.calls import Call
 from scrapy_ext.client.platform.errors import (
+    AttemptOver,
     BadRequest,
     DuplicateJob,
+    Forbidden,
     PlatformError,
     Unauthorized,
     UnexpectedAnswer,
@@ -116,6 +119,8 @@ async def refusal(call: Call, response: aiohttp.ClientResponse) -> PlatformError
     else:
         message = _message(await _beginning(response)) or f"{response.reason or 'no reason given'}"
     kind = error_class(status)
+    if kind is Forbidden and ATTEMPT_OVER in message:
+        kind = AttemptOver
     if kind is BadRequest or call.host is Host.APP:
         kind = _kind_by_message(message) or kind
     retry_after = parse_retry_after(response.headers.get("Retry-After")) if status in (429, 503) else None

@@ -64,6 +64,12 @@ class Forbidden(PlatformError):
     remedy = "Check that the key in PLATFORM_API_KEY has access to the project in PLATFORM_PROJECT."
 
 
+class AttemptOver(Forbidden):
+    """403: this process runs an attempt at a job that the job is no longer in. Another process may have the job."""
+
+    remedy = ""
+
+
 class NotFound(PlatformError):
     """404: nothing is there."""
 

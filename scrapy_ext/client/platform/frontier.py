@@ -7,10 +7,11 @@ from typing import Any, Final
 
 import msgspec
 
-from scrapy_ext.api.platform.frontier import Batch, Fingerprint, NewCount, check_name
+from scrapy_ext.api.platform.frontier import Batch, Fingerprint, NewCount, QueueCount, check_name
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.client.platform.answers import Answer
 from scrapy_ext.client.platform.calls import JSON, Call, delete, get
+from scrapy_ext.client.platform.errors import UnexpectedAnswer
 from scrapy_ext.client.platform.lines import LineError, encode
 from scrapy_ext.client.platform.paging import Pages
 from scrapy_ext.client.platform.transport import Transport
@@ -25,6 +26,12 @@ _FINGERPRINT: Final = msgspec.json.Decoder(Fingerprint)
 class _RawBatch(msgspec.Struct):
     id: str
     requests: msgspec.Raw
+
+
+class QueuedBatch(Batch):
+    """A batch with the priority of its requests; None where the platform does not tell it."""
+
+    priority: int | None = msgspec.field(default=None, name="_p")
 
 
 class Frontier:
@@ -64,6 +71,45 @@ class Frontier:
 
         call = get(Host.STORAGE, _slot(project, frontier, slot) + "/q", ("mincount", mincount))
         return await self._transport.read(call, fresh)
+
+    async def queue(self, project: int, frontier: str, slot: str, *, count: int = 2000) -> AsyncGenerator[QueuedBatch]:
+        """All batches of a slot's queue in their order, read ``count`` requests at a time; they stay in the queue.
+
+        Raises :class:`~scrapy_ext.client.platform.errors.UnexpectedAnswer` on a platform that gives the head of a
+        queue alone, when there is more behind it.
+        """
+        after: str | None = None
+        while True:
+            call = get(
+                Host.STORAGE,
+                _slot(project, frontier, slot) + "/q",
+                ("mincount", count),
+                ("startafter", after),
+                ("meta", "_p"),
+            )
+            batches = await self._transport.read(call, lambda answer: answer.lines(QueuedBatch))
+            if any(batch.id == after for batch in batches):  # a platform without ``startafter``
+                if sum(len(batch.requests) for batch in batches) < count:
+                    return
+                told = f"only the head of a queue can be read here, and slot {slot} has more behind it"
+                raise call.error(UnexpectedAnswer, told)
+            for batch in batches:
+                yield batch
+            if not batches:
+                return
+            after = batches[-1].id
+
+    async def count(self, project: int, frontier: str, slot: str) -> int:
+        """How many requests are queued in a slot."""
+        where = _slot(project, frontier, slot) + "/q/count"
+        counted, start = 0, None
+        while True:
+            call = get(Host.STORAGE, where, ("start", start), accept=JSON)
+            part = await self._transport.read(call, lambda answer: answer.json(QueueCount))
+            counted += part.count
+            if not part.nextstart or part.nextstart == start:
+                return counted
+            start = part.nextstart
 
     async def delete_batches(
         self, project: int, frontier: str, slot: str, ids: Iterable[str], *, attempts: int | None = None

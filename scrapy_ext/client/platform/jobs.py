@@ -35,10 +35,12 @@ class Jobs:
         units: int | None = None,
         tags: Sequence[str] = (),
         metadata: Mapping[str, Any] | None = None,
+        environment: Mapping[str, str] | None = None,
+        cmd_args: str | None = None,
     ) -> JobKey:
-        """Schedule a job of a spider, given by name or ``jobq_id``. Sent once: a second try could start a
-        second job. Raises :class:`~scrapy_ext.client.platform.errors.DuplicateJob` when one like it waits
-        or runs."""
+        """Schedule a job of a spider, given by name or ``jobq_id``, or of a script, named ``py:…``, with its command
+        line in ``cmd_args``. Sent once: a second try could start a second job. Raises
+        :class:`~scrapy_ext.client.platform.errors.DuplicateJob` when one like it waits or runs."""
         arguments = arguments or {}
         taken = [name for name in arguments if name in RUN_PARAMETERS]
         if taken:
@@ -55,6 +57,8 @@ class Jobs:
             ("add_tag", tags),
             ("job_settings", _json(settings)),
             ("meta", _json(metadata)),
+            ("environment", _json(environment)),
+            ("cmd_args", cmd_args),
             *arguments.items(),
             repeatable=False,
         )

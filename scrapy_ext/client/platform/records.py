@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
-from typing import Any
+from collections.abc import AsyncGenerator, Callable, Sequence
+from functools import partial
+from typing import Any, TypeVar
 
 from scrapy_ext.api.platform import EntityKey, JobKey
 from scrapy_ext.api.platform.items import content_range
@@ -15,6 +16,8 @@ from scrapy_ext.client.platform.lines import keyed_record, record
 from scrapy_ext.client.platform.paging import Pages
 from scrapy_ext.client.platform.transport import Transport
 from scrapy_ext.client.platform.urls import Host, path
+
+R = TypeVar("R")
 
 #: Whose records to read: a project, a spider of one, or a job.
 Prefix = JobKey | int | str
@@ -67,6 +70,37 @@ class JobRecords:
         ``start`` begins with a record, ``startafter`` behind it; ``meta`` adds ``_key``, ``_ts``. They are read
         in pages while they are consumed, and reading goes on where it was when the connection breaks.
         """
+        keep_key = "_key" in meta
+        parse = partial(keyed_record, keep_key=keep_key)
+        return self._pages(prefix, parse, count=count, start=start, startafter=startafter, meta=meta).read()
+
+    def keyed(
+        self,
+        prefix: Prefix,
+        *,
+        count: int | None = None,
+        start: Place | None = None,
+        startafter: Place | None = None,
+        meta: Sequence[str] = (),
+    ) -> AsyncGenerator[tuple[str, dict[str, Any]]]:
+        """As :meth:`iter`, each record with its key, behind which a later reading can go on."""
+
+        def parse(line: bytes) -> tuple[str, tuple[str, dict[str, Any]]]:
+            key, record = keyed_record(line, keep_key="_key" in meta)
+            return key, (key, record)
+
+        return self._pages(prefix, parse, count=count, start=start, startafter=startafter, meta=meta).read()
+
+    def _pages(
+        self,
+        prefix: Prefix,
+        parse: Callable[[bytes], tuple[str, R]],
+        *,
+        count: int | None,
+        start: Place | None,
+        startafter: Place | None,
+        meta: Sequence[str],
+    ) -> Pages[R]:
         segments = prefix_segments(prefix)
         asked = tuple(dict.fromkeys(("_key", *meta)))
         first, behind = _place(segments, start), _place(segments, startafter)
@@ -81,9 +115,7 @@ class JobRecords:
                 ("meta", asked),
             )
 
-        keep_key = "_key" in meta
-        pages = Pages(self._transport, call, lambda line: keyed_record(line, keep_key=keep_key), count=count)
-        return pages.read()
+        return Pages(self._transport, call, parse, count=count)
 
     async def get(self, key: EntityKey) -> dict[str, Any] | None:
         """One record, None if there is none."""

@@ -21,9 +21,11 @@ from typing import Final, NamedTuple
 from scrapy_ext.server.jobs.carriers import Carrier
 from scrapy_ext.server.jobs.clock import elapsing
 from scrapy_ext.server.jobs.environments import Environments, LocalProject
-from scrapy_ext.server.jobs.execution import Door, Execution, Intent
+from scrapy_ext.server.jobs.execution import Door, Execution, Intent, Terms
 from scrapy_ext.server.jobs.guard import Guard
-from scrapy_ext.server.jobs.reaping import DEAD_AFTER, Reaper, is_gone_here
+from scrapy_ext.server.jobs.presence import Presence
+from scrapy_ext.server.jobs.reaping import DEAD_AFTER, Reaper
+from scrapy_ext.server.jobs.watch import watch
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.attempts import Attempt
 from scrapy_ext.server.store.errors import StoreError
@@ -33,6 +35,8 @@ from scrapy_ext.server.store.nodes import Node as StoredNode
 _BEAT: Final = 2.0
 _LOOK: Final = 1.0
 _STOP_AFTER: Final = DEAD_AFTER - 2.0
+#: Jobs that start at once: a start is what takes the processor, and beats must not wait for it.
+_STARTS: Final = 2 * (os.cpu_count() or 1)
 #: Seconds between two looks at the last beat.
 _WATCH: Final = 0.1
 #: How often a job may lose its node.
@@ -44,13 +48,16 @@ logger = logging.getLogger(__name__)
 class NodeConfig(NamedTuple):
     """What a node takes: jobs of ``units`` at once, of its ``local`` project or of deployed versions.
 
-    ``grace``: seconds for a job to end by itself when it is asked to.
+    ``grace``: seconds for a job to end by itself when it is asked to. ``unit_memory``: MiB of memory for each unit of a
+    job. ``job_timeout``: seconds that a job may run which says nothing of that itself; None: without end.
     """
 
     units: int
     tags: frozenset[str] = frozenset()
     local: LocalProject | None = None
     grace: float = 30.0
+    unit_memory: int = 1024
+    job_timeout: float | None = None
 
 
 class Lines(NamedTuple):
@@ -65,17 +72,25 @@ class Node:
     """Started and stopped with the server."""
 
     def __init__(
-        self, lines: Lines, environments: Environments, door: Door, config: NodeConfig, carrier: Carrier
+        self,
+        lines: Lines,
+        environments: Environments,
+        door: Door,
+        config: NodeConfig,
+        carrier: Carrier,
+        *,
+        presence: Presence | None = None,
     ) -> None:
         self._lines = lines
         self._store = lines.nodes
         self._environments = environments
-        self._door = door
         self._config = config
         self._carrier = carrier
-        here = lines.beats is lines.jobs  # one file, of this machine
-        self._reaper = Reaper(lines.nodes, carrier, MOST_LOSSES, is_gone_here if here else lambda _: False)
+        self._reaper = Reaper(lines.nodes, carrier, MOST_LOSSES)
         self._guard = Guard()
+        self._presence = presence or Presence(None)
+        self._terms = Terms(door.url, config.grace, config.unit_memory, config.job_timeout)
+        self._starts = asyncio.Semaphore(_STARTS)
         self._jobs: dict[Attempt, Execution] = {}
         self._beat = 0
         self._confirmed = elapsing()
@@ -88,11 +103,16 @@ class Node:
 
     async def start(self) -> None:
         """Join the others; raises :class:`StoreError`."""
+        for node in await self._store.nodes.listed():
+            if self._presence.gone([node.name]):
+                await self._store.attempts.reap(node.name, node.beat, MOST_LOSSES)
         await self._join()
         self._tasks = [
             asyncio.create_task(self._again_and_again(_BEAT, self._say)),
             asyncio.create_task(self._again_and_again(_LOOK, self._look)),
+            asyncio.create_task(watch(self._jobs.values)),
         ]
+        self._lines.jobs.jobs.news.add(self.wake)
         self._watching.start()
 
     async def drain(self) -> None:
@@ -108,6 +128,7 @@ class Node:
     async def stop(self) -> None:
         """Leave; what still runs is killed, and goes on elsewhere."""
         await self.drain()
+        self._lines.jobs.jobs.news.discard(self.wake)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -116,6 +137,7 @@ class Node:
         await asyncio.to_thread(self._watching.join)
         with contextlib.suppress(StoreError):
             await self._store.nodes.leave(self.name)
+        self._presence.hide(self.name)
 
     def wake(self) -> None:
         """Look at once: there may be something to do."""
@@ -139,6 +161,7 @@ class Node:
             )
         )
         self._confirmed = sent
+        self._presence.show(self.name)
         await self._carrier.serve(self.name, self.wake)
 
     async def _again_and_again(self, pause: float, act: Callable[[], Awaitable[None]]) -> None:
@@ -188,7 +211,7 @@ class Node:
                 execution.go_on()
 
     def _take(self, attempt: Attempt) -> None:
-        execution = Execution(self._lines.jobs, self._environments, self._door, attempt, self._config.grace)
+        execution = Execution(self._lines.jobs, self._environments, self._terms, attempt, self._starts)
         self._jobs[attempt] = execution
         execution.task.add_done_callback(lambda _: self._let_go(attempt))
 

@@ -7,17 +7,21 @@ from typing import Final
 
 from scrapy_ext.api.launch import NO_SPIDER
 
+FINISHED: Final = "finished"
 FAILED: Final = "failed"
 SPIDER_NOT_FOUND: Final = "spider_not_found"
+SCRIPT_NOT_FOUND: Final = "script_not_found"
 NO_VERSION: Final = "no_version"
 BUILD_FAILED: Final = "build_failed"
 TIMED_OUT: Final = "timed out"
 OUT_OF_MEMORY: Final = "killed by oom"
+#: That of a crawl which was asked to stop; of one that was cancelled, it becomes ``cancelled``.
+SHUTDOWN: Final = "shutdown"
 
 
 def reason_of(status: int, *, script: bool) -> str | None:
     """The reason by the exit status of the process; None: what the process has said itself, if anything."""
-    if status == NO_SPIDER:
+    if status == NO_SPIDER and not script:
         return SPIDER_NOT_FOUND
     if status < 0:
         try:
@@ -25,5 +29,5 @@ def reason_of(status: int, *, script: bool) -> str | None:
         except ValueError:
             return f"killed by signal {-status}"
     if script:  # which has no platform to tell
-        return FAILED if status else "finished"
+        return FAILED if status else FINISHED
     return None

@@ -1,83 +1,126 @@
-"""The process of one job: started, watched and ended.
+"""The process of one job: started, asked to end, stopped for a while, killed.
 
-It is the leader of a session of its own, so that what it starts ends with it, and a Ctrl-C in the server's terminal
-does not reach it.
+What is started is the supervisor of the job (``scrapy_ext.supervisor``), which ends when all of the job has ended. The
+group of its process ID is that of what it supervises, without itself: who stops that group stops the job.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import signal
-from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
 from scrapy_ext.api.launch import Launch
+from scrapy_ext.processes import Process, kill_same, signal_below
+from scrapy_ext.server.jobs.output import LiveLines, Output
 
-#: Bytes of output that are kept: the end of it, which says why a process has ended.
-_KEPT: Final = 256 * 1024
-_PIECE: Final = 16 * 1024
-
-
-class Ended(NamedTuple):
-    """How a process has ended: its exit status, negative for a signal, and the end of what it wrote."""
-
-    status: int
-    output: list[str]
+#: Seconds for the supervisor to kill what is below it.
+_PATIENCE: Final = 12.0
 
 
 class JobProcess:
     """Made by :meth:`start`."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, live: LiveLines | None, up: int) -> None:
         self._process = process
         self.pid = process.pid
-        self._output: deque[bytes] = deque()
-        self._size = 0
-        self._readers = [
-            asyncio.create_task(self._read(stream)) for stream in (process.stdout, process.stderr) if stream
-        ]
+        self.output = Output(live)
+        #: What was below it when that was looked at last.
+        self.tree: Sequence[Process] = ()
+        self._killing: asyncio.TimerHandle | None = None
+        self._up = up
+        self._is_up = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        loop.add_reader(up, self._note_up)
+        levels = ((process.stdout, logging.INFO), (process.stderr, logging.ERROR))
+        self._readers = [loop.create_task(self.output.read(stream, level)) for stream, level in levels if stream]
 
     @classmethod
-    async def start(cls, python: str, directory: Path, environment: Mapping[str, str], launch: Launch) -> JobProcess:
-        """Start a job; raises ``OSError``."""
-        process = await asyncio.create_subprocess_exec(
-            python,
-            "-m",
-            "scrapy_ext.launch",
-            cwd=directory,
-            env=environment,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
-        )
+    async def start(
+        cls,
+        python: str,
+        directory: Path,
+        environment: Mapping[str, str],
+        launch: Launch,
+        live: LiveLines | None = None,
+    ) -> JobProcess:
+        """Start a job; raises ``OSError``. ``live``: where the lines go that it writes."""
+        up, up_there = os.pipe()
+        try:
+            process = await asyncio.create_subprocess_exec(
+                python,
+                "-m",
+                "scrapy_ext.launch",
+                cwd=directory,
+                env=environment,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                pass_fds=(up_there,),
+            )
+        except BaseException:
+            os.close(up)
+            raise
+        finally:
+            os.close(up_there)
         assert process.stdin is not None  # noqa: S101 - a pipe was asked for
-        process.stdin.write(msgspec.json.encode(launch) + b"\n")
-        return cls(process)
+        started = cls(process, live, up)
+        process.stdin.write(msgspec.json.encode(msgspec.structs.replace(launch, up=up_there)) + b"\n")
+        return started
 
-    async def wait(self) -> Ended:
-        """Wait until it has ended, and end what it has left behind."""
+    async def up(self) -> None:
+        """Wait until the crawl is under way, or has ended."""
+        await self._is_up.wait()
+
+    async def wait(self) -> int:
+        """Wait until all of it has ended; returns the exit status, negative for a signal."""
         status = await self._process.wait()
-        self.signal(signal.SIGKILL)
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.gather(*self._readers, return_exceptions=True), 5)
-        text = b"".join(self._output)[-_KEPT:].decode(errors="replace")
-        return Ended(status, [line for line in text.splitlines() if line.strip()])
-
-    def signal(self, number: int) -> None:
-        """Send a signal to it and to all that it has started."""
+        self._note_up()
+        if self._killing is not None:
+            self._killing.cancel()
+        # Nothing is left, unless the supervisor itself was killed.
+        await asyncio.to_thread(kill_same, self.tree)
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, number)
+            os.killpg(self.pid, signal.SIGKILL)
+        _, late = await asyncio.wait(self._readers, timeout=5)
+        for reader in late:  # somebody who is no part of the job any more holds the other end
+            reader.cancel()
+        return status
 
-    async def _read(self, stream: asyncio.StreamReader) -> None:
-        while piece := await stream.read(_PIECE):
-            self._output.append(piece)
-            self._size += len(piece)
-            while self._size - len(self._output[0]) > _KEPT:
-                self._size -= len(self._output.popleft())
+    def ask(self) -> None:
+        """Ask it to end: the one that does the work, for what that has started is its own to end."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Kill it with all that it has started."""
+        if self._killing is not None:
+            return
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        self._killing = asyncio.get_running_loop().call_later(_PATIENCE, self._kill_the_supervisor)
+
+    def pause(self) -> None:
+        """Stop what does the work, and all that it has started. Safe in any thread."""
+        signal_below(self.pid, signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """The end of :meth:`pause`. Safe in any thread."""
+        signal_below(self.pid, signal.SIGCONT)
+
+    def _kill_the_supervisor(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+
+    def _note_up(self) -> None:
+        if not self._is_up.is_set():
+            self._is_up.set()
+            asyncio.get_running_loop().remove_reader(self._up)
+            os.close(self._up)

@@ -7,16 +7,12 @@ and its own beats are stored. Else an outage of the database, which stops all be
 from __future__ import annotations
 
 import logging
-import os
-import socket
-from collections.abc import Callable
 from typing import Final
 
 from scrapy_ext.server.jobs.carriers import Carrier
 from scrapy_ext.server.jobs.clock import elapsing
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.errors import StoreAwayError, StoreBusyError
-from scrapy_ext.server.store.nodes import Node
 
 #: Seconds that a beat stands still before its node is taken for dead.
 DEAD_AFTER: Final = 8.0
@@ -31,10 +27,8 @@ logger = logging.getLogger(__name__)
 class Reaper:
     """Looks for dead nodes, and takes their jobs back."""
 
-    def __init__(self, store: Store, carrier: Carrier, most_losses: int, is_gone: Callable[[Node], bool]) -> None:
-        """``is_gone`` says of a node, where that can be known, that its process is no longer there."""
+    def __init__(self, store: Store, carrier: Carrier, most_losses: int) -> None:
         self._store = store
-        self._is_gone = is_gone
         self._carrier = carrier
         self._most = most_losses
         self._beats: dict[str, tuple[int, float]] = {}
@@ -57,9 +51,8 @@ class Reaper:
         for node in nodes:
             beat, since = known.get(node.name, (None, now))
             self._beats[node.name] = (node.beat, since if beat == node.beat else now)
-        gone = {node.name for node in nodes if self._is_gone(node)}
         for name, (beat, since) in list(self._beats.items()):
-            if now - since >= DEAD_AFTER or name in gone:
+            if now - since >= DEAD_AFTER:
                 await self._reap(name, beat)
         for name in await self._store.attempts.orphaned():
             await self._reap(name, 0)
@@ -79,17 +72,3 @@ class Reaper:
         self._swept = -_SWEEP  # its queue is nobody's any more
         for attempt in reaped:
             logger.warning("Node %s is lost; its job goes on elsewhere: %s", name, attempt)
-
-
-def is_gone_here(node: Node) -> bool:
-    """Of a database that is a file of this machine: whether the process of a node that has written there is gone."""
-    number = node.name.rsplit("-", 2)[-2:-1]
-    if node.host != socket.gethostname() or not number or not number[0].isdecimal():
-        return False
-    try:
-        os.kill(int(number[0]), 0)
-    except ProcessLookupError:
-        return True
-    except OSError:
-        return False
-    return False

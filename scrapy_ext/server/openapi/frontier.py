@@ -51,7 +51,12 @@ OPERATIONS: Final = (
         method="GET",
         path=f"{_SLOT}/q",
         summary="Read batches of requests; the same ones until they are deleted.",
-        parameters=(Parameter("mincount", "at least so many requests, if there are", COUNTER), *SHAPING),
+        parameters=(
+            Parameter("mincount", "at least so many requests, if there are", COUNTER),
+            Parameter("startafter", "the ID of a batch: only batches behind it", STRING),
+            Parameter("meta", "_p: add the priority of a batch's requests", STRING),
+            *SHAPING,
+        ),
         answer=lines("Batches.", Batch),
     ),
     Operation(

@@ -15,7 +15,7 @@ from scrapy_ext.server.platform import bodies
 from scrapy_ext.server.platform.answers import NotFound, empty, json, method_not_allowed, refused
 from scrapy_ext.server.platform.calls import Call
 from scrapy_ext.server.platform.formats import Page, result, result_of
-from scrapy_ext.server.store.frontier import QueuedRequest, Slot, is_batch_id
+from scrapy_ext.server.store.frontier import QueuedRequest, Slot, StoredBatch, is_batch_id, priority_of
 
 #: Requests that a read gives when it names no ``mincount``.
 _DEFAULT_MINCOUNT: Final = 100
@@ -98,9 +98,15 @@ def _queued(line: bytes, number: int) -> QueuedRequest:
 
 async def _read(call: Call) -> Response:
     mincount = call.number("mincount", _DEFAULT_MINCOUNT) or 1
-    batches = await call.store.frontier.read(_slot(call), mincount)
+    after = _batch_id(call, "startafter", "Read from the beginning, without startafter.")
+    priorities = "_p" in call.all("meta")
+    batches = await call.store.frontier.read(_slot(call), mincount, after)
 
-    lines = (b'{"id":"' + batch.id.encode() + b'","requests":[' + batch.requests + b"]}" for batch in batches)
+    def line(batch: StoredBatch) -> bytes:
+        priority = b',"_p":%d' % priority_of(batch.id) if priorities else b""
+        return b'{"id":"' + batch.id.encode() + b'","requests":[' + batch.requests + b"]" + priority + b"}"
+
+    lines = map(line, batches)
     if len(batches) == 1:
         return await result_of(call, list(lines))
 
@@ -112,10 +118,15 @@ async def _read(call: Call) -> Response:
 
 
 async def _count(call: Call) -> Response:
-    start = call.query.get("start")
-    if start is not None and not is_batch_id(start):
-        raise refused("start", "must be the nextstart of a count before", "Count from the beginning, without start.")
+    start = _batch_id(call, "start", "Count from the beginning, without start.")
     return json(await call.store.frontier.count(_slot(call), start))
+
+
+def _batch_id(call: Call, name: str, remedy: str) -> str | None:
+    text = call.query.get(name)
+    if text is not None and not is_batch_id(text):
+        raise refused(name, "must be the ID of a batch, as an answer before gave it", remedy)
+    return text
 
 
 async def _delete_batches(call: Call) -> Response:

@@ -5,8 +5,7 @@ Older clients also use ``schedule.json``, which is ``run.json``, and ``jobs/coun
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -14,6 +13,7 @@ import msgspec
 from starlette.responses import Response
 
 from scrapy_ext.api.platform.formats import CONTENT_TYPES, Format
+from scrapy_ext.api.platform.job_rules import violations_of_job
 from scrapy_ext.api.platform.jobs import (
     DEFAULT_PRIORITY,
     DEFAULT_UNITS,
@@ -29,12 +29,14 @@ from scrapy_ext.api.platform.jobs import (
     is_name,
 )
 from scrapy_ext.api.platform.keys import JobKey, number_of
+from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.platform import bodies
 from scrapy_ext.server.platform.answers import NotFound, json, method_not_allowed, refused
 from scrapy_ext.server.platform.calls import Call
+from scrapy_ext.server.platform.runnable import check_spider
 from scrapy_ext.server.store.job_queries import JobFilter, Page
 from scrapy_ext.server.store.job_rows import StoredJob, tags_of
-from scrapy_ext.server.store.jobs import DuplicateJobError, NewJob
+from scrapy_ext.server.store.jobs import DuplicateJobError, NewJob, unique_key
 
 #: Jobs of one answer; also when the caller names no number.
 MAX_LIST: Final = 1000
@@ -118,6 +120,9 @@ async def _run(call: Call, form: Form) -> Response:
     spider = form.get("spider") or await _spider_by_id(call, project, form)
     check_name("spider", spider)
     metadata, state = _run_metadata(form)
+    check_job(spider, metadata)
+    if state is JobState.PENDING:
+        await check_spider(call, project, spider, metadata.get("version"))
     job = NewJob(spider, state, metadata, unique_key("run", spider, metadata.get("spider_args", {})))
     (added,) = await call.store.jobs.add(project, [job], call.who)
     if isinstance(added, DuplicateJobError):
@@ -156,11 +161,6 @@ def _run_metadata(form: Form) -> tuple[dict[str, Any], JobState]:
     return {**metadata, **extra}, state
 
 
-def unique_key(*parts: Any) -> str:
-    """A short text for what jobs have in common that must not be active at the same time."""
-    return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()
-
-
 def own_key(text: str, project: int, field: str) -> JobKey:
     """A job of the project that the request is about; raises ``ContractError``."""
     key = JobKey.parse(text, field)
@@ -182,6 +182,12 @@ def check_name(field: str, name: str) -> None:
     """Refuses what can be no name of a spider, of a setting or of a field."""
     if not is_name(name):
         raise refused(field, f"must be 1 to {MAX_NAME} characters, none of them NUL", "Correct the name.")
+
+
+def check_job(spider: str, metadata: Mapping[str, Any], place: str = "") -> None:
+    """Refuses a job that could not run; ``place``: where it is in a body. Raises ``ContractError``."""
+    if violations := list(violations_of_job(spider, metadata)):
+        raise ContractError([msgspec.structs.replace(each, field=f"{place}{each.field}") for each in violations])
 
 
 def check_tags(field: str, tags: Sequence[str]) -> tuple[str, ...]:

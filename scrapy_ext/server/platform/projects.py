@@ -12,7 +12,9 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
+from scrapy_ext.api.platform.job_rules import violations_of_project
 from scrapy_ext.api.platform.jobs import JobState
+from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.platform import bodies
 from scrapy_ext.server.platform.answers import NotFound, empty, json, method_not_allowed, refused
 from scrapy_ext.server.platform.calls import Call
@@ -80,5 +82,7 @@ async def _merge(call: Call, values: Any) -> Response:
         raise refused("body", "must be a JSON object", 'Write {"name": value}.')
     for name in values:
         check_name("name", name)
+    if violations := list(violations_of_project(values)):
+        raise ContractError(violations)
     await call.store.projects.merge(call.project, {name: msgspec.json.encode(each) for name, each in values.items()})
     return empty()

@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
 
-from scrapy_ext.api.platform.jobs import JobState
+from scrapy_ext.api.launch import ATTEMPT_OVER
+from scrapy_ext.api.platform.jobs import SCRIPT, JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store import job_states
@@ -158,7 +159,7 @@ def over(attempt: Attempt) -> Violation:
     """What is told to an attempt that is over."""
     return Violation(
         "attempt",
-        f"{attempt.number} of job {attempt.key} is over: its node was lost, or its process has ended",
+        f"{attempt.number} of job {attempt.key} {ATTEMPT_OVER}",
         "Nothing more of it is stored. The job goes on elsewhere, or is finished.",
         403,
     )
@@ -236,7 +237,7 @@ async def _give_back(tx: Transaction, attempt: Attempt, stamp: Stamp, most: int 
         await job_states.end_job(tx, job, outcome, {}, stamp)
     elif "cancelled_by" in job.metadata:
         await job_states.end_job(tx, job, job_states.CANCELLED, {}, stamp)
-    elif most is not None and losses >= most:
+    elif most is not None and (losses >= most or job.spider.startswith(SCRIPT)):  # a script would begin anew
         await job_states.end_job(tx, job, NODE_LOST, {}, stamp)
     else:
         await job_states.wait_again(tx, job, stamp)

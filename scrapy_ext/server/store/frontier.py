@@ -92,19 +92,19 @@ class FrontierStore:
         """Queue the requests whose fingerprint the slot does not know; returns how many those are."""
         return await self._engine.write(_add, slot, requests, self._filters)
 
-    async def read(self, slot: Slot, mincount: int) -> list[StoredBatch]:
-        """The first batches: as many as it takes for ``mincount`` requests, or all there are."""
-        batches, fixed = await self._first(slot, mincount)
+    async def read(self, slot: Slot, mincount: int, after: str | None = None) -> list[StoredBatch]:
+        """The first batches, or the first behind a batch: as many as it takes for ``mincount`` requests, or all."""
+        batches, fixed = await self._first(slot, mincount, after)
         if not fixed:
-            batches = await self._engine.write(_fix_batches, slot, mincount)
+            batches = await self._engine.write(_fix_batches, slot, mincount, after)
         return batches
 
-    async def _first(self, slot: Slot, mincount: int) -> tuple[list[StoredBatch], bool]:
+    async def _first(self, slot: Slot, mincount: int, after: str | None) -> tuple[list[StoredBatch], bool]:
         if mincount <= MAX_BATCH:  # for which one batch is mostly enough
-            batches, fixed = await self._engine.glance(_batches, slot, mincount, most=1)
+            batches, fixed = await self._engine.glance(first_batches, slot, mincount, after, most=1)
             if not (batches and fixed and batches[0].size < mincount):
                 return batches, fixed
-        return await self._engine.read(_batches, slot, mincount)
+        return await self._engine.read(first_batches, slot, mincount, after)
 
     async def count(self, slot: Slot, start: str | None = None) -> QueueCount:
         """How many requests are queued, from a batch on; stops after ``COUNT_STEP`` batches."""
@@ -240,13 +240,13 @@ class _OpenBatch:
         return place + len(taken)
 
 
-async def _batches(
-    tx: Transaction, slot: Slot, mincount: int, *, most: int | None = None
+async def first_batches(
+    tx: Transaction, slot: Slot, mincount: int, behind: str | None = None, *, most: int | None = None
 ) -> tuple[list[StoredBatch], bool]:
-    """The first batches, no more than ``most``, and whether all of them are fixed."""
+    """The first batches (behind one), no more than ``most``, and whether all of them are fixed."""
     found: list[StoredBatch] = []
     fixed, requests, length = True, 0, 0
-    after = (-_PRIORITY_SHIFT, 0)
+    after = (-_PRIORITY_SHIFT, 0) if behind is None else _key(behind)[1:]
     while requests < mincount and length < _MAX_READ_BYTES and len(found) != most:
         limit = min(1 + (mincount - requests - 1) // MAX_BATCH, _BATCH_PAGE, most or _BATCH_PAGE)
         rows = await tx.fetch(
@@ -267,9 +267,9 @@ async def _batches(
     return found, fixed
 
 
-async def _fix_batches(tx: Transaction, slot: Slot, mincount: int) -> list[StoredBatch]:
+async def _fix_batches(tx: Transaction, slot: Slot, mincount: int, after: str | None) -> list[StoredBatch]:
     await _locked(tx, slot)  # an addition must not fill up a batch that a reader has just seen
-    batches, _ = await _batches(tx, slot, mincount)
+    batches, _ = await first_batches(tx, slot, mincount, after)
     await tx.execute_many(
         """UPDATE frontier_batches SET fixed = 1
            WHERE project = $1 AND slot = $2 AND priority = $3 AND batch = $4 AND fixed = 0""",
@@ -313,6 +313,11 @@ def _id(priority: int, slot: int, batch: int) -> str:
 def is_batch_id(text: str) -> bool:
     """Whether this has the form of a batch ID."""
     return _ID.fullmatch(text) is not None
+
+
+def priority_of(batch_id: str) -> int:
+    """The priority of a batch's requests."""
+    return _key(batch_id)[1]
 
 
 def _key(batch_id: str) -> tuple[int, int, int]:

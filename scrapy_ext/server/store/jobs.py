@@ -6,8 +6,11 @@ What a job's row is stands in ``job_rows``, how its state changes in ``job_state
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
+
+import msgspec
 
 from scrapy_ext.api.platform.activity import STATE_EVENTS
 from scrapy_ext.api.platform.jobs import JobState
@@ -30,6 +33,7 @@ from scrapy_ext.server.store.job_rows import (
 )
 from scrapy_ext.server.store.job_states import ACTIVE, ENTERED, Change, Happened, Stamp
 from scrapy_ext.server.store.spiders import spider_number
+from scrapy_ext.server.store.versions import Runnable, current_version, runnable
 
 #: Jobs of one transaction. The more there are, the longer other writers wait: this many take about 100 ms on SQLite.
 AT_ONCE: Final = 500
@@ -54,12 +58,23 @@ class NewJob(NamedTuple):
     unique_key: str | None = None
 
 
+def unique_key(*parts: Any) -> str:
+    """A short text for what jobs have in common that must not be active at the same time."""
+    return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()
+
+
 class JobStore:
     """The jobs of all projects."""
 
     def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
         self._engine = engine
         self._clock = clock
+        #: Called when this process has added or cancelled jobs.
+        self.news: set[Callable[[], None]] = set()
+
+    def _tell(self) -> None:
+        for listener in list(self.news):
+            listener()
 
     def _stamp(self, by: str) -> Stamp:
         return Stamp(by, self._clock())
@@ -69,7 +84,7 @@ class JobStore:
         stamp = self._stamp(by)
         added: list[JobKey | DuplicateJobError] = []
         for some in _in_parts(jobs):
-            added += await self._engine.write(_add, project, some, stamp)
+            added += await self._engine.write(add_jobs, project, some, stamp)
         return added
 
     async def get(self, key: JobKey) -> StoredJob | None:
@@ -108,6 +123,7 @@ class JobStore:
         states: list[JobState | None] = []
         for some in _in_parts(keys):
             states += await self._engine.write(job_states.cancel_jobs, project, some, stamp)
+        self._tell()
         return states
 
     async def cancel_some(self, project: int, count: int, by: str) -> int:
@@ -169,18 +185,27 @@ def _in_parts(several: Sequence[Part]) -> Iterator[Sequence[Part]]:
         yield several[first : first + AT_ONCE]
 
 
-async def _add(tx: Transaction, project: int, jobs: Sequence[NewJob], stamp: Stamp) -> list[JobKey | DuplicateJobError]:
+async def add_jobs(
+    tx: Transaction, project: int, jobs: Sequence[NewJob], stamp: Stamp
+) -> list[JobKey | DuplicateJobError]:
+    """Create jobs as part of a larger operation, which has not written to the activity yet."""
     # Whoever adds to a project has its turn with this counter. What is read after it stays so until the commit:
     # nobody adds a double or numbers a spider meanwhile.
     last = await advance(tx, project, "queue", len(jobs))
     added: list[JobKey | DuplicateJobError] = []
     happened: list[Happened] = []
+    current = await current_version(tx, project)
     for queued, job in enumerate(jobs, last - len(jobs) + 1):
         double = None if job.unique_key is None else await _active(tx, project, job.unique_key)
         if double is not None:
             added.append(DuplicateJobError(double))
             continue
-        key = await _insert(tx, project, job, queued, stamp)
+        version = await _version_of(tx, project, job, current)
+        key = await _insert(tx, project, _with_version(job, version), queued, stamp)
+        if version is not None:
+            await tx.execute(
+                "UPDATE jobs SET deploy = $4 WHERE project = $1 AND spider = $2 AND job = $3", *key, version.deploy
+            )
         added.append(key)
         happened.append(Happened(key, STATE_EVENTS[job.state]))
     await job_states.report(tx, project, happened, stamp)
@@ -190,6 +215,21 @@ async def _add(tx: Transaction, project: int, jobs: Sequence[NewJob], stamp: Sta
 async def _active(tx: Transaction, project: int, unique_key: str) -> JobKey | None:
     row = await tx.fetchrow("SELECT spider, job FROM jobs WHERE project = $1 AND unique_key = $2", project, unique_key)
     return JobKey(project, *row) if row else None
+
+
+async def _version_of(tx: Transaction, project: int, job: NewJob, current: Runnable | None) -> Runnable | None:
+    """The deployed version that a job will run: the one that it names, or the current one. One that is not pending is
+    run by who adds it, with code of its own."""
+    if job.state is not JobState.PENDING:
+        return None
+    named = job.metadata.get("version")
+    return await runnable(tx, project, named) if isinstance(named, str) else current
+
+
+def _with_version(job: NewJob, version: Runnable | None) -> NewJob:
+    if version is None:
+        return job
+    return job._replace(metadata={**job.metadata, "version": version.name, "deploy_id": version.deploy})
 
 
 async def _insert(tx: Transaction, project: int, job: NewJob, queued: int, stamp: Stamp) -> JobKey:

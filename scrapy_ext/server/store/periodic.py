@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
@@ -11,6 +12,18 @@ from scrapy_ext.api.platform.periodic import PeriodicJob
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store.counters import advance
 from scrapy_ext.server.store.engine import Engine, Transaction
+from scrapy_ext.server.store.schedule_runs import (
+    STATE_COLUMNS,
+    Due,
+    Run,
+    ScheduleState,
+    find_due,
+    next_due,
+    plan,
+    plan_some,
+    run_due,
+    state_of,
+)
 from scrapy_ext.server.store.spiders import spider_number
 
 #: Of one project.
@@ -34,10 +47,14 @@ class PeriodicStore:
     def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
         self._engine = engine
         self._clock = clock
+        #: Set when a schedule was made or edited here: what waits for the next run looks again.
+        self.changed = asyncio.Event()
 
     async def add(self, schedule: PeriodicJob) -> PeriodicJob:
         """Store a new schedule; returns it with its number and those of what it runs."""
-        return await self._engine.write(_add, schedule, self._clock())
+        added = await self._engine.write(_add, schedule, self._clock())
+        self.changed.set()
+        return added
 
     async def get(self, project: int, number: int) -> PeriodicJob | None:
         """One schedule."""
@@ -49,11 +66,41 @@ class PeriodicStore:
 
     async def edit(self, project: int, number: int, edit: Edit) -> PeriodicJob | None:
         """Replace a schedule by what ``edit`` makes of it; returns that, None when there is none."""
-        return await self._engine.write(_edit, project, number, edit, self._clock())
+        edited = await self._engine.write(_edit, project, number, edit, self._clock())
+        self.changed.set()
+        return edited
 
     async def remove(self, project: int, number: int) -> bool:
         """Delete a schedule; returns whether there was one."""
         return await self._engine.write(_remove, project, number)
+
+    async def listed(self, project: int, limit: int, offset: int = 0) -> list[ScheduleState]:
+        """Schedules in the order in which they were made, with when each runs next and what ran last."""
+        return await self._engine.read(_listed, project, limit, offset)
+
+    async def state(self, project: int, number: int) -> ScheduleState | None:
+        """One schedule, with when it runs next and what ran last."""
+        return await self._engine.read(_state, project, number)
+
+    async def plan(self) -> None:
+        """Plan what is not planned yet, or was while the clock was wrong by days."""
+        while await self._engine.write(plan_some, self._clock()):
+            pass
+
+    async def due(self) -> list[Due]:
+        """Schedules whose next run has come."""
+        return await self._engine.read(find_due, self._clock())
+
+    async def next_due(self) -> int | None:
+        """When the next schedule is due (ms); None when none will be."""
+        return await self._engine.read(next_due)
+
+    async def run(self, due: Due) -> Run | None:
+        """Add the jobs of a due schedule; None when that is done already."""
+        try:
+            return await self._engine.write(run_due, due, self._clock())
+        except ContractError as error:  # what it would add cannot be stored
+            return await self._engine.write(run_due, due, self._clock(), refused=str(error))
 
     async def load(self) -> Mapping[str, int]:
         """How many tasks the schedules of all projects that are not disabled run at each cron expression."""
@@ -77,6 +124,7 @@ async def _add(tx: Transaction, schedule: PeriodicJob, now: int) -> PeriodicJob:
         number,
         *_columns(schedule),
     )
+    await plan(tx, schedule, now)
     return schedule
 
 
@@ -122,7 +170,29 @@ async def _edit(tx: Transaction, project: int, number: int, edit: Edit, now: int
         number,
         *_columns(schedule),
     )
+    if (schedule.cron, schedule.disabled) != (stored.cron, stored.disabled):
+        await plan(tx, schedule, now)  # not always: a run that is due now would be lost
     return schedule
+
+
+async def _listed(tx: Transaction, project: int, limit: int, offset: int) -> list[ScheduleState]:
+    rows = await tx.fetch(
+        f"""SELECT {STATE_COLUMNS} FROM periodic_jobs
+            WHERE project = $1 ORDER BY number LIMIT $2 OFFSET $3""",  # noqa: S608 - fixed text
+        project,
+        limit,
+        offset,
+    )
+    return [state_of(row) for row in rows]
+
+
+async def _state(tx: Transaction, project: int, number: int) -> ScheduleState | None:
+    row = await tx.fetchrow(
+        f"SELECT {STATE_COLUMNS} FROM periodic_jobs WHERE project = $1 AND number = $2",  # noqa: S608 - fixed text
+        project,
+        number,
+    )
+    return state_of(row) if row else None
 
 
 async def _remove(tx: Transaction, project: int, number: int) -> bool:

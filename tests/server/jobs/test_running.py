@@ -2,109 +2,128 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
-from typing import Any
+import json
 
 import pytest
 
-from tests.server.http import Http
-from tests.server.jobs.projects import write_project
-from tests.servers import RunningServer
+from tests.server.jobs.running import Platform, wait_for
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def running(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    """On each engine in turn, and with it the carrier that is for it."""
-    folder = write_project(tmp_path_factory.mktemp("project") / "shop")
-    options = ["--local-project", str(folder), "--units", "2"]
-    database = request.getfixturevalue("postgresql").database() if request.param == "postgresql" else None
-    with RunningServer(tmp_path_factory.mktemp("server") / "data", database=database, options=options) as server:
-        yield server
-
-
-@pytest.fixture
-async def platform(running: RunningServer) -> AsyncIterator[Http]:
-    async with Http(running.url, running.platform_key) as http:
-        yield http
-
-
-async def run(platform: Http, spider: str, **fields: str) -> str:
-    answer = await platform.call("POST", "/api/run.json", {"project": "1", "spider": spider, **fields})
-    return str(answer.json["jobid"])
-
-
-async def until(platform: Http, job: str, state: str) -> dict[str, Any]:
-    for _ in range(600):
-        metadata: dict[str, Any] = (await platform.call("GET", f"/jobs/{job}")).json
-        if metadata["state"] == state:
-            return metadata
-        await asyncio.sleep(0.1)
-    raise AssertionError(f"job {job} is still {metadata}")
-
-
-async def test_a_job_runs_with_its_arguments_and_settings(platform: Http) -> None:
-    job = await run(platform, "quick", n="4", job_settings='{"ANSWER": 42}')
-    metadata = await until(platform, job, "finished")
+async def test_a_job_runs_with_its_arguments_and_settings(either: Platform) -> None:
+    job = await either.run("quick", n="4", job_settings={"ANSWER": {"is": [42, None]}}, add_tag="nightly")
+    metadata = await either.ended(job)
     assert metadata["close_reason"] == "finished"
-    assert (metadata["attempt"], metadata["version"]) == (1, "local")
+    assert (metadata["attempt"], metadata["version"], metadata["tags"]) == (1, "local", ["nightly"])
     assert metadata["frameworkstats"]["item_scraped_count"] == 4
-    items = (await platform.call("GET", f"/items/{job}?format=json")).json
-    assert [item["number"] for item in items] == [0, 1, 2, 3]
-    log = [record["message"] for record in (await platform.call("GET", f"/logs/{job}?format=json")).json]
-    assert "answer 42" in log
+    assert [item["number"] for item in await either.records("items", job)] == [0, 1, 2, 3]
+    assert "answer {'is': [42, None]}" in await either.log(job)
+    assert len(await either.records("requests", job)) == 1
 
 
-async def test_an_unknown_spider_is_told(platform: Http) -> None:
-    job = await run(platform, "nobody")
-    assert (await until(platform, job, "finished"))["close_reason"] == "spider_not_found"
-    log = (await platform.call("GET", f"/logs/{job}?format=json")).json
-    assert "no spider 'nobody'" in log[-1]["message"]
+async def test_settings_of_the_project_go_under_those_of_the_job(platform: Platform) -> None:
+    stored = [
+        ("job_settings", {"ANSWER": "of the project", "LOG_LEVEL": "INFO"}),
+        ("spider_settings", {"quick": {"ANSWER": "of the spider"}, "other": {"ANSWER": "of another"}}),
+    ]
+    try:
+        for name, value in stored:
+            answer = await platform.http.post(f"/projects/1/settings/{name}", json.dumps(value).encode())
+            assert answer.status == 200, answer.text
+        first = await platform.run("quick", n="1")
+        second = await platform.run("quick", n="2", job_settings={"ANSWER": "of the job"})
+        assert await platform.reason(first) == await platform.reason(second) == "finished"
+        assert "answer of the spider" in await platform.log(first)
+        assert "answer of the job" in await platform.log(second)
+    finally:
+        for name, _ in stored:
+            await platform.http.delete(f"/projects/1/settings/{name}")
 
 
-async def test_a_job_is_cancelled(platform: Http) -> None:
-    job = await run(platform, "endless")
-    await until(platform, job, "running")
-    for _ in range(600):
-        if (await platform.call("GET", f"/items/{job}?format=json&count=1")).json:
-            break
-        await asyncio.sleep(0.1)
-    await platform.call("POST", "/api/jobs/stop.json", {"project": "1", "job": job})
-    metadata = await until(platform, job, "finished")
-    assert metadata["close_reason"] == "cancelled"
-    events = (await platform.call("GET", "/activity/1/?format=json")).json
-    told = [event["event"] for event in reversed(events) if event["job"] == job]
+@pytest.mark.parametrize("value", ['{"PLATFORM_URL": "http://other"}', "[1]", '{"PLATFORM_JOB_TIMEOUT": "soon"}'])
+async def test_settings_of_a_project_that_no_job_could_have_are_refused(platform: Platform, value: str) -> None:
+    answer = await platform.http.post("/projects/1/settings/job_settings", value.encode())
+    assert answer.status == 400
+    assert "job_settings" in answer.text
+
+
+async def test_a_job_is_cancelled(either: Platform) -> None:
+    job = await either.run("endless")
+
+    async def items() -> bool:
+        return bool(await either.records("items", job))
+
+    await wait_for(items, "an item")
+    await either.stop(job)
+    assert await either.reason(job) == "cancelled"
+    events = await either.http.get("/activity/1/?format=json&count=1000")
+    told = [event["event"] for event in reversed(events.json) if event["job"] == job]
     assert told == ["job:scheduled", "job:started", "job:cancelled", "job:completed"]
 
 
-async def test_a_job_whose_server_was_killed_goes_on_at_the_next_start(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+async def test_one_that_does_not_listen_is_killed_and_cancelled_all_the_same(platform: Platform) -> None:
+    job = await platform.run("stubborn")
+    await platform.says(job, "deaf now")
+    await platform.stop(job)
+    assert await platform.reason(job) == "cancelled"
+
+
+async def test_a_time_limit_ends_a_job(platform: Platform) -> None:
+    script = await platform.run("py:wait.py", job_settings={"PLATFORM_JOB_TIMEOUT": 1})
+    crawl = await platform.run("stubborn", job_settings={"PLATFORM_JOB_TIMEOUT": "0.5"})
+    assert await platform.reason(script) == "timed out"
+    assert await platform.reason(crawl) == "timed out"
+
+
+async def test_what_a_spider_prints_is_in_its_log_and_never_too_much(platform: Platform) -> None:
+    job = await platform.run("loud", megabytes="40")
+    assert await platform.reason(job) == "finished"
+    records = await platform.records("logs", job)
+    levels = {record["message"]: record["level"] for record in records}
+    assert (levels["an error of the spider"], levels["a warning of the spider"]) == (40, 30)
+    assert sum(len(record["message"]) for record in records) < 12 * 2**20
+
+
+async def test_samples_are_taken_while_a_job_runs(platform: Platform) -> None:
+    job = await platform.run("quick", n="7")
+    await platform.ended(job)
+    samples = await platform.records("samples", job)
+    assert len(samples) > 1
+    assert [len(sample) for sample in samples] == [5] * len(samples)
+    times, requests, items, lines, memory = zip(*samples, strict=True)
+    assert list(times) == sorted(times)
+    assert (requests[-1], items[-1]) == (1, 7)
+    assert lines[-1] > 0
+    assert max(memory) > 2**20
+
+
+@pytest.mark.parametrize(
+    ("spider", "fields", "told"),
+    [
+        ("quick", {"job_settings": "[1]"}, "job_settings"),
+        ("quick", {"job_settings": "{"}, "job_settings"),
+        (
+            "quick",
+            {"job_settings": {"PLATFORM_API_KEY": "mine"}},
+            "job_settings.PLATFORM_API_KEY: is given to",
+        ),
+        ("quick", {"job_settings": {"PLATFORM_JOB_TIMEOUT": -1}}, "PLATFORM_JOB_TIMEOUT"),
+        ("quick", {"environment": {"PLATFORM_JOB": "1/1/1"}}, "environment.PLATFORM_JOB: is given to each job"),
+        ("quick", {"environment": {"A=B": "1"}}, "environment.A=B: cannot be the name"),
+        ("quick", {"environment": {"A": "\0"}}, "environment.A: must not have the character NUL"),
+        ("quick", {"units": "7"}, "units: must be 1 to 6"),
+        ("quick", {"priority": "high"}, "priority"),
+        ("quick", {"meta": {"units": 70}}, "units: must be a whole number from 1 to 6"),
+        ("quick", {"meta": {"spider_args": [1]}}, "spider_args: must be a JSON object"),
+        ("quick", {"meta": {"node_tags": "gpu"}}, "node_tags"),
+        ("quick", {"meta": {"version": 3}}, "version"),
+        ("py:../secret.py", {}, "without a folder"),
+        ("py:/etc/passwd", {}, "without a folder"),
+        ("py:hello.py", {"cmd_args": "'open"}, "cmd_args: cannot be split"),
+    ],
+)
+async def test_what_cannot_run_is_refused_when_it_is_scheduled(
+    platform: Platform, spider: str, fields: dict[str, object], told: str
 ) -> None:
-    """At once, with a database of its own: its process is seen to be gone."""
-    folder = write_project(tmp_path_factory.mktemp("project") / "shop")
-    options = ["--local-project", str(folder), "--platform-key", "k" * 32]
-    with RunningServer(tmp_path / "data", options=options) as killed:
-        async with Http(killed.url, "k" * 32) as http:
-            job = await run(http, "endless")
-            for _ in range(600):
-                if (await http.call("GET", f"/items/{job}?format=json&count=1")).json:
-                    break
-                await asyncio.sleep(0.1)
-        killed.kill()
-    ended = time.monotonic()
-    with RunningServer(tmp_path / "data", options=options) as server:
-        started = time.monotonic() - ended
-        async with Http(server.url, "k" * 32) as http:
-            for _ in range(600):
-                metadata = (await http.call("GET", f"/jobs/{job}")).json
-                if metadata.get("attempt") == 2:
-                    break
-                await asyncio.sleep(0.1)
-            assert metadata["attempt"] == 2
-            assert "is lost" in server.log()
-            print(f"{time.monotonic() - ended - started:.1f} s after the start")
-            await http.call("POST", "/api/jobs/stop.json", {"project": "1", "job": job})
-            items = [item["number"] for item in (await http.call("GET", f"/items/{job}?format=json")).json]
-            assert sorted(items) == list(range(len(items)))
+    answer = await platform.ask(spider, **fields)
+    assert answer.status == 400
+    assert told in answer.json["message"]

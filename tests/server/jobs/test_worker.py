@@ -16,7 +16,7 @@ import pytest
 from tests.postgresql import Cluster
 from tests.server.http import Http
 from tests.server.jobs.projects import write_project
-from tests.server.jobs.test_running import run, until
+from tests.server.jobs.running import run, until
 from tests.servers import START_SECONDS, RunningServer, command, without_keys
 
 

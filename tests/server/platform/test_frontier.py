@@ -157,3 +157,13 @@ async def test_the_queue_is_counted(http: Http, slot: str) -> None:
     assert (await http.get(f"{slot}/q/count?start={first['id']}")).json == {"count": left}
     assert (await http.get(f"{slot}/q/count?start=x")).status == 400
     assert (await http.post(f"{slot}/q/count")).status == 405
+
+
+async def test_a_queue_is_read_on_behind_a_batch_with_priorities(http: Http, slot: str) -> None:
+    await http.post(slot, [{"fp": f"/{n}", "p": n % 2 - 1} for n in range(300)])
+    first, second, *_ = (await http.get(f"{slot}/q?mincount=300&meta=_p")).lines
+    assert (first["_p"], second["_p"]) == (-1, -1)
+    rest = (await http.get(f"{slot}/q?mincount=300&meta=_p&startafter={second['id']}")).lines
+    assert [(batch["_p"], len(batch["requests"])) for batch in rest] == [(0, 100), (0, 50)]
+    assert (await http.get(f"{slot}/q?startafter={rest[-1]['id']}")).body == b""
+    assert (await http.get(f"{slot}/q?startafter=x")).status == 400

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import NotFound
 from scrapy_ext.client.platform.urls import PlatformUrls
+from tests.server.due import come_due
 from tests.server.http import Answer, Http
 from tests.servers import RunningServer
 
@@ -158,3 +161,26 @@ async def test_the_suggested_hour_is_one_with_little_to_do(http: Http, project: 
 async def platform(server: RunningServer) -> AsyncIterator[PlatformClient]:
     async with PlatformClient(PlatformUrls.single(server.url), server.platform_key) as client:
         yield client
+
+
+async def test_a_server_runs_what_is_due_and_shows_the_job(server: RunningServer, http: Http, project: int) -> None:
+    await create(http, project, cron="* * * * *")
+    await come_due(server, project)
+    await patch(http, project, 1, description="looked at now")
+    async with asyncio.timeout(60):
+        while not (jobs := (await http.get(f"/api/jobs/list.json?project={project}")).json["jobs"]):
+            await asyncio.sleep(0.05)
+    (job,) = jobs
+    assert (job["spider"], job["spider_type"], job["tags"], job["priority"]) == ("books", "periodic", ["daily"], 3)
+    metadata = (await http.get(f"/jobs/{job['id']}")).json
+    assert (metadata["periodic_job_id"], metadata["scheduled_by"]) == (1, "periodic job 1")
+
+
+async def test_a_server_without_a_runner_leaves_them_to_others(tmp_path: Path) -> None:
+    with RunningServer(tmp_path / "data", options=["--no-runner"]) as server:
+        async with Http(server.url, server.platform_key) as http:
+            await create(http, 1)
+            await come_due(server, 1)
+            await patch(http, 1, 1, description="looked at now")
+            await create(http, 1)
+            assert (await http.get("/api/jobs/list.json?project=1")).json["total"] == 0

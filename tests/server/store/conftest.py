@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import AsyncIterator, Callable
 from contextlib import closing
@@ -89,3 +90,21 @@ def look(where: Where) -> Callable[[str], Any]:
             return database.execute(sql).fetchall()
 
     return query
+
+
+@pytest.fixture
+def change(where: Where) -> Callable[[str], Any]:
+    """A statement past the store: ``await change("UPDATE ...")``. ``{bytes:…}`` stands for bytes in hexadecimal."""
+
+    async def execute(sql: str) -> None:
+        if isinstance(where, DatabaseUrl):
+            connection = await asyncpg.connect(where.secret)
+            try:
+                await connection.execute(re.sub(r"{bytes:(\w*)}", r"decode('\1', 'hex')", sql))
+            finally:
+                await connection.close()
+            return
+        with closing(sqlite3.connect(where / "platform.db")) as database, database:
+            database.execute(re.sub(r"{bytes:(\w*)}", r"x'\1'", sql))
+
+    return execute

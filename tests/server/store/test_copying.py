@@ -66,6 +66,7 @@ def schedule(project: int) -> PeriodicJob:
 async def fill(store: Store) -> None:
     """Rows in every table, odd ones among them."""
     for project in (1, 2**31):
+        await store.webhooks.add(project, "http://ü/", ["*"], "whsec_")
         job = NewJob("s\0é", JobState.RUNNING, {"tags": ["a", "ü"]}, "k")
         (key,) = await store.jobs.add(project, [job], "x")
         records = [{"n": n, "field\0": None} for n in range(250)]
@@ -240,7 +241,7 @@ async def test_a_copy_that_differs_is_told(
 
     monkeypatch.setattr(copying, "_put", lose)
     assert await run("backup", *place(filled), str(tmp_path / "backup.db")) == 1
-    assert "activity has 3 rows after copying 4" in capsys.readouterr().err
+    assert "activity has 5 rows after copying 6" in capsys.readouterr().err
     assert not (tmp_path / "backup.db").exists()
 
 
@@ -272,7 +273,7 @@ async def test_a_backup_says_what_it_has_and_of_which_store(
     file = tmp_path / "b.db"
     assert await run("backup", *place(where), str(file)) == 0
     told = capsys.readouterr().out
-    assert told.startswith(f"{file}: 2 jobs, 1500 items, ")
+    assert told.startswith(f"{file}: 3 jobs, 1500 items, ")
     assert told.endswith(" rows in all, verified\n")
     assert await run("backup", str(tmp_path / "other.db"), settings={"PLATFORM_URL": "https://platform.example"}) == 1
     assert "not about https://platform.example" in capsys.readouterr().err

@@ -1,0 +1,108 @@
+"""The processes of this machine, as Linux shows them: whose children they are, and the memory that they have.
+
+Elsewhere nothing is known of them: then :func:`table` is empty.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Collection, Mapping
+from typing import Final, NamedTuple
+
+_PAGE: Final = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+#: Places of fields in /proc/PID/stat, counted from behind the name of the program.
+_STATE, _PARENT, _STARTED, _RESIDENT = 0, 1, 19, 21
+#: How often a tree is looked at again for what it has started meanwhile.
+_LOOKS: Final = 20
+
+
+class Process(NamedTuple):
+    """A process: its ID, that of its parent, when it was started (no other of the same ID was then), resident bytes."""
+
+    pid: int
+    parent: int
+    started: int
+    memory: int
+
+
+def table() -> dict[int, Process]:
+    """All processes that have not ended, by their IDs."""
+    found = {}
+    try:
+        names = os.listdir("/proc")
+    except OSError:
+        return {}
+    for name in names:
+        if name.isdigit() and (process := _process(name)) is not None:
+            found[process.pid] = process
+    return found
+
+
+def _process(name: str) -> Process | None:
+    try:
+        file = os.open(f"/proc/{name}/stat", os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        fields = os.read(file, 4096).rpartition(b")")[2].split()
+    except OSError:
+        return None
+    finally:
+        os.close(file)
+    if len(fields) <= _RESIDENT or fields[_STATE] in (b"Z", b"X"):
+        return None
+    return Process(int(name), int(fields[_PARENT]), int(fields[_STARTED]), int(fields[_RESIDENT]) * _PAGE)
+
+
+def below(roots: Collection[int], processes: Mapping[int, Process]) -> dict[int, list[Process]]:
+    """Of each of these processes itself and all that it has started, with what those have started."""
+    children: dict[int, list[Process]] = {}
+    for process in processes.values():
+        children.setdefault(process.parent, []).append(process)
+    trees = {}
+    for root in roots:
+        tree = [processes[root]] if root in processes else []
+        for process in tree:  # which grows
+            tree += children.get(process.pid, ())
+        trees[root] = tree
+    return trees
+
+
+def signal_below(root: int, number: int) -> None:
+    """Send a signal to all that a process has started, and not to itself. What they start meanwhile gets it too."""
+    told: set[tuple[int, int]] = set()
+    for _ in range(_LOOKS):
+        tree = below([root], table())[root][1:]
+        new = [process for process in tree if (process.pid, process.started) not in told]
+        if not new:
+            return
+        for process in new:
+            told.add((process.pid, process.started))
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(process.pid, number)
+
+
+def kill_same(processes: Collection[Process]) -> None:
+    """Kill those of these processes that are still there."""
+    if not processes:
+        return
+    now = table()
+    for process in processes:
+        same = now.get(process.pid)
+        if same is not None and same.started == process.started:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(process.pid, signal.SIGKILL)
+
+
+def kernel_kills() -> int | None:
+    """How many processes the kernel has killed for want of memory since it was started; None where it does not say."""
+    try:
+        with open("/proc/vmstat", "rb") as file:
+            for line in file:
+                if line.startswith(b"oom_kill "):
+                    return int(line.split()[1])
+    except (OSError, ValueError):
+        return None
+    return None

@@ -1,0 +1,98 @@
+"""Runs periodic jobs at their minutes, beside any number of other servers on the same database.
+
+What is due and what was run is in the database (``store.schedule_runs``); here is only the waiting. Other servers may
+edit schedules and the clock may be changed, so that it looks every few seconds, and at once when a schedule is edited
+through this server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from datetime import UTC, datetime
+from typing import Final
+
+from scrapy_ext.server.store import Store
+from scrapy_ext.server.store.errors import StoreAwayError, StoreError
+from scrapy_ext.server.store.schedule_runs import Run
+
+#: Seconds between two looks at what is due, at most; and after a failure.
+LOOK: Final = 5.0
+#: Seconds between two searches for schedules that need to be planned.
+_PLAN: Final = 600.0
+#: How late (ms) a run is before that is told.
+_LATE: Final = 60_000
+
+logger = logging.getLogger(__name__)
+
+
+class CronLoop:
+    """Runs the periodic jobs of a store until :meth:`run` is cancelled."""
+
+    def __init__(self, store: Store, *, look: float = LOOK) -> None:
+        self._store = store
+        self._look = look
+        self._planned: float | None = None
+
+    async def run(self) -> None:
+        """Run for ever. What fails is told and tried again."""
+        while True:
+            wait = self._look
+            # Before looking: an edit meanwhile makes it look again.
+            self._store.periodic.changed.clear()
+            try:
+                await self.run_due()
+                wait = await self._until_next()
+            except StoreError as error:
+                if not isinstance(error, StoreAwayError):  # of which the store tells
+                    logger.warning("Periodic jobs wait for the database: %s", error)
+            except Exception:
+                logger.exception("Periodic jobs could not be run; they will be tried again")
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(wait):
+                    await self._store.periodic.changed.wait()
+
+    async def run_due(self) -> list[Run]:
+        """Run what is due; raises :class:`StoreError`, and the first other error after all were tried."""
+        if self._planned is None or time.monotonic() - self._planned >= _PLAN:
+            await self._store.periodic.plan()
+            self._planned = time.monotonic()
+        runs: list[Run] = []
+        failure: Exception | None = None
+        for due in await self._store.periodic.due():
+            try:
+                run = await self._store.periodic.run(due)
+            except StoreError:
+                raise
+            except Exception as error:
+                error.add_note(f"periodic job {due.number} of project {due.project}")
+                failure = failure or error
+                continue
+            if run is not None:
+                runs.append(run)
+                _tell(run, self._store.clock())
+        if failure is not None:
+            raise failure
+        return runs
+
+    async def _until_next(self) -> float:
+        next_due = await self._store.periodic.next_due()
+        if next_due is None:
+            return self._look
+        return min(max((next_due - self._store.clock()) / 1000, 0.0), self._look)
+
+
+def _tell(run: Run, now: int) -> None:
+    name = f"Periodic job {run.due.number} of project {run.due.project}"
+    minute = datetime.fromtimestamp(run.minute / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    if run.refused is not None:
+        logger.warning("%s did not run at %s: %s", name, minute, run.refused)
+        return
+    late = f", {(now - run.minute) // _LATE} minutes late" if now - run.minute >= _LATE else ""
+    added = ", ".join(job.job for job in run.jobs if job.added) or "none"
+    logger.info("%s ran for %s%s; jobs: %s", name, minute, late, added)
+    for job in run.jobs:
+        if not job.added:
+            logger.info("%s: job %s has not ended, so that no other was started", name, job.job)
