@@ -26,6 +26,7 @@ from urllib.parse import urlsplit
 import msgspec
 from scrapy.settings import BaseSettings
 from scrapy.utils.conf import closest_scrapy_cfg
+from scrapy.utils.project import data_path
 
 from scrapy_ext import settings as names
 from scrapy_ext.client.addresses import is_local
