@@ -1,4 +1,4 @@
-"""``scrapy platform``: shows what the platform stores, or runs the services.
+"""``scrapy platform``: runs jobs, shows what the platform stores, or runs the services.
 
 Scrapy loads this module for every ``scrapy`` command there is, so it imports a subcommand only to run it.
 """
@@ -67,7 +67,7 @@ class Command(ScrapyCommand):
 
     def short_desc(self) -> str:
         """The line in Scrapy's list of commands."""
-        return "Show what the platform stores, or serve it"
+        return "Run jobs, show what the platform stores, or serve it"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Take the subcommand's name, and leave the rest of the line to the subcommand."""

@@ -101,7 +101,7 @@ def look(
             raise
 
     def run(settings: BaseSettings, options: argparse.Namespace) -> int:
-        if options.project is not None:
+        if getattr(options, "project", None) is not None:
             settings = settings.copy()
             settings.set(names.PLATFORM_PROJECT.name, options.project, priority="cmdline")
         try:

@@ -10,7 +10,7 @@ import msgspec
 
 from scrapy_ext.commands import deploy
 from scrapy_ext.commands.output import Column
-from scrapy_ext.commands.subcommand import CommandError, Subcommand, View, add_output_options, look
+from scrapy_ext.commands.subcommand import CommandError, Subcommand, View, add_view_options, look
 from scrapy_ext.commands.times import clock
 
 _COLUMNS: Final = (
@@ -34,7 +34,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help="show: a version's spiders; use: let new jobs run it, as going back to an earlier one does",
     )
     parser.add_argument("version", nargs="?", metavar="V", help="name of the version; list needs none")
-    add_output_options(parser)
+    add_view_options(parser)
 
 
 async def _act(view: View) -> None:

@@ -36,9 +36,9 @@ def test_stop_waits_until_they_have_ended(platform: Platform) -> None:
         going.until(lambda: field(platform, keys[1], "cancelled_by"))
         platform.ends(keys[0], "cancelled")
         assert going.process.poll() is None
-        platform.ends(keys[1], "shutdown")
+        platform.ends(keys[1], "cancelled")
         assert going.end() == 0
-    assert [row["close_reason"] for row in going.lines()] == ["cancelled", "shutdown"]
+    assert [row["close_reason"] for row in going.lines()] == ["cancelled", "cancelled"]
     assert going.said() == ""
 
 

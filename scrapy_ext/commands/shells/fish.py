@@ -30,7 +30,7 @@ function __scrapy_platform_jobs
     echo last
     {python} -m scrapy_ext.commands.shells.words jobs 2>/dev/null
 end
-complete -c scrapy -n 'test (count (commandline -opc)) -eq 1' -f -a platform -d 'Look at the platform, or serve it'
+complete -c scrapy -n 'test (count (commandline -opc)) -eq 1' -f -a platform -d 'Run jobs, and see what they store'
 """
 _LOOKED_UP: Final = {SPIDERS: "(__scrapy_platform_spiders)", JOBS: "(__scrapy_platform_jobs)"}
 

@@ -20,7 +20,8 @@ from scrapy_ext.server.jobs import archives
 from scrapy_ext.server.jobs.environments import BuildError, Environments
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.errors import StoreError
-from scrapy_ext.server.store.versions import PIECE, NewVersion, StoredVersion
+from scrapy_ext.server.store.version_rows import StoredVersion
+from scrapy_ext.server.store.versions import PIECE, NewVersion
 
 logger = logging.getLogger(__name__)
 

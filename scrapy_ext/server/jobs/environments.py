@@ -31,7 +31,7 @@ from scrapy_ext.server.jobs.building import IN_USE, LOCK, PART, PROJECT, READY, 
 from scrapy_ext.server.jobs.children import TimedOutError, bare_environment, run
 from scrapy_ext.server.jobs.reading import ReadingError, read_spiders
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.versions import StoredVersion
+from scrapy_ext.server.store.version_rows import StoredVersion
 
 #: Environments that are kept.
 KEPT: Final = 20

@@ -160,7 +160,7 @@ async def _check_spiders(call: Call, records: list[tuple[int, dict[str, Any]]]) 
         spider, version = record["spider"], record.get("version")
         if (spider, str(version)) not in seen:
             seen.add((spider, str(version)))
-            await check_spider(call, call.project, spider, version, f"line {number}: spider")
+            await check_spider(call.store, call.project, spider, version, f"line {number}: spider")
 
 
 def _pushed(record: dict[str, Any]) -> NewJob:

@@ -122,7 +122,7 @@ async def _run(call: Call, form: Form) -> Response:
     metadata, state = _run_metadata(form)
     check_job(spider, metadata)
     if state is JobState.PENDING:
-        await check_spider(call, project, spider, metadata.get("version"))
+        await check_spider(call.store, project, spider, metadata.get("version"))
     job = NewJob(spider, state, metadata, unique_key("run", spider, metadata.get("spider_args", {})))
     (added,) = await call.store.jobs.add(project, [job], call.who)
     if isinstance(added, DuplicateJobError):

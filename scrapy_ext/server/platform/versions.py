@@ -40,7 +40,8 @@ from scrapy_ext.server.platform.answers import (
     refused,
 )
 from scrapy_ext.server.platform.calls import Call, path_number
-from scrapy_ext.server.store.versions import InUseError, StoredVersion
+from scrapy_ext.server.store.version_rows import StoredVersion
+from scrapy_ext.server.store.versions import InUseError
 
 #: What is not the archive of an upload.
 _BESIDE: Final = 1024 * 1024

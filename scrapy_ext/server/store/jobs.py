@@ -33,7 +33,7 @@ from scrapy_ext.server.store.job_rows import (
 )
 from scrapy_ext.server.store.job_states import ACTIVE, ENTERED, Change, Happened, Stamp
 from scrapy_ext.server.store.spiders import spider_number
-from scrapy_ext.server.store.versions import Runnable, current_version, runnable
+from scrapy_ext.server.store.version_rows import Runnable, current_version, runnable
 
 #: Jobs of one transaction. The more there are, the longer other writers wait: this many take about 100 ms on SQLite.
 AT_ONCE: Final = 500

@@ -20,7 +20,7 @@ from scrapy_ext.server.store.engine import Transaction
 from scrapy_ext.server.store.job_rows import get_job
 from scrapy_ext.server.store.job_states import Stamp
 from scrapy_ext.server.store.nodes import Node, nodes
-from scrapy_ext.server.store.versions import current_version
+from scrapy_ext.server.store.version_rows import current_version
 
 #: Tells a node of its new job within the transaction that gives it to it: the node, the job, the attempt's number.
 Carry = Callable[[Transaction, str, JobKey, int], Awaitable[None]]

@@ -14,17 +14,25 @@ import msgspec
 
 from scrapy_ext.api.platform.versions import KEPT, SpiderInfo, Version, VersionState
 from scrapy_ext.server.store.counters import advance, hold
-from scrapy_ext.server.store.engine import Engine, Row, Transaction
+from scrapy_ext.server.store.engine import Engine, Transaction
+from scrapy_ext.server.store.version_rows import (
+    UPLOADING,
+    StoredVersion,
+    current_version,
+    get_version,
+    list_versions,
+    named_version,
+    piece_of,
+    refused_for,
+    runnable,
+    spiders_of,
+    unchecked_versions,
+)
 
 #: Bytes of a piece of an archive.
 PIECE: Final = 512 * 1024
-#: The state of one whose archive is on its way; nobody is told of it.
-_UPLOADING: Final = "uploading"
 #: Milliseconds after which an upload that is not whole is given up.
 _GIVEN_UP: Final = 3_600_000
-
-_COLUMNS: Final = "deploy, name, state, message, created, created_by, size, sha256, format, requirements, settings"
-_decode: Final = msgspec.json.Decoder(SpiderInfo).decode
 
 
 class NewVersion(NamedTuple):
@@ -36,20 +44,6 @@ class NewVersion(NamedTuple):
     size: int
     sha256: str
     requirements: str
-
-
-class StoredVersion(NamedTuple):
-    """A version as others see it, and the settings module that was sent with it."""
-
-    shown: Version
-    settings: str
-
-
-class Runnable(NamedTuple):
-    """A version that jobs can run: its number and name."""
-
-    deploy: int
-    name: str
 
 
 class InUseError(Exception):
@@ -84,7 +78,7 @@ class VersionStore:
     async def archive(self, project: int, deploy: int) -> AsyncIterator[bytes]:
         """The pieces of an archive."""
         piece = 0
-        while (body := await self._engine.read(_piece, project, deploy, piece)) is not None:
+        while (body := await self._engine.read(piece_of, project, deploy, piece)) is not None:
             yield body
             piece += 1
 
@@ -104,21 +98,21 @@ class VersionStore:
 
     async def unchecked(self, idle: int) -> list[tuple[int, int]]:
         """Project and number of versions whose check nobody has been at for ``idle`` milliseconds."""
-        return await self._engine.read(_unchecked, self._clock() - idle)
+        return await self._engine.read(unchecked_versions, self._clock() - idle)
 
     # ── what there is ──
 
     async def listed(self, project: int) -> list[Version]:
         """The versions of a project, the newest first."""
-        return await self._engine.read(_list, project)
+        return await self._engine.read(list_versions, project)
 
     async def get(self, project: int, deploy: int) -> StoredVersion | None:
         """A version by its number."""
-        return await self._engine.read(_get, project, deploy)
+        return await self._engine.read(get_version, project, deploy)
 
     async def named(self, project: int, name: str) -> StoredVersion | None:
         """The version of this name: what jobs would run if they can, else what was deployed last."""
-        return await self._engine.read(_named, project, name)
+        return await self._engine.read(named_version, project, name)
 
     async def current(self, project: int) -> str | None:
         """The name of the version that jobs run; None when nothing was deployed."""
@@ -127,14 +121,14 @@ class VersionStore:
 
     async def spiders(self, project: int, name: str | None = None) -> list[SpiderInfo]:
         """The spiders and scripts of a version (None: the current one) by name."""
-        return await self._engine.read(_spiders_of, project, name)
+        return await self._engine.read(spiders_of, project, name)
 
     async def refuses(self, project: int, spider: str, name: str | None = None) -> list[str] | None:
         """None when jobs of this name can be added; else the names of the spiders that the version has.
 
         A project without a version takes any name.
         """
-        return await self._engine.glance(_refuses, project, spider, name)
+        return await self._engine.glance(refused_for, project, spider, name)
 
     # ── changing ──
 
@@ -148,36 +142,12 @@ class VersionStore:
         return await self._engine.write(_remove_named, project, name)
 
 
-async def current_version(tx: Transaction, project: int) -> Runnable | None:
-    """The version that jobs run, as part of a larger operation."""
-    row = await tx.fetchrow(
-        """SELECT v.deploy, v.name FROM current_versions c JOIN versions v ON v.project = c.project
-           AND v.deploy = c.deploy WHERE c.project = $1""",
-        project,
-    )
-    return Runnable(*row) if row else None
-
-
-async def runnable(tx: Transaction, project: int, name: str | None) -> Runnable | None:
-    """The version of this name (None: the current one) if jobs can run it."""
-    if name is None:
-        return await current_version(tx, project)
-    row = await tx.fetchrow(
-        """SELECT deploy, name FROM versions WHERE project = $1 AND name = $2 AND state = $3
-           ORDER BY deploy DESC LIMIT 1""",
-        project,
-        name,
-        VersionState.READY.value,
-    )
-    return Runnable(*row) if row else None
-
-
 async def _begin(tx: Transaction, project: int, new: NewVersion, by: str, now: int) -> int:
     deploy = await advance(tx, project, "deploy")
     stale = await tx.fetch(
         "SELECT deploy FROM versions WHERE project = $1 AND state = $2 AND touched < $3 ORDER BY deploy",
         project,
-        _UPLOADING,
+        UPLOADING,
         now - _GIVEN_UP,
     )
     for (old,) in stale:
@@ -189,7 +159,7 @@ async def _begin(tx: Transaction, project: int, new: NewVersion, by: str, now: i
         project,
         deploy,
         new.name,
-        _UPLOADING,
+        UPLOADING,
         now,
         by,
         new.format,
@@ -209,13 +179,6 @@ async def _put(tx: Transaction, project: int, deploy: int, piece: int, body: byt
         piece,
         body,
     )
-
-
-async def _piece(tx: Transaction, project: int, deploy: int, piece: int) -> bytes | None:
-    row = await tx.fetchrow(
-        "SELECT body FROM version_pieces WHERE project = $1 AND deploy = $2 AND piece = $3", project, deploy, piece
-    )
-    return bytes(row[0]) if row else None
 
 
 async def _set_state(
@@ -244,7 +207,7 @@ async def _progress(tx: Transaction, project: int, deploy: int, message: str, no
 
 async def _ready(tx: Transaction, project: int, deploy: int, spiders: Sequence[SpiderInfo], now: int) -> None:
     await hold(tx, project, "deploy")
-    found = await _get(tx, project, deploy)
+    found = await get_version(tx, project, deploy)
     if found is None or found.shown.state is not VersionState.UPLOADED:
         return  # removed, or checked by another server, meanwhile
     await _set_state(tx, project, deploy, state=VersionState.READY, now=now)
@@ -260,7 +223,7 @@ async def _ready(tx: Transaction, project: int, deploy: int, spiders: Sequence[S
 
 async def _failed(tx: Transaction, project: int, deploy: int, message: str, now: int) -> None:
     await hold(tx, project, "deploy")
-    found = await _get(tx, project, deploy)
+    found = await get_version(tx, project, deploy)
     if found is None or found.shown.state is not VersionState.UPLOADED:
         return
     await _set_state(tx, project, deploy, state=VersionState.FAILED, now=now, message=message)
@@ -327,7 +290,7 @@ async def _make_current(tx: Transaction, project: int, name: str) -> bool:
 async def _remove_named(tx: Transaction, project: int, name: str) -> bool:
     await hold(tx, project, "deploy")
     rows = await tx.fetch(
-        "SELECT deploy, name, state FROM versions WHERE project = $1 AND state <> $2", project, _UPLOADING
+        "SELECT deploy, name, state FROM versions WHERE project = $1 AND state <> $2", project, UPLOADING
     )
     doomed = [deploy for deploy, its, _ in rows if its == name]
     current = await current_version(tx, project)
@@ -341,89 +304,3 @@ async def _remove_named(tx: Transaction, project: int, name: str) -> bool:
     for deploy in doomed:
         await _remove(tx, project, deploy)
     return bool(doomed)
-
-
-async def _unchecked(tx: Transaction, before: int) -> list[tuple[int, int]]:
-    rows = await tx.fetch(
-        "SELECT project, deploy FROM versions WHERE state = $1 AND touched <= $2 ORDER BY project, deploy LIMIT 100",
-        VersionState.UPLOADED.value,
-        before,
-    )
-    return [(project, deploy) for project, deploy in rows]
-
-
-async def _list(tx: Transaction, project: int) -> list[Version]:
-    rows = await tx.fetch(
-        f"SELECT {_COLUMNS} FROM versions WHERE project = $1 AND state <> $2 ORDER BY deploy DESC",  # noqa: S608
-        project,
-        _UPLOADING,
-    )
-    current = await current_version(tx, project)
-    return [_version(row, current).shown for row in rows]
-
-
-async def _get(tx: Transaction, project: int, deploy: int) -> StoredVersion | None:
-    row = await tx.fetchrow(
-        f"SELECT {_COLUMNS} FROM versions WHERE project = $1 AND deploy = $2 AND state <> $3",  # noqa: S608
-        project,
-        deploy,
-        _UPLOADING,
-    )
-    return _version(row, await current_version(tx, project)) if row else None
-
-
-async def _named(tx: Transaction, project: int, name: str) -> StoredVersion | None:
-    found = await runnable(tx, project, name)
-    if found is not None:
-        return await _get(tx, project, found.deploy)
-    row = await tx.fetchrow(
-        """SELECT deploy FROM versions WHERE project = $1 AND name = $2 AND state <> $3
-           ORDER BY deploy DESC LIMIT 1""",
-        project,
-        name,
-        _UPLOADING,
-    )
-    return await _get(tx, project, row[0]) if row else None
-
-
-def _version(row: Row, current: Runnable | None) -> StoredVersion:
-    deploy, name, state, message, created, by, size, sha256, kind, requirements, settings = row
-    shown = Version(
-        version=name,
-        deploy_id=deploy,
-        state=VersionState(state),
-        message=message,
-        current=current is not None and current.deploy == deploy,
-        created=created,
-        created_by=by,
-        size=size,
-        sha256=sha256,
-        format=kind,
-        requirements=requirements,
-    )
-    return StoredVersion(shown, settings)
-
-
-async def _spiders_of(tx: Transaction, project: int, name: str | None) -> list[SpiderInfo]:
-    found = await runnable(tx, project, name)
-    if found is None:
-        return []
-    rows = await tx.fetch(
-        "SELECT info FROM version_spiders WHERE project = $1 AND deploy = $2 ORDER BY name", project, found.deploy
-    )
-    return [_decode(row[0]) for row in rows]
-
-
-async def _refuses(tx: Transaction, project: int, spider: str, name: str | None) -> list[str] | None:
-    found = await runnable(tx, project, name)
-    if found is None:
-        return None
-    row = await tx.fetchrow(
-        "SELECT 1 FROM version_spiders WHERE project = $1 AND deploy = $2 AND name = $3", project, found.deploy, spider
-    )
-    if row is not None:
-        return None
-    rows = await tx.fetch(
-        "SELECT name FROM version_spiders WHERE project = $1 AND deploy = $2 ORDER BY name", project, found.deploy
-    )
-    return [name for (name,) in rows]

@@ -7,6 +7,7 @@ A view is a coroutine function from a :class:`Visit` to a response. It shows som
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -173,13 +174,22 @@ class Frame:
         )
         self._templates.filters.update(shapes.FILTERS)
         self._templates.globals.update(links=links, assets=assets)
+        self._compiling = False
 
     def rendered(self, template: str, status: int = 200, /, **context: Any) -> Response:
         """A page; ``visit`` is None where nobody has logged in."""
         visit: Visit | None = context.setdefault("visit", None)
+        if not self._compiling:
+            # Who looks at one page will look at others. It is not done at the start, which crawls wait for.
+            self._compiling = True
+            threading.Thread(target=self._compile, name="templates", daemon=True).start()
         context["done"] = visit and shapes.done(visit.request.query_params)
         text = self._templates.get_template(template).render(context)
         return Response(text, status, HEADERS, media_type="text/html; charset=UTF-8")
+
+    def _compile(self) -> None:
+        for name in self._templates.list_templates():
+            self._templates.get_template(name)
 
     def failed(self, error: Exception, visit: Visit | None) -> Response:
         """The page that says what went wrong; as much of it as the platform tells its own clients."""

@@ -13,6 +13,7 @@ from scrapy_ext.server.store.records import RecordStore, Slice, Span
 from scrapy_ext.server.ui import shapes
 from scrapy_ext.server.ui.frame import MissingError, Visit
 from scrapy_ext.server.ui.search import look_through, with_text
+from scrapy_ext.server.ui.waiting import ground_of
 
 PATH: Final = "/ui/{project:number}/{spider:number}/{job:number}"
 
@@ -29,10 +30,10 @@ async def job_context(visit: Visit, tab: str) -> dict[str, Any]:
     }
     if found is None and not any(totals.values()):
         raise MissingError
-    nodes = await store.nodes.listed() if job.state is JobState.PENDING else ()
+    ground = await ground_of(store, key.project) if job.state is JobState.PENDING else None
     return {
         "job": job,
-        "summary": shapes.summary(job, store.clock(), nodes),
+        "summary": shapes.summary(job, store.clock(), ground),
         "known": found is not None,
         "tab": tab,
         "totals": totals,

@@ -11,8 +11,7 @@ import msgspec
 
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.server.store.job_rows import Counts, StoredJob, tags_of
-from scrapy_ext.server.store.nodes import Node
-from scrapy_ext.server.ui.waiting import waiting
+from scrapy_ext.server.ui.waiting import Ground, waiting
 
 _CELL: Final = 160
 _LONG: Final = 20_000
@@ -58,8 +57,8 @@ class Paging(NamedTuple):
     end: int | None
 
 
-def summary(job: StoredJob, now: int, nodes: Sequence[Node] = ()) -> Summary:
-    """A job as lists and headings show it; ``nodes`` are those that it may wait for."""
+def summary(job: StoredJob, now: int, ground: Ground | None = None) -> Summary:
+    """A job as lists and headings show it; ``ground`` is what it may wait for."""
     started, finished = _time_of(job, "running_time"), _time_of(job, "finished_time")
     ended = finished if finished is not None else now if job.state is JobState.RUNNING else None
     reason = job.metadata.get("close_reason")
@@ -72,7 +71,7 @@ def summary(job: StoredJob, now: int, nodes: Sequence[Node] = ()) -> Summary:
         started=started if started is not None else _time_of(job, "pending_time"),
         elapsed=ended - started if started is not None and ended is not None else None,
         tags=tags_of(job.metadata),
-        waiting=waiting(job.metadata, nodes) if job.state is JobState.PENDING else "",
+        waiting=waiting(job.metadata, ground) if ground and job.state is JobState.PENDING else "",
     )
 
 

@@ -326,7 +326,7 @@ async def test_the_servers_own_folder_is_the_version_local_and_read_again_for_a_
             while [each.name for each in await setup.environments.spiders(1, "later")] != ["books", "later"]:
                 await asyncio.sleep(0.1)
         none = Environments(store, tmp_path / "cache")
-        with pytest.raises(NoVersionError, match="deploy one"):
+        with pytest.raises(NoVersionError, match="Deploy one"):
             await none.prepare(1, None)
         with pytest.raises(NoVersionError, match=r"no version 7\.0"):
             await setup.environments.prepare(1, "7.0")

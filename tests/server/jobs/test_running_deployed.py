@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from tests.postgresql import Cluster
 from tests.server.http import Http
 from tests.server.jobs import packed
 from tests.servers import RunningServer
@@ -71,6 +72,21 @@ async def test_jobs_run_in_the_version_that_they_were_scheduled_with(tmp_path: P
             ]
     environments = [path for path in (tmp_path / "data" / "environments").iterdir() if path.is_dir()]
     assert len(environments) == 2
+
+
+async def test_a_worker_builds_what_was_deployed_to_the_server(tmp_path: Path, postgresql: Cluster) -> None:
+    database = postgresql.database()
+    caches = [tmp_path / "server", tmp_path / "worker"]
+    told = [["--environments", str(cache)] for cache in caches]
+    with RunningServer(tmp_path / "data", database=database, options=["--no-runner", *told[0]]) as server:
+        async with Http(server.url, server.platform_key) as http:
+            module = {"unit_of_measure": "UNIT = 'm'", "shop__spiders": SPIDERS}
+            await deploy(http, "1.0", packed.egg(**module))
+            answer = await http.post("/api/run.json", {"project": "5", "spider": "quick", "page": "7"})
+            with RunningServer(tmp_path / "other", database=database, options=told[1], worker=True):
+                ended = await until_finished(http, answer.json["jobid"])
+            assert (ended["close_reason"], ended["version"]) == ("finished", "1.0")
+    assert all(any(path.is_dir() for path in cache.iterdir()) for cache in caches)
 
 
 async def test_a_check_that_was_cut_off_is_made_when_the_server_starts_again(tmp_path: Path) -> None:

@@ -48,6 +48,13 @@ async def test_messages_are_filtered_by_event(http: Http, project: int) -> None:
     assert found == [f'{{"n":{n}}}' for n in reversed(range(0, 300, 3))]
 
 
+async def test_messages_of_an_event_of_ones_own_are_found(http: Http, project: int) -> None:
+    await post(http, project, {"event": "deploy:done"}, {"event": "other"})
+    document = page(await http.get(f"/ui/{project}/activity?event=deploy:done"))
+    assert [row[1] for row in rows(document)] == ["deploy:done"]
+    assert document.xpath("//input[@name='event']/@value") == ["deploy:done"]
+
+
 async def test_the_messages_of_all_projects_stand_together(http: Http, project: int) -> None:
     others = [project + 10_000_000, project + 20_000_000]
     for number in others:

@@ -125,6 +125,22 @@ async def test_a_key_that_is_not_for_extraction_tries_nothing(extracting: Runnin
         assert (await other.get("/ui/extract/statistics")).status == 403
 
 
+async def test_a_key_that_opens_extraction_tries_it_in_its_own_name(
+    extracting: RunningServer, http: Http, site: Target
+) -> None:
+    made = page(await submit(http, "/ui/keys", {"action": "add", "name": "both", "opens": "both"}))
+    (key,) = texts(made, "//code[@class='secret']")
+    async with Http(extracting.url, key) as other:
+        async with asyncio.timeout(30):
+            while (await other.get("/ui/extract")).status == 401:
+                await asyncio.sleep(0.1)
+        document = page(
+            await submit(other, "/ui/extract", {"url": f"http://{site.host}/tale", "httpResponseBody": "on"})
+        )
+        assert texts(document, "//h2") == ["Result"]
+        assert ["both", "1"] in rows(page(await other.get("/ui/extract/statistics")))
+
+
 async def test_requests_of_a_page_count_for_the_rate_of_their_key(
     site: Target, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

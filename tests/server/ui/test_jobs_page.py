@@ -7,8 +7,12 @@ from urllib.parse import urlencode
 
 import pytest
 
+from scrapy_ext.api.platform.versions import SpiderArgument, SpiderInfo
+from scrapy_ext.server.store import Store
+from scrapy_ext.server.store.versions import NewVersion
 from tests.server.http import Answer, Http
 from tests.server.ui.test_pages import job, page, texts
+from tests.servers import RunningServer
 
 
 async def token(http: Http, project: int) -> str:
@@ -197,3 +201,26 @@ async def test_an_address_puts_no_words_of_its_own_on_a_page(http: Http, project
         assert "won" not in text
         assert "money" not in text
         assert "99999999999" not in text
+
+
+async def test_spiders_of_the_deployed_version_are_offered_and_others_refused(
+    server: RunningServer, http: Http, project: int
+) -> None:
+    waits = await job(http, project, state="pending")
+    assert "no version of the project is deployed" in page(await http.get(f"/ui/{waits}")).text_content()
+    store = await Store.open(server.where)
+    try:
+        deploy = await store.versions.begin(project, NewVersion("v1", "egg", "", 4, "f" * 64, ""), "me")
+        await store.versions.put(project, deploy, 0, b"code")
+        await store.versions.arrived(project, deploy)
+        arguments = [SpiderArgument("category", required=True), SpiderArgument("pages", default="3")]
+        await store.versions.ready(project, deploy, [SpiderInfo("novels", arguments, "Reads novels <all>.")])
+    finally:
+        await store.close()
+    form = page(await http.get(f"/ui/{project}/jobs/run"))
+    assert form.xpath("//datalist/option/@value") == ["novels"]
+    assert texts(form, "//details/ul/li") == ["novels category (required) pages=3 Reads novels <all>."]
+    answer = await send(http, project, "jobs/run", ("spider", "novel"))
+    (told,) = page(answer).xpath("//*[@id='spider-told']")
+    assert "'novel' is no spider of version v1" in told.text_content()
+    assert "Use one of novels" in told.text_content()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scrapy_ext.server.store.nodes import Node
-from scrapy_ext.server.ui.waiting import waiting
+from scrapy_ext.server.ui.waiting import Ground, waiting
 
 
 def node(units: int, *tags: str, used: int = 0) -> Node:
@@ -28,8 +28,8 @@ def node(units: int, *tags: str, used: int = 0) -> Node:
     ids=range(7),
 )
 def test_what_a_job_waits_for_is_told(metadata: dict[str, Any], nodes: list[Node], told: str) -> None:
-    assert waiting(metadata, nodes) == told
+    assert waiting(metadata, Ground(nodes, True)) == told
 
 
 def test_a_project_without_code_is_told() -> None:
-    assert waiting({}, [node(1)], has_code=False) == "no version of the project is deployed"
+    assert waiting({}, Ground([node(1)], False)) == "no version of the project is deployed"

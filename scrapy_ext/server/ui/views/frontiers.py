@@ -26,7 +26,7 @@ _SLOTS: Final = 100
 #: Requests and batches of the head of a queue that a page shows.
 _HEAD: Final = 50
 _HEAD_BATCHES: Final = 4
-#: Slots that one form deletes with their frontier.
+#: Slots that one form deletes with their frontier; the page of the frontier has the others then.
 _MOST_SLOTS: Final = 1000
 
 _decode: Final = msgspec.json.Decoder(list[tuple[str, Any]]).decode
@@ -98,10 +98,11 @@ async def _change(visit: Visit) -> Response:
                 ) from None
             return visit.onward(_path(visit, name), "put-back", number)
         case "delete":
-            slots = (await visit.store.frontier.slots(visit.project, name))[:_MOST_SLOTS]
-            for slot in slots:
+            slots = await visit.store.frontier.slots(visit.project, name)
+            for slot in slots[:_MOST_SLOTS]:
                 await visit.store.frontier.delete_slot(Slot(visit.project, name, slot))
-            answer = visit.onward(f"/ui/{visit.project}/frontiers", "removed")
+            rest = _path(visit, name) if len(slots) > _MOST_SLOTS else f"/ui/{visit.project}/frontiers"
+            answer = visit.onward(rest, "removed")
             answer.background = BackgroundTask(visit.store.purge)
             return answer
         case _:

@@ -17,6 +17,7 @@ from scrapy_ext.server.store.jobs import NewJob
 from scrapy_ext.server.ui import shapes
 from scrapy_ext.server.ui.frame import Link, Page, Visit
 from scrapy_ext.server.ui.sessions import local_path
+from scrapy_ext.server.ui.waiting import ground_of
 
 _PATH: Final = "/ui/{project:number}/jobs"
 _PER_PAGE: Final = 50
@@ -40,7 +41,7 @@ async def _show(visit: Visit) -> Response:
     offset = visit.number("offset")
     part = Part(_PER_PAGE + 1, min(offset, 10**9))
     jobs = await store.jobs.listed(project, which._replace(states=states), part, counts=True)
-    nodes = await store.nodes.listed() if counts["pending"] else ()
+    ground = await ground_of(store, project) if counts["pending"] else None
     return visit.rendered(
         "jobs.html",
         state=states[0].value if len(states) == 1 else None,
@@ -48,7 +49,7 @@ async def _show(visit: Visit) -> Response:
         tag=tag,
         state_counts=counts,
         deleted=deleted,
-        jobs=[shapes.summary(job, store.clock(), nodes) for job in jobs[:_PER_PAGE]],
+        jobs=[shapes.summary(job, store.clock(), ground) for job in jobs[:_PER_PAGE]],
         offset=offset,
         newer=max(offset - _PER_PAGE, 0) if offset else None,
         older=offset + _PER_PAGE if len(jobs) > _PER_PAGE else None,

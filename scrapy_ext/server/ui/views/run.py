@@ -21,12 +21,15 @@ from scrapy_ext.api.platform.jobs import (
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.platform.answers import refused
 from scrapy_ext.server.platform.jobs import Form, check_name, check_tags
+from scrapy_ext.server.platform.runnable import check_spider
 from scrapy_ext.server.store.jobs import DuplicateJobError, NewJob, unique_key
 from scrapy_ext.server.ui.frame import Page, Visit, field_errors
 
 T = TypeVar("T")
 
 _FIELDS: Final = ("spider", "arguments", "priority", "units", "tags", "job_settings")
+#: Spiders whose names are offered.
+_SPIDERS: Final = 500
 _PRIORITIES: Final = {4: "highest", 3: "high", 2: "normal", 1: "low", 0: "lowest"}
 
 
@@ -36,13 +39,15 @@ async def _show(visit: Visit) -> Response:
 
 
 async def _form(visit: Visit, typed: dict[str, str], errors: ContractError | None = None) -> Response:
-    spiders = await visit.store.spiders.listed(visit.project, 0, 1000)
+    deployed = (await visit.store.versions.spiders(visit.project))[:_SPIDERS]
+    known = [spider.name for spider in await visit.store.spiders.listed(visit.project, 0, _SPIDERS)]
     return visit.rendered(
         "run.html",
         400 if errors else 200,
         typed=typed,
         errors=field_errors(errors) if errors else {},
-        spiders=[spider.name for spider in spiders],
+        spiders=[spider.name for spider in deployed] or known,
+        deployed=deployed,
         priorities=[(str(number), f"{number} ({name})") for number, name in _PRIORITIES.items()],
         units=[str(number) for number in range(MIN_UNITS, MAX_UNITS + 1)],
     )
@@ -52,6 +57,7 @@ async def _run(visit: Visit) -> Response:
     form = visit.form
     try:
         job = _job(form)
+        await check_spider(visit.store, visit.project, job.spider)
         (added,) = await visit.store.jobs.add(visit.project, [job], visit.grant.name)
         if isinstance(added, DuplicateJobError):
             rule = f"is pending or running with these arguments already, as job {added.key}"
