@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Self
 
+from scrapy_ext.processes import below, table
 from tests.crash.lives import PATIENCE
 from tests.postgresql import Cluster
 from tests.server.http import Http
@@ -181,8 +182,8 @@ class Farm:
     def on(self, process: RunningServer) -> list[tuple[str, int]]:
         """The jobs that a process runs, and theirs."""
         pid = process.process.pid
-        children = set(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
-        return [(job, child) for job, beats in self.hearts().items() for child in beats if child in children]
+        started = {each.pid for each in below([pid], table())[pid]}
+        return [(job, child) for job, beats in self.hearts().items() for child in beats if child in started]
 
     async def until(self, condition: Callable[[], object], what: str) -> None:
         deadline = time.monotonic() + PATIENCE
