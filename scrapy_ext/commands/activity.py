@@ -27,7 +27,7 @@ _MOST: Final = 10_000
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--follow", action="store_true", help="go on showing messages as they come, until Ctrl-C")
+    parser.add_argument("-f", "--follow", action="store_true", help="go on showing messages as they come, until Ctrl-C")
     add_paging_options(parser, "messages", start=False)
     add_view_options(parser)
 

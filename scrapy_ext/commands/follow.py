@@ -146,10 +146,10 @@ async def _behind(
         yield behind, group
 
 
-def add_follow_options(parser: argparse.ArgumentParser, what: str, *short: str) -> None:
+def add_follow_options(parser: argparse.ArgumentParser, what: str) -> None:
     """``--follow`` and ``--tail``."""
     parser.add_argument(
-        *short, "--follow", action="store_true", help=f"go on showing {what} as they come, until the job ends"
+        "-f", "--follow", action="store_true", help=f"go on showing {what} as they come, until the job ends"
     )
     parser.add_argument("--tail", type=_tail, metavar="N", help="begin with the last N of those that are there")
 

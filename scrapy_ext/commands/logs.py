@@ -34,7 +34,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--level", type=str.upper, choices=_LEVELS, default="DEBUG", help="only records of this level and above"
     )
-    add_follow_options(parser, "records", "-f")
+    add_follow_options(parser, "records")
     add_paging_options(parser, "records")
     add_view_options(parser)
 

@@ -36,7 +36,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--version", metavar="VERSION", help="the deployed version to run (default: the current one)")
     parser.add_argument(
-        "--follow", action="store_true", help="show its log and counters until it ends; 0 only if it finished"
+        "-f", "--follow", action="store_true", help="show its log and counters until it ends; 0 only if it finished"
     )
     add_view_options(parser)
 

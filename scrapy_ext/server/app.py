@@ -108,6 +108,8 @@ async def _start(parts: _Parts, config: ServerConfig, front: Front, stack: conte
             stack.push_async_callback(_ended, asyncio.create_task(part.run()))
     platform = PlatformService(store, keys.grant, _rates(config), Deploys(deployments, config.deploy))
     pages = Pages(store, Services(keys, extraction), lambda: front.ending)
+    if not config.exit_with_stdin:  # a server that a crawl waits for, and hardly anybody looks at
+        pages.prepare()
     health = Health(front, store, keys.grant, extraction.metrics, open_metrics=config.open_metrics)
     parts.others.router.routes[:] = [*extraction.routes, *health.routes, openapi.route(), *pages.routes]
     parts.resources = {**platform.resources, "v1": extraction.app}

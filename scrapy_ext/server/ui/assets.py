@@ -42,7 +42,7 @@ class Assets:
         """Answer a request for one."""
         name = request.path_params["name"]
         if name not in self._files:
-            return PlainTextResponse("Not Found\n", 404)
+            return PlainTextResponse("Not Found\n", 404, {"X-Content-Type-Options": "nosniff"})
         kept = request.query_params.get("v") == self._versions[name]
         headers = {"Cache-Control": _KEPT if kept else _SHORT, "X-Content-Type-Options": "nosniff"}
         return Response(self._files[name], media_type=_TYPES[name[name.rindex(".") :]], headers=headers)

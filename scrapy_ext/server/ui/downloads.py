@@ -54,7 +54,7 @@ async def _answer(
     call.grant = visit.grant
     call.need(visit.project)
     answer = await resource(call)
-    answer.headers.update({name: HEADERS[name] for name in ("X-Content-Type-Options", "Cache-Control")})
+    answer.headers.update(HEADERS)
     return answer
 
 

@@ -63,7 +63,12 @@ class Pages:
             Route(job + "/{part}", _moved),
             Route("/ui/static/{name:path}", assets.serve),
             *(Route(page.path, self._view(page), methods=["GET", "POST"]) for page in PAGES),
+            Route("/ui/{rest:path}", self._view(Page("/ui", "", _missing, _missing)), methods=["GET", "POST"]),
         ]
+
+    def prepare(self) -> None:
+        """Do beforehand what would make the first look at a page slow."""
+        self._frame.compile()
 
     def _view(self, page: Page) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
@@ -157,6 +162,10 @@ async def _first(visit: Visit) -> Response:
     return visit.onward(f"/ui/{visit.project}/jobs", **query)
 
 
+async def _missing(_: Visit) -> Response:
+    raise MissingError
+
+
 def _to_login(request: Request) -> Response:
     """A person is asked to log in; a program is told how to bring a key."""
     person = "text/html" in request.headers.get("accept", "") or "hx-request" in request.headers
@@ -178,4 +187,4 @@ async def _moved(request: Request) -> Response:
     """Where a job's page is whose address was printed by the tools of the hosted platform."""
     part = request.path_params.get("part")
     key = "/".join(str(request.path_params[name]) for name in ("project", "spider", "job"))
-    return RedirectResponse(f"/ui/{key}" + (f"/{part}" if part in _PARTS else ""), 307)
+    return RedirectResponse(f"/ui/{key}" + (f"/{part}" if part in _PARTS else ""), 307, HEADERS)

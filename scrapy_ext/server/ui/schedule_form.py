@@ -1,6 +1,7 @@
 """The form of a periodic job: its tasks as text, and back. Arguments are ``name=value`` lines, or a JSON object.
 
-The form does not show arguments whose names speak of secrets; those that come back as they were shown stay as they are.
+The form does not show arguments whose names or values speak of secrets; those that come back as they were shown stay
+as they are.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class FormTask(NamedTuple):
     @classmethod
     def of(cls, task: Task) -> Self:
         """A stored task."""
-        arguments = task.script_args if task.name.startswith(_SCRIPT) else _text_of(shapes.hidden(task.spider_args))
+        shown = shapes.hidden({"": task.script_args} if task.name.startswith(_SCRIPT) else task.spider_args)
+        arguments = shown[""] if task.name.startswith(_SCRIPT) else _text_of(shown)
         return cls(task.name, str(task.priority), arguments)
 
     @classmethod
@@ -85,7 +87,9 @@ def _task(task: FormTask, stored: Sequence[Task]) -> dict[str, Any]:
         raise refused("tasks.priority", f"must be a number, got {task.priority[:20]!r}", "Choose one of the list.")
     fields: dict[str, Any] = {"name": name, "priority": int(task.priority)}
     if name.startswith(_SCRIPT):
-        return {**fields, "script_args": task.arguments.strip()}
+        words = task.arguments.strip()
+        before = (each.script_args for each in stored if each.name == name and words == shapes.HIDDEN)
+        return {**fields, "script_args": next(before, words)}
     arguments = dict(_arguments(task.arguments))
     for argument in [each for each, value in arguments.items() if value == shapes.HIDDEN]:
         arguments[argument] = _shown_before(name, argument, stored)

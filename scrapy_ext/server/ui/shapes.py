@@ -17,7 +17,14 @@ _CELL: Final = 160
 _LONG: Final = 20_000
 #: Control characters but for line break and tab, and those that turn the direction of text.
 _STEERING: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-_SECRET: Final = re.compile("key|secret|token|passw|credential|auth|cookie|dsn|proxy", re.IGNORECASE)
+#: Not keywords, keyboards, monkeys or authors.
+_SECRETS: Final = r"(?:(?<!mon)key(?!word|board)|secret|token|passw|credential|auth(?!or(?!i[sz]))|cookie|dsn|proxy)"
+_SECRET: Final = re.compile(_SECRETS, re.IGNORECASE)
+#: Texts with something secret in them: a password in an address, name=value of what is called so.
+_TELLING: Final = re.compile(
+    rf"://[^/\s:@]*:[^/\s@]+@|{_SECRETS}[\w-]*['\"]?\s?[=:]\s?['\"]?[^\s=]|-[\w-]*{_SECRETS}[\w-]*\s+\S",
+    re.IGNORECASE,
+)
 HIDDEN: Final = "••••••"
 _KINDS: Final[Mapping[type, str]] = {
     str: "text",
@@ -198,7 +205,16 @@ def secret(name: str) -> bool:
 
 def hidden(values: Mapping[str, Any]) -> dict[str, Any]:
     """Settings or arguments as they may be shown."""
-    return {name: HIDDEN if secret(name) else value for name, value in values.items()}
+    return {name: HIDDEN if secret(name) or _tells(value) else value for name, value in values.items()}
+
+
+def _tells(value: Any) -> bool:
+    """Whether something secret is in a value."""
+    if isinstance(value, dict):
+        return any(secret(name) or _tells(name) or _tells(each) for name, each in value.items())
+    if isinstance(value, list):
+        return any(_tells(each) for each in value)
+    return isinstance(value, str) and _TELLING.search(value) is not None
 
 
 def web_address(value: Any) -> str | None:

@@ -174,6 +174,11 @@ async def test_a_log_grows_while_it_is_read_pauses_and_tells_its_end(
         assert await log.locator("li").count() <= 2000
         await http.post(f"/jobq/{project}/update", [{"key": key, "state": "finished"}])
         await expect(told).to_contain_text("The job has ended")
+        # So does what stands over it: the state, how many lines there are, and what can be done.
+        head = page.locator("#head")
+        await expect(head).to_contain_text("finished")
+        await expect(head).to_contain_text("log 2\u202f808")
+        await expect(head.get_by_role("button", name="Stop")).to_have_count(0)
         assert await page.evaluate("window.ran") is None
 
 

@@ -97,6 +97,32 @@ async def test_secrets_of_a_job_are_not_shown(http: Http, project: int) -> None:
     assert "open" in (await http.get(f"/ui/{key}")).text
 
 
+async def test_secrets_within_values_are_not_shown(http: Http, project: int) -> None:
+    arguments = {"start": "https://a.example/?api_key=s3cret1", "category": "https://b.example/?page=2"}
+    settings = {
+        "DB": "postgresql://me:s3cret2@db/x",
+        "FEEDS": {"s3://me:s3cret3@bucket/x": {}},
+        "A": [{"token": "s3cret4"}],
+    }
+    job_key = await job(http, project, spider_args=arguments, job_settings=settings, cmd_args="--token s3cret5 -v")
+    text = (await http.get(f"/ui/{job_key}")).text
+    assert "s3cret" not in text
+    assert "https://b.example/?page=2" in text
+    told = {"keywords": "tents", "author": "Ann", "note": "12:30 at me@home"}
+    assert "tents" in (text := (await http.get(f"/ui/{await job(http, project, spider_args=told)}")).text)
+    assert all(value in text for value in told.values())
+
+
+async def test_the_head_of_a_job_that_goes_on_is_got_anew_on_every_part_of_it(http: Http, project: int) -> None:
+    key = await job(http, project)
+    for part in ("items", "requests", "log", "stats"):
+        (where,) = page(await http.get(f"/ui/{key}/{part}?q=x")).xpath("//div[@id='head']/@hx-get")
+        head = page(await http.get(where)).xpath("//div[@id='head']")[0]
+        assert head.xpath(".//nav[@class='tabs']/a[@aria-current]/@href") == [f"/ui/{key}/{part}"]
+    await http.post(f"/jobq/{project}/update", [{"key": key, "state": "finished"}])
+    assert page(await http.get(f"/ui/{key}/log")).xpath("//*[@data-refresh]") == []
+
+
 async def test_charts_tell_in_words_what_they_show(http: Http, project: int) -> None:
     key = await job(http, project)
     start = 1_800_000_000_000

@@ -128,11 +128,14 @@ async def test_values_that_no_page_expects_are_shown_all_the_same(http: Http, pr
     assert (await http.get(f"/api/jobs/list.json?project={project}")).status == 200
 
 
-@pytest.mark.parametrize("address", ["/ui/424242/1/1", "/ui/424242/1/1/items", "/ui/424242/1/1/items/3"])
+@pytest.mark.parametrize(
+    "address", ["/ui/424242/1/1", "/ui/424242/1/1/items", "/ui/424242/1/1/items/3", "/ui/no", "/ui/1/jobs/"]
+)
 async def test_a_page_of_nothing_is_not_found(http: Http, address: str) -> None:
     answer = await http.get(address)
     assert answer.status == 404
     assert "nothing at this address" in answer.text
+    assert page(answer, 404).xpath("//nav[@class='sections']/a")
 
 
 @pytest.mark.parametrize("number", ["9" * 19, "1" * 20, "7" * 5000], ids=["over 63 bits", "20 digits", "5000 digits"])

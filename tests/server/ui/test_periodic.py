@@ -121,6 +121,16 @@ async def test_arguments_that_are_secret_are_not_shown_and_survive_an_edit(http:
     assert "has no value of 'api_key' to keep" in page(refused, 400).text_content()
 
 
+async def test_the_command_line_of_a_script_that_has_a_secret_survives_an_edit(http: Http, project: int) -> None:
+    path = await schedule(http, project, tasks=[{"name": "py:tidy.py", "script_args": "--token s3cret"}])
+    answer = await http.get(path)
+    assert "s3cret" not in answer.text
+    shown = page(answer).xpath("//textarea[@name='arguments']")[0].text[1:]
+    await submit(http, path, {**FORM, "task": "py:tidy.py", "arguments": shown})
+    (job,) = await stored(http, project)
+    assert job["tasks"][0]["script_args"] == "--token s3cret"
+
+
 @pytest.mark.parametrize(
     ("wrong", "field", "told"),
     [

@@ -15,6 +15,7 @@ from scrapy_ext.server.ui.views.run import tags_of_text
 
 #: What stands in its own place on the page, or on a page of its own.
 _PLACED: Final = frozenset(("tags", "spider", "project", "state", "frameworkstats", "scrapystats"))
+_PARTS: Final = ("items", "requests", "log", "stats")
 #: Fields of items that are listed.
 _FIELDS: Final = 100
 
@@ -54,6 +55,12 @@ def _groups(metadata: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
     return list(groups.items())
 
 
+async def _head(visit: Visit) -> Response:
+    """The heading and the tabs alone, as the page of a part has them: what follows a job while its log is read."""
+    part = visit.text("part")
+    return visit.rendered("job_base.html", **await job_context(visit, part if part in _PARTS else "overview"))
+
+
 async def _tag(visit: Visit) -> Response:
     """Add tags, or take one away."""
     add, remove = tags_of_text(visit.form.get("add") or ""), visit.form.all("remove")
@@ -63,4 +70,8 @@ async def _tag(visit: Visit) -> Response:
     return visit.onward(f"/ui/{visit.key}", "tagged")
 
 
-PAGES: Final = (Page(PATH, "jobs", _show), Page(PATH + "/tags", "jobs", None, _tag))
+PAGES: Final = (
+    Page(PATH, "jobs", _show),
+    Page(PATH + "/head", "jobs", _head),
+    Page(PATH + "/tags", "jobs", None, _tag),
+)
