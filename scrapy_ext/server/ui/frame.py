@@ -171,6 +171,7 @@ class Frame:
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
+            auto_reload=False,
         )
         self._templates.filters.update(shapes.FILTERS)
         self._templates.globals.update(links=links, assets=assets)
