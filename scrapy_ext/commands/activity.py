@@ -10,11 +10,11 @@ from scrapy_ext.commands.follow import Rows, Watch
 from scrapy_ext.commands.output import Column, each_of
 from scrapy_ext.commands.subcommand import CommandError, Subcommand, View, add_paging_options, add_view_options, look
 from scrapy_ext.commands.text import shown
-from scrapy_ext.commands.times import clock
+from scrapy_ext.commands.times import TIME_WIDTH, clock
 
 _KNOWN: Final = ("_ts", "event", "job", "user")
 _COLUMNS: Final = (
-    Column("time (UTC)", lambda message: clock(message.get("_ts"))),
+    Column("time (UTC)", lambda message: clock(message.get("_ts")), least=TIME_WIDTH),
     Column.field("event"),
     Column.field("job"),
     Column.field("user"),

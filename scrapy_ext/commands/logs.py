@@ -13,13 +13,13 @@ from scrapy_ext.commands.follow import Rows, add_follow_options, first_of, follo
 from scrapy_ext.commands.output import Column, reading
 from scrapy_ext.commands.selection import add_job_argument, selected_job
 from scrapy_ext.commands.subcommand import Subcommand, View, add_paging_options, add_view_options, look, note_shown
-from scrapy_ext.commands.times import clock
+from scrapy_ext.commands.times import TIME_WIDTH, clock
 
 _LEVELS: Final = {logging.getLevelName(level): level for level in LEVELS}
 
 #: How log records are shown.
 COLUMNS: Final = (
-    Column("time (UTC)", lambda record: clock(record.get("time"))),
+    Column("time (UTC)", lambda record: clock(record.get("time")), least=TIME_WIDTH),
     Column("level", lambda record: _level_name(record.get("level")), least=len("CRITICAL")),
     Column("message", lambda record: str(record.get("message", "")), wrap=True),
 )

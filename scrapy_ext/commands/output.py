@@ -321,12 +321,21 @@ def _widths(columns: Sequence[Column], cells: Sequence[Sequence[str]], available
     ]
     # A wrapping column takes what the others leave.
     widths = [width if column.wrap else min(width, _WIDEST) for width, column in zip(wanted, columns, strict=True)]
-    while len(widths) > 1 and _total([min(width, _READABLE) for width in widths]) > available:
+    while len(widths) > 1 and _total(_readable(columns, widths)) > available:
         widths.pop()
-    while _total(widths) > available and max(widths) > _NARROWEST:
-        widest = widths.index(max(widths))
-        widths[widest] -= min(_total(widths) - available, max(1, widths[widest] // 8))
+    # What has a width that it needs, as times have, keeps it as long as others can give.
+    for firm in ([column.least for column in columns], [0] * len(columns)):
+        while _total(widths) > available:
+            room = [width - max(_NARROWEST, least) for width, least in zip(widths, firm, strict=False)]
+            if max(room) <= 0:
+                break
+            widest = max(range(len(widths)), key=lambda index: (room[index] > 0, widths[index]))
+            widths[widest] -= min(_total(widths) - available, room[widest], max(1, widths[widest] // 8))
     return widths
+
+
+def _readable(columns: Sequence[Column], widths: Sequence[int]) -> list[int]:
+    return [min(width, max(_READABLE, column.least)) for column, width in zip(columns, widths, strict=False)]
 
 
 def _give_room(columns: Sequence[Column], widths: list[int], available: int) -> None:

@@ -9,10 +9,10 @@ from scrapy_ext.commands.follow import add_follow_options, first_of, followed
 from scrapy_ext.commands.output import Column
 from scrapy_ext.commands.selection import add_job_argument, selected_job
 from scrapy_ext.commands.subcommand import Subcommand, View, add_paging_options, add_view_options, look, note_shown
-from scrapy_ext.commands.times import clock, length
+from scrapy_ext.commands.times import TIME_WIDTH, clock, length
 
 _COLUMNS: Final = (
-    Column("started (UTC)", lambda record: clock(record.get("time"))),
+    Column("started (UTC)", lambda record: clock(record.get("time")), least=TIME_WIDTH),
     Column.field("method"),
     Column.field("status", right=True),
     Column("took", lambda record: length(record.get("duration")), right=True, least=6),

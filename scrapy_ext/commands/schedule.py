@@ -155,7 +155,8 @@ async def _delete(view: View) -> None:
     await confirm(view, f"Delete {len(schedules)} periodic jobs? What they ran stays.")
     for schedule in schedules:
         await view.client.periodic.delete(view.project, schedule.id)
-    await view.output.note(f"{len(schedules)} periodic jobs are deleted")
+    deleted = "1 periodic job is" if len(schedules) == 1 else f"{len(schedules)} periodic jobs are"
+    await view.output.note(f"{deleted} deleted")
 
 
 async def _get(view: View, number: int) -> PeriodicJob:

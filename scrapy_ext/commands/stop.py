@@ -45,7 +45,8 @@ async def _show(view: View) -> None:
     finally:
         number = await view.output.records(_states(view, keys), _COLUMNS)
     if not view.options.wait:
-        await view.output.note(f"{number} jobs were asked to stop; --wait waits until they have")
+        asked = "1 job was" if number == 1 else f"{number} jobs were"
+        await view.output.note(f"{asked} asked to stop; --wait waits until that is so")
 
 
 async def _wait(view: View, keys: list[JobKey]) -> None:

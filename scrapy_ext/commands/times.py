@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import Any
+from typing import Any, Final
+
+#: Characters of a time.
+TIME_WIDTH: Final = 19
 
 
 def clock(milliseconds: Any) -> str:

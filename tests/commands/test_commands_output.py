@@ -102,6 +102,16 @@ def test_a_table_begins_with_what_an_item_is_known_by() -> None:
     assert plain(writer.close())[0].split() == ["name", "price", "url", "brand", "additional", "images"]
 
 
+def test_times_are_whole_while_others_can_give() -> None:
+    time = "2026-11-21 19:48:51"
+    for width, whole in ((80, True), (16, False)):
+        writer = TableWriter([Column.field("at", least=len(time)), *map(Column.field, ("a", "b", "c"))], width)
+        writer.add({"at": time, "a": "a " * 30, "b": "b " * 30, "c": "c " * 30})
+        lines = plain(writer.close())
+        assert (time in lines[-1]) is whole
+        assert max(map(cell_len, lines)) <= width
+
+
 def test_a_wrapping_column_shows_the_whole_text() -> None:
     columns = [Column.field("level"), Column("message", lambda row: str(row["message"]), wrap=True)]
     writer = TableWriter(columns, 40)

@@ -16,7 +16,7 @@ from markupsafe import Markup
 _WIDTH: Final = 720
 _HEIGHT: Final = 190
 #: Room for the numbers of the axes.
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 8, 10, 24
+_LEFT, _RIGHT, _TOP, _BOTTOM = 74, 8, 10, 24
 _TICKS: Final = 4
 _TIMES: Final = 6
 _LABEL: Final = 110

@@ -119,6 +119,11 @@ class Visit:
         """Whether the page offers to change anything."""
         return self.grant.may_write(self.project)
 
+    def need_to_write(self) -> None:
+        """Refuse who may only read: of pages that are nothing but a form."""
+        if not self.may_write:
+            raise Refusal(403, "The key may read, and not write.")
+
     def number(self, name: str, default: int = 0) -> int:
         """A query parameter that is a whole number; what is not one is as if it were not there."""
         text = self.text(name)

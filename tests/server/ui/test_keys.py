@@ -51,6 +51,8 @@ async def test_a_key_is_made_shown_once_and_opens_what_it_should(
         document = page(await reader.get(f"/ui/{project}/collections"))
         assert not document.xpath("//nav//a[text()='Keys']")
         assert (await reader.get("/ui/keys")).status == 403
+        for nothing_but_a_form in ("jobs/run", "periodic/new"):
+            assert (await reader.get(f"/ui/{project}/{nothing_but_a_form}")).status == 403
         token = document.xpath("//input[@name='token']/@value")[0]
         form = f"token={token}&action=add&name=mine&opens=both".encode()
         for where in ("/ui/keys", f"/ui/{project}/periodic"):

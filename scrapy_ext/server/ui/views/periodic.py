@@ -110,6 +110,7 @@ async def _row(visit: Visit, state: ScheduleState, most: int = _LAST_JOBS) -> _R
 
 
 async def _new(visit: Visit) -> Response:
+    visit.need_to_write()
     schedule = blank(visit.project)
     hour = suggested_hour(await visit.store.periodic.load())
     schedule.cron = f"0 {hour} * * *"

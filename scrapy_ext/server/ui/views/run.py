@@ -34,6 +34,7 @@ _PRIORITIES: Final = {4: "highest", 3: "high", 2: "normal", 1: "low", 0: "lowest
 
 
 async def _show(visit: Visit) -> Response:
+    visit.need_to_write()
     typed = dict.fromkeys(_FIELDS, "") | {"priority": str(DEFAULT_PRIORITY), "units": str(DEFAULT_UNITS)}
     return await _form(visit, typed | {"spider": visit.text("spider")})
 
