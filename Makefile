@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 # Three workers for the two cores of the CI: tests wait as well. Long files come first (tests/conftest.py).
 PYTEST := $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help dev demo test test-crash test-full check crash bench wheel docs clean
+.PHONY: help dev assets demo test test-crash test-full check crash bench wheel docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -21,6 +21,7 @@ help:
 	@echo "make wheel  build the wheel, install it in an empty environment, and crawl with it (takes longer)"
 	@echo "make docs   build the documentation into docs/_build/html"
 	@echo "make dev    set up .venv with everything a contributor needs"
+	@echo "make assets  bring the front-end files of the pages, which are not part of the repository; needs npm"
 	@echo "make clean  remove what make made"
 
 # ── setting up ──
@@ -36,7 +37,13 @@ $(VENV)/browser: $(VENV)/installed tools/get_browser.sh
 	@sh tools/get_browser.sh $(BIN)
 	@touch $@
 
-dev: $(VENV)/installed $(VENV)/browser
+$(VENV)/assets: $(VENV)/installed tools/get_assets.py
+	@$(BIN)/python tools/get_assets.py
+	@touch $@
+
+assets: $(VENV)/assets
+
+dev: $(VENV)/installed $(VENV)/browser $(VENV)/assets
 	@echo "── Ready: . $(BIN)/activate"
 
 # ── doing ──
@@ -44,7 +51,7 @@ dev: $(VENV)/installed $(VENV)/browser
 demo: $(VENV)/installed $(VENV)/browser
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m example_project.demo
 
-test: $(VENV)/installed $(VENV)/browser
+test: $(VENV)/installed $(VENV)/browser $(VENV)/assets
 	$(PYTEST) tests --ignore tests/crash
 
 test-crash: $(VENV)/installed $(VENV)/browser
@@ -55,7 +62,7 @@ check: $(VENV)/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test-full: $(VENV)/installed $(VENV)/browser
+test-full: $(VENV)/installed $(VENV)/browser $(VENV)/assets
 	$(PYTEST) tests --full
 
 crash: $(VENV)/installed $(VENV)/browser
@@ -67,7 +74,7 @@ bench: $(VENV)/installed $(VENV)/browser
 	@$(BIN)/pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
 	@for script in benchmarks/*.py; do $(BIN)/python $$script $(BENCH) || exit 1; done
 
-wheel: $(VENV)/installed $(VENV)/browser
+wheel: $(VENV)/installed $(VENV)/browser $(VENV)/assets
 	$(BIN)/python tools/try_wheel.py
 
 docs: $(VENV)/installed
@@ -75,4 +82,4 @@ docs: $(VENV)/installed
 	@echo "── docs/_build/html/index.html"
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info docs/_build .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) scrapy_ext/server/ui/static/vendor tests/browser/vendor tests/browser/screenshots build dist *.egg-info docs/_build .mypy_cache .ruff_cache .pytest_cache

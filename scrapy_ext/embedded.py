@@ -139,15 +139,15 @@ def check_installed() -> None:
         )
 
 
-def project_folder() -> Path | None:
-    """The folder of the Scrapy project that this process works in."""
-    found = closest_scrapy_cfg()
-    return Path(found).absolute().parent if found else None
-
-
 def data_directory(settings: BaseSettings) -> Path:
     """Where the embedded server keeps its data."""
     return Path(data_path(names.SERVER_DATA.read(settings))).absolute()
+
+
+def project_folder() -> Path | None:
+    """The folder of the Scrapy project that a command is given in."""
+    found = closest_scrapy_cfg()
+    return Path(found).absolute().parent if found else None
 
 
 class EmbeddedServer:
@@ -310,7 +310,10 @@ def _command(settings: BaseSettings, *, runner: bool) -> list[str]:
     command = [sys.executable, "-m", "scrapy_ext.server", "--host", "127.0.0.1", "--exit-with-stdin"]
     if not runner:
         command.append("--no-runner")
-    elif folder := project_folder():
+    else:
+        # Jobs must have ended, or be ready to go on, when the server is to stop.
+        command += ["--stop-grace", f"{STOP_TIMEOUT * 2 / 3:g}"]
+    if runner and (folder := project_folder()) is not None:
         command += ["--local-project", str(folder), "--local-project-id", str(names.PLATFORM_PROJECT.read(settings))]
     if not names.SERVER_DATABASE.read(settings):
         command += ["--data", str(data_directory(settings))]

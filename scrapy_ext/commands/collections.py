@@ -125,7 +125,8 @@ async def _put(view: View) -> None:
         raise CommandError(f"there are collections {name!r} of the types {', '.join(types)}; choose one with --type")
     kind = view.options.type or (types[0] if types else CollectionType.STORE.value)
     number = await put_lines(view, kind, view.options.file)
-    await view.output.records(each_of([{"type": kind, "name": name, "written": number}]))
+    columns = (*_COLUMNS[:2], Column.field("written", right=True))
+    await view.output.records(each_of([{"type": kind, "name": name, "written": number}]), columns)
 
 
 async def _count(view: View) -> None:

@@ -35,6 +35,8 @@ LONGEST: Final = 5.0
 _GROWTH: Final = 1.6
 #: Seconds for which a platform may be away.
 AWAY: Final = 3600.0
+#: Seconds between two tries then, whatever the platform asks for.
+_LONGEST_REST: Final = 60.0
 #: Records that are shown together.
 _TOGETHER: Final = 200
 _ENDED: Final = (JobState.FINISHED.value, JobState.DELETED.value)
@@ -70,7 +72,7 @@ class Watch:
             raise error
         if self._failures == 1:
             self._say(f"the platform does not answer and is asked again until it does: {error}")
-        await asyncio.sleep(self._backoff.wait(self._failures, error.retry_after))
+        await asyncio.sleep(min(self._backoff.wait(self._failures, error.retry_after), _LONGEST_REST))
 
     def answered(self) -> None:
         """The platform is there."""

@@ -20,7 +20,7 @@ _LEVELS: Final = {logging.getLevelName(level): level for level in LEVELS}
 #: How log records are shown.
 COLUMNS: Final = (
     Column("time (UTC)", lambda record: clock(record.get("time"))),
-    Column("level", lambda record: _level_name(record.get("level"))),
+    Column("level", lambda record: _level_name(record.get("level")), least=len("CRITICAL")),
     Column("message", lambda record: str(record.get("message", "")), wrap=True),
 )
 

@@ -69,17 +69,21 @@ def one_line(message: str) -> str:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: its title, what it shows of a record, and whether long text goes on in the next line."""
+    """A column of a table: its title, what it shows of a record, and whether long text goes on in the next line.
+
+    ``least``: cells that it has at least, for what later rows may hold.
+    """
 
     title: str
     value: Callable[[Record], str]
     right: bool = False
     wrap: bool = False
+    least: int = 0
 
     @classmethod
-    def field(cls, name: str, title: str | None = None, *, right: bool = False) -> Column:
+    def field(cls, name: str, title: str | None = None, *, right: bool = False, least: int = 0) -> Column:
         """A column that shows a field."""
-        return cls(printable(title or name), lambda record: shown(record.get(name)), right)
+        return cls(printable(title or name), lambda record: shown(record.get(name)), right, least=least)
 
 
 class _Writer(Protocol):
@@ -312,7 +316,7 @@ def _columns_of(rows: Sequence[Record]) -> list[Column]:
 def _widths(columns: Sequence[Column], cells: Sequence[Sequence[str]], available: int) -> list[int]:
     """The widths of as many columns as fit, from the left, shrinking the widest first."""
     wanted = [
-        max(cell_len(column.title), *(cell_len(line) for row in cells for line in row[index].split("\n")))
+        max(cell_len(column.title), column.least, *(cell_len(line) for row in cells for line in row[index].split("\n")))
         for index, column in enumerate(columns)
     ]
     # A wrapping column takes what the others leave.

@@ -1,4 +1,4 @@
-"""``scrapy platform``: shows what the platform stores, or runs the services.
+"""``scrapy platform``: runs jobs, shows what the platform stores, or runs the services.
 
 Scrapy loads this module for every ``scrapy`` command there is, so it imports a subcommand only to run it.
 """
@@ -33,6 +33,7 @@ SUBCOMMANDS: Final = {
     "collections": "list, read, write, count, rename or delete collections",
     "frontier": "list, count, dump, move or delete what frontiers hold",
     "activity": "show what happened in the project",
+    "webhooks": "add, list, test or remove webhooks of a project",
     "serve": "run the services, with pages for people",
     "worker": "run jobs of a server's database on this machine, too",
     "keys": "add, list or remove API keys of a server",
@@ -40,6 +41,8 @@ SUBCOMMANDS: Final = {
     "restore": "fill an empty store from such a file",
     "migrate": "copy a store from one database to another",
     "vacuum": "give the room of deleted data back to the disk",
+    "deploy": "send the project's code to the platform as a version",
+    "versions": "list deployed versions, or go back to one",
     "completion": "print what makes a shell complete these commands",
 }
 
@@ -64,7 +67,7 @@ class Command(ScrapyCommand):
 
     def short_desc(self) -> str:
         """The line in Scrapy's list of commands."""
-        return "Show what the platform stores, or serve it"
+        return "Run jobs, show what the platform stores, or serve it"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Take the subcommand's name, and leave the rest of the line to the subcommand."""
@@ -85,7 +88,9 @@ class Command(ScrapyCommand):
             raise UsageError(f"{wrong}: choose one of {', '.join(SUBCOMMANDS)}")
         opts.chosen = _load(opts.subcommand)
         parser = parser_of(opts.chosen)
-        opts.parsed = parser.parse_args(with_action(opts.chosen, opts.rest))
+        rest, script_args = _split(opts.rest) if opts.chosen.takes_script else (opts.rest, [])
+        opts.parsed = parser.parse_args(with_action(opts.chosen, rest))
+        opts.parsed.script_args = script_args
         opts.set = opts.parsed.set
         super().process_options([], opts)
 
@@ -103,6 +108,12 @@ def with_action(chosen: Subcommand, rest: list[str]) -> list[str]:
     """The arguments with the name of an action before them, where the subcommand has actions and none is named."""
     named = not rest or rest[0].startswith("-")
     return [chosen.actions[0].name, *rest] if chosen.actions and named and not {"-h", "--help"} & {*rest[:1]} else rest
+
+
+def _split(rest: list[str]) -> tuple[list[str], list[str]]:
+    """What stands before ``--``, and behind it. argparse would take it for more of what stands before."""
+    place = rest.index("--") if "--" in rest else len(rest)
+    return rest[:place], rest[place + 1 :]
 
 
 def parser_of(chosen: Subcommand) -> argparse.ArgumentParser:

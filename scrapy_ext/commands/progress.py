@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import sys
+import time
 from collections.abc import Callable, Iterator
 
 Advance = Callable[[int], None]
+
+#: Seconds of work before it has a bar.
+AFTER = 1.0
 
 
 @contextlib.contextmanager
@@ -16,6 +21,15 @@ def bar(what: str, total: int | None) -> Iterator[Advance]:
 
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
-        task = progress.add_task(what, total=total)
-        yield lambda number: progress.advance(task, number)
+    progress = Progress(*columns, console=console, disable=not sys.stderr.isatty(), transient=True)
+    task, began = progress.add_task(what, total=total), time.monotonic()
+
+    def advance(number: int) -> None:
+        progress.advance(task, number)
+        if not progress.live.is_started and time.monotonic() - began >= AFTER:
+            progress.start()
+
+    try:
+        yield advance
+    finally:
+        progress.stop()

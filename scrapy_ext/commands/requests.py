@@ -15,9 +15,9 @@ _COLUMNS: Final = (
     Column("started (UTC)", lambda record: clock(record.get("time"))),
     Column.field("method"),
     Column.field("status", right=True),
-    Column("took", lambda record: length(record.get("duration")), right=True),
-    Column.field("rs", "bytes", right=True),
-    Column.field("parent", right=True),
+    Column("took", lambda record: length(record.get("duration")), right=True, least=6),
+    Column.field("rs", "bytes", right=True, least=8),
+    Column.field("parent", right=True, least=7),
     Column.field("url"),
 )
 

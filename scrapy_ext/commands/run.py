@@ -18,10 +18,7 @@ _SCRIPT: Final = "py:"
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("spider", metavar="SPIDER", help="the spider, or py: and the name of a script")
-    parser.add_argument(
-        "script_args", nargs="*", metavar="ARGUMENT", help="arguments of a script; before those with a dash, write --"
-    )
+    add_spider_argument(parser)
     add_job_options(parser)
     parser.add_argument(
         "--job-setting",
@@ -44,6 +41,12 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add_view_options(parser)
 
 
+def add_spider_argument(parser: argparse.ArgumentParser) -> None:
+    """What is to run; :func:`script_args` gives what stands behind it."""
+    told = "the spider, or py: and the name of a script, whose arguments stand at the end, behind --"
+    parser.add_argument("spider", metavar="SPIDER", help=told)
+
+
 def add_job_options(parser: argparse.ArgumentParser) -> None:
     """What a job and a task of a schedule have in common."""
     parser.add_argument(
@@ -63,7 +66,7 @@ def script_args(options: argparse.Namespace) -> str | None:
     """The command line of a script; raises :class:`CommandError` where spider and script are mixed up."""
     is_script = options.spider.startswith(_SCRIPT)
     if is_script and options.arguments:
-        raise CommandError("-a is for spiders; write a script's arguments behind its name")
+        raise CommandError("-a is for spiders; write a script's arguments at the end, behind --")
     if not is_script and options.script_args:
         first = options.script_args[0]
         raise CommandError(f"{first!r} is for a script; a spider takes -a NAME=VALUE")
@@ -124,4 +127,5 @@ SUBCOMMAND: Final = Subcommand(
     ),
     add_options=_add_options,
     run=look(_show, runner=True),
+    takes_script=True,
 )

@@ -13,7 +13,7 @@ from scrapy_ext.api.platform.periodic import MAX_PER_PAGE, Cron, PeriodicJob
 from scrapy_ext.client.platform.errors import NotFound
 from scrapy_ext.commands.asking import add_yes_option, confirm
 from scrapy_ext.commands.output import Column, each_of
-from scrapy_ext.commands.run import add_job_options, script_args
+from scrapy_ext.commands.run import add_job_options, add_spider_argument, script_args
 from scrapy_ext.commands.subcommand import Action, CommandError, View, add_view_options, with_actions
 from scrapy_ext.commands.text import shown
 
@@ -69,8 +69,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "cron", metavar="CRON", help="five fields in quotes: minute hour day-of-month month day-of-week; a number or *"
     )
-    parser.add_argument("spider", metavar="SPIDER", help="the spider, or py: and the name of a script")
-    parser.add_argument("script_args", nargs="*", metavar="ARGUMENT", help="arguments of a script, behind --")
+    add_spider_argument(parser)
     add_job_options(parser)
     parser.add_argument("--description", metavar="TEXT", help="what it is for")
     parser.add_argument("--paused", action="store_true", help="do not run it yet")
@@ -206,6 +205,7 @@ SUBCOMMAND: Final = with_actions(
         ("scrapy platform schedule", "periodic jobs, and when each runs next"),
         ("scrapy platform schedule add '30 4 * * *' books --tag nightly", "every day at 4:30 UTC"),
         ("scrapy platform schedule edit 3 --cron '0 5 * * 1'", "another time: on Mondays at 5:00"),
-        ("scrapy platform schedule pause 3", "it does not run until `schedule resume 3`"),
+        ("scrapy platform schedule pause 3", "it does not run until it is resumed"),
     ),
+    takes_script=True,
 )

@@ -35,7 +35,8 @@ class CommandError(Exception):
 class Subcommand:
     """A subcommand: its options, what it does, and examples of its use with their meaning.
 
-    One with ``actions`` takes the name of one as its first argument; without it, the first is meant.
+    One with ``actions`` takes the name of one as its first argument; without it, the first is meant. One that
+    ``takes_script`` has what stands behind ``--`` in the option ``script_args``.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Subcommand:
     add_options: Callable[[argparse.ArgumentParser], None]
     run: Callable[[BaseSettings, argparse.Namespace], int]
     actions: Sequence[Action] = ()
+    takes_script: bool = False
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ def look(
             raise
 
     def run(settings: BaseSettings, options: argparse.Namespace) -> int:
-        if options.project is not None:
+        if getattr(options, "project", None) is not None:
             settings = settings.copy()
             settings.set(names.PLATFORM_PROJECT.name, options.project, priority="cmdline")
         try:
@@ -117,7 +119,9 @@ def look(
     return run
 
 
-def with_actions(name: str, actions: Sequence[Action], examples: Sequence[tuple[str, str]]) -> Subcommand:
+def with_actions(
+    name: str, actions: Sequence[Action], examples: Sequence[tuple[str, str]], *, takes_script: bool = False
+) -> Subcommand:
     """A subcommand that does several things."""
     shows = {action.name: action.show for action in actions}
 
@@ -133,7 +137,7 @@ def with_actions(name: str, actions: Sequence[Action], examples: Sequence[tuple[
     async def show(view: View) -> int | None:
         return await shows[view.options.action](view)
 
-    return Subcommand(name, examples, add_options, look(show), actions)
+    return Subcommand(name, examples, add_options, look(show), actions, takes_script)
 
 
 def first_upper(text: str) -> str:

@@ -9,27 +9,23 @@ no crawl reads, until somebody puts it back (``scrapy platform frontier requeue 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
+from scrapy_ext.api.platform import deadletters
+from scrapy_ext.api.platform.deadletters import DEAD_LETTERS, revived
 from scrapy_ext.api.platform.frontier import MAX_BATCH, FrontierRequest
 from scrapy_ext.client.platform.frontier import Frontier
-from scrapy_ext.crawl.identity import next_life
 
-#: The slot of requests that were set aside.
-DEAD_LETTERS: Final = "dead-letters"
-#: Characters of an error that are kept.
-_MAX_ERROR: Final = 2000
+__all__ = ["DEAD_LETTERS", "dead_letter", "put_back"]
 
 _encode = msgspec.json.Encoder().encode
 
 
 def dead_letter(slot: int, fp: str, form: Any, error: str) -> bytes:
-    """The request to keep in the slot of dead letters: one of ``slot``, with its error."""
-    letter = {"slot": slot, "fp": fp, "request": form, "error": error[:_MAX_ERROR]}
-    # Two slots can have the same fingerprint.
-    return _encode(FrontierRequest(f"{slot}/{fp}", letter))
+    """The line that keeps a request of ``slot``, with its error."""
+    return _encode(deadletters.dead_letter(slot, fp, form, error))
 
 
 async def put_back(
@@ -43,8 +39,8 @@ async def put_back(
     while batches := await frontier.read(project, name, DEAD_LETTERS, MAX_BATCH):
         by_slot: dict[str, list[FrontierRequest]] = {}
         for key, letter in (pair for batch in batches for pair in batch.requests):
-            where, fp, form = _parts(key, letter)
-            by_slot.setdefault(where, []).append(_alive(fp, form))
+            back = revived(key, letter)
+            by_slot.setdefault(back.slot, []).append(back.request)
         for slot, requests in by_slot.items():
             await frontier.add(project, name, slot, b"".join(_encode(request) + b"\n" for request in requests))
         await frontier.delete_batches(project, name, DEAD_LETTERS, [batch.id for batch in batches])
@@ -52,18 +48,3 @@ async def put_back(
         told(number)
         count += number
     return count
-
-
-def _parts(key: str, letter: Any) -> tuple[str, str, Any]:
-    try:
-        return str(int(letter["slot"])), str(letter["fp"]), letter["request"]
-    except (TypeError, KeyError, ValueError):
-        raise ValueError(f"{key} in slot {DEAD_LETTERS} is no request that was set aside") from None
-
-
-def _alive(fp: str, form: Any) -> FrontierRequest:
-    """Under a new fingerprint, since its slot knows the one it had."""
-    if not isinstance(form, dict):
-        return FrontierRequest(next_life(fp), form)
-    priority = form.get("priority", 0)
-    return FrontierRequest(next_life(fp), form, p=-priority if isinstance(priority, int) else 0)

@@ -9,16 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from typing import Final
 
 from scrapy import Request
 from scrapy.utils.request import RequestFingerprinterProtocol
 
 from scrapy_ext.crawl.parents import is_start_request
 from scrapy_ext.crawl.tracking import Entry
-
-#: Separates a fingerprint from the number of times that its request was put back.
-_PUT_BACK: Final = "~"
 
 
 class SlotFingerprints:
@@ -51,11 +47,3 @@ class SlotFingerprints:
             return uuid.uuid4().hex
         number = self._starts[plain[:8]] = self._starts.get(plain[:8], 0) + 1
         return fp if number == 1 else f"{fp}#{number}"
-
-
-def next_life(fp: str) -> str:
-    """The fingerprint under which a request is put back into a slot that knows the one it had."""
-    original, separator, times = fp.rpartition(_PUT_BACK)
-    if separator and times.isascii() and times.isdigit():
-        return f"{original}{_PUT_BACK}{int(times) + 1}"
-    return f"{fp}{_PUT_BACK}1"

@@ -17,7 +17,8 @@ from scrapy_ext.server.config import ConfigError, ServerConfig
 from scrapy_ext.server.door import check_door
 from scrapy_ext.server.jobs.carriers import Carrier
 from scrapy_ext.server.jobs.carriers.local import LocalCarrier
-from scrapy_ext.server.jobs.cron import Cron
+from scrapy_ext.server.jobs.cron import CronLoop
+from scrapy_ext.server.jobs.deployments import Deployments
 from scrapy_ext.server.jobs.environments import Environments, LocalProject
 from scrapy_ext.server.jobs.execution import Door
 from scrapy_ext.server.jobs.node import Lines, Node, NodeConfig
@@ -27,10 +28,11 @@ from scrapy_ext.server.operation.front import Front
 from scrapy_ext.server.operation.health import Health
 from scrapy_ext.server.operation.rates import RateLimits
 from scrapy_ext.server.platform import PlatformService
+from scrapy_ext.server.platform.versions import Deploys
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.errors import StoreError
 from scrapy_ext.server.store.lines import BEATS, RUNNER, WORKER
-from scrapy_ext.server.ui import Pages
+from scrapy_ext.server.ui import Pages, Services
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +82,10 @@ async def _start(parts: _Parts, config: ServerConfig, front: Front, stack: conte
     """Start the parts, which ``stack`` will stop."""
     # Imported when it starts: the extraction libraries are heavy, and whoever reads the configuration needs none.
     from scrapy_ext.server.extraction import ExtractionService
+    from scrapy_ext.server.extraction.guard import Guard
     from scrapy_ext.server.openapi import document as openapi
+    from scrapy_ext.server.webhooks.dispatch import Dispatcher
+    from scrapy_ext.server.webhooks.sending import Sender
 
     keys = Keyring()
     # Made first: it checks the configuration, and a key must not be shown by a server that does not start.
@@ -91,11 +96,18 @@ async def _start(parts: _Parts, config: ServerConfig, front: Front, stack: conte
     stack.push_async_callback(extraction.stop)
     await extraction.start()
     stack.push_async_callback(_ended, asyncio.create_task(_purge(store)))
-    node = await _node(store, config, stack) if config.runner else None
+    environments = _environments(store, config)
+    deployments = Deployments(store, environments)
+    stack.push_async_callback(deployments.close)
+    await deployments.resume()
+    node = await _node(store, config, environments, stack) if config.runner else None
     front.before_end = node.drain if node is not None else None
     if config.runner:
-        stack.push_async_callback(_ended, asyncio.create_task(Cron(store).run()))
-    platform, pages = PlatformService(store, keys.grant, _rates(config)), Pages(store, keys.grant)
+        webhooks = Dispatcher(store, Sender(Guard(config.allow_hosts, config.connect_to)))
+        for part in (CronLoop(store), webhooks):
+            stack.push_async_callback(_ended, asyncio.create_task(part.run()))
+    platform = PlatformService(store, keys.grant, _rates(config), Deploys(deployments, config.deploy))
+    pages = Pages(store, Services(keys, extraction), lambda: front.ending)
     health = Health(front, store, keys.grant, extraction.metrics, open_metrics=config.open_metrics)
     parts.others.router.routes[:] = [*extraction.routes, *health.routes, openapi.route(), *pages.routes]
     parts.resources = {**platform.resources, "v1": extraction.app}
@@ -117,7 +129,7 @@ async def _start_worker(parts: _Parts, config: ServerConfig, front: Front, stack
         await extraction.start()
         parts.others.router.routes[:] = extraction.routes
         parts.resources = {**PlatformService(store, _nobody, None).resources, "v1": extraction.app}
-    node = await _node(store, config, stack)
+    node = await _node(store, config, _environments(store, config), stack)
     front.before_end, front.ready = node.drain, node.name
 
 
@@ -130,20 +142,27 @@ async def _caller(keys: Keyring, store: Store, key: str) -> Caller | None:
     return await AttemptTokens(store).caller(key) or await keys.caller(key)
 
 
-async def _node(store: Store, config: ServerConfig, stack: contextlib.AsyncExitStack) -> Node:
+def _local(config: ServerConfig) -> LocalProject | None:
+    return None if config.local_project is None else LocalProject(config.local_project_id, config.local_project)
+
+
+def _environments(store: Store, config: ServerConfig) -> Environments:
+    return Environments(store, config.environments_folder, _local(config))
+
+
+async def _node(
+    store: Store, config: ServerConfig, environments: Environments, stack: contextlib.AsyncExitStack
+) -> Node:
     host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(config.host, config.host)  # noqa: S104
-    local = None
-    if config.local_project is not None:
-        local = LocalProject(config.local_project_id, config.local_project)
     lines = await _lines(store, config, stack)
     node = Node(
         lines,
-        Environments(store, config.data, local),
+        environments,
         Door(config.door or f"http://{host}:{config.port}"),
         NodeConfig(
             config.units,
             frozenset(config.node_tags),
-            local,
+            _local(config),
             config.stop_grace,
             config.unit_memory,
             config.job_timeout,

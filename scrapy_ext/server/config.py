@@ -36,10 +36,13 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     domain gets ``domain_requests`` extraction requests at once (None: ``Limits.domain_requests``), ``domain_delay``
     seconds apart. ``attributes_url`` is an OpenAI-compatible address that answers ``customAttributes`` with
     ``attributes_model``; without one, rules do.
-    With ``runner``, periodic jobs are scheduled, and jobs run here: those of ``units`` at once, which need no other
+    With ``runner``, jobs run here, and periodic ones at their times: those of ``units`` at once, which need no other
     tags of a node than ``node_tags``. Each has ``unit_memory`` MiB of memory for each of its units, ``job_timeout``
     seconds (None: no limit), and ``stop_grace`` seconds to end when it is asked to. ``local_project`` is the folder of
     a Scrapy project, whose jobs are those of project ``local_project_id``.
+    ``environments`` is the folder for those of deployed versions (None: below ``data``; with a ``database``, in the
+    user's cache). ``deploy`` says which keys may deploy code: ``all`` (those that open all projects), ``project``
+    (also those of the project), or ``none``.
     A ``worker`` runs jobs of ``database`` and serves nobody but these; with ``door``, the address of a server, they
     ask that one.
     """
@@ -83,3 +86,15 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     local_project_id: int = 1
     worker: bool = False
     door: str | None = None
+    environments: Path | None = None
+    deploy: str = "all"
+
+    @property
+    def environments_folder(self) -> Path:
+        """Where the environments of deployed versions are."""
+        if self.environments is not None:
+            return self.environments
+        if self.database is None:
+            return self.data / "environments"
+        cache = os.environ.get("XDG_CACHE_HOME")
+        return (Path(cache) if cache else Path.home() / ".cache") / "scrapy-ext" / "environments"

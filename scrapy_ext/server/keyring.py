@@ -69,12 +69,25 @@ class Grant(NamedTuple):
         """Whether nothing of the platform is out of its sight."""
         return self.projects is None and not self.job
 
+    @property
+    def may_manage_keys(self) -> bool:
+        """Whether keys may be made and removed: with the server's own key only, since a key that made others would
+        live on in them when it is removed."""
+        return self.name == KEY_HOLDER and self.write and self.all_projects
+
 
 #: What the server's own keys may do: everything.
 _HOLDER: Final = Grant(KEY_HOLDER)
 _EXTRACTOR: Final = Caller(KEY_HOLDER, KEY_HOLDER)
 _NO_EXTRACTION: Final = "This API key is one of this server's, but not for extraction."
 _SUSPENDED: Final = "This API key is suspended. Its holder's operator can let it go on."
+
+
+class Standing(NamedTuple):
+    """What the key of a name opens on the platform, and the hash by which it is known to be still the same key."""
+
+    grant: Grant
+    hash: str
 
 
 class _Known(NamedTuple):
@@ -93,6 +106,8 @@ class Keyring:
         self._hashes: dict[str, str] = {}
         self._secret = secrets.token_bytes(32)
         self._named: dict[bytes, _Known] = {}
+        #: The same by their names, those that open anything of the platform.
+        self._standings: dict[str, Standing] = {}
         self._read_at = -REFRESH_SECONDS
         self._reading: asyncio.Task[None] | None = None
 
@@ -129,10 +144,34 @@ class Keyring:
         known = await self._look_up(digest)
         return known and known.grant
 
+    async def caller_of(self, grant: Grant) -> Caller | None:
+        """Who asks the extraction service, where somebody who is on the platform asks it there; None when the key is
+        gone.
+
+        The platform's own key may make keys that open the service, so that it need not make one first.
+        Raises ``StoreError`` while keys cannot be looked up.
+        """
+        if grant.may_manage_keys:
+            return _EXTRACTOR
+        if grant.job:
+            return Caller(grant.name, grant.name, _NO_EXTRACTION)
+        await self._be_fresh()
+        return next((known.caller for known in self._named.values() if known.caller.name == grant.name), None)
+
+    async def standing(self, name: str) -> Standing | None:
+        """What the key of this name opens on the platform now; None when there is none, or it opens nothing."""
+        if name == KEY_HOLDER:
+            return Standing(_HOLDER, self._hashes[_PLATFORM])
+        await self._be_fresh()
+        return self._standings.get(name)
+
     async def _look_up(self, digest: str) -> _Known | None:
+        await self._be_fresh()
+        return self._named.get(self._blinded(digest))
+
+    async def _be_fresh(self) -> None:
         if time.monotonic() - self._read_at >= REFRESH_SECONDS:
             await self._refresh()
-        return self._named.get(self._blinded(digest))
 
     def _blinded(self, digest: str) -> bytes:
         return hashlib.blake2b(digest.encode(), key=self._secret, digest_size=32).digest()
@@ -146,8 +185,10 @@ class Keyring:
 
     async def _read(self) -> None:
         began = time.monotonic()
-        named = {self._blinded(key.hash): _known(key) for key in await self._store.keys.named()}
-        self._named, self._read_at = named, began
+        keys = [(key, _known(key)) for key in await self._store.keys.named()]
+        self._named = {self._blinded(key.hash): known for key, known in keys}
+        self._standings = {key.name: Standing(known.grant, key.hash) for key, known in keys if known.grant is not None}
+        self._read_at = began
 
 
 def _known(key: StoredKey) -> _Known:

@@ -34,9 +34,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_extraction_options(parser)
     parser.add_argument("--exit-with-stdin", action="store_true", help="end when standard input is closed")
     parser.add_argument(
-        "--no-runner", action="store_true", help="keep jobs without starting them, periodic ones included"
+        "--no-runner", action="store_true", help="start no jobs here, add none of periodic jobs, and tell no webhooks"
     )
     add_runner_options(parser)
+    parser.add_argument(
+        "--deploy",
+        choices=("all", "project", "none"),
+        default="all",
+        help="keys that may deploy code, which runs here: those that open all projects (default), also those that are "
+        "limited to the project, or none",
+    )
     parser.add_argument(
         "--log-format", choices=FORMATS, default="text", help="json: one object a line (default: %(default)s)"
     )
@@ -194,6 +201,13 @@ def add_runner_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="the project that it is on the platform (default: the setting PLATFORM_PROJECT, or 1)",
     )
+    parser.add_argument(
+        "--environments",
+        type=Path,
+        metavar="DIR",
+        help="folder for the environments of deployed versions (default: environments in the data directory; with "
+        "--database, ~/.cache/scrapy-ext/environments)",
+    )
 
 
 def add_store_options(parser: argparse.ArgumentParser) -> None:
@@ -277,6 +291,8 @@ def config_from(options: argparse.Namespace, environ: Mapping[str, str]) -> Serv
         stop_grace=options.stop_grace,
         local_project=options.local_project,
         local_project_id=options.local_project_id or 1,
+        environments=options.environments,
+        deploy=options.deploy,
     )
 
 

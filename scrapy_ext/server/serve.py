@@ -39,7 +39,7 @@ _MAX_FILES: Final = 16_384
 #: The store's threads need the interpreter often and for a moment: they would wait five times as long by default.
 _SWITCH_SECONDS: Final = 0.001
 _HINTS: Final = """\
-Pages for people: {url}/ (the user name is the platform key, the password is empty)
+Pages for people: {url}/ (log in with the platform key)
 For crawls: EXTRACT_API_URL={url}/v1 PLATFORM_URL={url}
 Lost a key? Start with a new one in EXTRACT_API_KEY or PLATFORM_API_KEY."""
 _UVICORN: Final = logging.getLogger("uvicorn.error")

@@ -1,11 +1,13 @@
 """shub from PyPI, unchanged: the commands that can be pointed at a server of one's own.
 
-Those about code (deploy, eggs, images) need paths that keep code, which this server does not have.
+Those about eggs of their own and images need paths that this server does not have.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -17,7 +19,7 @@ import shub.utils
 from click.testing import CliRunner
 from shub.tool import cli
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*distutils.*")
+pytestmark = [pytest.mark.filterwarnings("ignore:.*distutils.*"), pytest.mark.filterwarnings("ignore:unclosed")]
 
 
 @pytest.fixture
@@ -124,6 +126,33 @@ def test_login_checks_the_key_and_keeps_it(run, configured, server):
     assert server.platform_key in home.read_text()
     run("logout")
     assert server.platform_key not in home.read_text()
+
+
+@pytest.fixture
+def example(configured):
+    """The example project, in the folder."""
+    source = Path(__file__).parents[2] / "example_project"
+    shutil.copytree(source / "example", configured / "example", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(source / "scrapy.cfg", configured)
+    return configured
+
+
+def test_deploy_and_what_follows_from_it(run, example, hubstorage, project_id):
+    told = run("deploy", "--version", "1.0")
+    assert json.loads(told[-2]) == {"status": "ok", "project": project_id, "version": "1.0", "spiders": 5}
+    run("deploy", "--version", "2.0", "--verbose")
+    assert "no spider of version 2.0" in "".join(run("schedule", "nobody", code=76))
+    told = run("schedule", "catalogue", "-a", "categories=tents")
+    assert told[0] == f"Spider catalogue scheduled, job ID: {project_id}/1/1"
+    metadata = hubstorage.get_job(f"{project_id}/1/1").metadata
+    assert (metadata["version"], metadata["deploy_id"]) == ("2.0", 2)
+
+
+def test_deploy_of_a_project_that_does_not_work(run, example, project_id):
+    (example / "example" / "spiders" / "broken.py").write_text("import nothing_like_this\n")
+    told = run("deploy", "--version", "1.0", code=76)
+    assert any("No module named 'nothing_like_this'" in line for line in told)
+    assert "cannot be imported" in told[-1]
 
 
 def test_what_is_about_code_is_refused_as_not_there(run):

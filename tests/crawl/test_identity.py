@@ -9,7 +9,8 @@ import pytest
 from scrapy import Request
 from scrapy.utils.request import RequestFingerprinter, fingerprint
 
-from scrapy_ext.crawl.identity import SlotFingerprints, next_life
+from scrapy_ext.api.platform.deadletters import next_life
+from scrapy_ext.crawl.identity import SlotFingerprints
 from scrapy_ext.crawl.parents import Parent, mark
 from scrapy_ext.crawl.tracking import Entry, current
 

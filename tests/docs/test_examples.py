@@ -50,7 +50,10 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 SHOP = DOCS / "tutorial" / "shop_site.py"
 #: Pages that begin with nothing.
-FROM_NOTHING = ("tutorial/index.rst", "howto/self-host.rst", "howto/operate.rst", "howto/existing-tools.rst")
+FROM_NOTHING = (
+    *("tutorial/index.rst", "howto/self-host.rst", "howto/operate.rst", "howto/existing-tools.rst"),
+    "howto/webhooks.rst",
+)
 #: Pages that show one.
 WITH_BROWSER = ("tutorial/index.rst", "howto/browser.rst")
 PATIENCE = 60

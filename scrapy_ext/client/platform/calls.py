@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Final
 
 import msgspec
@@ -18,13 +18,15 @@ FORM: Final = "application/x-www-form-urlencoded"
 class Call(msgspec.Struct, frozen=True, kw_only=True):
     """A call. ``repeatable`` says that sending it twice does no more than sending it once; ``attempts``
     overrides how often it is tried then. ``encoding`` is the content encoding that ``body`` has already; with
-    ``identity`` it is sent as it is, else it is compressed if that is worth it."""
+    ``identity`` it is sent as it is, else it is compressed if that is worth it. ``source`` gives a body in pieces
+    instead, which are sent as they are."""
 
     method: str
     host: Host
     path: str
     parameters: tuple[tuple[str, Value], ...] = ()
     body: bytes | None = None
+    source: Callable[[], AsyncIterator[bytes]] | None = None
     content_type: str = JSON_LINES
     encoding: str | None = None
     headers: tuple[tuple[str, str], ...] = ()

@@ -17,6 +17,8 @@ from scrapy_ext.client.platform.requests import Requests
 from scrapy_ext.client.platform.system import System
 from scrapy_ext.client.platform.transport import Transport
 from scrapy_ext.client.platform.urls import PlatformUrls
+from scrapy_ext.client.platform.versions import DeployedVersions
+from scrapy_ext.client.platform.webhooks import Webhooks
 from scrapy_ext.client.waits import Backoff
 
 
@@ -54,6 +56,8 @@ class PlatformClient:
         self.periodic = Periodic(transport)
         self.requests = Requests(transport)
         self.system = System(transport)
+        self.webhooks = Webhooks(transport)
+        self.versions = DeployedVersions(transport)
 
     def __repr__(self) -> str:
         hosts = dict.fromkeys((self.urls.app, self.urls.storage, self.urls.jobq))

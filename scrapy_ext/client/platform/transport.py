@@ -35,6 +35,8 @@ COMPRESS_ABOVE: Final = 1024
 THREAD_ABOVE: Final = 64 * 1024
 #: Fast rather than small: JSON shrinks to a quarter at the lowest level already.
 GZIP_LEVEL: Final = 1
+#: Seconds of a call whose body is a file.
+UPLOAD_SECONDS: Final = 900.0
 
 
 class Transport:
@@ -69,7 +71,7 @@ class Transport:
         call is made again if it is worth it."""
         headers, body = await self._prepared(call)
         trials = Trials(self._patience_of(call))
-        timeout = aiohttp.ClientTimeout(total=self._timeout)
+        timeout = aiohttp.ClientTimeout(total=self._timeout if call.source is None else UPLOAD_SECONDS)
         while True:
             try:
                 with _told_as_unreachable(call, self.urls):
@@ -97,7 +99,11 @@ class Transport:
         return self.patience if attempts is None else Patience(attempts, 0.0, self.patience.backoff)
 
     def _request(
-        self, call: Call, headers: dict[str, str], body: bytes | None, timeout: aiohttp.ClientTimeout
+        self,
+        call: Call,
+        headers: dict[str, str],
+        body: bytes | AsyncIterator[bytes] | None,
+        timeout: aiohttp.ClientTimeout,
     ) -> aiohttp.client._RequestContextManager:
         parameters = query(call.parameters)
         address = self.urls.base(call.host) + call.path + (f"?{parameters}" if parameters else "")
@@ -121,9 +127,11 @@ class Transport:
             )
         return self._session
 
-    async def _prepared(self, call: Call) -> tuple[dict[str, str], bytes | None]:
+    async def _prepared(self, call: Call) -> tuple[dict[str, str], bytes | AsyncIterator[bytes] | None]:
         headers = {"Accept": call.accept, "Accept-Encoding": "gzip" if self._compress else "identity"}
         headers.update(call.headers)
+        if call.source is not None:
+            return {**headers, "Content-Type": call.content_type}, call.source()
         body = call.body
         if body is None:
             return headers, None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import Final
 
 from scrapy_ext.commands.shells.tree import JOBS, SPIDERS, Option, Place
@@ -30,7 +30,7 @@ function __scrapy_platform_jobs
     echo last
     {python} -m scrapy_ext.commands.shells.words jobs 2>/dev/null
 end
-complete -c scrapy -n 'test (count (commandline -opc)) -eq 1' -f -a platform -d 'Look at the platform, or serve it'
+complete -c scrapy -n 'test (count (commandline -opc)) -eq 1' -f -a platform -d 'Run jobs, and see what they store'
 """
 _LOOKED_UP: Final = {SPIDERS: "(__scrapy_platform_spiders)", JOBS: "(__scrapy_platform_jobs)"}
 
@@ -39,16 +39,16 @@ def fish(places: Sequence[Place], python: str) -> str:
     """The script for fish."""
     with_actions = dict.fromkeys(place.key.split()[0] for place in places if " " in place.key)
     head = _HEAD.replace("{with_actions}", " ".join(with_actions)).replace("{python}", _quoted(python))
-    return head + "".join(f"{line}\n" for place in places for line in _lines(place))
+    return head + "".join(f"{line}\n" for place in places for line in _lines(place, {*with_actions}))
 
 
-def _lines(place: Place) -> Iterator[str]:
+def _lines(place: Place, with_actions: Set[str]) -> Iterator[str]:
     before, _, name = place.key.rpartition(" ")
     yield f"{_at(before)} -f -a {_quoted(name)} -d {_quoted(place.summary)}"
     at = _at(place.key)
     looked_up = [_LOOKED_UP.get(word, word) for word in place.arguments]
     # The actions of a subcommand have lines of their own.
-    if any(word in (SPIDERS, JOBS) for word in place.arguments) or place.key in ("completion", "keys"):
+    if place.arguments and place.key not in with_actions:
         yield f"{at} -f -a {_quoted(' '.join(looked_up))}"
     for option in place.options:
         yield f"{at} {_names(option)} -d {_quoted(option.help)}{_values(option)}"

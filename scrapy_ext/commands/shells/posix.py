@@ -48,8 +48,8 @@ _BASH: Final = """\
 # To have it in every shell: scrapy platform completion bash >> ~/.bash_completion
 {tables}
 # What completes other scrapy commands, if something does.
-_scrapy_platform_before=$(complete -p scrapy 2>/dev/null | sed -n 's/.* -F \\([^ ]*\\) .*/\\1/p')
-[ "$_scrapy_platform_before" != _scrapy_platform ] || _scrapy_platform_before=
+_scrapy_platform_found=$(complete -p scrapy 2>/dev/null | sed -n 's/.* -F \\([^ ]*\\) .*/\\1/p')
+[ "$_scrapy_platform_found" = _scrapy_platform ] || _scrapy_platform_before=$_scrapy_platform_found
 _scrapy_platform() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
     COMPREPLY=()

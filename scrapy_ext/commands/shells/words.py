@@ -10,6 +10,7 @@ import ast
 import base64
 import configparser
 import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -105,8 +106,8 @@ def _strings(value: Any) -> list[str]:
 def main(kind: str) -> None:
     """Print the names of a kind, one a line."""
     names = {"spiders": spiders, "jobs": jobs}[kind](Path.cwd())
-    # A name with other characters would be more than a word to the shell.
-    sys.stdout.write("".join(f"{name}\n" for name in names if name.replace("/", "").isprintable() and " " not in name))
+    # A name with other characters would be more to a shell than a word.
+    sys.stdout.write("".join(f"{name}\n" for name in names if re.fullmatch(r"[\w./:+-]+", name)))
 
 
 if __name__ == "__main__":

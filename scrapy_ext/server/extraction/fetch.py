@@ -79,7 +79,7 @@ class Fetcher:
     async def start(self) -> None:
         """Open the pool of connections."""
         connector = aiohttp.TCPConnector(
-            resolver=_GuardedResolver(self._guard), use_dns_cache=False, ssl=self._tls, limit=0, keepalive_timeout=15
+            resolver=GuardedResolver(self._guard), use_dns_cache=False, ssl=self._tls, limit=0, keepalive_timeout=15
         )
         self._session = aiohttp.ClientSession(
             connector=connector,
@@ -117,13 +117,14 @@ class Fetcher:
             raise temporary(f"{_host(plan.url)} did not answer in {self._limits.fetch:g} seconds.") from None
 
 
-class _GuardedResolver(AbstractResolver):
+class GuardedResolver(AbstractResolver):
     """Gives aiohttp the addresses that the guard has checked, and no others."""
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
 
     async def resolve(self, host: str, port: int = 0, family: int = 0) -> list[ResolveResult]:
+        """See aiohttp's."""
         return [
             ResolveResult(hostname=host, host=endpoint.address, port=endpoint.port, family=family, proto=0, flags=0)
             for endpoint in await self._guard.endpoints(host, port)

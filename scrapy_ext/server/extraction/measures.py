@@ -27,6 +27,17 @@ class _Series(NamedTuple):
     seconds: list[float]
 
 
+class End(NamedTuple):
+    """Requests that were alike: fetched ``by`` browser or HTTP, with a ``kind`` of extraction ("none": without), and
+    ended with a status (0: nobody waited for the answer). ``seconds``: of all together."""
+
+    by: str
+    kind: str
+    status: int
+    requests: int
+    seconds: float
+
+
 class Measures:
     """Counters of requests, by what they asked for and how they ended, by who asked, and by their tags."""
 
@@ -46,6 +57,15 @@ class Measures:
         series.seconds[0] += seconds
         self._callers[caller.name] = self._callers.get(caller.name, 0) + 1
         self.tags.count(request.tags, failed=status != 200)
+
+    def ends(self) -> list[End]:
+        """How requests of each kind have ended, the most frequent first."""
+        found = [End(*key, sum(each.numbers), each.seconds[0]) for key, each in self._series.items()]
+        return sorted(found, key=lambda end: (-end.requests, end[:3]))
+
+    def callers(self) -> list[tuple[str, int]]:
+        """How many requests each key has sent."""
+        return sorted(self._callers.items(), key=lambda pair: (-pair[1], pair[0]))
 
     def lines(self, requests: Turnstile, politeness: Politeness, browser: Browser) -> Iterator[str]:
         """The counters as text, with those of what the requests wait for and go through."""

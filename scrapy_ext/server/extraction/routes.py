@@ -131,20 +131,15 @@ class _ExtractEndpoint:
         exchange: Exchange | None = scope.get(SCOPE_KEY)
         if exchange is not None:
             exchange.who = caller.name
-        hold = _hold_in(exchange)
+        hold = hold_in(exchange)
         body = await _read_body(headers, receive, self._limits.request_body, hold)
         # A body of megabytes takes tenths of a second.
         request = parse(body) if len(body) < _SHORT else await asyncio.to_thread(parse, body)
         if exchange is not None:
             exchange.told["domain"] = (urlsplit(request.url).hostname or "")[:_LONGEST_DOMAIN]
-        began = perf_counter()
-        try:
-            result = await _unless_disconnected(self._extract(request, caller, hold), receive)
-        except BaseException as error:
-            self._measures.count(request, caller, _status_of(error), perf_counter() - began)
-            raise
-        self._measures.count(request, caller, 200, perf_counter() - began)
-        return result
+        return await counted(
+            self._measures, request, caller, _unless_disconnected(self._extract(request, caller, hold), receive)
+        )
 
     async def _send_answer(self, send: Send, answer: bytes) -> None:
         try:
@@ -171,6 +166,20 @@ class _ExtractEndpoint:
         raise _Refusal(Problem.of("/auth/key-not-found", detail), (_CHALLENGE,))
 
 
+async def counted(
+    measures: Measures, request: ExtractRequest, caller: Caller, work: Awaitable[ExtractResult]
+) -> ExtractResult:
+    """The result of the work for a request, whose end is counted."""
+    began = perf_counter()
+    try:
+        result = await work
+    except BaseException as error:
+        measures.count(request, caller, _status_of(error), perf_counter() - began)
+        raise
+    measures.count(request, caller, 200, perf_counter() - began)
+    return result
+
+
 def _status_of(error: BaseException) -> int:
     """The status that a request ends with; one that is out of time is cancelled."""
     if isinstance(error, ExtractionError):
@@ -180,7 +189,9 @@ def _status_of(error: BaseException) -> int:
     return LEFT if isinstance(error, _Disconnected) else 500
 
 
-def _hold_in(exchange: Exchange | None) -> Hold:
+def hold_in(exchange: Exchange | None) -> Hold:
+    """What counts the bytes of a request against those that all requests of the server may hold."""
+
     def hold(size: int) -> None:
         if exchange is not None and not exchange.hold(size):
             raise overloaded("The server holds as much of other requests as it can now. Send the request again later.")

@@ -13,7 +13,9 @@ from starlette.routing import Route
 from w3lib.url import safe_url_string
 from yarl import URL
 
-from scrapy_ext.api.extraction import ExtractRequest, ExtractResult
+from scrapy_ext.api.extraction import ExtractRequest, ExtractResult, Problem
+from scrapy_ext.api.extraction.rules import problem_of
+from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.auth import Caller
 from scrapy_ext.server.config import ServerConfig
 from scrapy_ext.server.extraction.attributes import attribute_extractor
@@ -21,7 +23,7 @@ from scrapy_ext.server.extraction.blocking import BlockList
 from scrapy_ext.server.extraction.bodies import Hold
 from scrapy_ext.server.extraction.browser import Browser
 from scrapy_ext.server.extraction.charsets import text_of
-from scrapy_ext.server.extraction.errors import ExtractionError
+from scrapy_ext.server.extraction.errors import ExtractionError, timed_out
 from scrapy_ext.server.extraction.extractor_process import Task
 from scrapy_ext.server.extraction.extractors import Extractors
 from scrapy_ext.server.extraction.fetch import Check, Fetcher, HttpResult
@@ -33,9 +35,10 @@ from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan, plan
 from scrapy_ext.server.extraction.politeness import Politeness
 from scrapy_ext.server.extraction.rates import ExtractionRates
 from scrapy_ext.server.extraction.robots import Robots
-from scrapy_ext.server.extraction.routes import CallerOf, Paths
+from scrapy_ext.server.extraction.routes import CallerOf, Paths, counted, hold_in
 from scrapy_ext.server.extraction.turnstile import Turnstile
 from scrapy_ext.server.extraction.upstream import Upstreams
+from scrapy_ext.server.operation.exchange import Exchange
 
 
 class ExtractionService:
@@ -53,7 +56,7 @@ class ExtractionService:
         limits: Limits | None = None,
         resolve: Resolve = system_resolve,
     ) -> None:
-        limits = limits or Limits()
+        self._limits = limits = limits or Limits()
         self._guard = guard = Guard(
             config.allow_hosts,
             config.connect_to,
@@ -109,6 +112,21 @@ class ExtractionService:
         result.echo_data = request.echo_data
         result.job_id = request.job_id
         return result
+
+    async def tried(
+        self, request: ExtractRequest, caller: Caller, exchange: Exchange | None
+    ) -> ExtractResult | Problem:
+        """The answer to who asks on a page: as ``POST /v1/extract`` answers it, counted and limited as there."""
+        try:
+            async with asyncio.timeout(self._limits.request):
+                work = self.extract(request, caller, hold_in(exchange))
+                return await counted(self.measures, request, caller, work)
+        except TimeoutError:
+            return timed_out(f"The request took longer than {self._limits.request:g} seconds.").problem
+        except ContractError as error:
+            return problem_of(error)
+        except ExtractionError as error:
+            return error.problem
 
     async def _with_known_ways(self, todo: PagePlan, count: Callable[[str], None]) -> PagePlan:
         """A plan whose actions lead only to where the service goes; the others are refused, and told as failed."""

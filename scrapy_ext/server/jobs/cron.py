@@ -28,7 +28,7 @@ _LATE: Final = 60_000
 logger = logging.getLogger(__name__)
 
 
-class Cron:
+class CronLoop:
     """Runs the periodic jobs of a store until :meth:`run` is cancelled."""
 
     def __init__(self, store: Store, *, look: float = LOOK) -> None:

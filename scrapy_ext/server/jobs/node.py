@@ -228,4 +228,5 @@ class Node:
             if elapsing() >= until:
                 for execution in executions:
                     execution.pause()
+        self._guard.tell(0, [execution.pid for execution in self._jobs.values() if execution.pid is not None])
         self._guard.end()

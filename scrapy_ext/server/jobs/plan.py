@@ -15,7 +15,8 @@ import msgspec
 from scrapy_ext.api.launch import Launch
 from scrapy_ext.api.platform.job_rules import PROJECT_SETTINGS, SPIDER_SETTINGS
 from scrapy_ext.api.platform.jobs import JOB_TIMEOUT, RESERVED_SETTINGS, SCRIPT, SCRIPT_NAME
-from scrapy_ext.server.jobs.environments import LOCAL, Prepared
+from scrapy_ext.api.platform.versions import LOCAL
+from scrapy_ext.server.jobs.environments import Prepared
 from scrapy_ext.server.store.job_rows import StoredJob, needs_of
 
 #: Of the server's environment, what processes of deployed code get.

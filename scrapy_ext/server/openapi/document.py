@@ -28,6 +28,8 @@ from scrapy_ext.server.openapi import (
     projects,
     records,
     spiders,
+    versions,
+    webhooks,
 )
 from scrapy_ext.server.openapi.words import JSON, PATH_PARTS, TEXT, Many, Operation, Parameter, Schema
 from scrapy_ext.server.platform.answers import Host
@@ -40,6 +42,8 @@ _GROUPS: Final = (
     jobq,
     projects,
     spiders,
+    versions,
+    webhooks,
     periodic,
     comments,
     activity,

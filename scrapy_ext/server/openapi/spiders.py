@@ -34,7 +34,7 @@ _TIME: Final[dict[str, Any]] = {"type": ["string", "null"]}
 _TAGS: Final[dict[str, Any]] = {"type": "array", "items": NAME}
 _LISTED: Final[dict[str, Any]] = {
     "type": "object",
-    "properties": {"id": STRING, "tags": STRINGS, "type": STRING, "version": {"type": "null"}},
+    "properties": {"id": STRING, "tags": STRINGS, "type": STRING, "version": {"type": ["string", "null"]}},
     "required": ["id", "tags"],
 }
 _SPIDER: Final[dict[str, Any]] = {
@@ -69,7 +69,7 @@ OPERATIONS: Final = (
     Operation(
         method="GET",
         path="/api/spiders/list.json",
-        summary="List the spiders of a project.",
+        summary="List the spiders of the current version; without one, those that jobs and schedules have named.",
         parameters=(
             Parameter("project", "the project", NUMBER, required=True),
             Parameter("spider", "only spiders with these names", STRINGS),

@@ -19,6 +19,7 @@ JSON: Final = "application/json"
 JSON_LINES: Final = CONTENT_TYPES[Format.JSON_LINES]
 TEXT: Final = CONTENT_TYPES[Format.TEXT]
 FORM: Final = "application/x-www-form-urlencoded"
+MULTIPART: Final = "multipart/form-data"
 
 NUMBER: Final[Schema] = {"type": "integer", "minimum": 0, "maximum": MAX_NUMBER}
 COUNTER: Final[Schema] = {"type": "integer", "minimum": 0, "maximum": 10**18 - 1}
@@ -84,6 +85,7 @@ PATH_PARTS: Final[dict[str, Schema]] = {
     "key": NAME,
     "name": NAME,
     "state": STATE,
+    "version": {"type": "string", "pattern": r"^[A-Za-z0-9_.+!\-]{1,100}$"},
 }
 
 # ── parameters that several paths have ──

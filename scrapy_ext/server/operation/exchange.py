@@ -44,7 +44,7 @@ class Exchange:
 
     __slots__ = (
         *("_length", "_lingers", "_memory", "_more", "_receive", "_send"),
-        *("held", "id", "patience", "received", "records", "sent", "status", "told", "who"),
+        *("held", "id", "lasts", "patience", "received", "records", "sent", "status", "told", "who"),
     )
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, memory: Memory, patience: float) -> None:
@@ -52,6 +52,8 @@ class Exchange:
         self._send = send
         self._memory = memory
         self._lingers = False
+        #: Whether it is meant to take long, so that it is not slow.
+        self.lasts = False
         self.patience = patience
         #: Of the body that is announced; None: not announced, and its end will be seen when it comes.
         self._length: int | None = 0

@@ -89,6 +89,7 @@ class Front:
         if self.ending and not self.under_way:
             self._idle.set()
         status = exchange.status
+        seconds = 0.0 if exchange.lasts else seconds
         what = (scope["path"], scope["method"])
         self.metrics.request(what, status, seconds, exchange.received, exchange.sent)
         if exchange.records and status < 300:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from scrapy_ext.server.platform.answers import json, method_not_allowed
+from scrapy_ext.server.platform.answers import Refusal, json, method_not_allowed
 from scrapy_ext.server.platform.calls import Call
 from scrapy_ext.server.platform.comments import comments
 from scrapy_ext.server.platform.jobs import jobs
@@ -12,15 +12,40 @@ from scrapy_ext.server.platform.legacy import legacy_records
 from scrapy_ext.server.platform.periodic import periodic
 from scrapy_ext.server.platform.projects import listed
 from scrapy_ext.server.platform.spiders import one_spider, spider_list
+from scrapy_ext.server.platform.versions import Deploys
+from scrapy_ext.server.platform.webhooks import webhooks
 
 
-async def app(call: Call) -> Response:
-    """Answer a call."""
+class App:
+    """The resource. ``deploys`` takes code; without it, none is taken."""
+
+    def __init__(self, deploys: Deploys | None) -> None:
+        self._deploys = deploys
+
+    async def __call__(self, call: Call) -> Response:
+        """Answer a call."""
+        match call.path, call.method:
+            case ["scrapyd", "addversion.json"], "POST":
+                return await self._code().add_version(call)
+            case ["scrapyd", "addversion.json"], _:
+                raise method_not_allowed("POST")
+            case ["projects", _, "versions", *_], _:
+                return await self._code().versions(call)
+            case ["spiders", "list.json"], "GET":
+                return await spider_list(call, self._deploys.deployments.environments if self._deploys else None)
+            case _:
+                return await _app(call)
+
+    def _code(self) -> Deploys:
+        if self._deploys is None:
+            raise Refusal(403, "Forbidden. This server takes no code.")
+        return self._deploys
+
+
+async def _app(call: Call) -> Response:
     match call.path, call.method:
         case ["scrapyd", "listprojects.json"], "GET":
             return await listed(call)
-        case ["spiders", "list.json"], "GET":
-            return await spider_list(call)
         case ["v2", "users", "me"], "GET":
             return json({"username": call.who})
         case ((["scrapyd", "listprojects.json"] | ["spiders", "list.json"] | ["v2", "users", "me"]), _):
@@ -31,6 +56,8 @@ async def app(call: Call) -> Response:
             return await legacy_records(call)
         case ["projects", _, "periodicjobs", *_], _:
             return await periodic(call)
+        case ["projects", _, "webhooks", *_], _:
+            return await webhooks(call)
         case ["v2", "projects", _, "spiders", _, *_], _:
             return await one_spider(call)
         case _:

@@ -86,10 +86,21 @@ def _hold(request: Request, size: int) -> None:
 async def pieces(request: Request, limit: int, copy: Copy | None = None) -> AsyncIterator[bytes]:
     """The body as it comes, inflated, up to ``limit`` bytes; raises :class:`Refusal`."""
     too_large = Refusal(413, f"The body is over {limit} bytes. Send it in several requests.")
+    async for piece in _within(request, limit, too_large, copy):
+        _hold(request, len(piece))
+        yield piece
+
+
+async def passing(request: Request, limit: int) -> AsyncIterator[bytes]:
+    """The same for a body that is kept on disk, and does not count for what requests hold in memory."""
+    async for piece in _within(request, limit, Refusal(413, f"The body is over {limit} bytes. Send less."), None):
+        yield piece
+
+
+async def _within(request: Request, limit: int, too_large: Refusal, copy: Copy | None) -> AsyncIterator[bytes]:
     if exchange_of(request.scope).announced > limit:
         raise too_large
     async for piece in _inflated(request, limit, too_large, copy):
-        _hold(request, len(piece))
         yield piece
 
 

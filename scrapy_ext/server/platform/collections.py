@@ -191,7 +191,7 @@ async def _write(call: Call, key: str | None) -> Response:
     given = await bodies.objects(call.request)
     # Others have their turn while much is checked: each number of it is looked at.
     is_much = sum(len(line) for _, line, _ in given) > _MUCH
-    records = await asyncio.to_thread(_checked, given, key) if is_much else _checked(given, key)
+    records = await asyncio.to_thread(checked, given, key) if is_much else checked(given, key)
     if key is not None and len(records) != 1:
         raise refused("body", f"must be one record, got {len(records)}", "Post several to the collection itself.")
     if records:
@@ -200,8 +200,8 @@ async def _write(call: Call, key: str | None) -> Response:
     return empty()
 
 
-def _checked(given: Sequence[tuple[int, bytes, dict[str, Any]]], key: str | None) -> list[tuple[bytes, bytes]]:
-    """Keys and records without them; raises ``ContractError``."""
+def checked(given: Sequence[tuple[int, bytes, dict[str, Any]]], key: str | None) -> list[tuple[bytes, bytes]]:
+    """Keys and records without them, of (number of the line, line, object); raises ``ContractError``."""
     records: list[tuple[bytes, bytes]] = []
     for number, line, record in given:
         place = f"line {number}"

@@ -19,6 +19,7 @@ from scrapy_ext.server.platform.answers import TEXT, NotFound, Refusal, empty, j
 from scrapy_ext.server.platform.calls import Call, path_number
 from scrapy_ext.server.platform.job_lines import answer, line, wanted_of
 from scrapy_ext.server.platform.jobs import SHOWN, check_job, check_name, check_tags, job_filter, own_key, parse_state
+from scrapy_ext.server.platform.runnable import check_spider
 from scrapy_ext.server.store.attempts import Attempt
 from scrapy_ext.server.store.job_queries import JobFilter, Page
 from scrapy_ext.server.store.job_states import ACTIVE, Change
@@ -63,6 +64,7 @@ class JobQueue:
         records = await _few(call)
         for number, record in records:  # all are checked before the first is stored
             _check_push(record, f"line {number}")
+        await _check_spiders(call, records)
         jobs = [_pushed(record) for _, record in records]
         outcomes = await call.store.jobs.add(project, jobs, call.who)
         lines: list[PushedJob | RefusedPush] = []
@@ -146,6 +148,19 @@ def _check_push(record: dict[str, Any], place: str) -> None:
         raise refused(place, "tags must be an array of strings", 'Write "tags": ["a"].')
     check_tags(f"{place}: tags", tags)
     check_job(spider, record, f"{place}: ")
+
+
+async def _check_spiders(call: Call, records: list[tuple[int, dict[str, Any]]]) -> None:
+    if await call.store.versions.current(call.project) is None:
+        return
+    seen: set[tuple[str, str]] = set()
+    for number, record in records:
+        if record.get("state", JobState.PENDING.value) != JobState.PENDING.value:
+            continue  # who pushes it runs it, with code of its own
+        spider, version = record["spider"], record.get("version")
+        if (spider, str(version)) not in seen:
+            seen.add((spider, str(version)))
+            await check_spider(call.store, call.project, spider, version, f"line {number}: spider")
 
 
 def _pushed(record: dict[str, Any]) -> NewJob:

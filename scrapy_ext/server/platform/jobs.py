@@ -33,6 +33,7 @@ from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.platform import bodies
 from scrapy_ext.server.platform.answers import NotFound, json, method_not_allowed, refused
 from scrapy_ext.server.platform.calls import Call
+from scrapy_ext.server.platform.runnable import check_spider
 from scrapy_ext.server.store.job_queries import JobFilter, Page
 from scrapy_ext.server.store.job_rows import StoredJob, tags_of
 from scrapy_ext.server.store.jobs import DuplicateJobError, NewJob, unique_key
@@ -120,6 +121,8 @@ async def _run(call: Call, form: Form) -> Response:
     check_name("spider", spider)
     metadata, state = _run_metadata(form)
     check_job(spider, metadata)
+    if state is JobState.PENDING:
+        await check_spider(call.store, project, spider, metadata.get("version"))
     job = NewJob(spider, state, metadata, unique_key("run", spider, metadata.get("spider_args", {})))
     (added,) = await call.store.jobs.add(project, [job], call.who)
     if isinstance(added, DuplicateJobError):

@@ -39,7 +39,7 @@ async def periodic(call: Call) -> Response:
         case [], "GET":
             return await _page(call, project)
         case [], "POST":
-            schedule = _edited(_blank(project), await _fields(call))
+            schedule = edited(blank(project), await _fields(call))
             added = await call.store.periodic.add(schedule)
             call.wrote(1)
             return json(added, 201)
@@ -49,8 +49,8 @@ async def periodic(call: Call) -> Response:
             return json(_found(await call.store.periodic.get(project, _number(call))))
         case [_], "PATCH":
             fields = await _fields(call)
-            edited = await call.store.periodic.edit(project, _number(call), lambda stored: _edited(stored, fields))
-            return json(_found(edited))
+            found = await call.store.periodic.edit(project, _number(call), lambda stored: edited(stored, fields))
+            return json(_found(found))
         case [_], "DELETE":
             if not await call.store.periodic.remove(project, _number(call)):
                 raise NotFound("There is no such periodic job.")
@@ -99,11 +99,12 @@ async def _fields(call: Call) -> dict[str, Any]:
     return fields
 
 
-def _blank(project: int) -> PeriodicJob:
+def blank(project: int) -> PeriodicJob:
+    """A schedule without anything in it."""
     return PeriodicJob(id=0, project=project, disabled=False, type="", description="", cron="", addtags=[], tasks=[])
 
 
-def _edited(schedule: PeriodicJob, fields: dict[str, Any]) -> PeriodicJob:
+def edited(schedule: PeriodicJob, fields: dict[str, Any]) -> PeriodicJob:
     """The schedule with fields changed; raises ``ContractError``."""
     for name, value in fields.items():
         if name not in EDITABLE and name not in _READ_ONLY:

@@ -17,7 +17,7 @@ from scrapy_ext.server.operation.rates import RateLimits
 from scrapy_ext.server.platform.access import Access, JobTokens
 from scrapy_ext.server.platform.activity import activity
 from scrapy_ext.server.platform.answers import Host, answer_of, refusal_of
-from scrapy_ext.server.platform.app import app
+from scrapy_ext.server.platform.app import App
 from scrapy_ext.server.platform.calls import Call
 from scrapy_ext.server.platform.collections import collections
 from scrapy_ext.server.platform.formats import accepts_gzip, compress_whole
@@ -31,6 +31,7 @@ from scrapy_ext.server.platform.requests import requests
 from scrapy_ext.server.platform.samples import samples
 from scrapy_ext.server.platform.spiders import ids, last_jobs
 from scrapy_ext.server.platform.system import system
+from scrapy_ext.server.platform.versions import Deploys
 from scrapy_ext.server.store import Store
 
 Handler = Callable[[Call], Awaitable[Response]]
@@ -41,7 +42,8 @@ _HOSTS: Final = {"api": Host.APP, "jobq": Host.JOBQ}
 class PlatformService:
     """The crawling platform over HTTP.
 
-    ``grant_of`` says what a presented API key may do, ``rates`` how often it may be used. ``resources`` are to be
+    ``grant_of`` says what a presented API key may do, ``rates`` how often it may be used;
+    ``deploys`` takes code. ``resources`` are to be
     mounted at the root, each at the paths whose first part is its name.
     """
 
@@ -50,6 +52,7 @@ class PlatformService:
         store: Store,
         grant_of: Callable[[str], Awaitable[Grant | None]],
         rates: RateLimits | None = None,
+        deploys: Deploys | None = None,
     ) -> None:
         tokens = JobTokens(store)
         access = Access(grant_of, tokens, AttemptTokens(store), rates)
@@ -66,7 +69,7 @@ class PlatformService:
             "projects": projects,
             "spiders": last_jobs,
             "ids": ids,
-            "api": app,
+            "api": App(deploys),
         }
         self.resources: dict[str, ASGIApp] = {
             name: _Resource(name, handler, store, access) for name, handler in handlers.items()

@@ -1,6 +1,7 @@
 """Spiders: their numbers, tags and last jobs (as the real clients of the API use them).
 
-A spider is known once a job or a schedule has named it. On the storage host ``/ids/<project>/spider/<name>`` and
+A spider is known once a job or a schedule has named it, or a deployed version has it.
+On the storage host ``/ids/<project>/spider/<name>`` and
 ``/spiders/<project>[/<spider>]/lastjobsummary``; on the app host ``/api/spiders/list.json``,
 ``/api/v2/projects/<project>/spiders/<spider>`` and its ``tags``.
 """
@@ -15,6 +16,8 @@ import msgspec
 from starlette.responses import Response
 
 from scrapy_ext.api.platform.keys import MAX_NUMBER, is_number
+from scrapy_ext.api.platform.versions import LOCAL, SCRIPT
+from scrapy_ext.server.jobs.environments import BuildError, Environments
 from scrapy_ext.server.platform import bodies
 from scrapy_ext.server.platform.answers import NotFound, json, method_not_allowed, refused
 from scrapy_ext.server.platform.calls import Call, path_number
@@ -87,16 +90,33 @@ def _first(call: Call) -> int:
     return 0
 
 
-async def spider_list(call: Call) -> Response:
-    """``/api/spiders/list.json``."""
+async def spider_list(call: Call, environments: Environments | None) -> Response:
+    """``/api/spiders/list.json``: the spiders of the current version. Without one, any name can be run: those that
+    jobs and schedules have named, and those in the server's own folder."""
     project = call.asked_project()
     named = set(call.all("spider"))
+    known = {spider.name: spider.tags for spider in await call.store.spiders.listed(project)}
+    version = await call.store.versions.current(project)
+    if version is not None:
+        found = await call.store.versions.spiders(project)
+        names: dict[str, str | None] = {spider.name: version for spider in found if not spider.name.startswith(SCRIPT)}
+    else:
+        names = {**dict.fromkeys(known), **dict.fromkeys(await _local(environments, project), LOCAL)}
     spiders = [
-        {"id": spider.name, "tags": spider.tags, "type": "manual", "version": None}
-        for spider in await call.store.spiders.listed(project)
-        if not named or spider.name in named
+        {"id": name, "tags": known.get(name, []), "type": "manual", "version": of}
+        for name, of in names.items()
+        if not named or name in named
     ]
     return json({"status": "ok", "spiders": spiders})
+
+
+async def _local(environments: Environments | None, project: int) -> list[str]:
+    if environments is None:
+        return []
+    try:
+        return [each.name for each in await environments.spiders(project) if not each.name.startswith(SCRIPT)]
+    except BuildError:  # whoever runs a job of it is told
+        return []
 
 
 async def one_spider(call: Call) -> Response:

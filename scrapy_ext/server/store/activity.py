@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from scrapy_ext.api.platform.keys import MAX_NUMBER
 from scrapy_ext.server.store.counters import advance
 from scrapy_ext.server.store.engine import Engine, Transaction
+from scrapy_ext.server.store.outbox import enqueue
 
 _PAGE: Final = 500
 
@@ -45,15 +46,32 @@ class ActivityStore:
             below = messages[-1].number
             left = None if left is None else left - len(messages)
 
+    async def page(self, project: int, below: int, limit: int) -> list[Message]:
+        """The newest messages of a project whose numbers are lower than this one."""
+        return await self._engine.read(_page, project, below, limit)
+
+    async def newest(self, project: int) -> int:
+        """The number of a project's newest message; 0 when it has none."""
+        messages = await self._engine.glance(_page, project, MAX_NUMBER, 1)
+        return messages[0].number if messages else 0
+
 
 async def add_events(tx: Transaction, project: int, events: Sequence[bytes], now: int) -> None:
-    """Store messages as part of a larger operation."""
+    """Store messages as part of a larger operation, and keep them for the webhooks that want them."""
+    first = await _insert(tx, project, events, now)
+    if more := await enqueue(tx, project, first, events, now):
+        await _insert(tx, project, more, now)
+
+
+async def _insert(tx: Transaction, project: int, events: Sequence[bytes], now: int) -> int:
+    """Store messages; returns the number of the first."""
     last = await advance(tx, project, "activity", len(events))
     first = last - len(events) + 1
     await tx.execute_many(
         "INSERT INTO activity (project, number, ts, event) VALUES ($1, $2, $3, $4)",
         [(project, first + place, now, event) for place, event in enumerate(events)],
     )
+    return first
 
 
 async def _page(tx: Transaction, project: int, below: int, limit: int) -> list[Message]:

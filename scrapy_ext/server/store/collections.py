@@ -86,9 +86,9 @@ class CollectionStore:
             if records:
                 yield records
 
-    async def count(self, which: Collection, selection: Selection) -> Count:
-        """How many records are selected; stops after ``COUNT_STEP`` keys and says where to go on."""
-        return await self._engine.glance(_count, which, selection, self._clock())
+    async def count(self, which: Collection, selection: Selection, most: int | None = None) -> Count:
+        """How many records are selected; stops after ``most`` (``COUNT_STEP``) keys and says where to go on."""
+        return await self._engine.glance(_count, which, selection, most or COUNT_STEP, now=self._clock())
 
     async def delete(self, which: Collection, selection: Selection) -> Deletion:
         """Delete the selected records, some thousands at a time."""
@@ -239,11 +239,11 @@ def _number(kind: str, name: str) -> str:
     return f"(SELECT collection FROM collections WHERE project = $1 AND type = {kind} AND name = {name})"  # noqa: S608
 
 
-async def _count(tx: Transaction, which: Collection, selection: Selection, now: int) -> Count:
+async def _count(tx: Transaction, which: Collection, selection: Selection, most: int, *, now: int) -> Count:
     number = await number_of(tx, which)
     total, scanned = 0, 0
     for part in selection.ranges if number is not None else ():
-        left = COUNT_STEP - scanned
+        left = most - scanned
         condition, arguments = conditions(part, selection._replace(startts=None, endts=None))
         row = await tx.fetchrow(
             f"""SELECT count(*), count(CASE WHEN ts >= ${len(arguments) + 4} AND ts < ${len(arguments) + 5}

@@ -101,10 +101,10 @@ class FrontierStore:
 
     async def _first(self, slot: Slot, mincount: int, after: str | None) -> tuple[list[StoredBatch], bool]:
         if mincount <= MAX_BATCH:  # for which one batch is mostly enough
-            batches, fixed = await self._engine.glance(_batches, slot, mincount, after, most=1)
+            batches, fixed = await self._engine.glance(first_batches, slot, mincount, after, most=1)
             if not (batches and fixed and batches[0].size < mincount):
                 return batches, fixed
-        return await self._engine.read(_batches, slot, mincount, after)
+        return await self._engine.read(first_batches, slot, mincount, after)
 
     async def count(self, slot: Slot, start: str | None = None) -> QueueCount:
         """How many requests are queued, from a batch on; stops after ``COUNT_STEP`` batches."""
@@ -240,7 +240,7 @@ class _OpenBatch:
         return place + len(taken)
 
 
-async def _batches(
+async def first_batches(
     tx: Transaction, slot: Slot, mincount: int, behind: str | None = None, *, most: int | None = None
 ) -> tuple[list[StoredBatch], bool]:
     """The first batches (behind one), no more than ``most``, and whether all of them are fixed."""
@@ -269,7 +269,7 @@ async def _batches(
 
 async def _fix_batches(tx: Transaction, slot: Slot, mincount: int, after: str | None) -> list[StoredBatch]:
     await _locked(tx, slot)  # an addition must not fill up a batch that a reader has just seen
-    batches, _ = await _batches(tx, slot, mincount, after)
+    batches, _ = await first_batches(tx, slot, mincount, after)
     await tx.execute_many(
         """UPDATE frontier_batches SET fixed = 1
            WHERE project = $1 AND slot = $2 AND priority = $3 AND batch = $4 AND fixed = 0""",

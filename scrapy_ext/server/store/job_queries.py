@@ -17,7 +17,7 @@ _SCAN: Final = 200
 
 
 class JobFilter(NamedTuple):
-    """Which jobs of a project; None or empty means any.
+    """Which jobs of a project; None or empty means any, but for ``spider_ids``, of which none means none.
 
     ``has_tags``: one of them is enough; ``lacks_tags``: none of them may be there. ``startts`` is included,
     ``endts`` is not, and both are about when the job entered its state.
@@ -25,6 +25,7 @@ class JobFilter(NamedTuple):
 
     spider: str | None = None
     spider_id: int | None = None
+    spider_ids: tuple[int, ...] | None = None
     states: tuple[JobState, ...] = ()
     has_tags: tuple[str, ...] = ()
     lacks_tags: tuple[str, ...] = ()
@@ -55,6 +56,8 @@ def _condition(project: int, which: JobFilter) -> tuple[str, list[Any]]:
         text += f" AND spider_name = {marks([which.spider])}"
     if which.spider_id is not None:
         text += f" AND spider = {marks([which.spider_id])}"
+    if which.spider_ids is not None:
+        text += f" AND spider IN ({marks(which.spider_ids or (-1,))})"
     if which.states:
         text += f" AND state IN ({marks(state.value for state in which.states)})"
     if which.has_tags:

@@ -33,6 +33,7 @@ from scrapy_ext.server.store.job_rows import (
 )
 from scrapy_ext.server.store.job_states import ACTIVE, ENTERED, Change, Happened, Stamp
 from scrapy_ext.server.store.spiders import spider_number
+from scrapy_ext.server.store.version_rows import Runnable, current_version, runnable
 
 #: Jobs of one transaction. The more there are, the longer other writers wait: this many take about 100 ms on SQLite.
 AT_ONCE: Final = 500
@@ -193,12 +194,18 @@ async def add_jobs(
     last = await advance(tx, project, "queue", len(jobs))
     added: list[JobKey | DuplicateJobError] = []
     happened: list[Happened] = []
+    current = await current_version(tx, project)
     for queued, job in enumerate(jobs, last - len(jobs) + 1):
         double = None if job.unique_key is None else await _active(tx, project, job.unique_key)
         if double is not None:
             added.append(DuplicateJobError(double))
             continue
-        key = await _insert(tx, project, job, queued, stamp)
+        version = await _version_of(tx, project, job, current)
+        key = await _insert(tx, project, _with_version(job, version), queued, stamp)
+        if version is not None:
+            await tx.execute(
+                "UPDATE jobs SET deploy = $4 WHERE project = $1 AND spider = $2 AND job = $3", *key, version.deploy
+            )
         added.append(key)
         happened.append(Happened(key, STATE_EVENTS[job.state]))
     await job_states.report(tx, project, happened, stamp)
@@ -208,6 +215,21 @@ async def add_jobs(
 async def _active(tx: Transaction, project: int, unique_key: str) -> JobKey | None:
     row = await tx.fetchrow("SELECT spider, job FROM jobs WHERE project = $1 AND unique_key = $2", project, unique_key)
     return JobKey(project, *row) if row else None
+
+
+async def _version_of(tx: Transaction, project: int, job: NewJob, current: Runnable | None) -> Runnable | None:
+    """The deployed version that a job will run: the one that it names, or the current one. One that is not pending is
+    run by who adds it, with code of its own."""
+    if job.state is not JobState.PENDING:
+        return None
+    named = job.metadata.get("version")
+    return await runnable(tx, project, named) if isinstance(named, str) else current
+
+
+def _with_version(job: NewJob, version: Runnable | None) -> NewJob:
+    if version is None:
+        return job
+    return job._replace(metadata={**job.metadata, "version": version.name, "deploy_id": version.deploy})
 
 
 async def _insert(tx: Transaction, project: int, job: NewJob, queued: int, stamp: Stamp) -> JobKey:

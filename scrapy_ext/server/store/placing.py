@@ -20,6 +20,7 @@ from scrapy_ext.server.store.engine import Transaction
 from scrapy_ext.server.store.job_rows import get_job
 from scrapy_ext.server.store.job_states import Stamp
 from scrapy_ext.server.store.nodes import Node, nodes
+from scrapy_ext.server.store.version_rows import current_version
 
 #: Tells a node of its new job within the transaction that gives it to it: the node, the job, the attempt's number.
 Carry = Callable[[Transaction, str, JobKey, int], Awaitable[None]]
@@ -148,8 +149,9 @@ async def _head(tx: Transaction, queue: _Queue, held: Collection[int]) -> _Head 
 
 
 async def _with_code(tx: Transaction, project: int, fitting: Sequence[Node]) -> list[Node]:
-    """The nodes that can run jobs of a project: those that have its code themselves."""
-    del tx
+    """The nodes that can run jobs of a project: any if a version is deployed, else those that have its code."""
+    if await current_version(tx, project) is not None:
+        return list(fitting)
     return [node for node in fitting if node.project == project]
 
 

@@ -72,7 +72,7 @@ class PostgresqlEngine:
         self._several: weakref.WeakSet[Operation[..., Any]] = weakref.WeakSet()
         self._closed = False
         self._measures = Measures()
-        self._outage = Outage(url)
+        self._outage = Outage(url, quiet=line.quiet)
 
     @classmethod
     async def open(cls, url: DatabaseUrl, line: Line = SERVER) -> PostgresqlEngine:

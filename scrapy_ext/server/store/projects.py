@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store.engine import Engine, Transaction
@@ -12,8 +12,15 @@ from scrapy_ext.server.store.engine import Engine, Transaction
 MAX_SETTINGS_BYTES: Final = 1024 * 1024
 
 
+class Holding(NamedTuple):
+    """What a project has stored of one kind of record: how many, and their bytes as JSON."""
+
+    records: int
+    bytes: int
+
+
 class ProjectStore:
-    """Settings by name; a value is any JSON."""
+    """Settings by name, of which a value is any JSON; and what projects hold."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -33,6 +40,19 @@ class ProjectStore:
     async def remove(self, project: int, name: str) -> None:
         """Remove a setting, if it is set."""
         await self._engine.write(_remove, project, name)
+
+    async def holdings(self, project: int) -> dict[str, Holding]:
+        """What the jobs of a project have stored, by the kind of record."""
+        return await self._engine.read(_holdings, project)
+
+
+async def _holdings(tx: Transaction, project: int) -> dict[str, Holding]:
+    rows = await tx.fetch(
+        """SELECT kind, CAST(sum(records) AS BIGINT), CAST(sum(bytes) AS BIGINT) FROM record_totals
+           WHERE project = $1 GROUP BY kind ORDER BY kind""",
+        project,
+    )
+    return {kind: Holding(records, size) for kind, records, size in rows}
 
 
 async def _settings(tx: Transaction, project: int) -> dict[str, bytes]:

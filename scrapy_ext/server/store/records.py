@@ -14,6 +14,7 @@ from scrapy_ext.api.platform.stats import Stats, Totals
 from scrapy_ext.server.ahead import ahead, in_thread
 from scrapy_ext.server.store.chunks import MAX_LINES, Chunk, RecordKind, split_lines, unpack_line, unpack_pieces
 from scrapy_ext.server.store.engine import Engine, Row, Transaction
+from scrapy_ext.server.store.progress import read_progress
 from scrapy_ext.server.store.record_writes import Owner, write_records
 from scrapy_ext.server.store.stretches import cut, time_at, unpack_stretches
 
@@ -109,6 +110,13 @@ class RecordStore:
     async def stats(self, key: JobKey) -> Stats:
         """The stats of a job's records; zeros for a job without any."""
         return await self._engine.glance(_stats, self._owner(key))
+
+    async def progress(self, key: JobKey, points: int) -> list[tuple[int, int]]:
+        """How many records there were when: about ``points`` pairs of a time (ms) and a number, both growing.
+
+        It takes as many look-ups, whatever the number of records, and reads none of them.
+        """
+        return await self._engine.read(read_progress, self._owner(key), points)
 
     async def at(self, key: JobKey, numbers: Sequence[int]) -> list[Slice]:
         """The records with these indexes, those that exist."""

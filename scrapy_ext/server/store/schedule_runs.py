@@ -160,7 +160,7 @@ async def run_due(tx: Transaction, due: Due, now: int, refused: str | None = Non
     elif minute is None:
         run, events = Run(due, due.next_run, [], "missed"), [_missed(schedule, due, stamp)]
     else:
-        added = await add_jobs(tx, due.project, list(_jobs(schedule, minute)), stamp)
+        added = await add_jobs(tx, due.project, list(jobs_of(schedule, minute)), stamp)
         run = Run(due, minute, [_task_run(each) for each in added])
         events = list(_still_active(schedule, run.jobs, state.last_jobs, stamp))
     await tx.execute(
@@ -188,7 +188,8 @@ def _newest(cron: str, due: int, now: int) -> int | None:
     return minute
 
 
-def _jobs(schedule: PeriodicJob, minute: int) -> Iterator[NewJob]:
+def jobs_of(schedule: PeriodicJob, minute: int) -> Iterator[NewJob]:
+    """The jobs of one run, which is for a minute (ms)."""
     for task in schedule.tasks:
         metadata: dict[str, Any] = {
             "spider_type": "periodic",

@@ -20,6 +20,7 @@ from scrapy_ext.server.store.discards import purge
 from scrapy_ext.server.store.engine import Engine
 from scrapy_ext.server.store.engines import open_engine
 from scrapy_ext.server.store.frontier import FrontierStore
+from scrapy_ext.server.store.frontier_overview import FrontierOverview
 from scrapy_ext.server.store.jobs import JobStore
 from scrapy_ext.server.store.keys import KeyStore
 from scrapy_ext.server.store.lines import SERVER, Line
@@ -30,6 +31,9 @@ from scrapy_ext.server.store.projects import ProjectStore
 from scrapy_ext.server.store.records import RecordStore
 from scrapy_ext.server.store.schema import migrate, touch
 from scrapy_ext.server.store.spiders import SpiderStore
+from scrapy_ext.server.store.versions import VersionStore
+from scrapy_ext.server.store.waiting import WaitingStore
+from scrapy_ext.server.store.webhooks import WebhookStore
 
 
 def now_ms() -> int:
@@ -49,14 +53,18 @@ class Store:
         self.samples = RecordStore(engine, clock, SAMPLES)
         self.collections = CollectionStore(engine, clock)
         self.frontier = FrontierStore(engine)
+        self.frontier_overview = FrontierOverview(engine)
         self.jobs = JobStore(engine, clock)
         self.spiders = SpiderStore(engine, clock)
         self.projects = ProjectStore(engine)
         self.periodic = PeriodicStore(engine, clock)
         self.comments = CommentStore(engine, clock)
         self.activity = ActivityStore(engine, clock)
+        self.webhooks = WebhookStore(engine, clock)
         self.keys = KeyStore(engine, clock)
+        self.versions = VersionStore(engine, clock)
         self.nodes = NodeStore(engine)
+        self.waiting = WaitingStore(engine)
         self.attempts = AttemptStore(engine, clock)
         self.carried = CarriedStore(engine)
 

@@ -56,6 +56,14 @@ def time_at(ts: int, times: bytes | None, place: int) -> int:
     return ts
 
 
+def growth(ts: int, times: bytes | None, records: int) -> Iterator[tuple[int, int]]:
+    """When a row was stored (ms), and how many of its lines were there then."""
+    number = 0
+    for length, later in _decode(times) if times is not None else ((records, 0),):
+        number += length
+        yield ts + later, number
+
+
 def pack_stretches(stretches: Sequence[Stretch]) -> StoredChunk:
     """The row of one chunk."""
     lines = [line for stretch in stretches for line in stretch.lines]

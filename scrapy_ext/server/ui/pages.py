@@ -1,55 +1,40 @@
-"""The pages: ``/`` lists a project's jobs, ``/ui/<project>/<spider>/<job>`` shows one and what it stored.
+"""The pages as routes: who may see them, logging in and out, and the addresses that others print.
 
-``/p/<project>/<spider>/<job>``, which clients of the hosted platform print, leads there."""
+``/`` leads to the jobs of the first project. ``/p/<project>/<spider>/<job>``, which clients of the hosted platform
+print, leads to the page of that job. Which pages there are says ``views``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from importlib.resources import files
-from typing import Any, Final
+import hmac
+from collections.abc import Awaitable, Callable
+from typing import Final
+from urllib.parse import quote
 
-import msgspec
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.convertors import IntegerConvertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from scrapy_ext.api.platform.jobs import JobState
-from scrapy_ext.api.platform.keys import JobKey, is_number
 from scrapy_ext.server.auth import basic_credentials
-from scrapy_ext.server.keyring import Grant
-from scrapy_ext.server.platform.answers import refusal_of
-from scrapy_ext.server.store import Store, StoreError
-from scrapy_ext.server.store.errors import StoreAwayError
-from scrapy_ext.server.store.job_queries import JobFilter, Page
-from scrapy_ext.server.store.job_rows import StoredJob
-from scrapy_ext.server.store.records import RecordStore, Slice, Span
-from scrapy_ext.server.ui import shapes
+from scrapy_ext.server.operation.exchange import exchange_of
+from scrapy_ext.server.operation.rates import RateLimits
+from scrapy_ext.server.platform import bodies
+from scrapy_ext.server.platform.answers import Refusal, refused
+from scrapy_ext.server.platform.jobs import Form
+from scrapy_ext.server.store import Store
+from scrapy_ext.server.ui.assets import Assets
+from scrapy_ext.server.ui.frame import HEADERS, Frame, MissingError, Page, Services, Visit
+from scrapy_ext.server.ui.sessions import LIFETIME, Session, Sessions, from_these_pages, local_path
+from scrapy_ext.server.ui.views import LINKS, PAGES
 
-_JOBS_PER_PAGE: Final = 50
-_RECORDS_PER_PAGE: Final = 50
-_LINES_PER_PAGE: Final = 200
-#: Columns of the table of items: the fields that most of them have.
-_COLUMNS: Final = 8
-_SHOWN: Final = (JobState.PENDING, JobState.RUNNING, JobState.FINISHED)
+#: Wrong keys that one address may try: one every two seconds, ten at once.
+_TRIES: Final = (0.5, 10)
 #: What a job's page has beside its overview.
-_PARTS: Final = ("items", "requests", "log")
-#: Seconds between reloads, for who asks for them.
-_REFRESH: Final = 5
-
-_HEADERS: Final = {
-    "Content-Security-Policy": (
-        "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; "
-        "frame-ancestors 'none'"
-    ),
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
-}
+_PARTS: Final = ("items", "requests", "log", "stats")
 _UNAUTHORIZED: Final = "The user name is the platform's API key; the password stays empty.\n"
-
-View = Callable[[Request], Awaitable[Response]]
+_WRONG_KEY: Final = "This key opens nothing here. It is the platform's key, or one that scrapy platform keys made."
+_FOREIGN: Final = "This form was not sent by a page of this server that is still valid. Go back, reload it, try again."
 
 
 class _Number(IntegerConvertor):
@@ -61,204 +46,136 @@ class _Number(IntegerConvertor):
 register_url_convertor("number", _Number())
 
 
-class _MissingError(Exception):
-    """There is no such page."""
-
-
-class _WrongError(Exception):
-    """The address breaks a rule; the message says which."""
-
-
 class Pages:
     """The pages over a store; ``routes`` are to be mounted at the root."""
 
-    def __init__(self, store: Store, grant_of: Callable[[str], Awaitable[Grant | None]]) -> None:
-        self._store = store
-        self._grant_of = grant_of
-        self._templates = Environment(
-            loader=PackageLoader("scrapy_ext.server.ui"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        self._templates.filters.update(shapes.FILTERS)
-        self._style = files("scrapy_ext.server.ui").joinpath("static", "style.css").read_bytes()
-        job = "/ui/{project:number}/{spider:number}/{job:number}"
+    def __init__(self, store: Store, services: Services, ending: Callable[[], bool] = lambda: False) -> None:
+        assets = Assets()
+        self._frame = Frame(store, services, LINKS, assets, ending)
+        self._sessions = Sessions(store, services.keys)
+        self._tries = RateLimits(*_TRIES)
+        job = "/p/{project:number}/{spider:number}/{job:number}"
         self.routes: list[BaseRoute] = [
-            Route("/", self._guarded(self._jobs)),
-            Route("/p/{project:number}/{spider:number}/{job:number}", _moved),
-            Route("/p/{project:number}/{spider:number}/{job:number}/{part}", _moved),
-            Route("/ui/static/style.css", self._stylesheet),
-            Route(job, self._guarded(self._job)),
-            Route(job + "/items", self._guarded(self._items)),
-            Route(job + "/items/{number:number}", self._guarded(self._item)),
-            Route(job + "/requests", self._guarded(self._requests)),
-            Route(job + "/log", self._guarded(self._log)),
+            Route("/", self._view(Page("/", "", _first))),
+            Route("/login", self._log_in, methods=["GET", "POST"]),
+            Route("/logout", self._view(Page("/logout", "", None, self._log_out)), methods=["POST"]),
+            Route(job, _moved),
+            Route(job + "/{part}", _moved),
+            Route("/ui/static/{name:path}", assets.serve),
+            *(Route(page.path, self._view(page), methods=["GET", "POST"]) for page in PAGES),
         ]
 
-    def _guarded(self, view: View) -> View:
-        async def page(request: Request) -> Response:
-            name, _ = basic_credentials(request.headers.get("authorization", "")) or ("", "")
-            grant: Grant | None = None
+    def _view(self, page: Page) -> Callable[[Request], Awaitable[Response]]:
+        async def answer(request: Request) -> Response:
+            visit: Visit | None = None
             try:
-                grant = await self._grant_of(name) if name else None
-                if grant is None:
-                    challenge = {"WWW-Authenticate": 'Basic realm="platform API key as user name"', **_HEADERS}
-                    return PlainTextResponse(_UNAUTHORIZED, 401, challenge)
-                request.state.grant = grant
-                if "project" in request.path_params and not grant.may_read(request.path_params["project"]):
-                    raise _MissingError
-                return await view(request)
-            except _MissingError:
-                return self._rendered("message.html", 404, title="Not found", text="There is nothing at this address.")
-            except _WrongError as error:
-                return self._rendered("message.html", 400, title="Not an address", text=str(error))
-            except StoreError as error:
-                return self._failed(error, trusted=grant is not None and grant.all_projects)
+                session = await self._session(request)
+                if session is None:
+                    return self._comes_back(request) or _to_login(request)
+                visit = Visit(self._frame, request, session.grant, session.token, page.section)
+                exchange_of(request.scope).who = session.grant.name
+                return await self._answer(visit, page)
+            except Exception as error:
+                return self._frame.failed(error, visit)
 
-        return page
-
-    def _failed(self, error: StoreError, *, trusted: bool) -> Response:
-        """What is wrong with the store, as much of it as the platform tells its own clients."""
-        refusal = refusal_of(error, trusted=trusted)
-        title = "The store is away" if isinstance(error, StoreAwayError) else "The store failed"
-        answer = self._rendered("message.html", refusal.status, title=title, text=refusal.message)
-        answer.headers.update(refusal.headers)
         return answer
 
-    async def _stylesheet(self, _request: Request) -> Response:
-        return Response(self._style, media_type="text/css", headers={"Cache-Control": "max-age=300"})
+    def _comes_back(self, request: Request) -> Response | None:
+        """Who follows a link of another site sends no cookie, which is the cookie's purpose: the page loads itself once
+        more, now from here."""
+        wanted = ("cross-site", "navigate", "GET")
+        headers = request.headers
+        if (headers.get("sec-fetch-site"), headers.get("sec-fetch-mode"), request.method) != wanted:
+            return None
+        return self._frame.rendered("again.html", address=local_path(_address(request)))
 
-    def _rendered(self, template: str, status: int = 200, /, **context: Any) -> Response:
-        context = {"refresh": None, "project": None, **context}
-        text = self._templates.get_template(template).render(context)
-        return Response(text, status, _HEADERS, media_type="text/html; charset=UTF-8")
+    async def _session(self, request: Request) -> Session | None:
+        credentials = basic_credentials(request.headers.get("authorization", ""))
+        if credentials is not None:
+            return await self._sessions.of_key(credentials[0]) if credentials[0] else None
+        cookie = request.cookies.get(await self._sessions.cookie_name())
+        return await self._sessions.of_cookie(cookie) if cookie else None
 
-    async def _jobs(self, request: Request) -> Response:
-        grant: Grant = request.state.grant
-        projects = [project for project in await self._store.jobs.projects() if grant.may_read(project)]
-        asked = request.query_params.get("project")
-        if asked and not is_number(asked):
-            raise _WrongError(f"project must be a number, got {asked[:60]!r}. Correct the address.")
-        project = int(asked) if asked else projects[0] if projects else min(grant.projects or (0,))
-        if not grant.may_read(project):
-            raise _MissingError
-        state = request.query_params.get("state")
-        states = tuple(each for each in _SHOWN if each.value == state) or _SHOWN
-        counts = {each.value: await self._store.jobs.count(project, JobFilter(states=(each,))) for each in _SHOWN}
-        offset = _number(request, "offset", 0)
-        which = JobFilter(states=states)
-        jobs = await self._store.jobs.listed(project, which, Page(_JOBS_PER_PAGE + 1, offset), counts=True)
-        return self._rendered(
-            "jobs.html",
-            projects=projects,
-            project=project,
-            state=states[0].value if len(states) == 1 else None,
-            state_counts=counts,
-            jobs=[shapes.summary(job, self._store.clock()) for job in jobs[:_JOBS_PER_PAGE]],
-            offset=offset,
-            newer=max(offset - _JOBS_PER_PAGE, 0) if offset else None,
-            older=offset + _JOBS_PER_PAGE if len(jobs) > _JOBS_PER_PAGE else None,
-            refresh=_refresh(request),
-        )
+    async def _answer(self, visit: Visit, page: Page) -> Response:
+        visit.projects = [each for each in await visit.store.jobs.projects() if visit.grant.may_read(each)]
+        if not visit.grant.may_read(visit.project):
+            raise MissingError
+        view = page.act if visit.request.method == "POST" else page.show
+        if view is None:
+            raise Refusal(405, "This address takes no such request.")
+        if visit.request.method == "POST":
+            visit.form = Form(await bodies.form(visit.request))
+            brought = (visit.form.get("token") or "").encode()
+            if not from_these_pages(visit.request.headers) or not hmac.compare_digest(brought, visit.token.encode()):
+                raise Refusal(403, _FOREIGN)
+            if page.section and not visit.may_write:
+                raise Refusal(403, "The key may read, and not write.")
+        return await view(visit)
 
-    async def _job(self, request: Request) -> Response:
-        key = _key(request)
-        context = await self._context(key, "overview")
-        stats = await self._store.items.stats(key)
-        total = stats.totals.input_values
-        metadata: Mapping[str, Any] = context["job"].metadata
-        return self._rendered(
-            "job.html",
-            **context,
-            fields=sorted(stats.counts.items(), key=lambda pair: (-pair[1], pair[0])),
-            total=total,
-            item_bytes=stats.totals.input_bytes,
-            metadata=[pair for pair in metadata.items() if not isinstance(pair[1], dict)],
-            groups=[pair for pair in metadata.items() if isinstance(pair[1], dict) and pair[1]],
-            refresh=_refresh(request),
-        )
+    async def _log_in(self, request: Request) -> Response:
+        onward = local_path(request.query_params.get("next", "/"))
+        if request.method != "POST":
+            return self._frame.rendered("login.html", onward=onward, error="")
+        who = request.client.host if request.client else ""
+        try:
+            if not from_these_pages(request.headers):
+                raise Refusal(403, _FOREIGN)
+            form = Form(await bodies.form(request))
+            onward = local_path(form.get("next") or "/")
+            if wait := self._tries.wait(who):
+                error = f"Too many wrong keys. Try again in {wait} s."
+                answer = self._frame.rendered("login.html", 429, onward=onward, error=error)
+                answer.headers["Retry-After"] = str(wait)
+                return answer
+            cookie = await self._sessions.begin((form.get("key") or "").strip())
+        except Exception as error:
+            return self._frame.failed(error, None)
+        if cookie is None:
+            self._tries.take(who)
+            return self._frame.rendered("login.html", 403, onward=onward, error=_WRONG_KEY)
+        answer = RedirectResponse(onward, 303, HEADERS)
+        await self._set_cookie(answer, request, cookie, LIFETIME)
+        return answer
 
-    async def _items(self, request: Request) -> Response:
-        key = _key(request)
-        stats = await self._store.items.stats(key)
-        records, paging = await self._records(request, self._store.items, key, _RECORDS_PER_PAGE)
-        columns = shapes.columns(stats.counts, [record for _, record in records], _COLUMNS)
-        context = await self._context(key, "items")
-        return self._rendered("items.html", **context, columns=columns, records=records, paging=paging)
+    async def _log_out(self, visit: Visit) -> Response:
+        answer = RedirectResponse("/login", 303, HEADERS)
+        await self._set_cookie(answer, visit.request, "", 0)
+        return answer
 
-    async def _item(self, request: Request) -> Response:
-        key, number = _key(request), request.path_params["number"]
-        found = await self._store.items.at(key, [number])
-        if not found:
-            raise _MissingError
-        decoded = msgspec.json.decode(found[0].lines[0])  # shows letters where the bytes may have escapes
-        text = msgspec.json.format(msgspec.json.encode(decoded), indent=2).decode()
-        last = (await self._store.items.stats(key)).totals.input_values - 1
-        context = await self._context(key, "items")
-        return self._rendered("item.html", **context, number=number, last=last, text=text, stored=found[0].ts)
+    async def _set_cookie(self, answer: Response, request: Request, value: str, seconds: int) -> None:
+        # A proxy before the server says so when the browser's side of it is encrypted.
+        secure = "https" in (request.url.scheme, request.headers.get("x-forwarded-proto"))
+        name = await self._sessions.cookie_name()
+        answer.set_cookie(name, value, max_age=seconds, secure=secure, httponly=True, samesite="strict")
 
-    async def _requests(self, request: Request) -> Response:
-        key = _key(request)
-        records, paging = await self._records(request, self._store.requests, key, _RECORDS_PER_PAGE)
-        return self._rendered("requests.html", **await self._context(key, "requests"), records=records, paging=paging)
 
-    async def _log(self, request: Request) -> Response:
-        key = _key(request)
-        records, paging = await self._records(request, self._store.logs, key, _LINES_PER_PAGE)
-        return self._rendered("log.html", **await self._context(key, "log"), records=records, paging=paging)
+async def _first(visit: Visit) -> Response:
+    asked = visit.request.query_params.get("project")
+    if asked is not None and visit.number("project", -1) < 0:
+        raise refused("project", f"must be a number, got {asked[:60]!r}", "Correct the address.")
+    query = {name: value for name, value in visit.request.query_params.items() if name != "project"}
+    return visit.onward(f"/ui/{visit.project}/jobs", **query)
 
-    async def _context(self, key: JobKey, tab: str) -> dict[str, Any]:
-        """What every page of a job shows. Data may be there although the job itself was never created."""
-        found = await self._store.jobs.get(key)
-        job = found or StoredJob(key, "", JobState.FINISHED, 0, 0, {})
-        totals = {
-            store.kind.name: (await store.stats(key)).totals.input_values
-            for store in (self._store.items, self._store.requests, self._store.logs)
-        }
-        if found is None and not any(totals.values()):
-            raise _MissingError
-        summary = shapes.summary(job, self._store.clock())
-        return {
-            "job": job,
-            "summary": summary,
-            "known": found is not None,
-            "tab": tab,
-            "totals": totals,
-            "project": key.project,
-            "path": f"/ui/{key}",
-        }
 
-    async def _records(
-        self, request: Request, store: RecordStore, key: JobKey, size: int
-    ) -> tuple[list[tuple[int, dict[str, Any]]], shapes.Paging]:
-        """A page of records with their indexes, and where the other pages are."""
-        total = (await store.stats(key)).totals.input_values
-        start = _number(request, "start", 0)
-        span = Span(key.project, key.spider, key.job)
-        slices: list[Slice] = [part async for part in store.scan(span, (key.spider, key.job, start), size)]
-        records = [
-            (number, msgspec.json.decode(line)) for part in slices for number, line in enumerate(part.lines, part.start)
-        ]
-        return records, shapes.paging(start, size, total)
+def _to_login(request: Request) -> Response:
+    """A person is asked to log in; a program is told how to bring a key."""
+    person = "text/html" in request.headers.get("accept", "") or "hx-request" in request.headers
+    if "authorization" in request.headers or not person:
+        challenge = {"WWW-Authenticate": 'Basic realm="platform API key as user name"', **HEADERS}
+        return PlainTextResponse(_UNAUTHORIZED, 401, challenge)
+    onward = _address(request) if request.method == "GET" else "/"
+    login = f"/login?next={quote(onward, safe='')}" if onward != "/" else "/login"
+    if "hx-request" in request.headers:  # the whole page is to go there, not a part of it
+        return Response(None, 401, {"HX-Redirect": login, **HEADERS})
+    return RedirectResponse(login, 303, HEADERS)
+
+
+def _address(request: Request) -> str:
+    return request.url.path + (f"?{request.url.query}" if request.url.query else "")
 
 
 async def _moved(request: Request) -> Response:
     """Where a job's page is whose address was printed by the tools of the hosted platform."""
     part = request.path_params.get("part")
-    path = f"/ui/{_key(request)}" + (f"/{part}" if part in _PARTS else "")
-    return RedirectResponse(path, 307)
-
-
-def _key(request: Request) -> JobKey:
-    return JobKey(*(request.path_params[name] for name in ("project", "spider", "job")))
-
-
-def _number(request: Request, name: str, default: int) -> int:
-    text = request.query_params.get(name, "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else default
-
-
-def _refresh(request: Request) -> int | None:
-    return _REFRESH if request.query_params.get("refresh") else None
+    key = "/".join(str(request.path_params[name]) for name in ("project", "spider", "job"))
+    return RedirectResponse(f"/ui/{key}" + (f"/{part}" if part in _PARTS else ""), 307)

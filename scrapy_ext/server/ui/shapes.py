@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
@@ -10,8 +11,23 @@ import msgspec
 
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.server.store.job_rows import Counts, StoredJob, tags_of
+from scrapy_ext.server.ui.waiting import Ground, waiting
 
 _CELL: Final = 160
+_LONG: Final = 20_000
+#: Control characters but for line break and tab, and those that turn the direction of text.
+_STEERING: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_SECRET: Final = re.compile("key|secret|token|passw|credential|auth|cookie|dsn|proxy", re.IGNORECASE)
+HIDDEN: Final = "••••••"
+_KINDS: Final[Mapping[type, str]] = {
+    str: "text",
+    int: "number",
+    float: "number",
+    bool: "yes/no",
+    list: "list",
+    dict: "object",
+    type(None): "nothing",
+}
 _LEVELS: Final[Mapping[int, str]] = {10: "DEBUG", 20: "INFO", 30: "WARNING", 40: "ERROR", 50: "CRITICAL"}
 
 
@@ -26,6 +42,7 @@ class Summary(NamedTuple):
     started: int | None
     elapsed: int | None
     tags: list[str]
+    waiting: str
 
 
 class Paging(NamedTuple):
@@ -40,8 +57,8 @@ class Paging(NamedTuple):
     end: int | None
 
 
-def summary(job: StoredJob, now: int) -> Summary:
-    """A job as lists and headings show it."""
+def summary(job: StoredJob, now: int, ground: Ground | None = None) -> Summary:
+    """A job as lists and headings show it; ``ground`` is what it may wait for."""
     started, finished = _time_of(job, "running_time"), _time_of(job, "finished_time")
     ended = finished if finished is not None else now if job.state is JobState.RUNNING else None
     reason = job.metadata.get("close_reason")
@@ -54,6 +71,7 @@ def summary(job: StoredJob, now: int) -> Summary:
         started=started if started is not None else _time_of(job, "pending_time"),
         elapsed=ended - started if started is not None and ended is not None else None,
         tags=tags_of(job.metadata),
+        waiting=waiting(job.metadata, ground) if ground and job.state is JobState.PENDING else "",
     )
 
 
@@ -76,6 +94,19 @@ def paging(start: int, size: int, total: int) -> Paging:
     )
 
 
+def searched(start: int, following: int, total: int, *, ended: bool) -> Paging:
+    """What was looked through for a search that began at ``start``, and where it goes on."""
+    return Paging(
+        first=start,
+        last=max(min(following, total) - 1, start),
+        total=total,
+        start=0 if start > 0 else None,
+        previous=None,
+        next=None if ended else following,
+        end=None,
+    )
+
+
 def columns(counts: Mapping[str, int], records: Sequence[Mapping[str, Any]], most: int) -> list[str]:
     """The fields that a table of items shows: those that most items have, in the order of the items shown."""
     order = list(dict.fromkeys(name for record in records for name in record if not name.startswith("_")))
@@ -89,6 +120,11 @@ def when(milliseconds: Any) -> str:
         return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
     except (TypeError, ValueError, OverflowError, OSError):  # records hold what their writers wrote
         return "–"
+
+
+def minute(milliseconds: Any) -> str:
+    """A time of which only the minute counts, in UTC."""
+    return when(milliseconds)[:16]
 
 
 def duration(milliseconds: Any) -> str:
@@ -125,13 +161,44 @@ def size(value: Any) -> str:
 def cell(value: Any) -> str:
     """A value in a table: its beginning, when it is long."""
     text = "" if value is None else value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    text = " ".join(text[: _CELL * 4].split())
+    text = visible(" ".join(text[: _CELL * 4].split()))
     return text if len(text) <= _CELL else text[: _CELL - 1] + "…"
 
 
 def level(value: Any) -> str:
     """The name of a log level."""
     return _LEVELS.get(value, str(value)) if isinstance(value, int) else "–"
+
+
+def clipped(value: Any) -> str:
+    """A text that is shown as it is, with its line breaks, up to a length."""
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return text if len(text) <= _LONG else f"{text[:_LONG]}… ({len(text)} characters)"
+
+
+def visible(text: str) -> str:
+    """A text without characters that steer a terminal or turn the direction of what follows: their pictures instead."""
+    return _STEERING.sub(lambda found: _picture(found[0]), text)
+
+
+def _picture(character: str) -> str:
+    code = ord(character)
+    return chr(0x2400 + code) if code < 0x20 else "\u2421" if code == 0x7F else f"\\u{code:04x}"
+
+
+def kind_of(value: Any) -> str:
+    """What a field of an item holds, in a word."""
+    return _KINDS.get(type(value), "object")
+
+
+def secret(name: str) -> bool:
+    """Whether what is called so is likely to be nobody's business."""
+    return _SECRET.search(name) is not None
+
+
+def hidden(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings or arguments as they may be shown."""
+    return {name: HIDDEN if secret(name) else value for name, value in values.items()}
 
 
 def web_address(value: Any) -> str | None:
@@ -141,12 +208,49 @@ def web_address(value: Any) -> str | None:
     return None
 
 
+#: What a page says of a form that was dealt with, by the name that its address gives it.
+DONE: Final[Mapping[str, str]] = {
+    "scheduled": "The job is scheduled.",
+    "stopped": "{n} asked to stop.",
+    "rerun": "{n} scheduled again.",
+    "deleted": "{n} deleted.",
+    "tagged": "The tags are changed.",
+    "nothing": "No job was chosen.",
+    "saved": "It is saved.",
+    "removed": "It is deleted.",
+    "renamed": "It is renamed.",
+    "put-back": "Queued again: {number}.",
+    "schedule-made": "The periodic job is made.",
+    "schedule-paused": "It is paused: it does not run until it is resumed.",
+    "schedule-resumed": "It runs again at its times.",
+    "schedule-run": "{n} scheduled.",
+    "schedule-active": "Nothing was scheduled: the jobs of its last run have not ended.",
+    "key-removed": "The key is removed: requests with it are refused within seconds.",
+    "key-suspended": "The key is suspended: it opens nothing until it is resumed.",
+    "key-resumed": "The key opens again what it did.",
+}
+
+
+def done(query: Mapping[str, str]) -> str:
+    """What a page says of the form that led to it, "" for nothing. Addresses bring a name and a number, no words."""
+    text, number = DONE.get(query.get("done", ""), ""), query.get("n", "")
+    jobs = "1 job was" if number == "1" else f"{number} jobs were"
+    if number.isascii() and number.isdigit() and len(number) < 8:
+        text = text.replace("{n}", jobs).replace("{number}", number)
+    return text
+
+
 FILTERS: Final[dict[str, Callable[..., Any]]] = {
     "when": when,
+    "minute": minute,
     "duration": duration,
     "number": number,
     "size": size,
     "cell": cell,
     "level": level,
     "web_address": web_address,
+    "clipped": clipped,
+    "visible": visible,
+    "kind_of": kind_of,
+    "hidden": hidden,
 }

@@ -333,3 +333,22 @@ async def test_a_writer_outlives_a_server_that_is_killed_and_comes_back(tmp_path
             assert await read(client.items.iter(key)) == [{"n": n} for n in range(100)]
         finally:
             await asyncio.to_thread(again.kill)
+
+
+async def test_a_queue_is_counted_and_read_to_its_end_and_stays(client):
+    requests = [{"fp": f"{n}", "p": n % 2} for n in range(1050)]
+    await client.frontier.add(PROJECT, "whole", "0", lines(*requests))
+    for _ in range(2):
+        found = [batch async for batch in client.frontier.queue(PROJECT, "whole", "0", count=150)]
+        assert [batch.priority for batch in found] == sorted(batch.priority for batch in found)
+        assert sorted(int(fp) for batch in found for fp, _ in batch.requests) == [*range(1050)]
+    assert await client.frontier.count(PROJECT, "whole", "0") == 1050
+    assert await client.frontier.count(PROJECT, "whole", "absent") == 0
+
+
+async def test_records_come_with_the_key_behind_which_reading_goes_on(client, job):
+    await client.items.write(job, lines(*({"n": n} for n in range(3))), 0)
+    first, *_ = [pair async for pair in client.items.keyed(job, count=1)]
+    assert first == (f"{job}/0", {"n": 0})
+    rest = [pair async for pair in client.items.keyed(job, startafter=first[0])]
+    assert rest == [(f"{job}/1", {"n": 1}), (f"{job}/2", {"n": 2})]

@@ -187,3 +187,28 @@ async def test_a_job_unknown_to_the_platform_has_empty_metadata_or_none_at_all(c
     assert await client.jobs.metadata(JOB) == {}
     with pytest.raises(NotFound):
         await client.jobs.metadata(JOB)
+
+
+async def test_a_script_is_run_with_its_command_line_and_environment(client, server):
+    server.script = [json_reply({"status": "ok", "jobid": "1/2/3"})]
+    await client.jobs.run(1, "py:report.py", cmd_args="--days 7", environment={"REGION": "eu"})
+    assert server.requests[0].body.decode().split("&") == [
+        "project=1",
+        "spider=py%3Areport.py",
+        "environment=%7B%22REGION%22%3A%22eu%22%7D",
+        "cmd_args=--days+7",
+    ]
+
+
+async def test_a_queue_is_read_to_its_end_where_only_its_head_can_be_read(client, server):
+    batches = [{"id": "a", "requests": [["1", None]]}, {"id": "b", "requests": [["2", None]]}]
+    server.script = [lines_reply(*batches), lines_reply(*batches)]
+    found = [(batch.id, batch.priority) async for batch in client.frontier.queue(1, "f", "0")]
+    assert found == [("a", None), ("b", None)]
+    assert server.requests[1].parameters == [("mincount", "2000"), ("startafter", "b"), ("meta", "_p")]
+
+
+async def test_a_queue_is_not_taken_for_whole_when_its_head_alone_can_be_read(client, server):
+    server.script = [lines_reply({"id": "a", "requests": [["1", None], ["2", None]]})] * 20
+    with pytest.raises(UnexpectedAnswer, match="only the head of a queue"):
+        _ = [batch async for batch in client.frontier.queue(1, "f", "0", count=2)]

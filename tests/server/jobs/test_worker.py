@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from scrapy_ext.processes import below, table
 from tests.postgresql import Cluster
 from tests.server.http import Http
 from tests.server.jobs.projects import write_project
@@ -44,12 +45,13 @@ def worker(keeper: RunningServer, shop: Path, *options: str) -> RunningServer:
     return RunningServer(shop, database=keeper.database, options=given, worker=True)
 
 
-def children(pid: int) -> list[int]:
-    return list(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
-
-
-def is_job(pid: int) -> bool:
-    return b"scrapy_ext.launch" in Path(f"/proc/{pid}/cmdline").read_bytes()
+def working(pid: int) -> list[int]:
+    """The processes that do the work of a worker's jobs."""
+    return [
+        each.pid
+        for each in below([pid], table())[pid]
+        if each.parent != pid and b"scrapy_ext.launch" in Path(f"/proc/{each.pid}/cmdline").read_bytes()
+    ]
 
 
 def is_there(pid: int) -> bool:
@@ -80,7 +82,7 @@ async def test_a_worker_runs_jobs_drains_at_a_signal_and_ends_at_once_at_a_secon
     with worker(keeper, shop, "--stop-grace", "60") as second:
         assert (await until(platform, endless, "running"))["attempt"] == 2
         for _ in range(300):
-            if stubborn := [pid for pid in children(second.process.pid) if is_job(pid)]:
+            if stubborn := working(second.process.pid):
                 break
             await asyncio.sleep(0.1)
         os.kill(stubborn[0], signal.SIGSTOP)  # it does not end when it is asked to

@@ -16,10 +16,11 @@ from jsonschema_rs import meta
 from scrapy_ext.server import platform
 from scrapy_ext.server.keyring import add_key
 from scrapy_ext.server.openapi.document import document, operations
-from scrapy_ext.server.openapi.words import FORM, Operation
+from scrapy_ext.server.openapi.words import FORM, MULTIPART, Operation
 from scrapy_ext.server.platform import PlatformService
 from scrapy_ext.server.store import Store
 from tests.server.http import Http
+from tests.server.jobs.packed import tar_of
 from tests.servers import RunningServer
 
 #: One record of everything, so that each path leads somewhere.
@@ -32,6 +33,8 @@ _PARTS = {"project": "4400", "spider": "1", "job": "1", "index": "0", "field": "
     "item": "0",
     "comment": "4400-1",
     "schedule": "1",
+    "webhook": "1",
+    "version": "v",
 }
 #: What handlers match: the parts of the path, not how many there are.
 _PATH = re.compile(r"(?<!len\()\bcall\.path|^path$")
@@ -39,7 +42,9 @@ _PATH = re.compile(r"(?<!len\()\bcall\.path|^path$")
 _BEFORE = {
     ("comments", 1): ("comments",),
     ("periodic", 3): ("projects", "*", "periodicjobs"),
+    ("webhooks", 3): ("projects", "*", "webhooks"),
     ("spiders", 5): ("v2", "projects", "*", "spiders", "*"),
+    ("versions", 3): ("projects", "*", "versions"),
 }
 
 
@@ -87,11 +92,17 @@ async def there(http: Http) -> dict[str, str]:
     comment = (await http.post(f"/api/comments/{project}/1/1/0/name", {"text": "t"})).json["id"]
     schedule = json.dumps({"cron": "1 2 * * *", "tasks": [{"name": "s"}]}).encode()
     made = (await http.post(f"/api/projects/{project}/periodicjobs", schedule)).json["id"]
-    return {**_PARTS, "comment": comment, "schedule": str(made)}
+    hook = json.dumps({"url": "http://127.0.0.1:9/", "events": ["x"]}).encode()
+    hooks = f"/api/projects/{project}/webhooks"  # of which a project has few
+    webhook = (await http.get(hooks)).json or [(await http.post(hooks, hook)).json]
+    return {**_PARTS, "comment": comment, "schedule": str(made), "webhook": str(webhook[0]["id"])}
 
 
 @pytest.mark.parametrize("each", operations(), ids=lambda each: f"{each.method} {each.path}")
 async def test_every_path_that_is_described_is_there(http: Http, there: dict[str, str], each: Operation) -> None:
+    if "{version}" in each.path:
+        # One that fails its check is there, too, and leaves the project as it was.
+        await http.post(f"/api/projects/{_PARTS['project']}/versions?version=v", tar_of({"scrapy.cfg": ""}))
     answer = await http.call(each.method, _address(each, there))
     assert answer.status not in (404, 405), answer.text
 
@@ -109,7 +120,8 @@ async def test_every_path_refuses_strangers_and_keys_of_other_projects(server: R
         for each in guarded:
             path = _address(each, _PARTS)
             assert (await stranger.call(each.method, path)).status == 401, path
-            form = {"project": _PARTS["project"]} if each.body is not None and each.body.kind == FORM else None
+            is_form = each.body is not None and each.body.kind in (FORM, MULTIPART)
+            form = {"project": _PARTS["project"]} if is_form else None
             answer = await other.call(each.method, path, form)
             # The metrics are of all projects, and no key of the platform opens the extraction service.
             if form or _names_a_project(each) or each.path in ("/metrics", "/v1/extract"):

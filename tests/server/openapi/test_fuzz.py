@@ -21,6 +21,7 @@ from schemathesis.openapi import from_dict
 from scrapy_ext.server.openapi.document import document
 from scrapy_ext.server.openapi.words import JSON_LINES
 from tests.server.extraction.targets import Target
+from tests.server.jobs.packed import tar_of
 from tests.servers import RunningServer
 
 EXAMPLES, EXAMPLES_IN_FULL = 3, 60
@@ -29,7 +30,7 @@ EXAMPLES, EXAMPLES_IN_FULL = 3, 60
 _THERE = {"project": 1, "spider": 1, "job": 1, "index": 0, "type": "s"} | dict.fromkeys(
     ("field", "key", "collection", "frontier", "slot", "name"), "name"
 )
-_THERE |= {"item": 0, "comment": "1-1", "schedule": 1, "state": "running"}
+_THERE |= {"item": 0, "comment": "1-1", "schedule": 1, "webhook": 1, "state": "running", "version": "1.0"}
 
 #: Without parameters and without a body.
 _NOTHING_TO_BREAK = {"GET /system/ts", "GET /healthz", "GET /readyz", "GET /openapi.json", "GET /metrics"}
@@ -74,9 +75,9 @@ def page() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def fuzzed(tmp_path_factory: pytest.TempPathFactory, page: str) -> Iterator[RunningServer]:
-    """A server of its own: what is sent deletes anything."""
-    hosts = [urlsplit(page).netloc]
-    with RunningServer(tmp_path_factory.mktemp("fuzzed") / "data", allow_hosts=hosts) as server:
+    """A server of its own: what is sent deletes anything, and makes webhooks for any address."""
+    data, hosts = tmp_path_factory.mktemp("fuzzed") / "data", [urlsplit(page).netloc]
+    with RunningServer(data, allow_hosts=hosts, options=["--no-runner"]) as server:
         yield server
         assert "Traceback" not in server.log()
 
@@ -85,8 +86,9 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory, page: str) -> Iterator[Runn
 def filled(fuzzed: RunningServer) -> None:
     """Something to be found at what :data:`_THERE` names."""
 
-    def post(path: str, body: str) -> None:
-        answer = requests.post(fuzzed.url + path, body.encode(), auth=(fuzzed.platform_key, ""), timeout=60)
+    def post(path: str, body: str | bytes) -> None:
+        sent = body.encode() if isinstance(body, str) else body
+        answer = requests.post(fuzzed.url + path, sent, auth=(fuzzed.platform_key, ""), timeout=60)
         assert answer.status_code in (200, 201), answer.text
 
     post("/jobq/1/push", '{"spider": "name", "state": "running", "tags": ["t"]}')
@@ -101,7 +103,9 @@ def filled(fuzzed: RunningServer) -> None:
     post("/activity/1", '{"event":"e"}')
     post("/api/comments/1/1/1/0", "text=t")
     post("/api/comments/1/1/1/0/name", "text=t")
+    post("/api/projects/1/versions?version=1.0", tar_of({"scrapy.cfg": ""}))
     post("/api/projects/1/periodicjobs", '{"cron":"1 2 * * *","tasks":[{"name":"s"}]}')
+    post("/api/projects/1/webhooks", '{"url":"http://hooks.example/","events":["*"]}')
 
 
 @pytest.fixture(scope="module")

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sqlite3
-import time
 from collections.abc import AsyncIterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import asyncpg
 import pytest
 
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import NotFound
 from scrapy_ext.client.platform.urls import PlatformUrls
-from scrapy_ext.server.store.address import DatabaseUrl
+from tests.server.due import come_due
 from tests.server.http import Answer, Http
 from tests.servers import RunningServer
 
@@ -165,19 +161,6 @@ async def test_the_suggested_hour_is_one_with_little_to_do(http: Http, project: 
 async def platform(server: RunningServer) -> AsyncIterator[PlatformClient]:
     async with PlatformClient(PlatformUrls.single(server.url), server.platform_key) as client:
         yield client
-
-
-async def come_due(server: RunningServer, project: int) -> None:
-    """Let the schedules of a project be due since the minute that has just begun."""
-    now = int(time.time()) // 60 * 60_000
-    sql = f"UPDATE periodic_jobs SET next_run = {now} WHERE project = {project}"
-    if isinstance(server.where, DatabaseUrl):
-        connection = await asyncpg.connect(server.where.secret)
-        await connection.execute(sql)
-        await connection.close()
-        return
-    with closing(sqlite3.connect(server.where / "platform.db", timeout=60)) as database, database:
-        database.execute(sql)
 
 
 async def test_a_server_runs_what_is_due_and_shows_the_job(server: RunningServer, http: Http, project: int) -> None:

@@ -16,6 +16,7 @@ from scrapy_ext.api.platform.collections import CollectionType
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.periodic import PeriodicJob, Task
+from scrapy_ext.api.platform.versions import SpiderInfo
 from scrapy_ext.commands.platform import SUBCOMMANDS, _load, _parser
 from scrapy_ext.server.store import Store, StoreError, copying
 from scrapy_ext.server.store.address import DatabaseUrl
@@ -28,6 +29,7 @@ from scrapy_ext.server.store.frontier import QueuedRequest, Slot
 from scrapy_ext.server.store.jobs import NewJob
 from scrapy_ext.server.store.keys import StoredKey
 from scrapy_ext.server.store.nodes import Node
+from scrapy_ext.server.store.versions import NewVersion
 from tests.postgresql import Cluster
 from tests.server.store.conftest import Where, emptied
 from tests.server.store.packing import pack_chunk
@@ -66,6 +68,7 @@ def schedule(project: int) -> PeriodicJob:
 async def fill(store: Store) -> None:
     """Rows in every table, odd ones among them."""
     for project in (1, 2**31):
+        await store.webhooks.add(project, "http://ü/", ["*"], "whsec_")
         job = NewJob("s\0é", JobState.RUNNING, {"tags": ["a", "ü"]}, "k")
         (key,) = await store.jobs.add(project, [job], "x")
         records = [{"n": n, "field\0": None} for n in range(250)]
@@ -86,6 +89,10 @@ async def fill(store: Store) -> None:
     await store.nodes.join(Node("n", "h", 6, frozenset({"t"}), 1, 1, 1, draining=False))
     await store.jobs.add(1, [NewJob("s", JobState.PENDING, {})], "x")
     assert await store.attempts.place()
+    deploy = await store.versions.begin(1, NewVersion("é", "egg", "", 2, "f", "ü\n"), "x")
+    await store.versions.put(1, deploy, 0, b"\x00\xff")
+    await store.versions.arrived(1, deploy)
+    await store.versions.ready(1, deploy, [SpiderInfo("sé")])
     large = Collection(1, CollectionType.STORE, "large")  # more than a page
     await store.collections.write(large, [(b"%02d" % n, b"x" * 900_000) for n in range(10)])
     await store.collections.drop(1, "c")  # not purged: rows without an owner move too
@@ -240,7 +247,7 @@ async def test_a_copy_that_differs_is_told(
 
     monkeypatch.setattr(copying, "_put", lose)
     assert await run("backup", *place(filled), str(tmp_path / "backup.db")) == 1
-    assert "activity has 3 rows after copying 4" in capsys.readouterr().err
+    assert "activity has 5 rows after copying 6" in capsys.readouterr().err
     assert not (tmp_path / "backup.db").exists()
 
 
@@ -272,7 +279,7 @@ async def test_a_backup_says_what_it_has_and_of_which_store(
     file = tmp_path / "b.db"
     assert await run("backup", *place(where), str(file)) == 0
     told = capsys.readouterr().out
-    assert told.startswith(f"{file}: 2 jobs, 1500 items, ")
+    assert told.startswith(f"{file}: 3 jobs, 1500 items, ")
     assert told.endswith(" rows in all, verified\n")
     assert await run("backup", str(tmp_path / "other.db"), settings={"PLATFORM_URL": "https://platform.example"}) == 1
     assert "not about https://platform.example" in capsys.readouterr().err

@@ -53,7 +53,7 @@ async def _steps(store: Store, slot: Slot) -> tuple[int, int]:
         connection.set_progress_handler(None, 1)
         return len(counted)
 
-    read = await cost(engine.write(module._batches, slot, 100))  # by the connection that is watched
+    read = await cost(engine.write(module.first_batches, slot, 100))  # by the connection that is watched
     add = await cost(store.frontier.add(slot, requests(10**6, 10**6 + 50)))
     return read, add
 

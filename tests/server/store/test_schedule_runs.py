@@ -5,28 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 import pytest
 
 from scrapy_ext.api.platform.jobs import JobState
-from scrapy_ext.api.platform.periodic import PeriodicJob, Task
-from scrapy_ext.server.jobs.cron import Cron
+from scrapy_ext.api.platform.periodic import Task
+from scrapy_ext.server.jobs.cron import CronLoop
 from scrapy_ext.server.store import Store, schedule_runs
 from scrapy_ext.server.store.errors import StoreBusyError
-from scrapy_ext.server.store.job_queries import JobFilter, Page
-from scrapy_ext.server.store.job_rows import StoredJob
 from scrapy_ext.server.store.job_states import Change
 from tests.server.store.conftest import Clock, Where
-
-PROJECT = 7
-SECOND, MINUTE, HOUR, DAY = 1000, 60_000, 3_600_000, 86_400_000
-
-
-def at(*parts: int) -> int:
-    return int(datetime(*parts, tzinfo=UTC).timestamp() * 1000)
+from tests.server.store.schedules import MINUTE, PROJECT, SECOND, at, books, edit, jobs_of, passing, ran, told
 
 
 @pytest.fixture
@@ -35,48 +26,15 @@ def clock(clock: Clock) -> Clock:
     return clock
 
 
-def books(cron: str = "0 4 * * *", **fields: Any) -> PeriodicJob:
-    given = {"tasks": [Task(name="books")], "addtags": [], "disabled": False, "type": "spider", "description": ""}
-    return PeriodicJob(id=0, project=PROJECT, cron=cron, **{**given, **fields})
-
-
-async def jobs_of(store: Store) -> list[StoredJob]:
-    found = await store.jobs.listed(PROJECT, JobFilter(), Page(1000, 0))
-    return sorted(found, key=lambda job: job.key)
-
-
-async def told(store: Store) -> list[dict[str, Any]]:
-    """The activity, oldest first."""
-    return [json.loads(one.event) async for page in store.activity.scan(PROJECT) for one in page][::-1]
-
-
-async def ran(store: Store) -> int:
-    """How many jobs the runs that are due add; they end at once, so that none is in the way of the next."""
-    added = 0
-    for run in await Cron(store).run_due():
-        added += sum(job.added for job in run.jobs)
-    await store.jobs.cancel_some(PROJECT, 1000, "me")
-    return added
-
-
-async def passing(store: Store, clock: Clock, until: int, step: int) -> list[int]:
-    """Look at each step; returns the times at which something ran."""
-    times = []
-    while clock.now < until:
-        clock.now += step
-        times += [clock.now] * await ran(store)
-    return times
-
-
 async def test_a_run_adds_the_jobs_of_its_tasks_with_what_they_name(store: Store, clock: Clock) -> None:
     tasks = [
         Task(name="books", priority=4, spider_args={"page": "1"}),
         Task(name="books", spider_args={"page": "2"}),
     ]
     await store.periodic.add(books(tasks=tasks, addtags=["daily", "shop", "daily"]))
-    assert await Cron(store).run_due() == []
+    assert await CronLoop(store).run_due() == []
     clock.now = at(2026, 3, 10, 4, 0, 1)
-    (run,) = await Cron(store).run_due()
+    (run,) = await CronLoop(store).run_due()
     first, second = await jobs_of(store)
     assert [job.job for job in run.jobs] == [str(first.key), str(second.key)]
     assert {name: first.metadata[name] for name in first.metadata} == {
@@ -108,7 +66,7 @@ async def test_a_script_gets_its_arguments(store: Store, clock: Clock) -> None:
     tasks = [Task(name="py:clean.py", script_args="--days 3"), Task(name="py:clean.py", script_args="--days 4")]
     await store.periodic.add(books(tasks=tasks, type="script"))
     clock.now = at(2026, 3, 10, 4)
-    await Cron(store).run_due()
+    await CronLoop(store).run_due()
     assert [(job.spider, job.metadata["cmd_args"]) for job in await jobs_of(store)] == [
         ("py:clean.py", "--days 3"),
         ("py:clean.py", "--days 4"),
@@ -129,99 +87,13 @@ async def test_of_many_servers_one_adds_the_jobs(store: Store, where: Where, clo
             await store.periodic.add(books("* * * * *", tasks=[Task(name=f"spider-{number}")]))
         for minute in range(4):
             clock.now = at(2026, 3, 10, 4, minute)
-            runs = await asyncio.gather(*(Cron(each).run_due() for each in (store, *others)))
+            runs = await asyncio.gather(*(CronLoop(each).run_due() for each in (store, *others)))
             assert sorted(run.due.number for some in runs for run in some) == [1, 2, 3, 4, 5]
             assert len(await jobs_of(store)) == 5 * (minute + 1)
             await store.jobs.cancel_some(PROJECT, 1000, "me")
     finally:
         for each in others:
             await each.close()
-
-
-async def test_a_server_that_comes_back_runs_what_was_missed_once(store: Store, where: Where, clock: Clock) -> None:
-    await store.periodic.add(books("* * * * *"))
-    clock.now += 30 * MINUTE
-    again = await Store.open(where, clock)
-    try:
-        (run,) = await Cron(again).run_due()
-        assert run.minute == at(2026, 3, 10, 4, 29)  # the newest of them
-        assert len(await jobs_of(again)) == 1
-        assert await Cron(again).run_due() == []
-    finally:
-        await again.close()
-
-
-@pytest.mark.parametrize(
-    ("back", "runs"),
-    [(at(2026, 3, 10, 4, 59, 59), True), (at(2026, 3, 10, 5, 0, 0), False), (at(2026, 3, 13, 4, 20), True)],
-    ids=["within-the-hour", "after-an-hour", "days-later-and-within-the-hour-of-the-newest"],
-)
-async def test_a_missed_run_is_made_up_for_within_an_hour(store: Store, clock: Clock, back: int, runs: bool) -> None:
-    await store.periodic.add(books())
-    clock.now = back
-    (run,) = await Cron(store).run_due()
-    assert len(await jobs_of(store)) == len(run.jobs) == int(runs)
-    events = await told(store)
-    if runs:
-        assert [event["event"] for event in events] == ["job:scheduled"]
-    else:
-        (event,) = events
-        assert event["event"] == "periodicjob:missed"
-        assert (event["user"], event["periodic_job_id"]) == ("periodic job 1", 1)
-        assert "2026-03-10 04:00 UTC" in event["message"]
-    state = await store.periodic.state(PROJECT, 1)
-    assert state is not None
-    day = datetime.fromtimestamp(back / 1000, UTC).day
-    assert state.next_run == at(2026, 3, day + 1, 4)
-    assert state.last_run == (at(2026, 3, day, 4) if runs else None)
-
-
-async def test_a_clock_that_is_set_back_runs_nothing_twice(store: Store, clock: Clock) -> None:
-    await store.periodic.add(books("0 * * * *"))
-    clock.now = at(2026, 3, 10, 4)
-    assert await ran(store) == 1
-    clock.now = at(2026, 3, 10, 2, 30)
-    times = await passing(store, clock, at(2026, 3, 10, 5, 30), 5 * MINUTE)
-    assert times == [at(2026, 3, 10, 5)]
-
-
-async def test_nor_does_it_when_the_schedule_is_edited_then(store: Store, clock: Clock) -> None:
-    await store.periodic.add(books("0 * * * *"))
-    clock.now = at(2026, 3, 10, 4)
-    assert await ran(store) == 1
-    clock.now = at(2026, 3, 10, 3, 30)
-    await edit(store, disabled=True)
-    await edit(store, disabled=False)
-    assert await passing(store, clock, at(2026, 3, 10, 5, 30), 5 * MINUTE) == [at(2026, 3, 10, 5)]
-
-
-async def test_a_clock_that_was_wrong_by_years_does_not_stop_schedules(store: Store, clock: Clock) -> None:
-    await store.periodic.add(books("0 * * * *"))
-    await store.periodic.add(books("30 4 * * *", tasks=[Task(name="other")]))
-    clock.now = at(2066, 1, 1, 0, 0, 10)
-    assert await ran(store) == 1  # the other is missed
-    clock.now = at(2026, 3, 10, 4, 10)
-    assert await passing(store, clock, at(2026, 3, 10, 5, 5), 5 * MINUTE) == [
-        at(2026, 3, 10, 4, 30),
-        at(2026, 3, 10, 5),
-    ]
-
-
-async def test_leap_days_and_the_change_to_summer_time(store: Store, clock: Clock) -> None:
-    clock.now = at(2027, 12, 31)
-    await store.periodic.add(books("0 0 29 2 *"))
-    assert (await store.periodic.due(), await store.periodic.next_due()) == ([], at(2028, 2, 29))
-    clock.now = at(2028, 2, 29)
-    assert await ran(store) == 1
-    assert await store.periodic.next_due() == at(2032, 2, 29)
-    clock.now = at(2032, 3, 28)  # in much of Europe the hour from 1:00 UTC is when clocks change
-    await store.periodic.add(books("30 * * * *", tasks=[Task(name="hourly")]))
-    assert await ran(store) == 0  # the leap day of four weeks ago is told as missed
-    assert len(await passing(store, clock, clock.now + 6 * HOUR, 10 * MINUTE)) == 6
-
-
-async def edit(store: Store, number: int = 1, **fields: Any) -> None:
-    await store.periodic.edit(PROJECT, number, lambda stored: msgspec.structs.replace(stored, **fields))
 
 
 async def test_a_disabled_schedule_does_not_run_and_does_not_catch_up(store: Store, clock: Clock) -> None:
@@ -262,12 +134,12 @@ async def test_an_edit_between_looking_and_running_wins(store: Store, clock: Clo
 async def test_what_still_runs_is_not_started_again_and_told_once(store: Store, clock: Clock) -> None:
     await store.periodic.add(books("* * * * *", tasks=[Task(name="books"), Task(name="films")]))
     clock.now += MINUTE
-    await Cron(store).run_due()
+    await CronLoop(store).run_due()
     slow, quick = await jobs_of(store)
     for _ in range(3):
         await store.jobs.cancel(PROJECT, [job.key for job in await jobs_of(store) if job.key != slow.key], "me")
         clock.now += MINUTE
-        (run,) = await Cron(store).run_due()
+        (run,) = await CronLoop(store).run_due()
         assert [job.added for job in run.jobs] == [False, True]
         assert run.jobs[0].job == str(slow.key)
     events = [event for event in await told(store) if event["event"] == "periodicjob:active"]
@@ -277,14 +149,14 @@ async def test_what_still_runs_is_not_started_again_and_told_once(store: Store, 
     assert quick.spider == "films"
     await store.jobs.cancel(PROJECT, [slow.key], "me")
     clock.now += MINUTE
-    (run,) = await Cron(store).run_due()
+    (run,) = await CronLoop(store).run_due()
     assert run.jobs[0].added
 
 
 async def test_every_change_of_a_periodic_run_is_told_once(store: Store, clock: Clock) -> None:
     await store.periodic.add(books())
     clock.now = at(2026, 3, 10, 4)
-    await Cron(store).run_due()
+    await CronLoop(store).run_due()
     (job,) = await jobs_of(store)
     started = await store.jobs.start_next(PROJECT, {}, "runner")
     assert started is not None
@@ -341,11 +213,6 @@ async def test_a_stored_expression_that_is_wrong_is_told_and_never_runs(
     assert await store.periodic.next_due() == at(2026, 3, 10, 4, 11)
 
 
-async def test_a_day_that_no_month_has_is_never_due(store: Store) -> None:
-    await store.periodic.add(books("0 0 31 2 *"))
-    assert await store.periodic.next_due() is None
-
-
 async def test_a_run_that_is_cut_off_has_left_nothing_and_is_made_again(
     store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -358,7 +225,7 @@ async def test_a_run_that_is_cut_off_has_left_nothing_and_is_made_again(
     with monkeypatch.context() as patched:
         patched.setattr(schedule_runs, "_still_active", cut_off)  # after the jobs were added
         with pytest.raises(RuntimeError, match="cut off"):
-            await Cron(store).run_due()
+            await CronLoop(store).run_due()
     assert (await jobs_of(store), await told(store)) == ([], [])
     assert await ran(store) == 1
 
@@ -378,7 +245,7 @@ async def test_one_run_that_fails_does_not_keep_others_from_running(
 
     monkeypatch.setattr(schedule_runs, "add_jobs", fails_for_one)
     with pytest.raises(RuntimeError, match="broken"):
-        await Cron(store).run_due()
+        await CronLoop(store).run_due()
     assert [job.spider for job in await jobs_of(store)] == ["good"]
 
 
@@ -401,11 +268,11 @@ async def test_it_waits_by_itself_looks_when_a_schedule_is_edited_and_goes_on_af
     monkeypatch.setattr(store.periodic, "due", due)
     await store.periodic.add(books())
     clock.now = at(2026, 3, 10, 4)
-    quick = asyncio.create_task(Cron(store, look=0.01).run())
+    quick = asyncio.create_task(CronLoop(store, look=0.01).run())
     await has(1)
     quick.cancel()
     assert outages == []
-    slow = asyncio.create_task(Cron(store, look=3600).run())
+    slow = asyncio.create_task(CronLoop(store, look=3600).run())
     await asyncio.sleep(0)
     await store.periodic.add(books("5 4 * * *", tasks=[Task(name="films")]))
     clock.now = at(2026, 3, 10, 4, 5)

@@ -1,0 +1,91 @@
+"""Milliseconds that the pages of a job with a million items take, on the clock and of the server's processor time.
+
+Beside it: the same pages of a job with 100 items. ``--items`` says how many the large job has.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from rig.load import Connection, Load, request, send
+from rig.rounds import alternate, median, options, report
+from rig.services import Platform, platform
+
+_SMALL = 100
+_PER_POST = 1000
+_PAGES = {
+    "overview": "/ui/1/1/{job}",
+    "items": "/ui/1/1/{job}/items",
+    "last items": "/ui/1/1/{job}/items?start={last}",
+    "requests": "/ui/1/1/{job}/requests",
+    "log": "/ui/1/1/{job}/log",
+    "stats": "/ui/1/1/{job}/stats",
+}
+
+
+def main() -> None:
+    given = options(
+        __doc__,
+        full={"items": 1_000_000, "gets": 20, "rounds": 5},
+        quick={"items": 20_000, "gets": 5, "rounds": 2},
+    )
+    with platform() as server:
+        sizes = {"large": given.items, "small": _SMALL}
+        for size in sizes.values():
+            _fill(server, size)
+
+        def load(path: str) -> Callable[[], Load]:
+            requests = [[request("GET", path, server.key)] * given.gets]
+            return lambda: send(server.port, server.pid, requests)
+
+        runs = {
+            (name, size): load(path.format(job=number, last=sizes[size] // 50 * 50 - 50))
+            for name, path in _PAGES.items()
+            for number, size in enumerate(sizes, 1)
+        }
+        loads = alternate(given.rounds, runs)
+    cpu = {each: median(1e3 * load.cpu_seconds / given.gets for load in found) for each, found in loads.items()}
+    wall = {each: median(1e3 * load.seconds / given.gets for load in found) for each, found in loads.items()}
+    report(
+        "pages",
+        items=given.items,
+        gets=given.gets,
+        rounds=given.rounds,
+        ms={name: round(wall[name, "large"], 1) for name in _PAGES},
+        longest_ms=round(1e3 * max(load.longest for found in loads.values() for load in found), 1),
+        cpu_ms={name: round(cpu[name, "large"], 1) for name in _PAGES},
+        ratio={name: round(cpu[name, "large"] / max(cpu[name, "small"], 0.1), 2) for name in _PAGES},
+    )
+
+
+def _fill(server: Platform, items: int) -> None:
+    """A job with so many items, and as many requests and lines of log."""
+    with Connection(server.port) as connection:
+        pushed = connection.ask(request("POST", "/jobq/1/push", server.key, b'{"spider": "s", "state": "running"}'))
+        key = json.loads(pushed)["key"]
+        for first in range(0, items, _PER_POST):
+            numbers = range(first, min(first + _PER_POST, items))
+            for path, record in (("items", _item), ("requests", _request), ("logs", _line)):
+                body = "\n".join(json.dumps(record(number)) for number in numbers).encode()
+                connection.ask(request("POST", f"/{path}/{key}", server.key, body))
+        ended = json.dumps({"key": key, "state": "finished", "close_reason": "finished"}).encode()
+        connection.ask(request("POST", "/jobq/1/update", server.key, ended))
+
+
+def _item(number: int) -> dict[str, object]:
+    page = f"https://site.example/page/{number}"
+    return {"url": page, "name": f"product {number}", "price": number, "in_stock": True, "text": "x" * 200}
+
+
+def _request(number: int) -> dict[str, object]:
+    url = f"https://site.example/page/{number}"
+    return {"time": number, "method": "GET", "url": url, "status": 200, "duration": 12, "rs": 3456}
+
+
+def _line(number: int) -> dict[str, object]:
+    return {"time": number, "level": 20, "message": f"Crawled (200) <GET https://site.example/page/{number}>"}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""Webhooks: who is told of a project's activity. They are this package's own; the platform's document has none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import msgspec
+
+from scrapy_ext.api.violations import Violation
+
+MAX_WEBHOOKS: Final = 20
+MAX_URL: Final = 2000
+MAX_EVENTS: Final = 50
+#: Bytes of an activity message that is told; larger ones are not.
+MAX_MESSAGE_BYTES: Final = 64 * 1024
+#: The event of a delivery that tries a webhook.
+TEST_EVENT: Final = "webhook:test"
+#: What the activity is told of webhooks, and webhooks are not.
+WEBHOOK_EVENTS: Final = "webhook:"
+WEBHOOK_FULL: Final = "webhook:full"
+WEBHOOK_GIVEN_UP: Final = "webhook:given-up"
+WEBHOOK_DISABLED: Final = "webhook:disabled"
+#: Headers of a delivery, as Standard Webhooks names them.
+ID_HEADER: Final = "webhook-id"
+TIMESTAMP_HEADER: Final = "webhook-timestamp"
+SIGNATURE_HEADER: Final = "webhook-signature"
+SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - what a secret begins with
+
+_EVENT: Final = re.compile(r"[A-Za-z0-9_.:\-]{1,100}\*?|\*", re.ASCII)
+
+
+class Webhook(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A webhook of a project. ``secret`` is there only in the answer that makes it; times in milliseconds."""
+
+    id: int
+    project: int
+    url: str
+    events: list[str]
+    created: int
+    disabled: bool
+    failing_since: int | None
+    secret: str | None = None
+
+
+class Delivery(msgspec.Struct, kw_only=True):
+    """What is sent, or was. ``state`` is ``pending``, ``delivered`` or ``given up``; ``outcome`` is what came of the
+    last attempt, and ``due`` when the next one is (ms)."""
+
+    id: str
+    event: str
+    created: int
+    state: str
+    attempts: int
+    due: int | None
+    outcome: str
+
+
+class Told(msgspec.Struct):
+    """The body of a delivery: ``message`` is the activity message, written at ``ts`` (ms)."""
+
+    id: str
+    event: str
+    project: int
+    ts: int
+    message: msgspec.Raw
+
+
+class WebhookEvent(msgspec.Struct):
+    """A message of the activity about a webhook."""
+
+    event: str
+    user: str
+    webhook: int
+    message: str
+
+
+def webhook_faults(url: Any, events: Any) -> Iterator[Violation]:
+    """What is wrong with a webhook's address and events."""
+    yield from _url_faults(url)
+    if not isinstance(events, list) or not 1 <= len(events) <= MAX_EVENTS:
+        yield Violation("events", f"must be an array of 1 to {MAX_EVENTS} names", 'Write ["job:completed"], or ["*"].')
+        return
+    for event in events:
+        if not isinstance(event, str) or not _EVENT.fullmatch(event):
+            shown = str(event)[:60]
+            yield Violation("events", f"has {shown!r}, which names no event", "Write job:completed, job:* or *.")
+
+
+def _url_faults(url: Any) -> Iterator[Violation]:
+    remedy = "Write one such as https://hooks.example.com/jobs."
+    if not isinstance(url, str) or not 0 < len(url) <= MAX_URL:
+        yield Violation("url", f"must be an address of at most {MAX_URL} characters", remedy)
+        return
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        yield Violation("url", "is no address", remedy)
+        return
+    if not url.isascii() or re.search(r"[\x00-\x20\x7f\\]", url) or not parts.hostname or port == 0:
+        yield Violation("url", "is no address", remedy)
+    elif parts.scheme not in ("http", "https"):
+        yield Violation("url", "must begin with https:// or http://", remedy)
+    elif parts.username is not None or parts.password is not None:
+        yield Violation("url", "must have no user name and no password", "Verify the signature instead.")
+
+
+def wants(events: Sequence[str], event: str) -> bool:
+    """Whether a webhook for these events is told of one."""
+    return any(event.startswith(each[:-1]) if each.endswith("*") else event == each for each in events)

@@ -1,0 +1,190 @@
+"""Packs a project: as a wheel where it says how it is built, else as the folder that it is."""
+
+from __future__ import annotations
+
+import configparser
+import gzip
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from scrapy_ext.api.platform.versions import MAX_ARCHIVE, MAX_REQUIREMENTS, settings_faults
+from scrapy_ext.commands.deploying.targets import CFG, YML
+from scrapy_ext.commands.subcommand import CommandError
+
+#: Bytes of a file that is still packed; what is larger is data.
+MAX_FILE: Final = 5 * 1024 * 1024
+_FOLDERS: Final = {
+    *(".git", ".hg", ".svn", ".scrapy", ".tox", ".nox", ".eggs", ".idea", ".vscode", "node_modules"),
+    *("__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", "build", "dist", "htmlcov"),
+}
+#: Files that are not code, or have keys in them.
+_FILES: Final = re.compile(r".*\.(pyc|pyo|log|sqlite3?|db)|\.env(\..*)?|\.netrc|\.DS_Store|\.coverage.*")
+_BUILD_SECONDS: Final = 300
+_MAX_INCLUDES: Final = 10
+
+
+class Packed(NamedTuple):
+    """An archive; ``notes`` are told to who deploys."""
+
+    path: Path
+    settings: str
+    notes: list[str]
+
+
+def pack(folder: Path, into: Path) -> Packed:
+    """Pack the project in ``folder``, which has ``scrapy.cfg``; raises :class:`CommandError`."""
+    settings = _settings(folder)
+    copy, notes = into / "project", list[str]()
+    large = _copy(folder, copy)
+    if large:
+        shown = ", ".join(f"{path} ({size / 1024**2:.0f} MB)" for path, size in large[:5])
+        more = f" and {len(large) - 5} more" if len(large) > 5 else ""
+        notes.append(
+            f"left out, being over {MAX_FILE // 1024**2} MB: {shown}{more}. Keep data in a collection, or fetch it"
+        )
+    archive = None
+    if _is_built(folder):
+        archive, why = _wheel(copy, into / "wheel", settings)
+        if archive is None:
+            notes.append(f"packed as a folder, because {why}")
+    if archive is None:
+        archive = _folder(copy, into / "project.tar.gz", settings)
+    size = archive.stat().st_size
+    if size > MAX_ARCHIVE:
+        limit = MAX_ARCHIVE // 1024**2
+        raise CommandError(
+            f"the project is {size / 1024**2:.0f} MB packed, and {limit} MB is the limit; leave out data"
+        )
+    return Packed(archive, settings, notes)
+
+
+def requirements_of(folder: Path, name: str | None) -> str:
+    """The text of a requirements file, ``requirements.txt`` if there is one and no name is given; files that it
+    includes are in it. Raises :class:`CommandError`."""
+    path = folder / (name or "requirements.txt")
+    if name is None and not path.is_file():
+        return ""
+    text = "\n".join(_lines(path, folder, 0)) + "\n"
+    if len(text.encode()) > MAX_REQUIREMENTS:
+        raise CommandError(f"{path.name} is over {MAX_REQUIREMENTS} bytes; name fewer packages")
+    return text
+
+
+def _lines(path: Path, folder: Path, depth: int) -> Iterator[str]:
+    if depth > _MAX_INCLUDES:
+        raise CommandError(f"{path.name} is included by itself")
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(f"the requirements file {path} cannot be read: {error}") from None
+    for line in lines:
+        words = line.split("#", 1)[0].strip()
+        if match := re.fullmatch(r"(-r|--requirement)[ =]*(.+)", words):
+            yield from _lines(path.parent / match[2].strip(), folder, depth + 1)
+        elif re.match(r"(-e|--editable|-c|--constraint)\b|\.{0,2}/|file:|.+@ *file:", words) or words == ".":
+            raise CommandError(f"{path.name}: {words!r} is about files of this machine; name a package instead")
+        else:
+            yield line
+
+
+def _settings(folder: Path) -> str:
+    parser = configparser.RawConfigParser()
+    try:
+        parser.read(folder / CFG, "utf-8")
+        found = parser.get("settings", "default", fallback="").strip()
+    except (configparser.Error, UnicodeDecodeError) as error:
+        raise CommandError(f"{CFG} cannot be read: {error}") from None
+    if not found:
+        raise CommandError(f"{CFG} must have default = NAME.settings in its section [settings]")
+    if faults := settings_faults(found):
+        raise CommandError(f"{CFG}: {faults[0]}")
+    return found
+
+
+def _copy(folder: Path, copy: Path) -> list[tuple[str, int]]:
+    """Copy what is code; returns the files that are too large for that."""
+    large = []
+    for place, names, files in os.walk(folder):
+        here = Path(place)
+        names[:] = sorted(
+            name
+            for name in names
+            if name not in _FOLDERS
+            and not name.endswith(".egg-info")
+            and not (here / name / "pyvenv.cfg").exists()
+            and not (here / name).is_symlink()
+        )
+        there = copy / here.relative_to(folder)
+        there.mkdir(parents=True, exist_ok=True)
+        for name in sorted(files):
+            path = here / name
+            if _FILES.fullmatch(name) or name == YML or path.is_symlink() or not path.is_file():
+                continue
+            size = path.stat().st_size
+            if size > MAX_FILE:
+                large.append((str(path.relative_to(folder)), size))
+            else:
+                shutil.copyfile(path, there / name)
+    return large
+
+
+def _is_built(folder: Path) -> bool:
+    if (folder / "setup.py").is_file():
+        return True
+    try:
+        told = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        return False
+    return "build-system" in told or "project" in told
+
+
+def _wheel(project: Path, into: Path, settings: str) -> tuple[Path | None, str]:
+    """The wheel of a project, or why there is none."""
+    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-input", "--disable-pip-version-check"]
+    try:
+        done = subprocess.run(  # noqa: S603 - our own interpreter
+            [*command, "--wheel-dir", str(into), "."],
+            cwd=project,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_BUILD_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return None, f"building a wheel took over {_BUILD_SECONDS} s"
+    wheels = sorted(into.glob("*.whl")) if done.returncode == 0 else []
+    if not wheels:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        return None, f"no wheel could be built ({said[-1][:200] if said else 'pip said nothing'})"
+    module = settings.replace(".", "/")
+    with zipfile.ZipFile(wheels[0]) as wheel:
+        if not {f"{module}.py", f"{module}/__init__.py"} & set(wheel.namelist()):
+            return None, f"its wheel does not have {settings}: check the packages that its build names"
+    return wheels[0], ""
+
+
+def _folder(project: Path, path: Path, settings: str) -> Path:
+    """The folder as .tar.gz: of the same files the same bytes, so that servers build nothing twice."""
+    (project / CFG).write_text(f"[settings]\ndefault = {settings}\n", "utf-8")  # without targets and their keys
+    with (
+        path.open("wb") as file,
+        gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar,
+    ):
+        for each in sorted(project.rglob("*")):
+            if each.is_file():
+                data = each.read_bytes()
+                entry = tarfile.TarInfo(str(each.relative_to(project)))
+                entry.size, entry.mode = len(data), 0o644
+                tar.addfile(entry, io.BytesIO(data))
+    return path

@@ -1,0 +1,272 @@
+"""Deployed versions of a project: ``/api/projects/<project>/versions``, which is ours, and
+``/api/scrapyd/addversion.json``, which is how the tools of the hosted platform deploy.
+
+An upload is a form (``multipart/form-data``) with the archive in ``archive`` or ``egg``, or the archive alone. It goes
+to a temporary file as it comes, and into the store in pieces.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from tempfile import SpooledTemporaryFile
+from typing import Any, Final, NamedTuple, cast
+
+import msgspec
+from starlette.datastructures import FormData, UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
+from starlette.responses import Response, StreamingResponse
+
+from scrapy_ext.api.platform.keys import number_of
+from scrapy_ext.api.platform.versions import (
+    MAX_ARCHIVE,
+    MAX_REQUIREMENTS,
+    Version,
+    Versions,
+    VersionState,
+    settings_faults,
+    version_faults,
+)
+from scrapy_ext.api.violations import ContractError
+from scrapy_ext.server.jobs.archives import ArchiveError
+from scrapy_ext.server.jobs.deployments import Deployments
+from scrapy_ext.server.platform import bodies
+from scrapy_ext.server.platform.answers import (
+    TEXT,
+    NotFound,
+    Refusal,
+    json,
+    method_not_allowed,
+    refused,
+)
+from scrapy_ext.server.platform.calls import Call, path_number
+from scrapy_ext.server.store.version_rows import StoredVersion
+from scrapy_ext.server.store.versions import InUseError
+
+#: What is not the archive of an upload.
+_BESIDE: Final = 1024 * 1024
+#: Bytes of an upload that are held in memory.
+_HELD: Final = 1024 * 1024
+_MAX_PARTS: Final = 20
+#: Seconds between two signs of life for a client that waits for the end of a check.
+_SIGN: Final = 15.0
+
+_NO_ARCHIVE: Final = "Send the archive as the file of a form field, or as the body."
+
+
+class Upload(NamedTuple):
+    """What was sent: the archive in ``file``, open, and the other fields."""
+
+    file: Any
+    fields: dict[str, str]
+
+
+class Deploys:
+    """The resource. ``allowed`` says which keys may deploy: ``all`` (those of all projects), ``project``, ``none``."""
+
+    def __init__(self, deployments: Deployments, allowed: str = "all") -> None:
+        self.deployments = deployments
+        self._allowed = allowed
+
+    async def versions(self, call: Call) -> Response:
+        """Answer a call to ``projects/<project>/versions[/<version>[/current]]``."""
+        project = path_number(call.path, 1, "project")
+        match call.path[3:], call.method:
+            case [], "GET":
+                return json(Versions(await call.store.versions.listed(project)))
+            case [], "POST":
+                return await self._upload(call, project)
+            case [], _:
+                raise method_not_allowed("GET", "POST")
+            case [name], "GET":
+                return await self._show(call, project, name)
+            case [name], "DELETE":
+                return await _remove(call, project, name)
+            case [_], _:
+                raise method_not_allowed("GET", "DELETE")
+            case [name, "current"], "POST":
+                return await _make_current(call, project, name)
+            case [_, "current"], _:
+                raise method_not_allowed("POST")
+            case _:
+                raise NotFound
+
+    async def add_version(self, call: Call) -> Response:
+        """``/api/scrapyd/addversion.json``: the answer has what the check says, line by line, and ends with a line of
+        JSON that says whether the version is the current one now."""
+        self._check_may_deploy(call)
+        upload = await _received(call)
+        with upload.file:
+            text = upload.fields.get("project")
+            if text is None:
+                raise refused("project", "is required", "Send the form field project.")
+            project = number_of(text, "project")
+            call.need(project)
+            taken = await self._take(call, project, upload)
+        return StreamingResponse(self._told(call, project, taken.shown), media_type=TEXT)
+
+    async def _upload(self, call: Call, project: int) -> Response:
+        self._check_may_deploy(call)
+        upload = await _received(call)
+        with upload.file:
+            taken = await self._take(call, project, upload)
+        return json(taken.shown, 201)
+
+    async def _take(self, call: Call, project: int, upload: Upload) -> StoredVersion:
+        fields = upload.fields
+        name, settings = fields.get("version", ""), fields.get("settings", "")
+        faults = [*version_faults(name), *(settings_faults(settings) if settings else [])]
+        if faults:
+            raise ContractError(faults)
+        requirements = fields.get("requirements", "")
+        try:
+            taken = await self.deployments.take(
+                project, name, upload.file, call.who, settings=settings, requirements=requirements
+            )
+        except ArchiveError as error:
+            raise refused("archive", f"cannot be used: {error}", "Build it again.") from None
+        call.wrote(1)
+        return taken
+
+    async def _show(self, call: Call, project: int, name: str) -> Response:
+        number = call.number("deploy_id")
+        if number is None:
+            found = await call.store.versions.named(project, name)
+        else:
+            found = await call.store.versions.get(project, number)
+        if found is None or found.shown.version != name:
+            raise _no_version(project, name)
+        shown = await self.deployments.look_after(project, found)
+        if shown.state is VersionState.READY:
+            shown.spiders = await call.store.versions.spiders(project, name)
+        return json(shown)
+
+    async def _told(self, call: Call, project: int, version: Version) -> AsyncIterator[bytes]:
+        told = time.monotonic()
+        async for line in self.deployments.follow(project, version.deploy_id):
+            if line or time.monotonic() - told > _SIGN:
+                told = time.monotonic()
+                yield f"{line}\n".encode()
+        found = await call.store.versions.get(project, version.deploy_id)
+        state = found.shown.state if found else None
+        if found is None or state is VersionState.UPLOADED:
+            answer: dict[str, Any] = {"status": "error", "message": "The check was cut off. Deploy again."}
+        elif state is VersionState.FAILED:
+            yield f"{found.shown.message}\n".encode()
+            answer = {"status": "error", "message": found.shown.message.partition("\n")[0]}
+        else:
+            spiders = await call.store.versions.spiders(project, version.version)
+            answer = {"status": "ok", "project": project, "version": version.version, "spiders": len(spiders)}
+        yield msgspec.json.encode(answer) + b"\n"
+
+    def _check_may_deploy(self, call: Call) -> None:
+        if self._allowed == "none":
+            raise Refusal(403, "Forbidden. This server takes no code (--deploy none).")
+        if self._allowed == "all" and not call.grant.all_projects:
+            raise Refusal(
+                403,
+                f"Forbidden. The key {call.who} is limited to projects, and code that is deployed runs with the rights "
+                "of the server. Use a key that opens all projects, or start the server with --deploy project.",
+            )
+
+
+async def _received(call: Call) -> Upload:
+    kind = call.request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == "application/x-www-form-urlencoded":
+        await call.form()  # whose key must open its project, as ever
+        raise refused("archive", "is required", _NO_ARCHIVE)
+    if kind == "multipart/form-data":
+        return await _form(call)
+    file = SpooledTemporaryFile(_HELD)  # noqa: SIM115 - its reader closes it
+    try:
+        async for piece in bodies.passing(call.request, MAX_ARCHIVE):
+            file.write(piece)
+    except BaseException:
+        file.close()
+        raise
+    return Upload(file, dict(call.query))
+
+
+async def _form(call: Call) -> Upload:
+    stream = bodies.passing(call.request, MAX_ARCHIVE + MAX_REQUIREMENTS + _BESIDE)
+    parser = MultiPartParser(
+        call.request.headers,
+        cast("Any", stream),
+        max_files=_MAX_PARTS,
+        max_fields=_MAX_PARTS,
+        max_part_size=MAX_REQUIREMENTS,
+    )
+    try:
+        form = await parser.parse()
+    except (MultiPartException, KeyError, ValueError) as error:
+        raise refused(
+            "body", f"is not a form: {getattr(error, 'message', error)}", "Send multipart/form-data."
+        ) from None
+    file: Any = None
+    try:
+        fields = {name: value for name, value in call.query.items() if name != "apikey"}
+        for name, value in form.multi_items():
+            if isinstance(value, str):
+                fields[name] = value
+            elif name in ("archive", "egg") and file is None:
+                file = value.file
+            elif name == "requirements":
+                fields[name] = await _text(value)
+            else:
+                what = "is an egg of its own" if name == "eggs" else "is no field of this form"
+                raise refused(name[:60], what, "Name what the project needs in its requirements.")
+        if file is None:
+            raise refused("archive", "is required", _NO_ARCHIVE)
+        if (file.seek(0, 2) or file.tell()) > MAX_ARCHIVE:
+            raise Refusal(413, f"The archive is over {MAX_ARCHIVE} bytes. Leave out what is not code.")
+        return Upload(file, fields)
+    except BaseException:
+        await form.close()
+        raise
+    finally:
+        await _close_others(form, file)
+
+
+async def _close_others(form: FormData, kept: Any) -> None:
+    for _, value in form.multi_items():
+        if isinstance(value, UploadFile) and value.file is not kept:
+            await value.close()
+
+
+async def _text(sent: UploadFile) -> str:
+    data = await sent.read(MAX_REQUIREMENTS + 1)
+    if len(data) > MAX_REQUIREMENTS:
+        raise refused("requirements", f"must be at most {MAX_REQUIREMENTS} bytes", "Name fewer packages.")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise refused("requirements", "must be UTF-8", "Write the file as UTF-8.") from None
+    if "\0" in text:
+        raise refused("requirements", "must be text", "Send the text of a requirements file.")
+    return text
+
+
+async def _remove(call: Call, project: int, name: str) -> Response:
+    try:
+        found = await call.store.versions.remove(project, name)
+    except InUseError as error:
+        raise Refusal(409, f"Version {name} stays: {error}.") from None
+    if not found:
+        raise _no_version(project, name)
+    return Response(status_code=204)
+
+
+async def _make_current(call: Call, project: int, name: str) -> Response:
+    found = await call.store.versions.named(project, name)
+    if found is None:
+        raise _no_version(project, name)
+    if not await call.store.versions.make_current(project, name):
+        raise Refusal(409, f"Version {name} is {found.shown.state.value}: no job can run it.")
+    found = await call.store.versions.named(project, name)
+    if found is None:
+        raise _no_version(project, name)
+    return json(found.shown)
+
+
+def _no_version(project: int, name: str) -> NotFound:
+    return NotFound(f"Project {project} has no version {name[:60]}.")

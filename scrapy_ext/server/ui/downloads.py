@@ -1,0 +1,61 @@
+"""Downloads: what the platform answers to who asks for all records of something, for who has a session, not a key."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+from urllib.parse import urlencode
+
+from starlette.responses import Response
+
+from scrapy_ext.server.platform.calls import Call
+from scrapy_ext.server.platform.collections import collections
+from scrapy_ext.server.platform.items import items
+from scrapy_ext.server.platform.logs import logs
+from scrapy_ext.server.platform.requests import requests
+from scrapy_ext.server.store.records import RecordStore
+from scrapy_ext.server.store.selections import Collection
+from scrapy_ext.server.ui.frame import HEADERS, MissingError, Visit
+
+_RESOURCES: Final = {"items": items, "requests": requests, "logs": logs}
+_FORMATS: Final = ("csv", "json", "jl", "xml")
+#: Columns of a CSV file at most.
+_COLUMNS: Final = 1000
+
+
+async def download(visit: Visit, store: RecordStore) -> Response:
+    """All records of the job in the format that the path names, as a file."""
+    kind, key, name = store.kind.name, visit.key, visit.request.path_params["format"]
+    if name not in _FORMATS:
+        raise MissingError
+    query = {"format": name, "saveas": f"{kind}-{key.project}-{key.spider}-{key.job}.{name}"}
+    if name == "csv":
+        counts = (await store.stats(key)).counts
+        # A name with a comma cannot be asked for.
+        names = [field for field in sorted(counts, key=lambda field: (-counts[field], field)) if "," not in field]
+        names = _LOG_FIELDS if kind == "logs" else names or ["_key"]
+        query |= {"fields": ",".join(names[:_COLUMNS]), "include_headers": "1"}
+    return await _answer(visit, f"/{kind}/{key}", query, _RESOURCES[kind](store))
+
+
+async def download_records(visit: Visit, which: Collection, prefix: str) -> Response:
+    """The records of a collection, with their keys, as JSON lines in a file; those only whose keys start so."""
+    query = {"meta": "_key", "format": "jl", "saveas": f"{which.name}.jl"} | ({"prefix": prefix} if prefix else {})
+    path = f"/collections/{which.project}/{which.type.value}/{which.name}"
+    return await _answer(visit, path, query, collections)
+
+
+async def _answer(
+    visit: Visit, path: str, query: Mapping[str, str], resource: Callable[[Call], Awaitable[Response]]
+) -> Response:
+    """What a resource of the platform answers to this visitor."""
+    scope = {**visit.request.scope, "raw_path": path.encode(), "query_string": urlencode(query).encode()}
+    call = Call(scope, visit.request.receive, visit.store)
+    call.grant = visit.grant
+    call.need(visit.project)
+    answer = await resource(call)
+    answer.headers.update({name: HEADERS[name] for name in ("X-Content-Type-Options", "Cache-Control")})
+    return answer
+
+
+_LOG_FIELDS: Final = ["time", "level", "message"]

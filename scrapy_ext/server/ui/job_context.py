@@ -1,0 +1,66 @@
+"""What every page of a job shows around its own part."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from scrapy_ext.api.platform.jobs import JobState
+from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.server.store.job_rows import StoredJob
+from scrapy_ext.server.store.records import RecordStore, Slice, Span
+from scrapy_ext.server.ui import shapes
+from scrapy_ext.server.ui.frame import MissingError, Visit
+from scrapy_ext.server.ui.search import look_through, with_text
+from scrapy_ext.server.ui.waiting import ground_of
+
+PATH: Final = "/ui/{project:number}/{spider:number}/{job:number}"
+
+
+async def job_context(visit: Visit, tab: str) -> dict[str, Any]:
+    """The job, its summary, and how much of everything it has stored. Data may be there although the job itself was
+    never created."""
+    key, store = visit.key, visit.store
+    found = await store.jobs.get(key)
+    job = found or StoredJob(key, "", JobState.FINISHED, 0, 0, {})
+    totals = {
+        each.kind.name: (await each.stats(key)).totals.input_values
+        for each in (store.items, store.requests, store.logs)
+    }
+    if found is None and not any(totals.values()):
+        raise MissingError
+    ground = await ground_of(store, key.project) if job.state is JobState.PENDING else None
+    return {
+        "job": job,
+        "summary": shapes.summary(job, store.clock(), ground),
+        "known": found is not None,
+        "tab": tab,
+        "totals": totals,
+        "path": f"/ui/{key}",
+    }
+
+
+async def search_page(
+    visit: Visit, store: RecordStore, text: str, size: int
+) -> tuple[list[tuple[int, dict[str, Any]]], shapes.Paging]:
+    """The same for the records that have a text in them, from ``start`` on, as far as was looked."""
+    start = visit.number("start")
+    total = (await store.stats(visit.key)).totals.input_values
+    found = await look_through(store, visit.key, start, with_text(text), size)
+    records = [(number, msgspec.json.decode(line)) for number, line in found.records]
+    return records, shapes.searched(start, found.next, total, ended=found.ended)
+
+
+async def records_page(
+    visit: Visit, store: RecordStore, key: JobKey, size: int
+) -> tuple[list[tuple[int, dict[str, Any]]], shapes.Paging]:
+    """A page of records with their indexes, and where the other pages are."""
+    total = (await store.stats(key)).totals.input_values
+    start = visit.number("start")
+    span = Span(key.project, key.spider, key.job)
+    slices: list[Slice] = [part async for part in store.scan(span, (key.spider, key.job, start), size)]
+    records = [
+        (number, msgspec.json.decode(line)) for part in slices for number, line in enumerate(part.lines, part.start)
+    ]
+    return records, shapes.paging(start, size, total)

@@ -1,0 +1,82 @@
+"""How a job went on over time: its throughput and its memory, from its samples, or from when its records were stored.
+
+However long the job and however many its records, a bounded number of reads is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+from markupsafe import Markup
+
+from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.platform.samples import Sample, sample_of
+from scrapy_ext.server.store import Store
+from scrapy_ext.server.store.job_rows import StoredJob
+from scrapy_ext.server.store.records import Span
+from scrapy_ext.server.ui import charts, shapes
+
+#: Points of a line.
+_POINTS: Final = 60
+#: Times at which the number of records is looked up.
+_LOOKED_UP: Final = 120
+#: Samples that are all read; of more, some are.
+_ALL_SAMPLES: Final = 5000
+_SOME_SAMPLES: Final = 200
+#: The last time that there is a name for (ms).
+_LATEST: Final = 253_402_300_799_000
+
+
+async def throughput(store: Store, job: StoredJob) -> Markup:
+    """Requests and items a minute."""
+    samples = await _samples(store, job.key)
+    if len(samples) > 1:
+        grown = {
+            "requests": [(float(each.ts), float(each.requests)) for each in samples],
+            "items": [(float(each.ts), float(each.items)) for each in samples],
+        }
+    else:
+        grown = {
+            each.kind.name: [(float(ts), float(number)) for ts, number in await each.progress(job.key, _LOOKED_UP)]
+            for each in (store.requests, store.items)
+        }
+    times = [points[place][0] for points in grown.values() if points for place in (0, -1)]
+    if not times:
+        return Markup()
+    began, start, end = job.metadata.get("running_time"), min(times), max(times)
+    if isinstance(began, int) and 0 <= start - began <= end - start:  # not when clocks or clients tell nonsense
+        start = began
+    series = [
+        charts.Series(name, charts.rates(points, start, end, _POINTS)) for name, points in grown.items() if points
+    ]
+    return charts.lines("Throughput, a minute", series, lambda value: shapes.number(round(value)))
+
+
+async def memory(store: Store, key: JobKey) -> Markup:
+    """The memory of the job's processes; nothing for a job that no runner has measured."""
+    points = [(float(each.ts), float(each.memory)) for each in await _samples(store, key)]
+    return charts.lines("Memory", [charts.Series("memory", points)], shapes.size)
+
+
+async def responses(store: Store, key: JobKey) -> Markup:
+    """Responses a minute, told from when request records were stored."""
+    points = [(float(ts), float(number)) for ts, number in await store.requests.progress(key, _LOOKED_UP)]
+    if len(points) < 2:
+        return Markup()
+    rates = charts.rates([(time, value - points[0][1]) for time, value in points], points[0][0], points[-1][0], _POINTS)
+    return charts.lines("Responses, a minute", [charts.Series("responses", rates)], lambda v: shapes.number(round(v)))
+
+
+async def _samples(store: Store, key: JobKey) -> Sequence[Sample]:
+    total = (await store.samples.stats(key)).totals.input_values
+    if total > _ALL_SAMPLES:
+        numbers = [place * (total - 1) // (_SOME_SAMPLES - 1) for place in range(_SOME_SAMPLES)]
+        lines = [line for part in await store.samples.at(key, numbers) for line in part.lines]
+    else:
+        span = Span(key.project, key.spider, key.job)
+        parts = store.samples.scan(span, (key.spider, key.job, 0), _ALL_SAMPLES)
+        lines = [line async for part in parts for line in part.lines]
+    found = [sample for line in lines if (sample := sample_of(msgspec.json.decode(line))) is not None]
+    return sorted(sample for sample in found if sample.ts <= _LATEST)

@@ -1,0 +1,47 @@
+"""The pages, one module each; whoever writes one adds it to :data:`VIEWS`.
+
+A module has ``PAGES``, its addresses, and ``LINKS``, its entries of the navigation bar, which come in this order.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from scrapy_ext.server.ui.frame import Link, Page
+from scrapy_ext.server.ui.views import (
+    activity,
+    collections,
+    extraction,
+    frontiers,
+    items,
+    job,
+    jobs,
+    keys,
+    log,
+    nodes,
+    periodic,
+    projects,
+    requests,
+    run,
+    stats,
+)
+
+VIEWS: Final = (
+    jobs,
+    run,
+    job,
+    items,
+    requests,
+    log,
+    stats,
+    periodic,
+    collections,
+    frontiers,
+    activity,
+    extraction,
+    projects,
+    nodes,
+    keys,
+)
+PAGES: Final[tuple[Page, ...]] = tuple(page for view in VIEWS for page in view.PAGES)
+LINKS: Final[tuple[Link, ...]] = tuple(link for view in VIEWS for link in getattr(view, "LINKS", ()))

@@ -1,0 +1,111 @@
+"""``/ui/<project>/activity`` and ``/ui/activity``: what has happened, newest first, in one project or in all."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from starlette.responses import Response
+
+from scrapy_ext.api.platform.activity import (
+    JOB_CANCELLED,
+    PERIODIC_ACTIVE,
+    PERIODIC_MISSED,
+    PERIODIC_REFUSED,
+    STATE_EVENTS,
+)
+from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
+from scrapy_ext.api.violations import ContractError
+from scrapy_ext.server.store.activity import Message
+from scrapy_ext.server.ui.frame import Link, Page, Visit
+
+_PER_PAGE: Final = 50
+#: Messages that a filter looks at before the page says where to go on.
+_LOOKED_AT: Final = 2000
+_STEP: Final = 200
+#: Projects whose messages are shown together.
+_PROJECTS: Final = 100
+
+EVENTS: Final = (*STATE_EVENTS.values(), JOB_CANCELLED, PERIODIC_ACTIVE, PERIODIC_MISSED, PERIODIC_REFUSED)
+
+
+class _Shown(NamedTuple):
+    """A message: ``job`` only where it names one of the message's project, ``rest`` what it has besides."""
+
+    project: int
+    number: int
+    ts: int
+    event: str
+    job: str
+    user: str
+    rest: dict[str, Any]
+
+
+async def _one(visit: Visit) -> Response:
+    event, below = visit.text("event"), visit.number("below", MAX_NUMBER)
+    shown: list[_Shown] = []
+    looked, last = 0, False
+    while len(shown) < _PER_PAGE and looked < _LOOKED_AT and not last:
+        page = await visit.store.activity.page(visit.project, below, _STEP if event else _PER_PAGE)
+        last = len(page) < (_STEP if event else _PER_PAGE)
+        for message in page:
+            below, looked = message.number, looked + 1
+            each = _shown(message)
+            if not event or each.event == event:
+                shown.append(each)
+                if len(shown) == _PER_PAGE:
+                    last = last and message is page[-1]
+                    break
+    return visit.rendered(
+        "activity.html",
+        messages=shown,
+        event=event,
+        events=EVENTS,
+        all_projects=False,
+        older=None if last else below,
+        is_newest="below" not in visit.request.query_params,
+    )
+
+
+async def _all(visit: Visit) -> Response:
+    event = visit.text("event")
+    newest: list[Message] = []
+    for project in visit.projects[:_PROJECTS]:
+        newest += await visit.store.activity.page(project, MAX_NUMBER, _STEP if event else _PER_PAGE)
+    shown = [_shown(message) for message in sorted(newest, key=lambda message: -message.ts)]
+    chosen = [each for each in shown if not event or each.event == event][:_PER_PAGE]
+    return visit.rendered(
+        "activity.html",
+        messages=chosen,
+        event=event,
+        events=EVENTS,
+        all_projects=True,
+        older=None,
+        is_newest=True,
+    )
+
+
+def _shown(message: Message) -> _Shown:
+    decoded = msgspec.json.decode(message.event)
+    fields: dict[str, Any] = decoded if isinstance(decoded, dict) else {"": decoded}
+    job = fields.get("job")
+    is_own = isinstance(job, str) and _is_of(message.project, job)
+    named = ("event", "user", "job") if is_own else ("event", "user")
+    texts = {name: fields[name] for name in named if isinstance(fields.get(name), str)}
+    rest = {name: value for name, value in fields.items() if name not in texts}
+    place = (message.project, message.number, message.ts)
+    return _Shown(*place, texts.get("event", ""), texts.get("job", ""), texts.get("user", ""), rest)
+
+
+def _is_of(project: int, job: str) -> bool:
+    try:
+        return JobKey.parse(job).project == project
+    except ContractError:
+        return False
+
+
+PAGES: Final = (
+    Page("/ui/{project:number}/activity", "activity", _one),
+    Page("/ui/activity", "activity", _all),
+)
+LINKS: Final = (Link("activity", "Activity", "/ui/{project}/activity"),)

@@ -1,0 +1,253 @@
+"""``/ui/<project>/collections``: what collections there are, their records by key, and one record to read or edit."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote
+
+import msgspec
+from starlette.background import BackgroundTask
+from starlette.responses import Response
+
+from scrapy_ext.api.platform.collections import CollectionName, check_name, parse_type
+from scrapy_ext.api.violations import ContractError
+from scrapy_ext.server.platform import bodies
+from scrapy_ext.server.platform.answers import refused
+from scrapy_ext.server.platform.collections import checked
+from scrapy_ext.server.store.collections import Record
+from scrapy_ext.server.store.selections import Collection, Range, Selection, prefix_range
+from scrapy_ext.server.ui.downloads import download_records
+from scrapy_ext.server.ui.frame import Link, MissingError, Page, Visit, field_errors
+
+_PATH: Final = "/ui/{project:number}/collections"
+_ONE: Final = _PATH + "/{type}/{name}"
+#: Collections of one page, each of which is counted up to here.
+_COLLECTIONS: Final = 50
+_COUNTED_IN_LIST: Final = 1000
+#: Records of one page, which ends earlier when they have so many bytes.
+_RECORDS: Final = 50
+_PAGE_BYTES: Final = 4 * 1024 * 1024
+#: Keys and steps in which one collection is counted; nobody else has a turn meanwhile (``Engine.glance``).
+_COUNTED: Final = 10_000
+_STEPS: Final = 10
+_MAX_KEY: Final = 32 * 1024
+
+TYPES: Final = {
+    "s": "records stay until they are deleted",
+    "cs": "records expire after a month",
+    "vs": "the last three copies of a record are kept",
+    "vcs": "the last three copies of a record are kept, each for a month",
+}
+
+
+class _Listed(NamedTuple):
+    name: CollectionName
+    records: int
+    more: bool
+    path: str
+
+
+class _Row(NamedTuple):
+    key: str
+    ts: int
+    size: int
+    shown: Any
+
+
+async def _list(visit: Visit) -> Response:
+    search, offset = visit.text("q"), visit.number("offset")
+    names = [each for each in await visit.store.collections.names(visit.project) if search in each.name]
+    shown = []
+    for name in names[offset : offset + _COLLECTIONS]:
+        which = Collection(visit.project, parse_type(name.type), name.name)
+        count = await visit.store.collections.count(which, Selection((Range(b"", None),)), _COUNTED_IN_LIST)
+        shown.append(_Listed(name, count.count, count.nextstart is not None, _path(which)))
+    return visit.rendered(
+        "collections.html",
+        collections=shown,
+        total=len(names),
+        offset=offset,
+        search=search,
+        size=_COLLECTIONS,
+        types=TYPES,
+    )
+
+
+def _path(which: Collection) -> str:
+    return f"/ui/{which.project}/collections/{which.type.value}/{quote(which.name, safe='')}"
+
+
+async def _which(visit: Visit) -> Collection:
+    """The collection of the path."""
+    parameters = visit.request.path_params
+    try:
+        which = Collection(visit.project, parse_type(parameters["type"]), parameters["name"])
+    except ContractError:
+        raise MissingError from None
+    if CollectionName(which.type.value, which.name) not in await visit.store.collections.names(visit.project):
+        raise MissingError
+    return which
+
+
+def _key_of(visit: Visit, name: str) -> str:
+    """A query parameter that is a key, of which every character counts."""
+    key = visit.request.query_params.get(name, "")
+    if len(key) > _MAX_KEY:
+        raise refused(name, f"must be {_MAX_KEY} characters at most", "Correct the address.")
+    return key
+
+
+async def _records(visit: Visit) -> Response:
+    which = await _which(visit)
+    prefix, after = _key_of(visit, "prefix"), _key_of(visit, "after")
+    part = prefix_range(prefix.encode())
+    if after:
+        part = part._replace(low=max(part.low, after.encode()), after=after.encode() >= part.low)
+    records, following = await _page(visit, which, part)
+    count = await _count(visit, which, Selection((prefix_range(prefix.encode()),)))
+    return visit.rendered(
+        "collection.html",
+        which=which,
+        path=_path(which),
+        about=TYPES[which.type.value],
+        prefix=prefix,
+        after=after,
+        rows=records,
+        following=following,
+        count=count[0],
+        more=count[1],
+    )
+
+
+async def _page(visit: Visit, which: Collection, part: Range) -> tuple[list[_Row], str | None]:
+    """Some records, and the key after which there are more."""
+    rows: list[_Row] = []
+    held = 0
+    async for page in visit.store.collections.scan(which, Selection((part,)), _RECORDS + 1):
+        for record in page:
+            if len(rows) == _RECORDS or held > _PAGE_BYTES:
+                return rows, rows[-1].key
+            held += len(record.value)
+            rows.append(_Row(record.key.decode(), record.ts, len(record.value), msgspec.json.decode(record.value)))
+    return rows, None
+
+
+async def _count(visit: Visit, which: Collection, selection: Selection) -> tuple[int, bool]:
+    """How many records are selected, and whether there are more than were counted."""
+    total = 0
+    for _ in range(_STEPS):
+        count = await visit.store.collections.count(which, selection, _COUNTED)
+        total += count.count
+        if count.nextstart is None:
+            return total, False
+        (part,) = selection.ranges
+        selection = Selection((part._replace(low=count.nextstart.encode(), after=False),))
+    return total, True
+
+
+async def _change(visit: Visit) -> Response:
+    which = await _which(visit)
+    match visit.form.get("action"):
+        case "rename":
+            new_name = (visit.form.get("new_name") or "").strip()
+            check_name(new_name, "new name")
+            if not await visit.store.collections.rename(visit.project, which.name, new_name):
+                raise MissingError
+            return visit.onward(_path(which._replace(name=new_name)), "renamed")
+        case "delete":
+            await visit.store.collections.drop(visit.project, which.name)
+            answer = visit.onward(f"/ui/{visit.project}/collections", "removed")
+            answer.background = BackgroundTask(visit.store.purge)
+            return answer
+        case _:
+            raise refused("action", "must be rename or delete", "Use the buttons of the page.")
+
+
+async def _record(visit: Visit) -> Response:
+    """One record, or the form for a new one when the address names no key."""
+    which, key = await _which(visit), _key_of(visit, "key")
+    copies = await _copies(visit, which, key) if key else []
+    if key and not copies:
+        raise MissingError
+    text = _formatted(copies[0].value) if copies else "{\n  \n}"
+    return _editor(visit, which, key, copies, text)
+
+
+async def _copies(visit: Visit, which: Collection, key: str) -> list[Record]:
+    if which.type.copies > 1:
+        return await visit.store.collections.copies(which, key.encode())
+    found = await visit.store.collections.get(which, key.encode())
+    return [found] if found else []
+
+
+def _formatted(value: bytes) -> str:
+    decoded = msgspec.json.decode(value)  # shows letters where the bytes may have escapes
+    return msgspec.json.format(msgspec.json.encode(decoded), indent=2).decode()
+
+
+def _editor(
+    visit: Visit, which: Collection, key: str, copies: list[Record], text: str, *, error: ContractError | None = None
+) -> Response:
+    is_new = not _key_of(visit, "key")
+    return visit.rendered(
+        "record.html",
+        error.status if error else 200,
+        which=which,
+        path=_path(which),
+        own_path=visit.address(f"{_path(which)}/record", key=None if is_new else key),
+        key=key,
+        is_new=is_new,
+        stored=copies[0].ts if copies and not is_new else None,
+        older=[(copy.ts, _formatted(copy.value)) for copy in copies[1:]],
+        text=text,
+        errors=field_errors(error) if error else {},
+    )
+
+
+async def _save(visit: Visit) -> Response:
+    which, form = await _which(visit), visit.form
+    # That of a record that exists is in the address: forms do not keep the line breaks that a key may have.
+    key = _key_of(visit, "key") or form.get("key") or ""
+    if form.get("action") == "delete":
+        await visit.store.collections.delete_keys(which, [key.encode()])
+        return visit.onward(_path(which), "removed")
+    text = form.get("record") or ""
+    copies = await _copies(visit, which, key) if key else []
+    try:
+        if not key:
+            raise refused("key", "is required", "Give the record a key.")
+        stored = str(copies[0].ts) if copies else ""
+        if copies and not form.get("stored"):
+            raise refused("key", "has a record already", "Choose another key, or open that record to edit it.")
+        if stored != (form.get("stored") or ""):
+            told = "was changed by somebody else meanwhile" if copies else "was deleted meanwhile"
+            raise refused("record", told, "Copy what you wrote, reload the page, and edit it again.")
+        await visit.store.collections.write(which, _checked(key, text))
+    except ContractError as error:
+        return _editor(visit, which, key, copies, text, error=error)
+    return visit.onward(f"{_path(which)}/record", "saved", key=key)
+
+
+def _checked(key: str, text: str) -> list[tuple[bytes, bytes]]:
+    """The record that somebody wrote; raises ``ContractError`` naming ``record``."""
+    value = bodies.value(text.encode(), "record")
+    if not isinstance(value, dict):
+        raise refused("record", "must be a JSON object", 'Write {"name": "value"}.')
+    try:
+        return checked([(1, text.encode(), value)], key)
+    except ContractError as error:
+        faults = [msgspec.structs.replace(fault, field="record") for fault in error.violations]
+        raise ContractError(faults) from None
+
+
+async def _download(visit: Visit) -> Response:
+    return await download_records(visit, await _which(visit), _key_of(visit, "prefix"))
+
+
+PAGES: Final = (
+    Page(_PATH, "collections", _list),
+    Page(_ONE, "collections", _records, _change),
+    Page(_ONE + "/records.jl", "collections", _download),
+    Page(_ONE + "/record", "collections", _record, _save),
+)
+LINKS: Final = (Link("collections", "Collections", "/ui/{project}/collections"),)

@@ -1,0 +1,101 @@
+"""``/ui/extract``: the extraction service to try out; ``/ui/extract/statistics``: what it was asked for.
+
+A request goes the way of ``POST /v1/extract``, with its limits, in the name of the key that is logged in.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any, Final
+
+import msgspec
+from starlette.responses import Response
+
+from scrapy_ext.api.extraction import EXTRACT_TYPES, Problem, parse
+from scrapy_ext.api.extraction.decoding import InvalidJsonError
+from scrapy_ext.api.extraction.fields import EXTRACT_FROM
+from scrapy_ext.api.violations import ContractError
+from scrapy_ext.server.auth import Caller
+from scrapy_ext.server.operation.exchange import exchange_of
+from scrapy_ext.server.platform.answers import Refusal, refused
+from scrapy_ext.server.platform.jobs import Form
+from scrapy_ext.server.ui import playground
+from scrapy_ext.server.ui.frame import Link, Page, Visit
+
+_PATH: Final = "/ui/extract"
+_TAGS: Final = 200
+_FORBIDDEN: Final = "Statistics are about all projects, and this key is limited to some."
+_EXAMPLE: Final = Form((("browserHtml", "on"), ("screenshot", "on")))
+
+
+async def _show(visit: Visit) -> Response:
+    caller = await visit.services.keys.caller_of(visit.grant)
+    return _rendered(visit, _EXAMPLE, refusal=_refusal(caller))
+
+
+def _refusal(caller: Caller | None) -> str:
+    return "This key is gone." if caller is None else caller.refusal
+
+
+def _rendered(visit: Visit, form: Form, status: int = 200, /, **context: Any) -> Response:
+    given: dict[str, Any] = {
+        "form": {name: form.get(name) or "" for name in ("url", "kind", "extractFrom", "more")},
+        "ticked": {name for name in (*playground.TICKS, "fieldSources") if form.get(name) is not None},
+        "ticks": playground.TICKS,
+        "kinds": EXTRACT_TYPES,
+        "sources": EXTRACT_FROM,
+        "refusal": "",
+        "wrong": [],
+        "body": None,
+        "problem": None,
+        "result": None,
+        "shown": None,
+        "took": 0,
+        "curl": "",
+        "snippet": "",
+        "trusted": visit.grant.all_projects,
+    }
+    return visit.rendered("extract.html", status, **{**given, **context})
+
+
+async def _try(visit: Visit) -> Response:
+    caller = await visit.services.keys.caller_of(visit.grant)
+    if caller is None or caller.refusal:
+        raise Refusal(403, _refusal(caller))
+    form = visit.form
+    try:
+        body = playground.fields_of(form)
+        request = parse(msgspec.json.encode(body))
+    except InvalidJsonError as error:
+        return _rendered(visit, form, 400, wrong=[refused("more", str(error), "Correct it.").violations[0]])
+    except ContractError as error:
+        return _rendered(visit, form, error.status, wrong=error.violations[:20])
+    began = perf_counter()
+    answer = await visit.services.extraction.tried(request, caller, exchange_of(visit.request.scope))
+    took = round((perf_counter() - began) * 1000)
+    url = visit.request.url
+    code = {
+        "took": took,
+        "body": body,
+        "curl": playground.as_curl(body, f"{url.scheme}://{url.netloc}"),
+        "snippet": playground.as_request(body),
+    }
+    if isinstance(answer, Problem):
+        return _rendered(visit, form, problem=answer, **code)
+    return _rendered(visit, form, result=answer, shown=playground.shown(answer), **code)
+
+
+async def _statistics(visit: Visit) -> Response:
+    if not visit.grant.all_projects:
+        raise Refusal(403, _FORBIDDEN)
+    measures = visit.services.extraction.measures
+    return visit.rendered(
+        "extraction.html", ends=measures.ends(), callers=measures.callers(), tags=measures.tags.most(_TAGS)
+    )
+
+
+PAGES: Final = (
+    Page(_PATH, "extract", _show, _try),
+    Page(_PATH + "/statistics", "extract", _statistics),
+)
+LINKS: Final = (Link("extract", "Extract", _PATH + "?project={project}"),)

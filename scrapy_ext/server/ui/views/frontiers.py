@@ -1,0 +1,173 @@
+"""``/ui/<project>/frontiers``: what is queued, seen and set aside, by frontier and slot, and what comes next."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote
+
+import msgspec
+from starlette.background import BackgroundTask
+from starlette.responses import Response
+
+from scrapy_ext.api.platform.deadletters import DEAD_LETTERS
+from scrapy_ext.api.platform.frontier import check_name
+from scrapy_ext.api.violations import ContractError
+from scrapy_ext.server.platform.answers import refused
+from scrapy_ext.server.platform.dead_letters import put_back
+from scrapy_ext.server.store.frontier import Slot, StoredBatch
+from scrapy_ext.server.store.frontier_overview import FINGERPRINTS
+from scrapy_ext.server.ui.frame import Link, MissingError, Page, Visit
+
+_PATH: Final = "/ui/{project:number}/frontiers"
+_ONE: Final = _PATH + "/{frontier}"
+_SLOT: Final = _ONE + "/{slot}"
+_FRONTIERS: Final = 50
+_SLOTS: Final = 100
+#: Requests and batches of the head of a queue that a page shows.
+_HEAD: Final = 50
+_HEAD_BATCHES: Final = 4
+#: Slots that one form deletes with their frontier; the page of the frontier has the others then.
+_MOST_SLOTS: Final = 1000
+
+_decode: Final = msgspec.json.Decoder(list[tuple[str, Any]]).decode
+
+
+class _Next(NamedTuple):
+    """A request at the head of a queue; of one that was set aside, the ``error``, else ""."""
+
+    batch: str
+    fp: str
+    method: str
+    url: str
+    error: str
+    data: Any
+
+
+async def _list(visit: Visit) -> Response:
+    after = visit.text("after")
+    found = await visit.store.frontier_overview.frontiers(visit.project, after, _FRONTIERS + 1)
+    return visit.rendered(
+        "frontiers.html",
+        frontiers=found[:_FRONTIERS],
+        after=after,
+        following=found[_FRONTIERS - 1].name if len(found) > _FRONTIERS else None,
+        path=f"/ui/{visit.project}/frontiers",
+    )
+
+
+def _frontier(visit: Visit) -> str:
+    name: str = visit.request.path_params["frontier"]
+    try:
+        check_name(name, "frontier")
+    except ContractError:
+        raise MissingError from None
+    return name
+
+
+def _path(visit: Visit, *parts: str) -> str:
+    return "/".join([f"/ui/{visit.project}/frontiers", *(quote(part, safe="") for part in parts)])
+
+
+async def _one(visit: Visit) -> Response:
+    name, after = _frontier(visit), visit.text("after")
+    found = await visit.store.frontier_overview.slots(visit.project, name, after, _SLOTS + 1)
+    if not found and not after:
+        raise MissingError
+    dead = await visit.store.frontier_overview.slot(Slot(visit.project, name, DEAD_LETTERS))
+    return visit.rendered(
+        "frontier.html",
+        frontier=name,
+        slots=[slot for slot in found[:_SLOTS] if slot.name != DEAD_LETTERS],
+        dead=dead,
+        dead_slot=DEAD_LETTERS,
+        after=after,
+        following=found[_SLOTS - 1].name if len(found) > _SLOTS else None,
+        path=_path(visit, name),
+    )
+
+
+async def _change(visit: Visit) -> Response:
+    name = _frontier(visit)
+    match visit.form.get("action"):
+        case "put back":
+            try:
+                number = await put_back(visit.store.frontier, visit.project, name)
+            except ValueError as error:
+                raise refused(
+                    "dead letters", str(error), "Look at the slot, and delete what is no dead letter."
+                ) from None
+            return visit.onward(_path(visit, name), "put-back", number)
+        case "delete":
+            slots = await visit.store.frontier.slots(visit.project, name)
+            for slot in slots[:_MOST_SLOTS]:
+                await visit.store.frontier.delete_slot(Slot(visit.project, name, slot))
+            rest = _path(visit, name) if len(slots) > _MOST_SLOTS else f"/ui/{visit.project}/frontiers"
+            answer = visit.onward(rest, "removed")
+            answer.background = BackgroundTask(visit.store.purge)
+            return answer
+        case _:
+            raise refused("action", "must be put back or delete", "Use the buttons of the page.")
+
+
+def _slot(visit: Visit) -> Slot:
+    name: str = visit.request.path_params["slot"]
+    return Slot(visit.project, _frontier(visit), name)
+
+
+async def _show_slot(visit: Visit) -> Response:
+    slot = _slot(visit)
+    summary = await visit.store.frontier_overview.slot(slot)
+    if summary is None:
+        raise MissingError
+    after = visit.request.query_params.get("after", "")
+    shows_seen = visit.text("show") == "seen"
+    seen = await visit.store.frontier_overview.fingerprints(slot, after.encode()) if shows_seen else []
+    batches = [] if shows_seen else await visit.store.frontier_overview.head(slot, _HEAD, _HEAD_BATCHES)
+    return visit.rendered(
+        "slot.html",
+        slot=slot,
+        summary=summary,
+        is_dead=slot.name == DEAD_LETTERS,
+        shows_seen=shows_seen,
+        seen=[fp.decode() for fp in seen],
+        after=after,
+        following=seen[-1].decode() if len(seen) == FINGERPRINTS else None,
+        head=_head(batches),
+        path=_path(visit, slot.frontier, slot.name),
+        frontier_path=_path(visit, slot.frontier),
+    )
+
+
+def _head(batches: list[StoredBatch]) -> list[_Next]:
+    pairs = [(batch.id, fp, qdata) for batch in batches for fp, qdata in _decode(b"[" + batch.requests + b"]")]
+    return [_next(*pair) for pair in pairs[:_HEAD]]
+
+
+def _next(batch: str, fp: str, qdata: Any) -> _Next:
+    """A queued request as far as it has the form that crawls give it. Others may queue anything."""
+    error, form = "", qdata
+    if isinstance(qdata, dict) and "error" in qdata and "request" in qdata:
+        error, form = str(qdata["error"]), qdata["request"]
+    fields = form if isinstance(form, dict) else {}
+    url, method = fields.get("url"), fields.get("method", "GET")
+    return _Next(batch, fp, str(method), url if isinstance(url, str) else "", error, qdata)
+
+
+async def _change_slot(visit: Visit) -> Response:
+    slot = _slot(visit)
+    if visit.form.get("action") != "delete":
+        raise refused("action", "must be delete", "Use the buttons of the page.")
+    await visit.store.frontier.delete_slot(slot)
+    answer = visit.onward(_path(visit, slot.frontier), "removed")
+    if not await visit.store.frontier.slots(visit.project, slot.frontier):
+        answer = visit.onward(f"/ui/{visit.project}/frontiers", "removed")
+    answer.background = BackgroundTask(visit.store.purge)
+    return answer
+
+
+PAGES: Final = (
+    Page(_PATH, "frontiers", _list),
+    Page(_ONE, "frontiers", _one, _change),
+    Page(_SLOT, "frontiers", _show_slot, _change_slot),
+)
+LINKS: Final = (Link("frontiers", "Frontiers", "/ui/{project}/frontiers"),)

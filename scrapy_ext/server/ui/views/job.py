@@ -1,0 +1,66 @@
+"""``/ui/<project>/<spider>/<job>``: one job; its tags can be changed here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from scrapy_ext.server.platform.answers import refused
+from scrapy_ext.server.ui import shapes, timeline
+from scrapy_ext.server.ui.frame import Page, Visit
+from scrapy_ext.server.ui.job_context import PATH, job_context
+from scrapy_ext.server.ui.views.run import tags_of_text
+
+#: What stands in its own place on the page, or on a page of its own.
+_PLACED: Final = frozenset(("tags", "spider", "project", "state", "frameworkstats", "scrapystats"))
+#: Fields of items that are listed.
+_FIELDS: Final = 100
+
+
+async def _show(visit: Visit) -> Response:
+    context = await job_context(visit, "overview")
+    job = context["job"]
+    stats = await visit.store.items.stats(visit.key)
+    groups = _groups(job.metadata)
+    return visit.rendered(
+        "job.html",
+        **context,
+        fields=sorted(stats.counts.items(), key=lambda pair: (-pair[1], pair[0]))[:_FIELDS],
+        total=stats.totals.input_values,
+        item_bytes=stats.totals.input_bytes,
+        metadata=_plain(job.metadata),
+        groups=groups,
+        charts=[await timeline.throughput(visit.store, job), await timeline.memory(visit.store, visit.key)],
+        errors=(await visit.store.logs.stats(visit.key)).counts,
+    )
+
+
+def _plain(metadata: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    plain = {name: value for name, value in metadata.items() if not isinstance(value, dict) and name not in _PLACED}
+    return list(shapes.hidden(plain).items())
+
+
+def _groups(metadata: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """Arguments, settings and whatever else has names and values. Of the environment the names only."""
+    groups = {
+        name: shapes.hidden(value)
+        for name, value in metadata.items()
+        if isinstance(value, dict) and value and name not in _PLACED
+    }
+    if "environment" in groups:
+        groups["environment"] = dict.fromkeys(groups["environment"], shapes.HIDDEN)
+    return list(groups.items())
+
+
+async def _tag(visit: Visit) -> Response:
+    """Add tags, or take one away."""
+    add, remove = tags_of_text(visit.form.get("add") or ""), visit.form.all("remove")
+    if not add and not remove:
+        raise refused("add", "must have a tag", "Type one, or several with commas between them.")
+    await visit.store.jobs.tag([visit.key], add, remove)
+    return visit.onward(f"/ui/{visit.key}", "tagged")
+
+
+PAGES: Final = (Page(PATH, "jobs", _show), Page(PATH + "/tags", "jobs", None, _tag))

@@ -1,0 +1,112 @@
+"""``/ui/<project>/jobs``: the jobs of a project, newest first, and what can be done to several of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from starlette.responses import Response
+
+from scrapy_ext.api.platform.jobs import JobState
+from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.server.platform.answers import refused
+from scrapy_ext.server.platform.jobs import own_key
+from scrapy_ext.server.store.job_queries import JobFilter
+from scrapy_ext.server.store.job_queries import Page as Part
+from scrapy_ext.server.store.jobs import NewJob
+from scrapy_ext.server.ui import shapes
+from scrapy_ext.server.ui.frame import Link, Page, Visit
+from scrapy_ext.server.ui.sessions import local_path
+from scrapy_ext.server.ui.waiting import ground_of
+
+_PATH: Final = "/ui/{project:number}/jobs"
+_PER_PAGE: Final = 50
+_SHOWN: Final = (JobState.PENDING, JobState.RUNNING, JobState.FINISHED)
+#: Spiders whose names have the text that is looked for, at most.
+_SPIDERS: Final = 500
+#: Jobs that one form is about, at most.
+_AT_ONCE: Final = 500
+#: What a job that runs again has in common with the one before.
+_KEPT: Final = ("spider_type", "spider_args", "job_settings", "environment", "cmd_args", "tags", "priority", "units")
+
+
+async def _show(visit: Visit) -> Response:
+    store, project = visit.store, visit.project
+    state, text, tag = visit.text("state"), visit.text("spider"), visit.text("tag")
+    spiders = await _spiders(visit, text) if text else None
+    which = JobFilter(spider_ids=spiders, has_tags=(tag,) if tag else ())
+    counts = {each.value: await store.jobs.count(project, which._replace(states=(each,))) for each in _SHOWN}
+    deleted = await store.jobs.count(project, which._replace(states=(JobState.DELETED,)))
+    states = tuple(each for each in JobState if each.value == state) or _SHOWN
+    offset = visit.number("offset")
+    part = Part(_PER_PAGE + 1, min(offset, 10**9))
+    jobs = await store.jobs.listed(project, which._replace(states=states), part, counts=True)
+    ground = await ground_of(store, project) if counts["pending"] else None
+    return visit.rendered(
+        "jobs.html",
+        state=states[0].value if len(states) == 1 else None,
+        text=text,
+        tag=tag,
+        state_counts=counts,
+        deleted=deleted,
+        jobs=[shapes.summary(job, store.clock(), ground) for job in jobs[:_PER_PAGE]],
+        offset=offset,
+        newer=max(offset - _PER_PAGE, 0) if offset else None,
+        older=offset + _PER_PAGE if len(jobs) > _PER_PAGE else None,
+    )
+
+
+async def _spiders(visit: Visit, text: str) -> tuple[int, ...]:
+    """The spiders whose names have this text."""
+    known = await visit.store.spiders.listed(visit.project)
+    return tuple(spider.number for spider in known if text.lower() in spider.name.lower())[:_SPIDERS]
+
+
+async def _act(visit: Visit) -> Response:
+    """Stop, run again or delete the jobs that were chosen; deleting is asked about first."""
+    form, project = visit.form, visit.project
+    keys = list(dict.fromkeys(own_key(text, project, "job") for text in form.all("job")))
+    back = local_path(form.get("back") or f"/ui/{project}/jobs")
+    if len(keys) > _AT_ONCE:
+        raise refused("job", f"must be named {_AT_ONCE} times at most, got {len(keys)}", "Choose fewer jobs.")
+    if not keys:
+        return _led_back(visit, back, "nothing")
+    match form.get("action"):
+        case "stop":
+            states = await visit.store.jobs.cancel(project, keys, visit.grant.name)
+            number = sum(state in (JobState.PENDING, JobState.RUNNING) for state in states)
+            return _led_back(visit, back, "stopped", number)
+        case "rerun":
+            return _led_back(visit, back, "rerun", await _rerun(visit, keys))
+        case "delete" if form.get("sure"):
+            number = await visit.store.jobs.delete(project, keys, visit.grant.name)
+            return visit.onward(f"/ui/{project}/jobs", "deleted", number)
+        case "delete":
+            return visit.rendered("delete.html", jobs=await _summaries(visit, keys), back=back)
+        case action:
+            raise refused("action", f"must be stop, rerun or delete, got {str(action)[:60]!r}", "Use a button.")
+
+
+def _led_back(visit: Visit, back: str, done: str, number: int | None = None) -> Response:
+    path, _, query = back.partition("?")
+    kept = dict(pair for pair in visit.pairs(query) if pair[0] not in ("done", "n"))
+    return visit.onward(path, done, number, **kept)
+
+
+async def _rerun(visit: Visit, keys: Sequence[JobKey]) -> int:
+    found = [job for key in keys if (job := await visit.store.jobs.get(key)) is not None]
+    jobs = [
+        NewJob(job.spider, JobState.PENDING, {name: job.metadata[name] for name in _KEPT if name in job.metadata})
+        for job in found
+    ]
+    return len(await visit.store.jobs.add(visit.project, jobs, visit.grant.name))
+
+
+async def _summaries(visit: Visit, keys: Sequence[JobKey]) -> list[shapes.Summary]:
+    which = JobFilter(keys=tuple(keys), states=_SHOWN)
+    jobs = await visit.store.jobs.listed(visit.project, which, Part(_AT_ONCE), counts=True)
+    return [shapes.summary(job, visit.store.clock()) for job in jobs]
+
+
+PAGES: Final = (Page(_PATH, "jobs", _show, _act),)
+LINKS: Final = (Link("jobs", "Jobs", "/ui/{project}/jobs"),)

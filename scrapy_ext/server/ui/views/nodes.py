@@ -1,0 +1,62 @@
+"""``/ui/nodes``: the processes that run jobs, what they run, and what waits for them."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from starlette.responses import Response
+
+from scrapy_ext.server.keyring import Grant
+from scrapy_ext.server.platform.answers import Refusal
+from scrapy_ext.server.store.attempts import HeldJob
+from scrapy_ext.server.store.nodes import Node
+from scrapy_ext.server.store.waiting import Waiting
+from scrapy_ext.server.ui.frame import Link, Page, Visit
+
+#: Nodes whose jobs are shown, and jobs of each.
+_NODES: Final = 200
+_JOBS: Final = 50
+_FORBIDDEN: Final = "Nodes run the jobs of all projects, and this key is limited to some."
+
+
+class _Row(NamedTuple):
+    node: Node
+    jobs: list[HeldJob]
+    more: int
+
+
+class _Queue(NamedTuple):
+    waiting: Waiting
+    fitting: int
+    free: bool
+
+
+def _may(grant: Grant) -> bool:
+    return grant.all_projects
+
+
+async def _show(visit: Visit) -> Response:
+    if not _may(visit.grant):
+        raise Refusal(403, _FORBIDDEN)
+    nodes = await visit.store.nodes.listed()
+    rows = []
+    for node in nodes[:_NODES]:
+        jobs = await visit.store.attempts.of_node(node.name)
+        rows.append(_Row(node, jobs[:_JOBS], max(len(jobs) - _JOBS, 0)))
+    queues = []
+    for waiting in await visit.store.waiting.groups():
+        fitting = [node for node in nodes if waiting.fits(node)]
+        queues.append(_Queue(waiting, len(fitting), any(node.free >= waiting.units for node in fitting)))
+    return visit.rendered(
+        "nodes.html",
+        rows=rows,
+        total=len(nodes),
+        units=sum(node.units for node in nodes),
+        used=sum(node.used for node in nodes),
+        queues=queues,
+        now=visit.store.clock(),
+    )
+
+
+PAGES: Final = (Page("/ui/nodes", "nodes", _show),)
+LINKS: Final = (Link("nodes", "Nodes", "/ui/nodes?project={project}", _may),)

@@ -1,0 +1,216 @@
+"""``/ui/<project>/periodic``: periodic jobs, when they run next, what became of their last run, and one to edit."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Final, NamedTuple
+
+from starlette.responses import Response
+
+from scrapy_ext.api.platform.jobs import MAX_PRIORITY, MIN_PRIORITY
+from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.platform.periodic import Cron, PeriodicJob, suggested_hour
+from scrapy_ext.api.violations import ContractError
+from scrapy_ext.server.platform.answers import refused
+from scrapy_ext.server.platform.periodic import blank, edited
+from scrapy_ext.server.store.jobs import DuplicateJobError
+from scrapy_ext.server.store.schedule_runs import ScheduleState, jobs_of
+from scrapy_ext.server.ui.frame import Link, MissingError, Page, Visit, field_errors
+from scrapy_ext.server.ui.schedule_form import FormTask, fields_of, form_tasks
+
+_PATH: Final = "/ui/{project:number}/periodic"
+_PER_PAGE: Final = 50
+#: Schedules that a search reads together.
+_STEP: Final = 1000
+_NEXT_RUNS: Final = 5
+#: Of the jobs of a last run, those that a list shows.
+_LAST_JOBS: Final = 3
+
+
+class _Ran(NamedTuple):
+    """A job of the last run: its state, and whether it was there before (``is_old``)."""
+
+    key: str
+    state: str
+    outcome: str
+    is_old: bool
+
+
+class _Row(NamedTuple):
+    schedule: PeriodicJob
+    next_runs: list[int]
+    last_run: int | None
+    ran: list[_Ran]
+    ran_more: int
+
+
+def next_runs(schedule: PeriodicJob, now: int, number: int = _NEXT_RUNS) -> list[int]:
+    """The times (ms) of the next runs of a schedule, as if it were not disabled, seen from ``now`` (ms)."""
+    try:
+        cron = Cron.parse(schedule.cron)
+    except ContractError:  # it was not stored by this package
+        return []
+    times: list[int] = []
+    when: datetime | None = datetime.fromtimestamp(now / 1000, UTC)
+    while when is not None and len(times) < number:
+        when = cron.next_after(when)
+        if when is not None:
+            times.append(int(when.timestamp()) * 1000)
+    return times
+
+
+async def _list(visit: Visit) -> Response:
+    search, offset = visit.text("q"), visit.number("offset")
+    states, total = await _found(visit, search.casefold(), offset)
+    return visit.rendered(
+        "periodic.html",
+        rows=[await _row(visit, state) for state in states],
+        total=total,
+        offset=offset,
+        size=_PER_PAGE,
+        search=search,
+        path=f"/ui/{visit.project}/periodic",
+    )
+
+
+async def _found(visit: Visit, search: str, offset: int) -> tuple[list[ScheduleState], int]:
+    """Some schedules with this text in them, and how many there are of these."""
+    store = visit.store.periodic
+    if not search:
+        total = (await store.page(visit.project, 0, 0)).total
+        return await store.listed(visit.project, _PER_PAGE, offset), total
+    found: list[ScheduleState] = []
+    read = 0
+    while page := await store.listed(visit.project, _STEP, read):
+        read += len(page)
+        found += [state for state in page if search in _searched(state.schedule)]
+    return found[offset : offset + _PER_PAGE], len(found)
+
+
+def _searched(schedule: PeriodicJob) -> str:
+    names = [task.name for task in schedule.tasks]
+    return "\n".join([schedule.description, schedule.cron, *names, *schedule.addtags]).casefold()
+
+
+async def _row(visit: Visit, state: ScheduleState, most: int = _LAST_JOBS) -> _Row:
+    ran = []
+    for run in islice(state.last_jobs, most):
+        job = await visit.store.jobs.get(JobKey.parse(run.job))
+        reason = job.metadata.get("close_reason") if job else ""
+        outcome = reason if isinstance(reason, str) else ""
+        ran.append(_Ran(run.job, job.state.value if job else "deleted", outcome, not run.added))
+    return _Row(
+        state.schedule,
+        next_runs(state.schedule, visit.store.clock()),
+        state.last_run,
+        ran,
+        max(len(state.last_jobs) - most, 0),
+    )
+
+
+async def _new(visit: Visit) -> Response:
+    schedule = blank(visit.project)
+    hour = suggested_hour(await visit.store.periodic.load())
+    schedule.cron = f"0 {hour} * * *"
+    return await _form(visit, None, schedule, form_tasks([]))
+
+
+async def _create(visit: Visit) -> Response:
+    try:
+        added = await visit.store.periodic.add(edited(blank(visit.project), fields_of(visit.form)))
+    except ContractError as error:
+        return await _form(visit, None, _as_written(visit), form_tasks_of(visit), error)
+    return visit.onward(f"/ui/{visit.project}/periodic/{added.id}", "schedule-made")
+
+
+def form_tasks_of(visit: Visit) -> list[FormTask]:
+    """The tasks as somebody wrote them."""
+    return FormTask.of_form(visit.form)
+
+
+def _as_written(visit: Visit) -> PeriodicJob:
+    """A schedule with what somebody wrote, right or wrong, to be shown again."""
+    form, schedule = visit.form, blank(visit.project)
+    schedule.cron, schedule.description = form.get("cron") or "", form.get("description") or ""
+    schedule.addtags = (form.get("addtags") or "").splitlines()
+    schedule.disabled = form.get("disabled") is not None
+    return schedule
+
+
+def _number(visit: Visit) -> int:
+    number: int = visit.request.path_params["number"]
+    return number
+
+
+async def _one(visit: Visit) -> Response:
+    state = await visit.store.periodic.state(visit.project, _number(visit))
+    if state is None:
+        raise MissingError
+    return await _form(visit, state, state.schedule, form_tasks(state.schedule.tasks))
+
+
+async def _form(
+    visit: Visit,
+    state: ScheduleState | None,
+    schedule: PeriodicJob,
+    tasks: list[FormTask],
+    error: ContractError | None = None,
+) -> Response:
+    path = f"/ui/{visit.project}/periodic"
+    return visit.rendered(
+        "schedule.html",
+        error.status if error else 200,
+        state=state,
+        row=await _row(visit, state, most=100) if state else None,
+        schedule=schedule,
+        tasks=tasks,
+        spiders=[each.name for each in await visit.store.spiders.listed(visit.project, 0, 500)],
+        priorities=range(MIN_PRIORITY, MAX_PRIORITY + 1),
+        errors=field_errors(error) if error else {},
+        path=path,
+        own_path=f"{path}/{state.schedule.id}" if state else path,
+    )
+
+
+async def _change(visit: Visit) -> Response:
+    number = _number(visit)
+    state = await visit.store.periodic.state(visit.project, number)
+    if state is None:
+        raise MissingError
+    own, onward = f"/ui/{visit.project}/periodic/{number}", visit.form.get("onward")
+    back = f"/ui/{visit.project}/periodic" if onward == "list" else own
+    match visit.form.get("action"):
+        case "save":
+            return await _save(visit, state, own)
+        case "pause" | "resume" as action:
+            fields = {"disabled": action == "pause"}
+            await visit.store.periodic.edit(visit.project, number, lambda stored: edited(stored, fields))
+            return visit.onward(back, "schedule-paused" if action == "pause" else "schedule-resumed")
+        case "run":
+            jobs = list(jobs_of(state.schedule, visit.store.clock()))
+            added = await visit.store.jobs.add(visit.project, jobs, visit.grant.name)
+            number_added = sum(not isinstance(each, DuplicateJobError) for each in added)
+            return visit.onward(back, "schedule-run" if number_added else "schedule-active", number_added)
+        case "delete":
+            await visit.store.periodic.remove(visit.project, number)
+            return visit.onward(f"/ui/{visit.project}/periodic", "removed")
+        case _:
+            raise refused("action", "must be save, pause, resume, run or delete", "Use the buttons of the page.")
+
+
+async def _save(visit: Visit, state: ScheduleState, own: str) -> Response:
+    try:
+        fields = fields_of(visit.form, state.schedule.tasks)
+        await visit.store.periodic.edit(visit.project, state.schedule.id, lambda stored: edited(stored, fields))
+    except ContractError as error:
+        return await _form(visit, state, _as_written(visit), form_tasks_of(visit), error)
+    return visit.onward(own, "saved")
+
+
+PAGES: Final = (
+    Page(_PATH, "periodic", _list, _create),
+    Page(_PATH + "/new", "periodic", _new),
+    Page(_PATH + "/{number:number}", "periodic", _one, _change),
+)
+LINKS: Final = (Link("periodic", "Periodic jobs", "/ui/{project}/periodic"),)

@@ -1,0 +1,35 @@
+"""Why a pending job does not run yet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scrapy_ext.server.store.nodes import Node
+from scrapy_ext.server.ui.waiting import Ground, waiting
+
+
+def node(units: int, *tags: str, used: int = 0) -> Node:
+    return Node("n", "h", units, frozenset(tags), None, 1, 1, False, used)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "nodes", "told"),
+    [
+        ({}, [], "no node is there to run it"),
+        ({"node_tags": ["gpu", "eu"]}, [node(4), node(4, "eu")], "no node has the tags eu, gpu"),
+        ({"units": 3}, [node(2), node(1)], "no node for it has 3 units"),
+        ({"units": 3, "node_tags": ["eu"]}, [node(2, "eu"), node(4)], "no node for it has 3 units"),
+        ({"units": 2}, [node(2, used=1), node(4, used=3)], "its nodes are busy"),
+        ({"units": 2}, [node(2, used=1), node(4, used=2)], ""),
+        ({"units": "odd", "node_tags": 7}, [node(1)], ""),
+    ],
+    ids=range(7),
+)
+def test_what_a_job_waits_for_is_told(metadata: dict[str, Any], nodes: list[Node], told: str) -> None:
+    assert waiting(metadata, Ground(nodes, True)) == told
+
+
+def test_a_project_without_code_is_told() -> None:
+    assert waiting({}, Ground([node(1)], False)) == "no version of the project is deployed"
