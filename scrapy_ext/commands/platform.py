@@ -100,7 +100,7 @@ class Command(ScrapyCommand):
 
 
 def _load(name: str) -> Subcommand:
-    found: Subcommand = importlib.import_module(f"scrapy_ext.commands.{name}").SUBCOMMAND
+    found: Subcommand = importlib.import_module(f"scrapy_ext.commands.subcommands.{name}").SUBCOMMAND
     return found
 
 

@@ -17,7 +17,7 @@ from scrapy_ext.api.platform.keys import number_of
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import PlatformError
-from scrapy_ext.commands.output import Output, one_line
+from scrapy_ext.commands.terminal.output import Output, one_line
 from scrapy_ext.embedded import Configured, EmbeddedServerError, check_installed, data_directory, platform_client
 from scrapy_ext.settings import SettingError
 

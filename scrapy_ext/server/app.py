@@ -15,14 +15,14 @@ from scrapy_ext.server.attempt_tokens import AttemptTokens
 from scrapy_ext.server.auth import Caller
 from scrapy_ext.server.config import ConfigError, ServerConfig
 from scrapy_ext.server.door import check_door
-from scrapy_ext.server.jobs.carriers import Carrier
-from scrapy_ext.server.jobs.carriers.local import LocalCarrier
+from scrapy_ext.server.jobs.attempts.execution import Door
 from scrapy_ext.server.jobs.cron import CronLoop
-from scrapy_ext.server.jobs.deployments import Deployments
-from scrapy_ext.server.jobs.environments import Environments, LocalProject
-from scrapy_ext.server.jobs.execution import Door
-from scrapy_ext.server.jobs.node import Lines, Node, NodeConfig
-from scrapy_ext.server.jobs.presence import Presence
+from scrapy_ext.server.jobs.nodes.carriers import Carrier
+from scrapy_ext.server.jobs.nodes.carriers.local import LocalCarrier
+from scrapy_ext.server.jobs.nodes.node import Lines, Node, NodeConfig
+from scrapy_ext.server.jobs.nodes.presence import Presence
+from scrapy_ext.server.jobs.versions.deployments import Deployments
+from scrapy_ext.server.jobs.versions.environments import Environments, LocalProject
 from scrapy_ext.server.keyring import Keyring
 from scrapy_ext.server.operation.front import Front
 from scrapy_ext.server.operation.health import Health
@@ -190,7 +190,7 @@ async def _carrier(store: Store, config: ServerConfig) -> Carrier:
         return LocalCarrier()
     try:
         # Imported where it is used: the queue engine is an extra.
-        from scrapy_ext.server.jobs.carriers.procrastinate import ProcrastinateCarrier
+        from scrapy_ext.server.jobs.nodes.carriers.procrastinate import ProcrastinateCarrier
     except ImportError as error:
         if error.name != "procrastinate":
             raise

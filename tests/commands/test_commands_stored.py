@@ -139,7 +139,7 @@ def test_a_whole_queue_is_dumped_in_its_order(crawl: Platform) -> None:
 
 
 _WORK = """\
-from scrapy_ext.commands import progress
+from scrapy_ext.commands.terminal import progress
 progress.AFTER = {after}
 with progress.bar("requests", 4) as advance:
     advance(3)

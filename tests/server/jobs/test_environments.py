@@ -16,13 +16,19 @@ from pathlib import Path
 import pytest
 
 from scrapy_ext.api.platform.versions import SpiderArgument, SpiderInfo, Version, VersionState
-from scrapy_ext.server.jobs import archives, environments
-from scrapy_ext.server.jobs.archives import ArchiveError
-from scrapy_ext.server.jobs.building import PART, READY
-from scrapy_ext.server.jobs.children import run
-from scrapy_ext.server.jobs.deployments import Deployments
-from scrapy_ext.server.jobs.environments import BuildError, Environments, LocalProject, NoVersionError, Prepared
-from scrapy_ext.server.jobs.reading import ReadingError, read_spiders
+from scrapy_ext.server.jobs.versions import archives, environments
+from scrapy_ext.server.jobs.versions.archives import ArchiveError
+from scrapy_ext.server.jobs.versions.building import PART, READY
+from scrapy_ext.server.jobs.versions.children import run
+from scrapy_ext.server.jobs.versions.deployments import Deployments
+from scrapy_ext.server.jobs.versions.environments import (
+    BuildError,
+    Environments,
+    LocalProject,
+    NoVersionError,
+    Prepared,
+)
+from scrapy_ext.server.jobs.versions.spiders import ReadingError, read_spiders
 from scrapy_ext.server.store import Store
 from tests.server.jobs import packed
 
@@ -272,7 +278,7 @@ def _killing(pids: list[int]):
             if "installing" in line:
                 for path in Path("/proc").glob("[0-9]*/cmdline"):
                     with contextlib.suppress(OSError):
-                        if b"jobs.building" in path.read_bytes():
+                        if b"versions.building" in path.read_bytes():
                             parent = Path(path.parent / "stat").read_text().rpartition(")")[2].split()[1]
                             if int(parent) == os.getpid():
                                 pids.append(int(path.parent.name))
