@@ -38,7 +38,7 @@ FLOORS = {
         {"app"},
         {"serve"},
     ),
-    "server/jobs": ({"clock", "cron"}, {"versions"}, {"attempts"}, {"nodes"}),
+    "server/jobs": ({"clock", "cron"}, {"versions"}, {"attempts"}, {"nodes"}, {"starting"}),
 }
 #: What starts a program may know all of it.
 ABOVE = {"__init__", "__main__"}
