@@ -29,7 +29,7 @@ FLOORS = {
     "server": (
         {"ahead", "auth", "deflate"},
         {"store"},
-        {"attempt_tokens", "config", "keyring"},
+        {"arguments", "attempt_tokens", "config", "keyring"},
         {"door", "operation"},
         {"extraction", "jobs", "options"},
         {"webhooks", "worker_options"},
