@@ -6,9 +6,9 @@ import asyncio
 import contextlib
 import logging
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from enum import IntEnum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from scrapy_ext.api.launch import Launch
 from scrapy_ext.processes import Process, kernel_kills
@@ -31,6 +31,8 @@ from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.attempts import Attempt
 from scrapy_ext.server.store.errors import StoreError
 from scrapy_ext.server.store.job_rows import StoredJob
+
+T = TypeVar("T")
 
 _RETRY: Final = 1.0
 #: Seconds for a start until the next one may begin, however far it is.
@@ -164,13 +166,17 @@ class Execution:
         if job is None or self._intent:
             return outcome.SHUTDOWN
         try:
-            prepared = await self._environments.prepare(key.project, job.metadata.get("version"))
+            prepared = await self._unless_asked(
+                _stubborn(lambda: self._environments.prepare(key.project, job.metadata.get("version")))
+            )
         except NoVersionError as error:
             await self._tell([Line(logging.ERROR, str(error))])
             return outcome.NO_VERSION
         except BuildError as error:
             await self._tell([Line(logging.ERROR, line) for line in str(error).splitlines()])
             return outcome.BUILD_FAILED
+        if prepared is None:  # a build that others may want goes on
+            return outcome.SHUTDOWN
         stored = await _stubborn(lambda: self._store.projects.settings(key.project))
         settings = settings_of(job, stored)
         self._limits = limits_of(job, settings, self._terms.unit_memory, self._terms.timeout)
@@ -179,7 +185,7 @@ class Execution:
         except NoScriptError as error:
             await self._tell([Line(logging.ERROR, str(error))])
             return outcome.SCRIPT_NOT_FOUND
-        await _stubborn(lambda: self._store.jobs.merge(key, {"version": prepared.version}))
+        await _stubborn(lambda: self._store.jobs.note(key, {"version": prepared.version}))
         await self._turn()
         if self._intent:  # a build takes its time, and so does the turn
             return outcome.SHUTDOWN
@@ -187,14 +193,18 @@ class Execution:
 
     async def _turn(self) -> None:
         """Wait until this one may start, or is not to any more."""
-        turn, asked = asyncio.ensure_future(self._starts.acquire()), asyncio.ensure_future(self._asked.wait())
-        await asyncio.wait([turn, asked], return_when=asyncio.FIRST_COMPLETED)
-        asked.cancel()
-        if not turn.done():
-            turn.cancel()
-            return
-        if self._intent:
+        if await self._unless_asked(self._starts.acquire()) and self._intent:
             self._starts.release()
+
+    async def _unless_asked(self, what: Coroutine[Any, Any, T]) -> T | None:
+        """Wait for something, or until the job is asked to end: then None."""
+        doing, asked = asyncio.ensure_future(what), asyncio.ensure_future(self._asked.wait())
+        try:
+            await asyncio.wait([doing, asked], return_when=asyncio.FIRST_COMPLETED)
+            return doing.result() if doing.done() else None
+        finally:
+            doing.cancel()
+            asked.cancel()
 
     async def _process_of(self, job: StoredJob, prepared: Prepared, launch: Launch) -> str | None:
         script = bool(launch.script)
@@ -202,7 +212,7 @@ class Execution:
         adding: asyncio.Task[None] | None = None
         fenced = self._store.fenced(self._attempt)
         try:
-            token = await AttemptTokens(self._store).token(self._attempt)
+            token = await _stubborn(lambda: AttemptTokens(self._store).token(self._attempt))
             environment = environment_of(job, prepared, self._terms.url, token)
             self._kills = kernel_kills()
             process = await JobProcess.start(prepared.python, prepared.directory, environment, launch, live)
@@ -283,7 +293,7 @@ def _last(process: JobProcess, status: int, *, script: bool) -> list[Line]:
     return [Line(logging.INFO, line.text) for line in lines]
 
 
-async def _stubborn(write: Callable[[], Awaitable[Any]]) -> Any:
+async def _stubborn(write: Callable[[], Awaitable[T]]) -> T:
     """Do what must be done, however long the database is away."""
     while True:
         try:

@@ -124,6 +124,9 @@ class Node:
             execution.stop(Intent.DRAIN)
         if self._jobs:
             await asyncio.wait([execution.task for execution in self._jobs.values()])
+        with contextlib.suppress(StoreError):  # what was given to it and not begun is no loss
+            for held in await self._store.attempts.of_node(self.name):
+                await self._store.attempts.give_back(held.attempt)
 
     async def stop(self) -> None:
         """Leave; what still runs is killed, and goes on elsewhere."""
@@ -195,7 +198,12 @@ class Node:
     async def _look(self) -> None:
         await self._reaper.look()
         if not self._draining:
-            await self._store.attempts.place(self._carrier.carry)
+            try:
+                await self._store.attempts.place(self._carrier.carry)
+            except StoreError:
+                raise
+            except Exception:  # whatever is wrong with one that waits, those that run are looked after
+                logger.exception("Node %s could not place jobs", self.name)
         held = {each.attempt: each for each in await self._store.attempts.of_node(self.name)}
         for attempt, each in held.items():
             if attempt not in self._jobs and not self._draining:
