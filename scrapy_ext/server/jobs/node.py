@@ -38,7 +38,7 @@ _STOP_AFTER: Final = DEAD_AFTER - 2.0
 #: Jobs that start at once: a start is what takes the processor, and beats must not wait for it.
 _STARTS: Final = 2 * (os.cpu_count() or 1)
 #: Seconds for jobs whose time to end is over to be killed, and their ends stored.
-_LAST_STEPS: Final = 30.0
+_LAST_STEPS: Final = 20.0
 #: Seconds between two looks at the last beat.
 _WATCH: Final = 0.1
 #: How often a job may lose its node.
