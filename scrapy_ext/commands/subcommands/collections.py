@@ -202,4 +202,5 @@ SUBCOMMAND: Final = with_actions(
         ("scrapy platform collections put books_seen books.jsonl", "and back; those with the same key are replaced"),
         ("scrapy platform collections delete books_seen --prefix ab", "some of them, after a question"),
     ),
+    in_full=lambda words: ["get", *words],
 )

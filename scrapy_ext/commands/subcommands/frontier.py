@@ -219,6 +219,15 @@ async def _delete(view: View) -> None:
     await view.output.note(f"{what} is deleted")
 
 
+def _in_full(words: list[str]) -> list[str]:
+    """What a frontier and a slot alone mean, or with an option that has become an action."""
+    for option, action, further in (("--put-back", "requeue", ()), ("--delete", "delete", ("--yes",))):
+        if option in words:
+            return [action, *(word for word in words if word != option), *further]
+    slot_is_named = len(words) > 1 and not words[1].startswith("-")
+    return ["show" if slot_is_named else "list", *words]
+
+
 SUBCOMMAND: Final = with_actions(
     "frontier",
     (
@@ -240,4 +249,5 @@ SUBCOMMAND: Final = with_actions(
         ("scrapy platform frontier dump books > books.jsonl", "all that is queued, to a file"),
         ("scrapy platform frontier move books --to shelves", "to another frontier, each to the slot of its name"),
     ),
+    in_full=_in_full,
 )
