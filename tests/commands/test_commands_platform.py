@@ -9,6 +9,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from scrapy_ext.api.platform import JobKey
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
 from scrapy_ext.commands.platform import SUBCOMMANDS
 from tests.commands.called import Platform, lines, plain
+from tests.server.http import Http
 
 PROJECT = 7
 ITEMS = 2500
@@ -296,16 +298,20 @@ def test_ctrl_c_ends_quietly(platform: Filled) -> None:
 def test_serve_runs_the_services_on_the_projects_data(tmp_path: Path) -> None:
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = shop.settings\n")
     (tmp_path / "shop").mkdir()
-    (tmp_path / "shop" / "settings.py").write_text("ADDONS = {'scrapy_ext.Addon': 500}\n")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    addon = "ADDONS = {'scrapy_ext.Addon': 500}\n"
+    (tmp_path / "shop" / "settings.py").write_text(f"{addon}SERVER_ALLOW_HOSTS = ['localhost:{port}']\n")
     environment = {**os.environ, "EXTRACT_API_KEY": "e" * 32, "PLATFORM_API_KEY": "p" * 32}
     scrapy = [sys.executable, "-m", "scrapy", "platform"]
     with subprocess.Popen(
-        [*scrapy, "serve", "--port", "0"], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True
+        [*scrapy, "serve", "--port", str(port)], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True
     ) as server:
         assert server.stdout is not None
         word, url = server.stdout.readline().split()
         assert word == "ready"
         key = asyncio.run(_push(url, "p" * 32))
+        assert asyncio.run(_extracted(url, f"http://localhost:{port}/healthz")) == 200
         server.send_signal(signal.SIGTERM)
         server.wait(timeout=30)
     assert (tmp_path / ".scrapy" / "platform").is_dir()
@@ -315,6 +321,12 @@ def test_serve_runs_the_services_on_the_projects_data(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [str(key)]
+
+
+async def _extracted(url: str, target: str) -> int:
+    async with Http(url, "e" * 32) as http:
+        body = json.dumps({"url": target, "httpResponseBody": True}).encode()
+        return (await http.post("/v1/extract", body, content_type="application/json")).status
 
 
 async def _push(url: str, key: str) -> str:
