@@ -11,10 +11,10 @@ import pytest
 
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.server.jobs.carriers.local import LocalCarrier
-from scrapy_ext.server.jobs.environments import Environments, LocalProject, Prepared
-from scrapy_ext.server.jobs.execution import Door, Execution, Intent, Terms
-from scrapy_ext.server.jobs.node import Lines, Node, NodeConfig
+from scrapy_ext.server.jobs.attempts.execution import Door, Execution, Intent, Terms
+from scrapy_ext.server.jobs.nodes.carriers.local import LocalCarrier
+from scrapy_ext.server.jobs.nodes.node import Lines, Node, NodeConfig
+from scrapy_ext.server.jobs.versions.environments import Environments, LocalProject, Prepared
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.errors import StoreAwayError
 from scrapy_ext.server.store.job_rows import StoredJob
