@@ -36,7 +36,7 @@ from scrapy_ext.server.platform.calls import Call
 from scrapy_ext.server.platform.runnable import check_spider
 from scrapy_ext.server.store.job_queries import JobFilter, Page
 from scrapy_ext.server.store.job_rows import StoredJob, tags_of
-from scrapy_ext.server.store.jobs import DuplicateJobError, NewJob, unique_key
+from scrapy_ext.server.store.jobs import DuplicateJobError, NewJob, run_key
 
 #: Jobs of one answer; also when the caller names no number.
 MAX_LIST: Final = 1000
@@ -123,7 +123,7 @@ async def _run(call: Call, form: Form) -> Response:
     if state is JobState.PENDING:
         check_job(spider, metadata)
         await check_spider(call.store, project, spider, metadata.get("version"))
-    job = NewJob(spider, state, metadata, unique_key("run", spider, metadata.get("spider_args", {})))
+    job = NewJob(spider, state, metadata, run_key(spider, metadata))
     (added,) = await call.store.jobs.add(project, [job], call.who)
     if isinstance(added, DuplicateJobError):
         # Not as other refusals of a 400: clients have seen these words since there are clients.

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 
 from scrapy_ext.api.platform.activity import STATE_EVENTS
-from scrapy_ext.api.platform.jobs import JobState
+from scrapy_ext.api.platform.jobs import SCRIPT, JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.server.store import job_queries, job_states
 from scrapy_ext.server.store.counters import advance
@@ -61,6 +61,14 @@ class NewJob(NamedTuple):
 def unique_key(*parts: Any) -> str:
     """A short text for what jobs have in common that must not be active at the same time."""
     return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()
+
+
+def run_key(spider: str, metadata: Mapping[str, Any]) -> str:
+    """What is not active twice, whoever starts it: a spider with the same arguments, a script with the same words."""
+    arguments = metadata.get("spider_args") or {}
+    if spider.startswith(SCRIPT):
+        return unique_key("run", spider, arguments, metadata.get("cmd_args") or "")
+    return unique_key("run", spider, arguments)
 
 
 class JobStore:

@@ -22,12 +22,12 @@ import msgspec
 from scrapy_ext.api.platform.activity import PERIODIC_ACTIVE, PERIODIC_MISSED, PERIODIC_REFUSED, PeriodicEvent
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.api.platform.periodic import Cron, PeriodicJob, PeriodicType, Task, type_of
+from scrapy_ext.api.platform.periodic import Cron, PeriodicJob
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.store.activity import add_events
 from scrapy_ext.server.store.engine import Row, Transaction
 from scrapy_ext.server.store.job_states import Stamp
-from scrapy_ext.server.store.jobs import DuplicateJobError, NewJob, add_jobs, unique_key
+from scrapy_ext.server.store.jobs import DuplicateJobError, NewJob, add_jobs, run_key
 
 _MINUTE: Final = 60_000
 #: How old (ms) the newest missed minute may be to be made up for.
@@ -203,14 +203,7 @@ def jobs_of(schedule: PeriodicJob, minute: int) -> Iterator[NewJob]:
             metadata["spider_args"] = task.spider_args
         if task.script_args:
             metadata["cmd_args"] = task.script_args
-        yield NewJob(task.name, JobState.PENDING, metadata, _unique_key(task))
-
-
-def _unique_key(task: Task) -> str:
-    """A spider does not run twice at once with the same arguments, whoever started it; nor does a script."""
-    if type_of([task]) is PeriodicType.SCRIPT:
-        return unique_key("run", task.name, task.spider_args, task.script_args)
-    return unique_key("run", task.name, task.spider_args)
+        yield NewJob(task.name, JobState.PENDING, metadata, run_key(task.name, metadata))
 
 
 def _task_run(added: JobKey | DuplicateJobError) -> TaskRun:

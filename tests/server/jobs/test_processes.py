@@ -102,6 +102,7 @@ async def test_nothing_that_a_job_has_started_outlives_it(
     job = await platform.run("py:family.py", cmd_args=f"{tmp_path} {how}")
     pids = await born(tmp_path)
     if how == "stay":
+        await platform.says(job, "all are born")
         await platform.stop(job)
     assert await platform.reason(job) == reason
     await gone(pids)

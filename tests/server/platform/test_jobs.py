@@ -59,6 +59,13 @@ async def test_the_same_run_twice_is_refused_while_the_first_is_active(http: Htt
     assert await run(http, project, page="1") == f"{project}/1/3"
 
 
+async def test_a_script_runs_at_once_with_other_words_only(http: Http, project: int) -> None:
+    for words in ("a", "b"):
+        await run(http, project, "py:report.py", cmd_args=words)
+    again = await http.post("/api/run.json", {"project": str(project), "spider": "py:report.py", "cmd_args": "a"})
+    assert again.json == {"status": "error", "message": "py:report.py already scheduled"}
+
+
 async def test_spiders_have_numbers_and_their_jobs_too(http: Http, project: int) -> None:
     keys = [await run(http, project, spider, n=str(n)) for n in range(2) for spider in ("a", "b")]
     assert keys == [f"{project}/{spider}/{job}" for job in (1, 2) for spider in (1, 2)]

@@ -22,7 +22,7 @@ from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.platform.answers import refused
 from scrapy_ext.server.platform.jobs import Form, check_name, check_tags
 from scrapy_ext.server.platform.runnable import check_spider
-from scrapy_ext.server.store.jobs import DuplicateJobError, NewJob, unique_key
+from scrapy_ext.server.store.jobs import DuplicateJobError, NewJob, run_key
 from scrapy_ext.server.ui.frame import Page, Visit, field_errors
 
 T = TypeVar("T")
@@ -94,7 +94,7 @@ def _job(form: Form) -> NewJob:
         metadata["job_settings"] = settings
     if wrong:
         raise ContractError(wrong)
-    return NewJob(spider, JobState.PENDING, metadata, unique_key("run", spider, arguments))
+    return NewJob(spider, JobState.PENDING, metadata, run_key(spider, metadata))
 
 
 def _settings(form: Form) -> dict[str, Any] | None:
