@@ -45,7 +45,7 @@ async def _show(view: View) -> None:
     finally:
         number = await view.output.records(_states(view, keys), _COLUMNS)
     if not view.options.wait:
-        await view.output.note(f"{number} jobs were asked to stop; --wait waits until they have")
+        await view.output.note(f"asked to stop: {number}; --wait waits until they have")
 
 
 async def _wait(view: View, keys: list[JobKey]) -> None:

@@ -16,7 +16,10 @@ async def test_a_job_runs_with_its_arguments_and_settings(either: Platform) -> N
     assert (metadata["attempt"], metadata["version"], metadata["tags"]) == (1, "local", ["nightly"])
     assert metadata["frameworkstats"]["item_scraped_count"] == 4
     assert [item["number"] for item in await either.records("items", job)] == [0, 1, 2, 3]
-    assert "answer {'is': [42, None]}" in await either.log(job)
+    log = await either.log(job)
+    assert "answer {'is': [42, None]}" in log
+    assert f"Job {job} started" in log  # it has not run before
+    assert "Peak memory usage" not in log
     assert len(await either.records("requests", job)) == 1
 
 
