@@ -59,8 +59,13 @@ async def test_a_job_is_cancelled(either: Platform) -> None:
     await either.stop(job)
     assert await either.reason(job) == "cancelled"
     events = await either.http.get("/activity/1/?format=json&count=1000")
-    told = [event["event"] for event in reversed(events.json) if event["job"] == job]
-    assert told == ["job:scheduled", "job:started", "job:cancelled", "job:completed"]
+    told = [(event["event"], event.get("close_reason")) for event in reversed(events.json) if event["job"] == job]
+    assert told == [
+        ("job:scheduled", None),
+        ("job:started", None),
+        ("job:cancelled", None),
+        ("job:completed", "cancelled"),
+    ]
 
 
 async def test_one_that_does_not_listen_is_killed_and_cancelled_all_the_same(platform: Platform) -> None:
