@@ -7,6 +7,9 @@ BIN := $(VENV)/bin
 # Three workers for the two cores of the CI: tests wait as well. Long files come first (tests/conftest.py).
 PYTEST := $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
+# What is started again and again (servers, crawls, commands) is compiled once, wherever this is run.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help dev assets demo test test-crash test-full check crash bench wheel docs clean
 .DEFAULT_GOAL := help
 

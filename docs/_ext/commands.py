@@ -29,12 +29,12 @@ class PlatformCommands(Generated):
     sources = (
         "scrapy_ext.commands.platform",
         "scrapy_ext.server.options",
-        *(f"scrapy_ext.commands.{name}" for name in SUBCOMMANDS),
+        *(f"scrapy_ext.commands.subcommands.{name}" for name in SUBCOMMANDS),
     )
 
     def lines(self) -> Iterable[str]:
         for name, summary in SUBCOMMANDS.items():
-            subcommand = importlib.import_module(f"scrapy_ext.commands.{name}").SUBCOMMAND
+            subcommand = importlib.import_module(f"scrapy_ext.commands.subcommands.{name}").SUBCOMMAND
             parser = _parser(f"scrapy platform {name}")
             subcommand.add_options(parser)
             yield f".. describe:: scrapy platform {name}"

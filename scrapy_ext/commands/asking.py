@@ -7,8 +7,8 @@ import asyncio
 import os
 import sys
 
-from scrapy_ext.commands.output import one_line
 from scrapy_ext.commands.subcommand import CommandError, View
+from scrapy_ext.commands.terminal.output import one_line
 
 
 def add_yes_option(parser: argparse.ArgumentParser) -> None:

@@ -10,8 +10,8 @@ from typing import Any, BinaryIO, Final
 
 import msgspec
 
-from scrapy_ext.commands.progress import bar
 from scrapy_ext.commands.subcommand import CommandError, View
+from scrapy_ext.commands.terminal.progress import bar
 
 _RECORDS: Final = 1000
 _BYTES: Final = 4 * 2**20

@@ -23,8 +23,8 @@ from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import NotFound, PlatformError
 from scrapy_ext.client.platform.records import JobRecords
 from scrapy_ext.client.waits import Backoff
-from scrapy_ext.commands.output import reading
 from scrapy_ext.commands.subcommand import View
+from scrapy_ext.commands.terminal.output import reading
 
 T = TypeVar("T")
 Rows = list[dict[str, Any]]

@@ -16,9 +16,9 @@ import msgspec
 from scrapy_ext.api.platform.frontier import MAX_REQUEST_BYTES, NAME_PATTERN, FrontierRequest
 from scrapy_ext.client.platform.frontier import QueuedBatch
 from scrapy_ext.commands.asking import confirm
-from scrapy_ext.commands.output import reading
-from scrapy_ext.commands.progress import bar
 from scrapy_ext.commands.subcommand import CommandError, View
+from scrapy_ext.commands.terminal.output import reading
+from scrapy_ext.commands.terminal.progress import bar
 from scrapy_ext.crawl.deadletters import DEAD_LETTERS, put_back
 
 #: Batches that are moved with one call, and their bytes.

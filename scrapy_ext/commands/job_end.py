@@ -15,10 +15,10 @@ from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.platform.jobs import Job, JobState
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.commands.follow import LONGEST, Rows, Watch, followed
-from scrapy_ext.commands.logs import COLUMNS
-from scrapy_ext.commands.output import one_line, reading
 from scrapy_ext.commands.subcommand import OK, View
-from scrapy_ext.commands.times import length
+from scrapy_ext.commands.subcommands.logs import COLUMNS
+from scrapy_ext.commands.terminal.output import one_line, reading
+from scrapy_ext.commands.terminal.times import length
 
 #: The exit code for a job that ended with another reason than ``finished``.
 NOT_FINISHED: Final = 3

@@ -89,7 +89,7 @@ class Command(ScrapyCommand):
         opts.chosen = _load(opts.subcommand)
         parser = parser_of(opts.chosen)
         rest, script_args = _split(opts.rest) if opts.chosen.takes_script else (opts.rest, [])
-        opts.parsed = parser.parse_args(with_action(opts.chosen, rest))
+        opts.parsed = parser.parse_args(opts.chosen.with_action(rest))
         opts.parsed.script_args = script_args
         opts.set = opts.parsed.set
         super().process_options([], opts)
@@ -100,14 +100,8 @@ class Command(ScrapyCommand):
 
 
 def _load(name: str) -> Subcommand:
-    found: Subcommand = importlib.import_module(f"scrapy_ext.commands.{name}").SUBCOMMAND
+    found: Subcommand = importlib.import_module(f"scrapy_ext.commands.subcommands.{name}").SUBCOMMAND
     return found
-
-
-def with_action(chosen: Subcommand, rest: list[str]) -> list[str]:
-    """The arguments with the name of an action before them, where the subcommand has actions and none is named."""
-    named = not rest or rest[0].startswith("-")
-    return [chosen.actions[0].name, *rest] if chosen.actions and named and not {"-h", "--help"} & {*rest[:1]} else rest
 
 
 def _split(rest: list[str]) -> tuple[list[str], list[str]]:

@@ -17,7 +17,7 @@ from scrapy_ext.api.platform.keys import number_of
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import PlatformError
-from scrapy_ext.commands.output import Output, one_line
+from scrapy_ext.commands.terminal.output import Output, one_line
 from scrapy_ext.embedded import Configured, EmbeddedServerError, check_installed, data_directory, platform_client
 from scrapy_ext.settings import SettingError
 
@@ -35,8 +35,9 @@ class CommandError(Exception):
 class Subcommand:
     """A subcommand: its options, what it does, and examples of its use with their meaning.
 
-    One with ``actions`` takes the name of one as its first argument; without it, the first is meant. One that
-    ``takes_script`` has what stands behind ``--`` in the option ``script_args``.
+    One with ``actions`` takes the name of one as its first argument; without it, the first is meant. What begins with
+    another word ``in_full`` completes. One that ``takes_script`` has what stands behind ``--`` in the option
+    ``script_args``.
     """
 
     name: str
@@ -45,6 +46,17 @@ class Subcommand:
     run: Callable[[BaseSettings, argparse.Namespace], int]
     actions: Sequence[Action] = ()
     takes_script: bool = False
+    in_full: Callable[[list[str]], list[str]] | None = None
+
+    def with_action(self, words: list[str]) -> list[str]:
+        """Arguments with the name of an action before them."""
+        if not self.actions or words[:1] in (["-h"], ["--help"]):
+            return words
+        if not words or words[0].startswith("-"):
+            return [self.actions[0].name, *words]
+        if self.in_full is None or words[0] in (action.name for action in self.actions):
+            return words
+        return self.in_full(words)
 
 
 @dataclass(frozen=True)
@@ -120,7 +132,12 @@ def look(
 
 
 def with_actions(
-    name: str, actions: Sequence[Action], examples: Sequence[tuple[str, str]], *, takes_script: bool = False
+    name: str,
+    actions: Sequence[Action],
+    examples: Sequence[tuple[str, str]],
+    *,
+    takes_script: bool = False,
+    in_full: Callable[[list[str]], list[str]] | None = None,
 ) -> Subcommand:
     """A subcommand that does several things."""
     shows = {action.name: action.show for action in actions}
@@ -137,7 +154,7 @@ def with_actions(
     async def show(view: View) -> int | None:
         return await shows[view.options.action](view)
 
-    return Subcommand(name, examples, add_options, look(show), actions, takes_script)
+    return Subcommand(name, examples, add_options, look(show), actions, takes_script, in_full)
 
 
 def first_upper(text: str) -> str:

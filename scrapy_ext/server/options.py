@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from scrapy_ext.server import arguments
 from scrapy_ext.server.config import ConfigError, ServerConfig
 from scrapy_ext.server.operation.logs import FORMATS
 from scrapy_ext.server.store.address import DatabaseUrl
@@ -22,7 +22,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the server's options to a parser."""
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument(
-        "--port", type=_port, default=8700, help="port to listen on, 0 for a free one (default: %(default)s)"
+        "--port", type=arguments.port, default=8700, help="port to listen on, 0 for a free one (default: %(default)s)"
     )
     add_store_options(parser)
     parser.add_argument(
@@ -49,14 +49,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--slow-request",
-        type=_positive,
+        type=arguments.positive,
         default=10.0,
         metavar="SECONDS",
         help="log requests that take so long (default: %(default)g)",
     )
     parser.add_argument(
         "--client-timeout",
-        type=_positive,
+        type=arguments.positive,
         default=60.0,
         metavar="SECONDS",
         help="give up a client that sends or reads nothing for so long (default: %(default)g)",
@@ -66,13 +66,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--rate-limit",
-        type=_positive,
+        type=arguments.positive,
         metavar="N",
         help="requests a second that each key of the platform may make; more get 429 (default: no limit)",
     )
     parser.add_argument(
         "--rate-burst",
-        type=_whole,
+        type=arguments.whole,
         metavar="N",
         help="with --rate-limit: requests that may come at once (default: those of two seconds)",
     )
@@ -82,16 +82,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         ("--key-domain-rate", "each organisation, or key without one, for each domain,"),
     ):
         told = f"extraction requests a second that {whose} may make; more get 429 (default: no limit)"
-        parser.add_argument(option, type=_positive, metavar="N", help=told)
+        parser.add_argument(option, type=arguments.positive, metavar="N", help=told)
     parser.add_argument(
         "--domain-requests",
-        type=_whole,
+        type=arguments.whole,
         metavar="N",
         help="extraction requests to one domain at once; others wait, and get 429 where too many do (default: 32)",
     )
     parser.add_argument(
         "--domain-delay",
-        type=_positive,
+        type=arguments.positive,
         default=0.0,
         metavar="SECONDS",
         help="from the start of one extraction request to a domain to the next (default: none)",
@@ -141,13 +141,16 @@ def add_extraction_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-verify-tls", action="store_true", help="accept any certificate of the pages fetched")
     parser.add_argument(
         "--browser-pages",
-        type=_whole,
+        type=arguments.whole,
         default=ServerConfig().max_browser_pages,
         metavar="N",
         help="pages that the browser loads at once; each takes up to 768 MiB of memory (default: %(default)s)",
     )
     parser.add_argument(
-        "--browser", type=_program, metavar="PATH", help="Chromium to use (default: Playwright's own, else from PATH)"
+        "--browser",
+        type=arguments.program,
+        metavar="PATH",
+        help="Chromium to use (default: Playwright's own, else from PATH)",
     )
 
 
@@ -155,7 +158,7 @@ def add_runner_options(parser: argparse.ArgumentParser) -> None:
     """Add what a node that runs jobs is told."""
     parser.add_argument(
         "--units",
-        type=_whole,
+        type=arguments.whole,
         default=ServerConfig().units,
         metavar="N",
         help="units of the jobs that run here at once (default: twice the processors, %(default)s)",
@@ -163,41 +166,41 @@ def add_runner_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--node-tags",
         "--tags",
-        type=_tags,
+        type=arguments.tags,
         default=(),
         metavar="A,B",
         help="tags of this node: jobs that need one of them run only where it is",
     )
     parser.add_argument(
         "--unit-memory",
-        type=_whole,
+        type=arguments.whole,
         default=ServerConfig().unit_memory,
         metavar="MIB",
         help="memory of a job for each of its units; one that has more is killed (default: %(default)s)",
     )
     parser.add_argument(
         "--job-timeout",
-        type=_positive,
+        type=arguments.positive,
         metavar="SECONDS",
         help="stop jobs that run so long, where neither the job nor its project sets PLATFORM_JOB_TIMEOUT (default: "
         "never)",
     )
     parser.add_argument(
         "--stop-grace",
-        type=_positive,
+        type=arguments.positive,
         default=30.0,
         metavar="SECONDS",
         help="from asking a job to stop to killing it (default: %(default)g)",
     )
     parser.add_argument(
         "--local-project",
-        type=_project_folder,
+        type=arguments.project_folder,
         metavar="DIR",
         help="run jobs of the Scrapy project in this folder (default: the one that the command is given in)",
     )
     parser.add_argument(
         "--local-project-id",
-        type=_whole,
+        type=arguments.whole,
         metavar="N",
         help="the project that it is on the platform (default: the setting PLATFORM_PROJECT, or 1)",
     )
@@ -221,7 +224,7 @@ def add_store_options(parser: argparse.ArgumentParser) -> None:
     )
     store.add_argument(
         "--database",
-        type=database_url,
+        type=arguments.database_url,
         metavar="URL",
         help="postgresql://USER@HOST:PORT/DATABASE instead; with a password, better in the environment variable "
         "SERVER_DATABASE, which does not show in process lists",
@@ -242,14 +245,6 @@ def store_from(options: argparse.Namespace, environ: Mapping[str, str]) -> Path 
         raise ConfigError(f"SERVER_DATABASE: {error}") from None
 
 
-def database_url(text: str) -> DatabaseUrl:
-    """The address of a database, as an option has it."""
-    try:
-        return DatabaseUrl(text)
-    except StoreError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
 def config_from(options: argparse.Namespace, environ: Mapping[str, str]) -> ServerConfig:
     """The configuration that parsed options and the environment make; an option wins. Raises ConfigError."""
     store = store_from(options, environ)
@@ -260,14 +255,6 @@ def config_from(options: argparse.Namespace, environ: Mapping[str, str]) -> Serv
         database=store if isinstance(store, DatabaseUrl) else None,
         extract_key=options.extract_key or environ.get("EXTRACT_API_KEY") or None,
         platform_key=options.platform_key or environ.get("PLATFORM_API_KEY") or None,
-        allow_hosts=tuple(options.allow_host),
-        connect_to=tuple(options.connect_to),
-        proxies=(*options.proxy, *environ.get("SERVER_PROXIES", "").split()),
-        block_list=options.block_list,
-        obey_robots=options.obey_robots,
-        verify_tls=not options.no_verify_tls,
-        browser_path=options.browser,
-        max_browser_pages=options.browser_pages,
         exit_with_stdin=options.exit_with_stdin,
         log_format=options.log_format,
         slow_request=options.slow_request,
@@ -278,59 +265,41 @@ def config_from(options: argparse.Namespace, environ: Mapping[str, str]) -> Serv
         extract_rate=options.extract_rate,
         domain_rate=options.domain_rate,
         key_domain_rate=options.key_domain_rate,
-        attributes_url=options.attributes_url,
-        attributes_model=options.attributes_model,
-        attributes_key=environ.get("ATTRIBUTES_API_KEY") or None,
         domain_requests=options.domain_requests,
         domain_delay=options.domain_delay,
         runner=not options.no_runner,
-        units=options.units,
-        node_tags=options.node_tags,
-        unit_memory=options.unit_memory,
-        job_timeout=options.job_timeout,
-        stop_grace=options.stop_grace,
-        local_project=options.local_project,
-        local_project_id=options.local_project_id or 1,
-        environments=options.environments,
         deploy=options.deploy,
+        **extraction_from(options, environ),
+        **runner_from(options),
     )
 
 
-def _port(text: str) -> int:
-    if text.isascii() and text.isdigit() and int(text) <= 65535:
-        return int(text)
-    raise argparse.ArgumentTypeError(f"must be 0 to 65535, got {text!r}")
+def extraction_from(options: argparse.Namespace, environ: Mapping[str, str]) -> dict[str, Any]:
+    """The fields of the configuration that :func:`add_extraction_options` asks for."""
+    return {
+        "allow_hosts": tuple(options.allow_host),
+        "connect_to": tuple(options.connect_to),
+        "proxies": (*options.proxy, *environ.get("SERVER_PROXIES", "").split()),
+        "block_list": options.block_list,
+        "obey_robots": options.obey_robots,
+        "verify_tls": not options.no_verify_tls,
+        "browser_path": options.browser,
+        "max_browser_pages": options.browser_pages,
+        "attributes_url": options.attributes_url,
+        "attributes_model": options.attributes_model,
+        "attributes_key": environ.get("ATTRIBUTES_API_KEY") or None,
+    }
 
 
-def _program(text: str) -> str:
-    path = Path(text).expanduser()
-    if path.is_file() and os.access(path, os.X_OK):
-        return text
-    raise argparse.ArgumentTypeError(f"{text} is not a program; name a Chromium, or leave it out")
-
-
-def _tags(text: str) -> tuple[str, ...]:
-    return tuple(sorted({tag.strip() for tag in text.split(",") if tag.strip()}))
-
-
-def _project_folder(text: str) -> Path:
-    folder = Path(text).expanduser().absolute()
-    if (folder / "scrapy.cfg").is_file():
-        return folder
-    raise argparse.ArgumentTypeError(f"{text} has no scrapy.cfg; name the folder of a Scrapy project")
-
-
-def _positive(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if 0 < number < 1e9:
-        return number
-    raise argparse.ArgumentTypeError(f"must be a number over 0, got {text!r}")
-
-
-def _whole(text: str) -> int:
-    if text.isascii() and text.isdigit() and 0 < int(text[:10]) <= 1_000_000:
-        return int(text)
-    raise argparse.ArgumentTypeError(f"must be 1 to 1000000, got {text!r}")
+def runner_from(options: argparse.Namespace) -> dict[str, Any]:
+    """The fields of the configuration that :func:`add_runner_options` asks for."""
+    return {
+        "units": options.units,
+        "node_tags": options.node_tags,
+        "unit_memory": options.unit_memory,
+        "job_timeout": options.job_timeout,
+        "stop_grace": options.stop_grace,
+        "local_project": options.local_project,
+        "local_project_id": options.local_project_id or 1,
+        "environments": options.environments,
+    }

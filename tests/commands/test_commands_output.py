@@ -12,7 +12,7 @@ import pytest
 from rich.cells import cell_len
 from rich.text import Text
 
-from scrapy_ext.commands.output import Column, Output, TableWriter, one_line
+from scrapy_ext.commands.terminal.output import Column, Output, TableWriter, one_line
 
 
 async def each(records: Iterable[Mapping[str, Any]]) -> AsyncIterator[Mapping[str, Any]]:

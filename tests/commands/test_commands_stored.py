@@ -139,7 +139,7 @@ def test_a_whole_queue_is_dumped_in_its_order(crawl: Platform) -> None:
 
 
 _WORK = """\
-from scrapy_ext.commands import progress
+from scrapy_ext.commands.terminal import progress
 progress.AFTER = {after}
 with progress.bar("requests", 4) as advance:
     advance(3)
@@ -242,3 +242,16 @@ def test_a_frontier_is_deleted_slot_by_slot_or_whole(crawl: Platform) -> None:
 )
 def test_what_a_frontier_cannot_do_is_told(crawl: Platform, arguments: tuple[str, ...], told: str) -> None:
     assert told in crawl.refused("frontier", *arguments)
+
+
+def test_a_collection_alone_is_shown(seen: Platform) -> None:
+    assert seen.lines("collections", "seen", "--count", "1") == [{"_key": "k000", "n": 0}]
+
+
+def test_a_frontier_and_a_slot_alone_are_shown(crawl: Platform) -> None:
+    assert crawl.lines("frontier", "crawl") == crawl.lines("frontier", "list", "crawl")
+    shown = crawl.lines("frontier", "crawl", "3", "--count", "2")
+    assert len(shown) == 2
+    assert shown == crawl.lines("frontier", "show", "crawl", "3", "--count", "2")
+    assert crawl.run("frontier", "crawl", "--delete").returncode == 0
+    assert "no frontier 'crawl'" in crawl.refused("frontier", "list", "crawl")

@@ -7,8 +7,8 @@ import unicodedata
 
 import pytest
 
-from scrapy_ext.commands.text import printable, printable_json, shown
-from scrapy_ext.commands.times import clock, length
+from scrapy_ext.commands.terminal.text import printable, printable_json, shown
+from scrapy_ext.commands.terminal.times import clock, length
 
 HOSTILE = "a\x1b[2J\x1b]0;owned\x07b\x9bc\u202ed\x7fe\rf\u200bg"
 

@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from scrapy_ext.commands.extraction.lines import LineParser
 from scrapy_ext.commands.extraction.sources import Source
-from scrapy_ext.commands.text import printable
+from scrapy_ext.commands.terminal.text import printable
 
 
 def check_lines(source: Source, parser: LineParser, extra_fields: Collection[str]) -> tuple[int, int]:

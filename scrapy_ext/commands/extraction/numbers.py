@@ -8,7 +8,7 @@ from collections import Counter, deque
 from typing import Final
 
 from scrapy_ext.commands.extraction.resume import Done
-from scrapy_ext.commands.times import length
+from scrapy_ext.commands.terminal.times import length
 
 #: The rate is that of the last so many seconds,
 _RATE_SECONDS: Final = 20.0

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from scrapy_ext.commands.extraction.numbers import Numbers
-from scrapy_ext.commands.output import one_line
+from scrapy_ext.commands.terminal.output import one_line
 
 _BAR_SECONDS: Final = 0.25
 _LINE_SECONDS: Final = 30.0

@@ -22,7 +22,7 @@ from scrapy_ext.client.extraction.results import to_response
 from scrapy_ext.client.extraction.retry import NETWORK, NO_CONNECTION, UNEXPECTED, row_of
 from scrapy_ext.commands.extraction.blocking import BlockingCalls
 from scrapy_ext.commands.extraction.lines import Wanted
-from scrapy_ext.commands.text import printable_json
+from scrapy_ext.commands.terminal.text import printable_json
 
 #: The type of the error of a line that breaks a rule.
 NOT_SENT: Final = "not-sent"

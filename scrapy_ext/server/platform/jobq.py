@@ -11,7 +11,7 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from scrapy_ext.api.platform.jobq import MAX_LIST, PushedJob, RefusedPush
-from scrapy_ext.api.platform.jobs import DEFAULT_PRIORITY, DEFAULT_UNITS, JobState
+from scrapy_ext.api.platform.jobs import DEFAULT_PRIORITY, DEFAULT_UNITS, MAX_NAME, JobState
 from scrapy_ext.api.platform.keys import JobKey, is_number
 from scrapy_ext.server.platform import bodies
 from scrapy_ext.server.platform.access import JobTokens
@@ -253,7 +253,8 @@ async def _said(call: Call, attempt: Attempt, changes: list[Change]) -> list[dic
         fields = dict(change.fields)
         reason = fields.pop("close_reason", None)
         if change.state is JobState.FINISHED:
-            await call.store.attempts.said(attempt, reason if isinstance(reason, str) and reason else "finished")
+            text = reason.replace("\0", "")[:MAX_NAME] if isinstance(reason, str) else ""
+            await call.store.attempts.said(attempt, text or "finished")
         await call.store.jobs.merge(change.key, fields)
     return [{"prevstate": JobState.RUNNING.value, "key": str(change.key)} for change in changes]
 

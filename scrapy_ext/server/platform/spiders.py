@@ -17,7 +17,7 @@ from starlette.responses import Response
 
 from scrapy_ext.api.platform.keys import MAX_NUMBER, is_number
 from scrapy_ext.api.platform.versions import LOCAL, SCRIPT
-from scrapy_ext.server.jobs.environments import BuildError, Environments
+from scrapy_ext.server.jobs.versions.environments import BuildError, Environments
 from scrapy_ext.server.platform import bodies
 from scrapy_ext.server.platform.answers import NotFound, json, method_not_allowed, refused
 from scrapy_ext.server.platform.calls import Call, path_number

@@ -28,8 +28,8 @@ from scrapy_ext.api.platform.versions import (
     version_faults,
 )
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.jobs.archives import ArchiveError
-from scrapy_ext.server.jobs.deployments import Deployments
+from scrapy_ext.server.jobs.versions.archives import ArchiveError
+from scrapy_ext.server.jobs.versions.deployments import Deployments
 from scrapy_ext.server.platform import bodies
 from scrapy_ext.server.platform.answers import (
     TEXT,

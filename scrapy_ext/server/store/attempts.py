@@ -93,8 +93,8 @@ class AttemptStore:
         await self._engine.write(_said, attempt, reason)
 
     async def end(self, attempt: Attempt, reason: str | None, fields: Mapping[str, Any] | None = None) -> bool:
-        """Note that a job's process has ended: for ``reason``; None: for that which the process gave, or ``failed``.
-        Returns whether the attempt was the job's."""
+        """Note that a job's process has ended: for the reason that it gave itself; if it gave none or was asked to
+        end, for ``reason``, or ``failed``. Returns whether the attempt was the job's."""
         return await self._engine.write(_end, attempt, reason, fields or {}, Stamp(RUNNER, self._clock()))
 
     async def give_back(self, attempt: Attempt) -> bool:
@@ -218,7 +218,10 @@ async def _end(tx: Transaction, attempt: Attempt, reason: str | None, fields: Ma
         return False
     job = await get_job(tx, attempt.key, lock=True)
     if job is not None:
-        await job_states.end_job(tx, job, reason or taken[0] or FAILED, fields, stamp)
+        said = taken[0]
+        if said not in (None, job_states.SHUTDOWN):  # its work was done, whatever became of its process after that
+            reason = said
+        await job_states.end_job(tx, job, reason or said or FAILED, fields, stamp)
     return True
 
 

@@ -25,8 +25,9 @@ from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store.engine import Row, Transaction
 
-#: Of a job's metadata, as JSON.
+#: Of a job's metadata, as JSON: what clients may fill, and what they may not, so that a state can always be entered.
 MAX_METADATA_BYTES: Final = 1024 * 1024
+_ROOM_FOR_STATES: Final = 64 * 1024
 #: Metadata that only a change of state sets.
 PROTECTED: Final = frozenset({"state", "project", "spider", "key", "_key", "auth", "attempt", "node", "nodes_lost"})
 
@@ -100,13 +101,15 @@ def merged(metadata: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, 
     return {**metadata, **{name: value for name, value in fields.items() if name not in PROTECTED}}
 
 
-async def save(tx: Transaction, key: JobKey, metadata: Mapping[str, Any], now: int) -> None:
-    """Store the metadata of a job, and what the columns repeat of it."""
+async def save(
+    tx: Transaction, key: JobKey, metadata: Mapping[str, Any], now: int, *, from_client: bool = True
+) -> None:
+    """Store the metadata of a job, and what the columns repeat of it. What is not ``from_client`` always has room."""
     await tx.execute(
         """UPDATE jobs SET metadata = $4, updated = $5, priority = $6, units = $7, node_tags = $8
            WHERE project = $1 AND spider = $2 AND job = $3""",
         *key,
-        encode(metadata),
+        encode(metadata, MAX_METADATA_BYTES if from_client else MAX_METADATA_BYTES + _ROOM_FOR_STATES),
         now,
         priority_of(metadata),
         *needs_of(metadata),
@@ -114,10 +117,10 @@ async def save(tx: Transaction, key: JobKey, metadata: Mapping[str, Any], now: i
     await index_tags(tx, key, metadata)
 
 
-def encode(metadata: Mapping[str, Any]) -> bytes:
+def encode(metadata: Mapping[str, Any], most: int = MAX_METADATA_BYTES) -> bytes:
     """Metadata as it is stored; raises :class:`ContractError` when it is too large."""
     encoded = msgspec.json.encode(metadata)
-    if len(encoded) > MAX_METADATA_BYTES:
+    if len(encoded) > most:
         raise ContractError(
             [
                 Violation(

@@ -14,13 +14,13 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from scrapy_ext.api.platform.activity import JOB_CANCELLED, STATE_EVENTS, JobEvent
+from scrapy_ext.api.platform.activity import JOB_CANCELLED, JOB_INTERRUPTED, STATE_EVENTS, JobEvent
 from scrapy_ext.api.platform.jobs import TRANSITIONS, JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store.activity import add_events
 from scrapy_ext.server.store.engine import Transaction
-from scrapy_ext.server.store.job_rows import StoredJob, get_job, merged, save
+from scrapy_ext.server.store.job_rows import PROTECTED, StoredJob, get_job, merged, save
 
 #: What entering a state writes: when, and by whom.
 ENTERED: Final[Mapping[JobState, tuple[str, str]]] = {
@@ -82,9 +82,11 @@ async def change_jobs(tx: Transaction, project: int, changes: Sequence[Change], 
         metadata = merged(job.metadata, fields)
         if state is not None and state is not job.state:
             _check(key, job.state, state)
+            if state is JobState.RUNNING:
+                await _check_ended(tx, key)
             await _enter(tx, key, state, metadata, stamp)
             events[place] = Happened(key, STATE_EVENTS[state], _reason(state, metadata))
-        await save(tx, key, metadata, stamp.now)
+        await save(tx, key, metadata, stamp.now, from_client=not PROTECTED.issuperset(fields))
     await report(tx, project, [events[place] for place in sorted(events)], stamp)
     return previous
 
@@ -123,6 +125,14 @@ def _check(key: JobKey, present: JobState, wanted: JobState) -> None:
     )
 
 
+async def _check_ended(tx: Transaction, key: JobKey) -> None:
+    """A job that others have finished is not begun again beside its process, which a node is just ending."""
+    row = await tx.fetchrow("SELECT 1 FROM attempts WHERE project = $1 AND spider = $2 AND job = $3", *key)
+    if row is not None:
+        told = f"of job {key} cannot become running: its process has not ended yet"
+        raise ContractError([Violation("state", told, "Try again in a minute, or start a new job.", 409)])
+
+
 async def _enter(tx: Transaction, key: JobKey, state: JobState, metadata: dict[str, Any], stamp: Stamp) -> None:
     """Make a change of state, except for storing the metadata, which it completes."""
     entered, entered_by = ENTERED[state]
@@ -148,7 +158,7 @@ async def start_on(tx: Transaction, job: StoredJob, node: str, stamp: Stamp) -> 
     number = int(job.metadata.get("attempt", 0)) + 1
     metadata = {**job.metadata, "attempt": number, "node": node}
     await _enter(tx, job.key, JobState.RUNNING, metadata, stamp)
-    await save(tx, job.key, metadata, stamp.now)
+    await save(tx, job.key, metadata, stamp.now, from_client=False)
     return number
 
 
@@ -163,7 +173,7 @@ async def end_job(tx: Transaction, job: StoredJob, reason: str, fields: Mapping[
     if job.state in ACTIVE:
         metadata["close_reason"] = reason
         await _enter(tx, job.key, JobState.FINISHED, metadata, stamp)
-    await save(tx, job.key, metadata, stamp.now)
+    await save(tx, job.key, metadata, stamp.now, from_client=False)
     if job.state in ACTIVE:
         told = Happened(job.key, STATE_EVENTS[JobState.FINISHED], _reason(JobState.FINISHED, metadata))
         await report(tx, job.key.project, [told], stamp)
@@ -179,7 +189,9 @@ async def wait_again(tx: Transaction, job: StoredJob, stamp: Stamp) -> None:
             *job.key,
             stamp.now,
         )
-    await save(tx, job.key, metadata, stamp.now)
+    await save(tx, job.key, metadata, stamp.now, from_client=False)
+    if job.state is JobState.RUNNING:
+        await report(tx, job.key.project, [Happened(job.key, JOB_INTERRUPTED)], stamp)
 
 
 async def start_next(tx: Transaction, project: int, fields: Mapping[str, Any], stamp: Stamp) -> StoredJob | None:
@@ -198,7 +210,7 @@ async def start_next(tx: Transaction, project: int, fields: Mapping[str, Any], s
             continue  # somebody else started it while its lock was waited for
         metadata = merged(job.metadata, fields)
         await _enter(tx, key, JobState.RUNNING, metadata, stamp)
-        await save(tx, key, metadata, stamp.now)
+        await save(tx, key, metadata, stamp.now, from_client=bool(fields))
         await report(tx, project, [Happened(key, STATE_EVENTS[JobState.RUNNING])], stamp)
         return job._replace(state=JobState.RUNNING, changed=stamp.now, updated=stamp.now, metadata=metadata)
 
@@ -218,7 +230,7 @@ async def cancel_jobs(tx: Transaction, project: int, keys: Sequence[JobKey], sta
             await _enter(tx, key, JobState.FINISHED, metadata, stamp)
         if "cancelled_by" not in job.metadata:
             happened.append(Happened(key, JOB_CANCELLED))
-        await save(tx, key, metadata, stamp.now)
+        await save(tx, key, metadata, stamp.now, from_client=False)
     await report(tx, project, happened, stamp)
     return [states[key] for key in keys]
 

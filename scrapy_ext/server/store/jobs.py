@@ -95,6 +95,10 @@ class JobStore:
         """Set fields of the metadata; the rest stays. Returns whether the job exists."""
         return await self._engine.write(_merge, key, fields, (), self._clock())
 
+    async def note(self, key: JobKey, fields: Mapping[str, Any]) -> bool:
+        """As :meth:`merge`, for what the runner writes, however much clients have."""
+        return await self._engine.write(_merge, key, fields, (), self._clock(), from_client=False)
+
     async def remove_field(self, key: JobKey, field: str) -> bool:
         """Remove a field of the metadata; returns whether the job exists."""
         return await self._engine.write(_merge, key, {}, (field,), self._clock())
@@ -262,7 +266,15 @@ async def _insert(tx: Transaction, project: int, job: NewJob, queued: int, stamp
     return key
 
 
-async def _merge(tx: Transaction, key: JobKey, fields: Mapping[str, Any], removed: Iterable[str], now: int) -> bool:
+async def _merge(
+    tx: Transaction,
+    key: JobKey,
+    fields: Mapping[str, Any],
+    removed: Iterable[str],
+    now: int,
+    *,
+    from_client: bool = True,
+) -> bool:
     job = await get_job(tx, key, lock=True)
     if job is None:
         return False
@@ -270,7 +282,7 @@ async def _merge(tx: Transaction, key: JobKey, fields: Mapping[str, Any], remove
     for name in removed:
         if name not in PROTECTED:
             metadata.pop(name, None)
-    await save(tx, key, metadata, now)
+    await save(tx, key, metadata, now, from_client=from_client)
     return True
 
 

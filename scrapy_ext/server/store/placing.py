@@ -26,8 +26,9 @@ from scrapy_ext.server.store.version_rows import current_version
 Carry = Callable[[Transaction, str, JobKey, int], Awaitable[None]]
 Placed = tuple[JobKey, int]
 
-#: Queues and heads looked at in one turn.
+#: Queues that some node fits, all that are looked at to find these, and heads looked at in one turn.
 _QUEUES: Final = 100
+_ALL_QUEUES: Final = 1000
 _STEPS: Final = 200
 #: A project's setting: how many of its jobs may run at once.
 MAX_RUNNING: Final = "max_running"
@@ -69,21 +70,21 @@ async def place_one(tx: Transaction, stamp: Stamp, carry: Carry | None) -> Place
     if await tx.fetchrow("SELECT taken FROM turns WHERE name = 'placing' FOR UPDATE SKIP LOCKED") is None:
         return None
     room = {node.name: node for node in await nodes(tx)}
-    queues = await _queues(tx)
-    #: Projects whose jobs have to wait, whatever nodes are free.
-    held: set[int] = set()
+    queues = await _queues(tx, room.values())
+    #: Projects whose jobs have to wait, whatever nodes are free, and those that have no code where a queue fits.
+    full: set[int] = set()
+    without: dict[_Queue, set[int]] = {queue: set() for queue in queues}
     for _ in range(_STEPS):
-        heads = [head for queue in queues if (head := await _head(tx, queue, held)) is not None]
+        heads = [head for queue in queues if (head := await _head(tx, queue, full | without[queue])) is not None]
         if not heads or not any(node.free for node in room.values()):
             return None
         _, key, queue = min(heads)
-        fitting = [node for node in room.values() if queue.fits(node)]
-        if not fitting:
-            queues.remove(queue)
+        able = await _with_code(tx, key.project, [node for node in room.values() if queue.fits(node)])
+        if not able:
+            without[queue].add(key.project)
             continue
-        able = await _with_code(tx, key.project, fitting)
-        if not able or await _is_full(tx, key.project):
-            held.add(key.project)
+        if await _is_full(tx, key.project):
+            full.add(key.project)
             continue
         node = max(able, key=lambda node: (node.free, node.name))
         if node.free < queue.units:
@@ -116,11 +117,12 @@ async def _give(tx: Transaction, key: JobKey, node: Node, stamp: Stamp, carry: C
     return key, number
 
 
-async def _queues(tx: Transaction) -> list[_Queue]:
-    """What pending jobs need: each step goes to the next of the index, over all jobs that need the same."""
+async def _queues(tx: Transaction, room: Collection[Node]) -> list[_Queue]:
+    """What pending jobs need that some node has: each step goes to the next of the index, over all jobs that need the
+    same."""
     found: list[_Queue] = []
     last = _Queue("", 0)
-    while len(found) < _QUEUES:
+    for _ in range(_ALL_QUEUES):
         row = await tx.fetchrow(
             """SELECT node_tags, units FROM jobs WHERE state = 'pending' AND (node_tags, units) > ($1, $2)
                ORDER BY node_tags, units LIMIT 1""",
@@ -129,7 +131,10 @@ async def _queues(tx: Transaction) -> list[_Queue]:
         if row is None:
             break
         last = _Queue(*row)
-        found.append(last)
+        if any(map(last.fits, room)):
+            found.append(last)
+            if len(found) == _QUEUES:
+                break
     return found
 
 

@@ -10,8 +10,8 @@ from contextlib import AsyncExitStack
 import pytest
 
 from scrapy_ext.api.platform.jobs import JobState
-from scrapy_ext.server.jobs.carriers import procrastinate as module
-from scrapy_ext.server.jobs.carriers.procrastinate import ProcrastinateCarrier
+from scrapy_ext.server.jobs.nodes.carriers import procrastinate as module
+from scrapy_ext.server.jobs.nodes.carriers.procrastinate import ProcrastinateCarrier
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.address import DatabaseUrl
 from scrapy_ext.server.store.carried import defer, queue_of

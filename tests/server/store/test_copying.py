@@ -17,7 +17,7 @@ from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.periodic import PeriodicJob, Task
 from scrapy_ext.api.platform.versions import SpiderInfo
-from scrapy_ext.commands.platform import SUBCOMMANDS, _load, _parser
+from scrapy_ext.commands.platform import SUBCOMMANDS, _load, parser_of
 from scrapy_ext.server.store import Store, StoreError, copying
 from scrapy_ext.server.store.address import DatabaseUrl
 from scrapy_ext.server.store.chunks import ITEMS
@@ -38,8 +38,7 @@ from tests.server.store.packing import pack_chunk
 async def run(name: str, *arguments: str, settings: dict[str, str] | None = None) -> int:
     """A subcommand, as Scrapy runs it."""
     chosen = _load(name)
-    parser = _parser(chosen)
-    chosen.add_options(parser)
+    parser = parser_of(chosen)
     options = parser.parse_args([*arguments])
     return await asyncio.to_thread(chosen.run, Settings(settings or {}), options)
 

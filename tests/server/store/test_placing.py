@@ -6,13 +6,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from scrapy_ext.api.platform.jobs import JobState
-from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
+from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.address import DatabaseUrl
 from scrapy_ext.server.store.attempts import Attempt
+from scrapy_ext.server.store.job_rows import MAX_METADATA_BYTES, StoredJob
+from scrapy_ext.server.store.job_states import Change
 from scrapy_ext.server.store.jobs import NewJob
 from scrapy_ext.server.store.nodes import Node
 
@@ -29,6 +33,12 @@ async def add(store: Store, *jobs: dict[str, Any], project: int = 1) -> list[Job
 async def placed(store: Store) -> list[JobKey]:
     """The jobs that are placed now, in their order."""
     return [attempt.key for attempt in await store.attempts.place()]
+
+
+async def stored(store: Store, key: JobKey) -> StoredJob:
+    job = await store.jobs.get(key)
+    assert job is not None
+    return job
 
 
 async def node_of(store: Store, key: JobKey) -> str:
@@ -123,6 +133,90 @@ async def test_jobs_without_code_wait_and_hold_nobody_up(store: Store) -> None:
     await add(store, {"priority": 4}, project=7)
     keys = await add(store, {})
     assert await placed(store) == keys
+
+
+async def test_one_whose_nodes_lack_the_code_holds_no_other_of_its_project_up(store: Store) -> None:
+    await join(store, "a", 5)
+    await join(store, "b", 5, tags=["gpu"], project=2)
+    await add(store, {"priority": 4, "node_tags": ["gpu"]})
+    keys = await add(store, {})
+    assert await placed(store) == keys
+
+
+async def test_many_that_fit_nowhere_hold_nobody_up(store: Store) -> None:
+    await join(store, "a", 1)
+    await add(store, *({"node_tags": [f"other-{number}"]} for number in range(101)))
+    keys = await add(store, {})
+    assert await placed(store) == keys
+
+
+async def test_metadata_that_clients_have_filled_stops_no_change_of_state(store: Store) -> None:
+    await join(store, "a", 5)
+    full, kept = await add(store, {}, {})
+    room = MAX_METADATA_BYTES
+    while room > 1:  # to the last byte
+        text = (await stored(store, full)).metadata.get("text", "")
+        try:
+            await store.jobs.merge(full, {"text": text + "x" * room})
+        except ContractError:
+            room //= 2
+    assert await placed(store) == [full, kept]
+    await store.attempts.give_back(Attempt(full, 1))
+    assert await placed(store) == [full]
+    assert await store.jobs.note(full, {"version": "local"})
+    await store.jobs.cancel(1, [full], "tests")
+    await store.attempts.end(Attempt(full, 2), None)
+    assert (await stored(store, full)).metadata["close_reason"] == "failed"
+    assert await store.jobs.delete(1, [full], "tests") == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "seen", "reason"),
+    [
+        ("finished", "killed by SIGSEGV", "finished"),
+        ("no_more_products", "shutdown", "no_more_products"),
+        ("shutdown", "timed out", "timed out"),
+        ("shutdown", None, "shutdown"),
+        (None, "killed by SIGKILL", "killed by SIGKILL"),
+        (None, None, "failed"),
+    ],
+)
+async def test_what_a_crawl_says_of_its_end_counts_unless_it_was_asked_to(
+    store: Store, said: str | None, seen: str | None, reason: str
+) -> None:
+    await join(store, "a", 1)
+    (key,) = await add(store, {})
+    (attempt,) = await store.attempts.place()
+    if said is not None:
+        await store.attempts.said(attempt, said)
+    await store.attempts.end(attempt, seen)
+    assert (await stored(store, key)).metadata["close_reason"] == reason
+
+
+async def test_each_step_is_told_once_and_that_a_job_waits_again(store: Store) -> None:
+    await join(store, "a", 1)
+    await add(store, {})
+    (attempt,) = await store.attempts.place()
+    await store.attempts.give_back(attempt)
+    (again,) = await store.attempts.place()
+    assert not await store.attempts.give_back(attempt), "it is over"
+    await store.attempts.end(again, "finished")
+    messages = await store.activity.page(1, MAX_NUMBER, 10)
+    events = [msgspec.json.decode(message.event)["event"] for message in reversed(messages)]
+    steps = ["scheduled", "started", "interrupted", "started", "completed"]
+    assert events == [f"job:{step}" for step in steps]
+
+
+async def test_a_job_that_others_have_finished_is_not_begun_again_beside_its_process(store: Store) -> None:
+    await join(store, "a", 1)
+    (key,) = await add(store, {})
+    (attempt,) = await store.attempts.place()
+    await store.jobs.change(1, [Change(key, JobState.FINISHED, {})], "tests")
+    with pytest.raises(ContractError, match="its process has not ended yet"):
+        await store.jobs.change(1, [Change(key, JobState.RUNNING, {})], "tests")
+    await store.attempts.end(attempt, "shutdown")
+    await store.jobs.change(1, [Change(key, JobState.RUNNING, {})], "tests")
+    assert (await stored(store, key)).state is JobState.RUNNING
 
 
 async def test_a_node_that_drains_gets_nothing(store: Store) -> None:

@@ -219,7 +219,7 @@ async def test_spiders_of_the_deployed_version_are_offered_and_others_refused(
         await store.close()
     form = page(await http.get(f"/ui/{project}/jobs/run"))
     assert form.xpath("//datalist/option/@value") == ["novels"]
-    assert texts(form, "//details/ul/li") == ["novels category (required) pages=3 Reads novels <all>."]
+    assert texts(form, "//main//details/ul/li") == ["novels category (required) pages=3 Reads novels <all>."]
     answer = await send(http, project, "jobs/run", ("spider", "novel"))
     (told,) = page(answer).xpath("//*[@id='spider-told']")
     assert "'novel' is no spider of version v1" in told.text_content()

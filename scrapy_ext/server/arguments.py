@@ -1,0 +1,73 @@
+"""The kinds of value that the server's options take, each told what is wrong with one that is not of its kind."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from scrapy_ext.server.store.address import DatabaseUrl
+from scrapy_ext.server.store.errors import StoreError
+
+
+def port(text: str) -> int:
+    """A port to listen on, 0 for a free one."""
+    if text.isascii() and text.isdigit() and int(text) <= 65535:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"must be 0 to 65535, got {text!r}")
+
+
+def program(text: str) -> str:
+    """A file that can be run."""
+    path = Path(text).expanduser()
+    if path.is_file() and os.access(path, os.X_OK):
+        return text
+    raise argparse.ArgumentTypeError(f"{text} is not a program; name a Chromium, or leave it out")
+
+
+def tags(text: str) -> tuple[str, ...]:
+    """Tags with commas between them: sorted, each once."""
+    return tuple(sorted({tag.strip() for tag in text.split(",") if tag.strip()}))
+
+
+def project_folder(text: str) -> Path:
+    """The folder of a Scrapy project."""
+    folder = Path(text).expanduser().absolute()
+    if (folder / "scrapy.cfg").is_file():
+        return folder
+    raise argparse.ArgumentTypeError(f"{text} has no scrapy.cfg; name the folder of a Scrapy project")
+
+
+def positive(text: str) -> float:
+    """A number over 0."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if 0 < number < 1e9:
+        return number
+    raise argparse.ArgumentTypeError(f"must be a number over 0, got {text!r}")
+
+
+def whole(text: str) -> int:
+    """A whole number over 0."""
+    if text.isascii() and text.isdigit() and 0 < int(text[:10]) <= 1_000_000:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"must be 1 to 1000000, got {text!r}")
+
+
+def database_url(text: str) -> DatabaseUrl:
+    """The address of a database."""
+    try:
+        return DatabaseUrl(text)
+    except StoreError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def server_url(text: str) -> str:
+    """The address of a server."""
+    parts = urlsplit(text)
+    if parts.scheme in ("http", "https") and parts.hostname and not parts.query and not parts.username:
+        return text.rstrip("/")
+    raise argparse.ArgumentTypeError(f"must be the address of a server, such as http://10.0.0.5:8700, got {text!r}")

@@ -1,0 +1,1 @@
+"""Deployed versions: what is in an archive, the environment of a version, the spiders that it has."""

@@ -1,0 +1,169 @@
+"""Takes new versions in and checks them: an archive becomes a version that jobs run once its environment is built on
+this machine and its spiders can be read there. Until then, and if it fails, the previous version stays current.
+
+A check that is cut off (the server was killed) is made again by whoever starts, or is asked about the version.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import logging
+import time
+from collections import deque
+from collections.abc import AsyncIterator
+from typing import BinaryIO, Final
+
+from scrapy_ext.api.platform.versions import Version, VersionState
+from scrapy_ext.server.jobs.versions import archives
+from scrapy_ext.server.jobs.versions.environments import BuildError, Environments
+from scrapy_ext.server.store import Store
+from scrapy_ext.server.store.errors import StoreError
+from scrapy_ext.server.store.version_rows import StoredVersion
+from scrapy_ext.server.store.versions import PIECE, NewVersion
+
+logger = logging.getLogger(__name__)
+
+#: Seconds between two notes of a check that it is still made, and until it is taken to have been cut off.
+_BEAT: Final = 2.0
+_CUT_OFF: Final = 8.0
+#: Characters of what a check says in the end, and lines of it that who deploys is shown meanwhile.
+_MESSAGE: Final = 16_000
+_LINES: Final = 1000
+
+
+class _Check:
+    """A check that is being made: what it has said, and how far it is."""
+
+    def __init__(self) -> None:
+        self.lines: deque[str] = deque(maxlen=_LINES)
+        self.said = 0
+        self.stage = "waiting for its turn"
+        self.task: asyncio.Task[None] | None = None
+
+    def note(self, text: str) -> None:
+        self.lines.append(text)
+        self.said += 1
+        self.stage = text
+
+
+class Deployments:
+    """The versions that this server takes in."""
+
+    def __init__(self, store: Store, environments: Environments) -> None:
+        self._store = store
+        self.environments = environments
+        self._checks: dict[tuple[int, int], _Check] = {}
+
+    async def resume(self) -> None:
+        """Go on with checks that nobody makes any more."""
+        for project, deploy in await self._store.versions.unchecked(int(_CUT_OFF * 1000)):
+            self._start(project, deploy)
+
+    async def take(self, project: int, name: str, file: BinaryIO, by: str, **more: str) -> StoredVersion:
+        """Store an archive, a file that is open for reading, and begin to check it; ``more`` has ``settings`` and
+        ``requirements``. Raises :class:`ArchiveError`."""
+        contents = await asyncio.to_thread(archives.look, file)
+        size, sha256 = await asyncio.to_thread(_measured, file)
+        new = NewVersion(name, contents.format, more["settings"], size, sha256, more["requirements"])
+        deploy = await self._store.versions.begin(project, new, by)
+        try:
+            piece = 0
+            while body := await asyncio.to_thread(file.read, PIECE):
+                await self._store.versions.put(project, deploy, piece, body)
+                piece += 1
+            await self._store.versions.arrived(project, deploy)
+        except BaseException:
+            with contextlib.suppress(StoreError):
+                await self._store.versions.discard(project, deploy)
+            raise
+        self._start(project, deploy)
+        found = await self._store.versions.get(project, deploy)
+        assert found is not None  # noqa: S101 - nobody removes what has just arrived
+        return found
+
+    async def look_after(self, project: int, version: StoredVersion) -> Version:
+        """The version as it is now; a check that nobody makes any more is made."""
+        shown = version.shown
+        if shown.state is VersionState.UPLOADED:
+            check = self._checks.get((project, shown.deploy_id))
+            if check is not None:
+                shown.message = check.stage
+            elif (project, shown.deploy_id) in await self._store.versions.unchecked(int(_CUT_OFF * 1000)):
+                self._start(project, shown.deploy_id)
+        return shown
+
+    async def follow(self, project: int, deploy: int) -> AsyncIterator[str]:
+        """What the check of a version says, until it has ended; an empty text where it says nothing for a while."""
+        check = self._checks.get((project, deploy))
+        seen = 0
+        while check is not None and check.task is not None:
+            new = min(check.said - seen, len(check.lines))
+            for line in list(check.lines)[len(check.lines) - new :]:
+                yield line
+            seen = check.said if new else seen
+            if check.task.done():
+                return
+            await asyncio.wait([check.task], timeout=1.0)
+            if check.said == seen and not check.task.done():
+                yield ""
+
+    async def close(self) -> None:
+        """End what is under way; it goes on with the next start."""
+        tasks = [check.task for check in self._checks.values() if check.task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self.environments.close()
+
+    def _start(self, project: int, deploy: int) -> None:
+        key = (project, deploy)
+        if key not in self._checks:
+            check = self._checks[key] = _Check()
+            check.task = asyncio.create_task(self._check(project, deploy, check))
+            check.task.add_done_callback(lambda _: self._checks.pop(key, None))
+
+    async def _check(self, project: int, deploy: int, check: _Check) -> None:
+        beat = asyncio.create_task(self._beat(project, deploy, check))
+        try:
+            version = await self._store.versions.get(project, deploy)
+            if version is None or version.shown.state is not VersionState.UPLOADED:
+                return
+            try:
+                prepared = await self.environments.build(project, version, check.note)
+                check.note("reading its spiders")
+                spiders = await self.environments.read(prepared)
+            except BuildError as error:
+                await self._store.versions.failed(project, deploy, str(error)[:_MESSAGE])
+            else:
+                await self._store.versions.ready(project, deploy, spiders)
+        except StoreError as error:
+            logger.error("Version %d of project %d was not checked: %s", deploy, project, error)
+        except Exception:
+            logger.exception("Version %d of project %d could not be checked", deploy, project)
+            with contextlib.suppress(StoreError):
+                await self._store.versions.failed(project, deploy, "the server failed to check it; its log says why")
+        finally:
+            beat.cancel()
+
+    async def _beat(self, project: int, deploy: int, check: _Check) -> None:
+        """Others must see that somebody is at it."""
+        told, stage = time.monotonic(), ""
+        while True:
+            if check.stage != stage or time.monotonic() - told >= _BEAT:
+                told, stage = time.monotonic(), check.stage
+                with contextlib.suppress(StoreError):
+                    await self._store.versions.progress(project, deploy, stage[:_MESSAGE])
+            await asyncio.sleep(1.0)
+
+
+def _measured(file: BinaryIO) -> tuple[int, str]:
+    """Size and sha256 of a file, which is left at its beginning."""
+    digest, size = hashlib.sha256(), 0
+    file.seek(0)
+    while piece := file.read(PIECE):
+        digest.update(piece)
+        size += len(piece)
+    file.seek(0)
+    return size, digest.hexdigest()

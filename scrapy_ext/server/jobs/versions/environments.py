@@ -1,0 +1,324 @@
+"""The environment of a version: built once on this machine, kept for the jobs that run it.
+
+An environment is named after what is in it (archive, requirements, settings, and the server's own packages), so that
+the same is never built twice and nothing in it changes. The ones that were used last are kept; one that any process
+runs in stays (``building``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+import site
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as version_of
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+
+from scrapy_ext.api.platform.versions import LOCAL, SCRIPT, SpiderInfo, VersionState
+from scrapy_ext.server.jobs.versions import archives
+from scrapy_ext.server.jobs.versions.building import (
+    IN_USE,
+    LOCK,
+    PART,
+    PROJECT,
+    READY,
+    SCRIPTS,
+    VENV,
+    Specification,
+    locked,
+)
+from scrapy_ext.server.jobs.versions.children import TimedOutError, bare_environment, run
+from scrapy_ext.server.jobs.versions.spiders import ReadingError, read_spiders
+from scrapy_ext.server.store import Store
+from scrapy_ext.server.store.version_rows import StoredVersion
+
+#: Environments that are kept.
+KEPT: Final = 20
+#: Seconds of one build, with the wait for another that builds the same.
+BUILD_SECONDS: Final = 900.0
+#: Seconds for which what was just prepared stays, although nothing runs in it yet.
+_FRESH: Final = 300.0
+#: Builds of this process at once.
+_AT_ONCE: Final = 2
+#: Seconds after which the folder of the server is read again for the sake of a spider that it did not have.
+_LOCAL_AGE: Final = 2.0
+
+#: Told how far a build is, or a line that it says.
+Report = Callable[[str], None]
+
+
+class NoVersionError(Exception):
+    """The project has no such version, or none at all."""
+
+
+class BuildError(Exception):
+    """The version cannot be built, or its spiders cannot be read; the message is for who deployed it."""
+
+
+class Prepared(NamedTuple):
+    """What a job is run with: ``python -m …`` in ``directory``. ``scripts``: the folder of its scripts, if any."""
+
+    python: str
+    directory: Path
+    version: str
+    scripts: Path | None
+
+
+class LocalProject(NamedTuple):
+    """A Scrapy project in a folder of this machine."""
+
+    project: int
+    directory: Path
+
+
+class Environments:
+    """Environments in the folder ``cache``; ``local``: the project that the server was started in."""
+
+    def __init__(self, store: Store, cache: Path, local: LocalProject | None = None, *, keep: int = KEPT) -> None:
+        self._store = store
+        self._cache = cache.absolute()
+        self._local = local
+        self._keep = keep
+        self._builds: dict[str, asyncio.Task[Path]] = {}
+        self._slots = asyncio.Semaphore(_AT_ONCE)
+        self._local_spiders: list[SpiderInfo] = []
+        self._local_error: str | None = None
+        self._local_read: float | None = None
+        self._local_lock = asyncio.Lock()
+
+    async def prepare(self, project: int, version: str | None) -> Prepared:
+        """What a job of this version (None: the current one) runs in. Raises :class:`NoVersionError` and
+        :class:`BuildError`."""
+        if version is None:
+            version = await self._store.versions.current(project) or LOCAL
+        if version == LOCAL:
+            return self._prepared_local(project)
+        found = await self._store.versions.named(project, version)
+        if found is None:
+            raise NoVersionError(f"project {project} has no version {version}")
+        if found.shown.state is VersionState.FAILED:
+            raise BuildError(f"version {version} failed: {found.shown.message}")
+        return await self.build(project, found)
+
+    async def build(self, project: int, version: StoredVersion, report: Report = lambda _: None) -> Prepared:
+        """The environment of a version, built now if it is not there; raises :class:`BuildError`."""
+        key = _key(project, version)
+        home = await asyncio.to_thread(_used, self._cache / key)
+        if home is None:
+            task = self._builds.get(key)
+            if task is None:
+                task = self._builds[key] = asyncio.create_task(self._build(project, version, key, report))
+                task.add_done_callback(lambda _: self._builds.pop(key, None))
+            # Whoever waits may give up; the others go on.
+            home = await asyncio.shield(task)
+        scripts = home / SCRIPTS
+        return Prepared(
+            str(home / VENV / "bin" / "python"),
+            home / PROJECT,
+            version.shown.version,
+            scripts if await asyncio.to_thread(scripts.is_dir) else None,
+        )
+
+    async def read(self, prepared: Prepared) -> list[SpiderInfo]:
+        """The spiders and scripts of what was prepared; raises :class:`BuildError`."""
+        local = prepared.version == LOCAL
+        try:
+            spiders = await read_spiders(
+                prepared.python, prepared.directory, dict(os.environ) if local else bare_environment()
+            )
+        except ReadingError as error:
+            raise BuildError(str(error)) from None
+        # A script that lies beside scrapy.cfg runs, too; but what lies there is often none.
+        folder = None if prepared.scripts == prepared.directory else prepared.scripts
+        names = await asyncio.to_thread(_script_names, folder)
+        return [*spiders, *(SpiderInfo(SCRIPT + name, custom=False) for name in names)]
+
+    async def spiders(self, project: int, wanted: str | None = None) -> list[SpiderInfo]:
+        """The spiders of the current version; of the server's own folder where nothing was deployed. That is read
+        again when it does not have the one that is ``wanted``. Raises :class:`BuildError`."""
+        if await self._store.versions.current(project) is not None:
+            return await self._store.versions.spiders(project)
+        if self._local is None or self._local.project != project:
+            return []
+        async with self._local_lock:
+            age = None if self._local_read is None else time.monotonic() - self._local_read
+            known = wanted is None or any(spider.name == wanted for spider in self._local_spiders)
+            if age is None or (not known and age > _LOCAL_AGE):
+                self._local_error = None
+                try:
+                    self._local_spiders = await self.read(self._prepared_local(project))
+                except BuildError as error:
+                    self._local_spiders, self._local_error = [], str(error)
+                self._local_read = time.monotonic()
+            if self._local_error is not None:
+                raise BuildError(self._local_error)
+            return self._local_spiders
+
+    async def close(self) -> None:
+        """End the builds that are under way."""
+        for task in list(self._builds.values()):
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError, BuildError):
+                await task
+
+    def _prepared_local(self, project: int) -> Prepared:
+        if self._local is None or self._local.project != project:
+            raise NoVersionError(f"project {project} has no version. Deploy one: scrapy platform deploy")
+        folder = self._local.directory
+        return Prepared(sys.executable, folder, LOCAL, folder / SCRIPTS if (folder / SCRIPTS).is_dir() else folder)
+
+    async def _build(self, project: int, version: StoredVersion, key: str, report: Report) -> Path:
+        async with self._slots:
+            await asyncio.to_thread(self._cache.mkdir, parents=True, exist_ok=True, mode=0o700)
+            archive = await self._fetched(project, version)
+            try:
+                contents = await asyncio.to_thread(_look, archive)
+                await self._run_build(version, self._cache / key, archive, contents, report)
+            except archives.ArchiveError as error:
+                raise BuildError(f"the archive cannot be used: {error}") from None
+            finally:
+                await asyncio.to_thread(archive.unlink, missing_ok=True)
+            home = await asyncio.to_thread(_used, self._cache / key)
+            if home is None:
+                raise BuildError("the environment was removed while it was built")
+            await asyncio.to_thread(_trim, self._cache, self._keep)
+            return home
+
+    async def _run_build(
+        self, version: StoredVersion, target: Path, archive: Path, contents: archives.Contents, report: Report
+    ) -> None:
+        specification = Specification(
+            archive=str(archive),
+            format=contents.format,
+            filename=contents.filename,
+            settings=version.settings,
+            requirements=version.shown.requirements,
+            target=str(target),
+            base=_base_folders(),
+        )
+        told: dict[str, str] = {}
+        log: list[str] = []
+
+        def on_line(line: str) -> None:
+            with contextlib.suppress(msgspec.DecodeError):
+                said = msgspec.json.decode(line, type=dict[str, str])
+                told.update(said)
+                log.extend(said.get("log", "").splitlines())
+                del log[:-50]
+                for text in said.values():
+                    report(text)
+
+        try:
+            ended = await run(
+                [sys.executable, "-c", _CHILD],
+                folder=self._cache,
+                environment=bare_environment(),
+                seconds=BUILD_SECONDS,
+                given=msgspec.json.encode(specification),
+                on_line=on_line,
+            )
+        except TimedOutError:
+            raise BuildError(f"the build did not end within {BUILD_SECONDS:g} s") from None
+        if ended.status != 0:
+            reason = told.get("error") or f"the build ended with status {ended.status}:\n{ended.said}"
+            raise BuildError("\n".join([reason, *log]))
+
+    async def _fetched(self, project: int, version: StoredVersion) -> Path:
+        """The archive as a file, with the content that was uploaded."""
+        digest = hashlib.sha256()
+        handle, name = await asyncio.to_thread(tempfile.mkstemp, PART, None, self._cache)
+        path = Path(name)
+        with os.fdopen(handle, "wb") as file:
+            async for piece in self._store.versions.archive(project, version.shown.deploy_id):
+                digest.update(piece)
+                file.write(piece)  # half a megabyte into the system's memory
+        if digest.hexdigest() != version.shown.sha256:
+            await asyncio.to_thread(path.unlink)
+            raise BuildError("the stored archive is not what was uploaded. Deploy the version again")
+        return path
+
+
+def _look(archive: Path) -> archives.Contents:
+    with archive.open("rb") as file:
+        return archives.look(file)
+
+
+def _package_root() -> str:
+    return str(Path(__file__).resolve().parents[4])
+
+
+_CHILD: Final = (
+    f"import sys; sys.path.insert(0, {_package_root()!r}); "
+    "from scrapy_ext.server.jobs.versions.building import main; main()"
+)
+
+
+def _base_folders() -> list[str]:
+    """Where the server's own packages are."""
+    known = [*site.getsitepackages(), site.getusersitepackages()]
+    folders = [folder for folder in sys.path if folder in known or folder.endswith(("site-packages", "dist-packages"))]
+    return list(dict.fromkeys([*folders, *([] if _package_root() in folders else [_package_root()])]))
+
+
+def _key(project: int, version: StoredVersion) -> str:
+    parts = [version.shown.sha256, version.shown.requirements, version.settings, sys.version, *_base_folders()]
+    with contextlib.suppress(PackageNotFoundError):  # run from its source
+        parts.append(version_of("scrapy-ext"))
+    return f"{project}-{hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:24]}"
+
+
+def _used(home: Path) -> Path | None:
+    """The environment if it is whole, which is noted as used now."""
+    try:
+        os.utime(home / READY)
+    except OSError:
+        return None
+    return home
+
+
+def _script_names(folder: Path | None) -> list[str]:
+    return sorted(path.name for path in folder.glob("*.py")) if folder is not None else []
+
+
+def _trim(cache: Path, keep: int) -> None:
+    """Remove the environments that were not used for longest, and what builds have left that were killed."""
+    homes = [(ready.stat().st_mtime, ready.parent) for ready in cache.glob(f"*/{READY}")]
+    now = time.time()
+    for used, home in sorted(homes)[: max(len(homes) - keep, 0)]:
+        if now - used > _FRESH:
+            _remove(home)
+    for left in cache.glob(f"*{PART}"):
+        with contextlib.suppress(OSError):
+            if left.is_dir():
+                _clear(left)
+            elif now - left.stat().st_mtime > 2 * BUILD_SECONDS:
+                left.unlink()
+
+
+def _remove(home: Path) -> None:
+    """Remove an environment unless somebody builds it or runs in it."""
+    lock, gone = home.with_name(home.name + LOCK), home.with_name(home.name + PART)
+    with contextlib.suppress(OSError), locked(lock, wait=False), (home / IN_USE).open("rb") as running:
+        fcntl.flock(running, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        home.rename(gone)
+        shutil.rmtree(gone, ignore_errors=True)
+        lock.unlink()
+
+
+def _clear(part: Path) -> None:
+    """Remove what is not whole unless somebody is at it."""
+    lock = part.with_name(part.name.removesuffix(PART) + LOCK)
+    with contextlib.suppress(OSError), locked(lock, wait=False):
+        shutil.rmtree(part, ignore_errors=True)
+        lock.unlink()

@@ -1,0 +1,112 @@
+"""Names the spiders of the project in the working directory:
+``python -m scrapy_ext.server.jobs.versions.spider_list FD``.
+
+Runs in the project's own environment, and writes JSON to the descriptor: whatever the project prints goes elsewhere.
+Whoever reads that trusts none of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from scrapy_ext.api.platform.versions import SpiderArgument, SpiderInfo
+
+_TEXT: Final = 200
+_MEMORY: Final = 8 * 1024**3
+_MAX_ARGUMENTS: Final = 100
+
+
+def main() -> None:
+    """Write the spiders and end at once: nothing that the project left running is waited for."""
+    status = 1
+    try:
+        _bound_memory()
+        spiders = msgspec.json.encode(_spiders())
+        with os.fdopen(int(sys.argv[1]), "wb") as pipe:
+            pipe.write(spiders)
+        status = 0
+    except BaseException:  # a module may raise anything, SystemExit too
+        traceback.print_exc()
+    finally:
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(status)
+
+
+def _bound_memory() -> None:
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import resource  # not on every platform
+
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _spiders() -> list[SpiderInfo]:
+    # Imported here: this is the project's Scrapy, and failing to import it is to be told like other failures.
+    from scrapy.spiderloader import get_spider_loader
+    from scrapy.utils.project import get_project_settings
+
+    loader = get_spider_loader(get_project_settings())
+    return [_spider(name, loader.load(name)) for name in sorted(loader.list())]
+
+
+def _spider(name: str, cls: type) -> SpiderInfo:
+    from scrapy import Spider
+
+    arguments: dict[str, SpiderArgument] = {}
+    custom = True
+    for base in cls.__mro__:
+        if base is Spider or not custom:
+            break
+        if "__init__" in vars(base):
+            custom = False
+            for parameter in _parameters(base):
+                if parameter.kind is parameter.VAR_KEYWORD:
+                    custom = True
+                elif parameter.kind is not parameter.VAR_POSITIONAL and parameter.name != "name":
+                    arguments.setdefault(parameter.name, _argument(parameter))
+    summary = (vars(cls).get("__doc__") or "").strip().partition("\n")[0]
+    listed = list(arguments.values())[:_MAX_ARGUMENTS]
+    return SpiderInfo(name, listed, summary[:_TEXT], custom, f"{cls.__module__}.{cls.__qualname__}"[:_TEXT])
+
+
+def _parameters(base: Any) -> Iterator[inspect.Parameter]:
+    try:
+        yield from list(inspect.signature(base.__init__).parameters.values())[1:]
+    except (TypeError, ValueError):  # of a class that is not Python's
+        return
+
+
+def _argument(parameter: inspect.Parameter) -> SpiderArgument:
+    required = parameter.default is parameter.empty
+    annotation = parameter.annotation
+    return SpiderArgument(
+        parameter.name,
+        required,
+        None if required else _shown(repr, parameter.default),
+        None
+        if annotation is parameter.empty
+        else annotation[:_TEXT]
+        if isinstance(annotation, str)
+        else _shown(inspect.formatannotation, annotation),
+    )
+
+
+def _shown(show: Any, value: object) -> str:
+    try:
+        return str(show(value))[:_TEXT]
+    except Exception:  # the project's own code
+        return "…"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""Reads the spiders of a project through a process in its environment, and trusts nothing of what that says."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from scrapy_ext.api.platform.jobs import is_name
+from scrapy_ext.api.platform.versions import SCRIPT, SpiderInfo
+from scrapy_ext.server.jobs.versions.children import Ended, TimedOutError, run
+
+#: Seconds that naming the spiders of a project may take.
+READ_SECONDS: Final = 60.0
+#: Bytes of what it says, and spiders.
+_MAX_ANSWER: Final = 8 * 1024 * 1024
+_MAX_SPIDERS: Final = 10_000
+_MAX_INFO: Final = 64 * 1024
+
+_decode: Final = msgspec.json.Decoder(list[SpiderInfo]).decode
+
+
+class ReadingError(Exception):
+    """The spiders cannot be read; the message is for who deployed the project."""
+
+
+async def read_spiders(
+    python: str, folder: Path, environment: Mapping[str, str], seconds: float = READ_SECONDS
+) -> list[SpiderInfo]:
+    """The spiders of the project in ``folder``; raises :class:`ReadingError`."""
+    receiving, sending = os.pipe()
+    os.set_blocking(receiving, False)
+    answer, pipe = bytearray(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def receive() -> None:
+        with contextlib.suppress(BlockingIOError):
+            piece = os.read(receiving, 256 * 1024)
+            if len(answer) <= _MAX_ANSWER:  # what is more is read and thrown away
+                answer.extend(piece)
+            if not piece:
+                loop.remove_reader(receiving)
+                pipe.set()
+
+    loop.add_reader(receiving, receive)
+    try:
+        ended = await run(
+            [python, "-m", "scrapy_ext.server.jobs.versions.spider_list", str(sending)],
+            folder=folder,
+            environment=environment,
+            seconds=seconds,
+            descriptors=[sending],
+        )
+        os.close(sending)
+        sending = -1
+        with contextlib.suppress(TimeoutError):  # a process that it left has the other end
+            await asyncio.wait_for(pipe.wait(), 5)
+    except TimedOutError:
+        raise ReadingError(
+            f"naming its spiders took over {seconds:g} s. Does a module do work when imported?"
+        ) from None
+    finally:
+        loop.remove_reader(receiving)
+        os.close(receiving)
+        if sending >= 0:
+            os.close(sending)
+    return _checked(bytes(answer), ended)
+
+
+def _checked(answer: bytes, ended: Ended) -> list[SpiderInfo]:
+    if ended.status != 0:
+        raise ReadingError(f"its settings or spiders cannot be imported:\n{ended.said[-16_000:]}")
+    if len(answer) > _MAX_ANSWER:
+        raise ReadingError(f"what it says of its spiders is over {_MAX_ANSWER} bytes")
+    try:
+        spiders = _decode(answer)
+    except (msgspec.DecodeError, RecursionError):
+        raise ReadingError("what it says of its spiders cannot be understood") from None
+    if not spiders:
+        raise ReadingError("it has no spiders. Check SPIDER_MODULES in its settings, and that the archive has them")
+    if len(spiders) > _MAX_SPIDERS:
+        raise ReadingError(f"it has over {_MAX_SPIDERS} spiders")
+    names = Counter(spider.name for spider in spiders)
+    for spider in spiders:
+        if not is_name(spider.name) or spider.name.startswith(SCRIPT) or names[spider.name] > 1:
+            raise ReadingError(f"{spider.name[:60]!r} cannot be the name of a spider")
+        if len(msgspec.json.encode(spider)) > _MAX_INFO:
+            raise ReadingError(f"the arguments of spider {spider.name[:60]!r} take over {_MAX_INFO} bytes")
+    return spiders
