@@ -102,6 +102,8 @@ def _crawl(launch: Launch) -> None:
     if launch.memory:
         settings.set("MEMUSAGE_LIMIT_MB", int(launch.memory * _OWN_LIMIT), "command")
         settings.set("MEMUSAGE_CHECK_INTERVAL_SECONDS", _MEMORY_CHECK, "command")
+        # It tells each look at level INFO: a job of a day would have 17,000 lines of it. Its samples tell its memory.
+        logging.getLogger("scrapy.extensions.memusage").setLevel(logging.WARNING)
     settings.setdict({"LOG_ENABLED": False, **launch.settings}, priority="cmdline")
     streams = [_Lines("stdout", logging.INFO), _Lines("stderr", logging.ERROR)]
     sys.stdout, sys.stderr = streams

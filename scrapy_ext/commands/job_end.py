@@ -12,7 +12,7 @@ from typing import Final
 from rich.cells import set_cell_size
 
 from scrapy_ext.api.platform import JobKey
-from scrapy_ext.api.platform.jobs import Job
+from scrapy_ext.api.platform.jobs import Job, JobState
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.commands.follow import LONGEST, Rows, Watch, followed
 from scrapy_ext.commands.subcommand import OK, View
@@ -25,6 +25,8 @@ NOT_FINISHED: Final = 3
 FINISHED: Final = "finished"
 #: Seconds between two looks at the counters.
 _EVERY: Final = 1.0
+#: Seconds after which who follows a pending job is told what it may wait for.
+_SOON: Final = 10.0
 
 
 class StatusLine:
@@ -89,6 +91,7 @@ async def _between(groups: AsyncIterator[Rows], line: StatusLine) -> AsyncIterat
 
 async def _count(view: View, key: JobKey, line: StatusLine) -> None:
     began = time.monotonic()
+    told = False
     while True:
         try:
             job = await _looked(_once, view, key)
@@ -97,6 +100,14 @@ async def _count(view: View, key: JobKey, line: StatusLine) -> None:
         else:
             if job is not None:
                 line.show(f"{job.state}: {_counters(job)}")
+            if job is not None and not told and job.state == JobState.PENDING and time.monotonic() - began > _SOON:
+                told = True
+                line.clear()
+                view.say(
+                    f"job {key} still waits: for room on a node, or for code of its project "
+                    "(`scrapy platform deploy`); the page Nodes of the server says which"
+                )
+                line.again()
         # A job that runs for hours is looked at less often.
         await asyncio.sleep(min(_EVERY + (time.monotonic() - began) / 100, LONGEST))
 

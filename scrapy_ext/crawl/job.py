@@ -19,10 +19,13 @@ logger = logging.getLogger(__name__)
 
 
 class CrawlJob(msgspec.Struct, frozen=True):
-    """A job of the platform that this crawl runs. ``resumed`` jobs have run before."""
+    """A job of the platform that this crawl runs. ``resumed`` jobs were there before it, and may have run;
+    those that are ``begun`` now have not, as far as their node knows.
+    """
 
     key: JobKey
     resumed: bool
+    begun: bool = False
 
 
 async def open_job(client: PlatformClient, project: int, spider_name: str, resume: str | None) -> CrawlJob:
@@ -32,7 +35,7 @@ async def open_job(client: PlatformClient, project: int, spider_name: str, resum
     """
     if resume is None:
         pushed = await client.jobq.push(project, spider_name, state=JobState.RUNNING.value, spider_type="manual")
-        return CrawlJob(JobKey.parse(pushed.key), resumed=False)
+        return CrawlJob(JobKey.parse(pushed.key), resumed=False, begun=True)
     try:
         key = JobKey.parse(resume, "PLATFORM_JOB")
     except ContractError as error:
@@ -50,7 +53,8 @@ async def open_job(client: PlatformClient, project: int, spider_name: str, resum
     if metadata.get("state") == JobState.FINISHED.value and metadata.get("close_reason") == "finished":
         raise SettingError("PLATFORM_JOB", f"names {key}, which is finished", "Leave it out to start a new job.")
     if "attempt" in metadata and metadata.get("state") == JobState.RUNNING.value:
-        return CrawlJob(key, resumed=True)  # a node has started it, and sees to it that nobody else runs it
+        # A node has started it, and sees to it that nobody else runs it.
+        return CrawlJob(key, resumed=True, begun=metadata["attempt"] == 1)
     if metadata.get("state") == JobState.RUNNING.value:
         logger.info("Job %s is listed as running, as it is after a crash; should its process live, it is replaced", key)
     else:

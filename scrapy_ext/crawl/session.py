@@ -258,7 +258,7 @@ class Session:
         self._client = await self._resources.enter_async_context(client)
         spider_name = (self._crawler.spider or self._crawler.spidercls).name
         self._job = await open_job(client, services.project, spider_name, names.PLATFORM_JOB.read(settings))
-        logger.info("Job %s %s", self._job.key, "resumed" if self._job.resumed else "started")
+        logger.info("Job %s %s", self._job.key, "started" if self._job.begun else "resumed")
         self._crawler.stats.set_value("platform/job", str(self._job.key))
 
     async def _spider_opened(self) -> None:

@@ -259,6 +259,18 @@ def test_targets_of_scrapinghub_yml(folder: Path) -> None:
     assert (found[0].url, found[0].project, found[0].key) == ("http://one.example", 7, "k")
 
 
+def test_a_project_as_startproject_writes_it(folder: Path) -> None:
+    cfg = folder / "scrapy.cfg"
+    cfg.write_text("[settings]\ndefault = shop.settings\n[deploy]\n#url = http://localhost:6800/\nproject = shop\n")
+    found = find_target(folder, None)
+    assert (found.url, found.project) == (None, None)
+    assert found.notes == ["scrapy.cfg: project = shop of [deploy] ignored, as it is no number"]
+    cfg.write_text(cfg.read_text().replace("#url", "url"))
+    with pytest.raises(CommandError, match=r"got 'shop'\. Write that of the project on the platform there"):
+        find_target(folder, None)
+    assert find_target(folder, None, 7).project == 7
+
+
 @pytest.mark.parametrize(
     ("text", "target", "told"),
     [

@@ -123,6 +123,14 @@ def test_ctrl_c_leaves_the_job_running_and_says_how_to_stop_it(platform: Platfor
     assert metadata(platform, str(life.key))["state"] == "running"
 
 
+def test_a_job_that_waits_says_for_what(platform: Platform) -> None:
+    with platform.start("run", "books", "--follow") as going:
+        life = Life(platform, going)
+        going.until(lambda: f"job {life.key} still waits: for room on a node" in going.said())
+        platform.ends(life.key, "cancelled")
+        assert going.end() == 3
+
+
 def test_a_job_that_is_deleted_is_no_success(platform: Platform) -> None:
     with platform.start("run", "books", "--follow") as going:
         life = Life(platform, going)

@@ -29,12 +29,14 @@ PERIODIC_MISSED: Final = "periodicjob:missed"
 PERIODIC_REFUSED: Final = "periodicjob:refused"
 
 
-class JobEvent(msgspec.Struct):
+class JobEvent(msgspec.Struct, omit_defaults=True):
     """A message that the platform writes itself. Clients may post any JSON object."""
 
     event: str
     job: str
     user: str
+    #: Of a job that has ended.
+    close_reason: str | None = None
 
 
 class PeriodicEvent(msgspec.Struct, omit_defaults=True):

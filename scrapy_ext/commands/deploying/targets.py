@@ -30,8 +30,11 @@ class Target:
     notes: list[str] = field(default_factory=list)
 
 
-def find_target(folder: Path, name: str | None) -> Target:
-    """The target of a name, or the default one; raises :class:`CommandError`."""
+def find_target(folder: Path, name: str | None, project: int | None = None) -> Target:
+    """The target of a name, or the default one, for another ``project`` if that is given.
+
+    Raises :class:`CommandError`.
+    """
     told = _yml(folder / YML)
     sections = _cfg(folder / CFG)
     wanted = name or DEFAULT
@@ -40,8 +43,8 @@ def find_target(folder: Path, name: str | None) -> Target:
     if wanted in projects:
         _of_yml(target, wanted, projects[wanted], told)
     elif wanted in sections:
-        _of_cfg(target, wanted, sections[wanted])
-    elif name is not None and re.fullmatch(r"[0-9]{1,18}", name, re.ASCII):
+        _of_cfg(target, wanted, sections[wanted] if project is None else {**sections[wanted], "project": str(project)})
+    elif name is not None and _is_number(name):
         _of_yml(target, wanted, name, told)
         base = sections.get(DEFAULT, {})
         target.url = target.url or _address(base.get("url"), wanted)
@@ -93,8 +96,12 @@ def _of_cfg(target: Target, name: str, section: Mapping[str, str]) -> None:
     target.url = _address(section.get("url"), name)
     target.key = section.get("username")
     target.version = section.get("version") or target.version
-    if "project" in section:
-        target.project = _number(section["project"], name)
+    if "project" not in section:
+        return
+    if name == DEFAULT and not target.url and not _is_number(section["project"]):
+        target.notes.append(f"{CFG}: project = {section['project'][:60]} of [deploy] ignored, as it is no number")
+        return  # as `scrapy startproject` writes it
+    target.project = _number(section["project"], name)
 
 
 def _of_yml(target: Target, name: str, project: Any, told: Mapping[str, Any]) -> None:
@@ -137,9 +144,16 @@ def _text(told: Mapping[str, Any], name: str) -> str | None:
 
 
 def _number(text: str, name: str) -> int:
-    if re.fullmatch(r"[0-9]{1,18}", text, re.ASCII):
+    if _is_number(text):
         return int(text)
-    raise CommandError(f"the project of target {name} must be a number, got {text[:60]!r}")
+    raise CommandError(
+        f"the project of target {name} must be a number, got {text[:60]!r}. Write that of the project on the platform "
+        "there, such as project = 1"
+    )
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"[0-9]{1,18}", text, re.ASCII) is not None
 
 
 def _address(url: str | None, name: str) -> str | None:

@@ -79,7 +79,7 @@ def _run(settings: BaseSettings, options: argparse.Namespace) -> int:
             if not found:
                 raise CommandError("there is no scrapy.cfg here or above; go to the folder of a Scrapy project")
             folder = Path(found).absolute().parent
-            target = find_target(folder, options.target)
+            target = find_target(folder, options.target, options.project)
             name = version_name(folder, options.version or target.version)
             requirements = requirements_of(folder, options.requirements or target.requirements)
             packed = _packed(folder, Path(into), target)

@@ -103,7 +103,7 @@ async def _list(view: View) -> None:
         if not page.results or len(schedules) >= page.count:
             break
     await _shown(view, *schedules)
-    await view.output.note(f"{len(schedules)} periodic jobs of project {view.project}")
+    await view.output.note(f"periodic jobs of project {view.project}: {len(schedules)}")
 
 
 async def _show(view: View) -> None:
@@ -152,7 +152,8 @@ async def _resume(view: View) -> None:
 
 async def _delete(view: View) -> None:
     schedules = [await _get(view, number) for number in view.options.id]
-    await confirm(view, f"Delete {len(schedules)} periodic jobs? What they ran stays.")
+    whose = f"periodic job {schedules[0].id}" if len(schedules) == 1 else f"{len(schedules)} periodic jobs"
+    await confirm(view, f"Delete {whose}? What was run stays.")
     for schedule in schedules:
         await view.client.periodic.delete(view.project, schedule.id)
     deleted = "1 periodic job is" if len(schedules) == 1 else f"{len(schedules)} periodic jobs are"

@@ -34,6 +34,8 @@ ACTIVE: Final = (JobState.PENDING, JobState.RUNNING)
 SHUTDOWN: Final = "shutdown"
 #: Why a job ends that somebody cancelled.
 CANCELLED: Final = "cancelled"
+#: Characters of a reason that the activity tells.
+_LONGEST_REASON: Final = 200
 _OF_ITS_END: Final = ("finished_time", "completed_by", "close_reason", "cancelled_by")
 
 
@@ -57,19 +59,20 @@ class Happened(NamedTuple):
 
     key: JobKey
     event: str
+    reason: str | None = None
 
 
 async def report(tx: Transaction, project: int, happened: Sequence[Happened], stamp: Stamp) -> None:
     """Write to the project's activity; last in an operation, as the messages of a project take turns."""
     if happened:
-        messages = [JobEvent(event, str(key), stamp.by) for key, event in happened]
+        messages = [JobEvent(event, str(key), stamp.by, reason) for key, event, reason in happened]
         await add_events(tx, project, [msgspec.json.encode(message) for message in messages], stamp.now)
 
 
 async def change_jobs(tx: Transaction, project: int, changes: Sequence[Change], stamp: Stamp) -> list[JobState | None]:
     """Make changes, all or none; returns the states that the jobs were in, None for no such job."""
     previous: list[JobState | None] = [None] * len(changes)
-    events: dict[int, str] = {}
+    events: dict[int, Happened] = {}
     for place in sorted(range(len(changes)), key=lambda place: changes[place].key):
         key, state, fields = changes[place]
         job = await get_job(tx, key, lock=True)
@@ -82,10 +85,16 @@ async def change_jobs(tx: Transaction, project: int, changes: Sequence[Change], 
             if state is JobState.RUNNING:
                 await _check_ended(tx, key)
             await _enter(tx, key, state, metadata, stamp)
-            events[place] = STATE_EVENTS[state]
+            events[place] = Happened(key, STATE_EVENTS[state], _reason(state, metadata))
         await save(tx, key, metadata, stamp.now, from_client=not PROTECTED.issuperset(fields))
-    await report(tx, project, [Happened(changes[place].key, events[place]) for place in sorted(events)], stamp)
+    await report(tx, project, [events[place] for place in sorted(events)], stamp)
     return previous
+
+
+def _reason(state: JobState, metadata: Mapping[str, Any]) -> str | None:
+    """Why a job that is now in this state has ended; what clients wrote there may be no text, and of any length."""
+    reason = metadata.get("close_reason")
+    return reason[:_LONGEST_REASON] if state is JobState.FINISHED and isinstance(reason, str) else None
 
 
 async def check_changes(tx: Transaction, changes: Sequence[Change]) -> None:
@@ -166,7 +175,8 @@ async def end_job(tx: Transaction, job: StoredJob, reason: str, fields: Mapping[
         await _enter(tx, job.key, JobState.FINISHED, metadata, stamp)
     await save(tx, job.key, metadata, stamp.now, from_client=False)
     if job.state in ACTIVE:
-        await report(tx, job.key.project, [Happened(job.key, STATE_EVENTS[JobState.FINISHED])], stamp)
+        told = Happened(job.key, STATE_EVENTS[JobState.FINISHED], _reason(JobState.FINISHED, metadata))
+        await report(tx, job.key.project, [told], stamp)
 
 
 async def wait_again(tx: Transaction, job: StoredJob, stamp: Stamp) -> None:

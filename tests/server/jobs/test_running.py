@@ -16,7 +16,10 @@ async def test_a_job_runs_with_its_arguments_and_settings(either: Platform) -> N
     assert (metadata["attempt"], metadata["version"], metadata["tags"]) == (1, "local", ["nightly"])
     assert metadata["frameworkstats"]["item_scraped_count"] == 4
     assert [item["number"] for item in await either.records("items", job)] == [0, 1, 2, 3]
-    assert "answer {'is': [42, None]}" in await either.log(job)
+    log = await either.log(job)
+    assert "answer {'is': [42, None]}" in log
+    assert f"Job {job} started" in log  # it has not run before
+    assert "Peak memory usage" not in log
     assert len(await either.records("requests", job)) == 1
 
 
@@ -56,8 +59,13 @@ async def test_a_job_is_cancelled(either: Platform) -> None:
     await either.stop(job)
     assert await either.reason(job) == "cancelled"
     events = await either.http.get("/activity/1/?format=json&count=1000")
-    told = [event["event"] for event in reversed(events.json) if event["job"] == job]
-    assert told == ["job:scheduled", "job:started", "job:cancelled", "job:completed"]
+    told = [(event["event"], event.get("close_reason")) for event in reversed(events.json) if event["job"] == job]
+    assert told == [
+        ("job:scheduled", None),
+        ("job:started", None),
+        ("job:cancelled", None),
+        ("job:completed", "cancelled"),
+    ]
 
 
 async def test_one_that_does_not_listen_is_killed_and_cancelled_all_the_same(platform: Platform) -> None:
