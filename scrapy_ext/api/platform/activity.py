@@ -20,7 +20,8 @@ STATE_EVENTS: Final[Mapping[JobState, str]] = {
     JobState.FINISHED: JOB_COMPLETED,
     JobState.DELETED: "job:deleted",
 }
-
+#: A node has given a running job back, or was lost: it waits for another one. The next job:started is of the same job.
+JOB_INTERRUPTED: Final = "job:interrupted"
 
 #: What is told of periodic jobs that did not run as planned, or not all of them.
 PERIODIC_ACTIVE: Final = "periodicjob:active"

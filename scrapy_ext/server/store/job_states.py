@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from scrapy_ext.api.platform.activity import JOB_CANCELLED, STATE_EVENTS, JobEvent
+from scrapy_ext.api.platform.activity import JOB_CANCELLED, JOB_INTERRUPTED, STATE_EVENTS, JobEvent
 from scrapy_ext.api.platform.jobs import TRANSITIONS, JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.violations import ContractError, Violation
@@ -180,6 +180,8 @@ async def wait_again(tx: Transaction, job: StoredJob, stamp: Stamp) -> None:
             stamp.now,
         )
     await save(tx, job.key, metadata, stamp.now, from_client=False)
+    if job.state is JobState.RUNNING:
+        await report(tx, job.key.project, [Happened(job.key, JOB_INTERRUPTED)], stamp)
 
 
 async def start_next(tx: Transaction, project: int, fields: Mapping[str, Any], stamp: Stamp) -> StoredJob | None:

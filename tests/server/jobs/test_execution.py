@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -97,3 +98,48 @@ async def test_a_node_that_leaves_gives_back_what_it_has_not_begun(store: Store,
     job = await stored(store, key)
     assert (job.state, job.metadata.get("nodes_lost")) == (JobState.PENDING, None)
     assert await store.nodes.listed() == []
+
+
+async def test_a_node_leaves_without_a_database(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scrapy_ext.server.jobs.node._LAST_STEPS", 0.1)
+    local = LocalProject(1, tmp_path)
+    config = NodeConfig(units=1, local=local, grace=0)
+    building = Building(store, tmp_path / "cache", local)
+    node = Node(Lines(store, store, store), building, Door("http://127.0.0.1:1"), config, LocalCarrier())
+    await node.start()
+    await scheduled(store)
+    node.wake()
+
+    async def builds() -> bool:
+        return building.asked == 2
+
+    await wait_for(builds, "the build")
+
+    async def away(*_: object) -> None:
+        raise StoreAwayError("away")
+
+    monkeypatch.setattr(store.attempts, "give_back", away)
+    await asyncio.wait_for(node.stop(), PATIENCE)
+
+
+async def test_one_whose_end_cannot_be_stored_is_not_run_again(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scrapy_ext.server.jobs.execution._LONG_RETRY", 0)
+    key = await scheduled(store)
+    await store.nodes.join(StoredNode("node", "here", 1, frozenset(), 1, 1, 1, draining=False))
+    (attempt,) = await store.attempts.place()
+    end, refusals = store.attempts.end, [ValueError("the database is odd")]
+
+    async def odd(*arguments: Any) -> bool:
+        if refusals:
+            raise refusals.pop()
+        return await end(*arguments)
+
+    monkeypatch.setattr(store.attempts, "end", odd)
+    execution = Execution(
+        store, Environments(store, tmp_path), Terms("http://127.0.0.1:1"), attempt, asyncio.Semaphore(1)
+    )
+    await asyncio.wait_for(execution.task, PATIENCE)
+    assert execution.is_settled
+    assert (await stored(store, key)).metadata["close_reason"] == "no_version"

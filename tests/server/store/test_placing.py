@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from scrapy_ext.api.platform.jobs import JobState
-from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.address import DatabaseUrl
@@ -190,6 +191,20 @@ async def test_what_a_crawl_says_of_its_end_counts_unless_it_was_asked_to(
         await store.attempts.said(attempt, said)
     await store.attempts.end(attempt, seen)
     assert (await stored(store, key)).metadata["close_reason"] == reason
+
+
+async def test_each_step_is_told_once_and_that_a_job_waits_again(store: Store) -> None:
+    await join(store, "a", 1)
+    await add(store, {})
+    (attempt,) = await store.attempts.place()
+    await store.attempts.give_back(attempt)
+    (again,) = await store.attempts.place()
+    assert not await store.attempts.give_back(attempt), "it is over"
+    await store.attempts.end(again, "finished")
+    messages = await store.activity.page(1, MAX_NUMBER, 10)
+    events = [msgspec.json.decode(message.event)["event"] for message in reversed(messages)]
+    steps = ["scheduled", "started", "interrupted", "started", "completed"]
+    assert events == [f"job:{step}" for step in steps]
 
 
 async def test_a_job_that_others_have_finished_is_not_begun_again_beside_its_process(store: Store) -> None:

@@ -35,6 +35,7 @@ from scrapy_ext.server.store.job_rows import StoredJob
 T = TypeVar("T")
 
 _RETRY: Final = 1.0
+_LONG_RETRY: Final = 60.0
 #: Seconds for a start until the next one may begin, however far it is.
 _START: Final = 30.0
 
@@ -276,11 +277,17 @@ class Execution:
 
     async def _settle(self, reason: str | None) -> None:
         intent, attempts = self._intent, self._store.attempts
-        # A script does not go on where it was: what it has done would be done again.
-        if intent is Intent.DRAIN and not self._script_began:
-            await _stubborn(lambda: attempts.give_back(self._attempt))
-        elif intent is not Intent.LOST:
-            await _stubborn(lambda: attempts.end(self._attempt, reason))
+        while True:
+            try:
+                # A script does not go on where it was: what it has done would be done again.
+                if intent is Intent.DRAIN and not self._script_began:
+                    await _stubborn(lambda: attempts.give_back(self._attempt))
+                elif intent is not Intent.LOST:
+                    await _stubborn(lambda: attempts.end(self._attempt, reason))
+                break
+            except Exception:  # who let go of it now would run it again
+                logger.exception("The end of job %s could not be stored; it will be tried again", self._attempt)
+                await asyncio.sleep(_LONG_RETRY)
         self.is_settled = True
 
 

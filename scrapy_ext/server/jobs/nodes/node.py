@@ -37,6 +37,8 @@ _LOOK: Final = 1.0
 _STOP_AFTER: Final = DEAD_AFTER - 2.0
 #: Jobs that start at once: a start is what takes the processor, and beats must not wait for it.
 _STARTS: Final = 2 * (os.cpu_count() or 1)
+#: Seconds for jobs whose time to end is over to be killed, and their ends stored.
+_LAST_STEPS: Final = 20.0
 #: Seconds between two looks at the last beat.
 _WATCH: Final = 0.1
 #: How often a job may lose its node.
@@ -123,7 +125,11 @@ class Node:
         for execution in self._jobs.values():
             execution.stop(Intent.DRAIN)
         if self._jobs:
-            await asyncio.wait([execution.task for execution in self._jobs.values()])
+            tasks = [execution.task for execution in self._jobs.values()]
+            _, late = await asyncio.wait(tasks, timeout=self._config.grace + _LAST_STEPS)
+            for task in late:  # the database does not take their end: others find that this node is gone
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
         with contextlib.suppress(StoreError):  # what was given to it and not begun is no loss
             for held in await self._store.attempts.of_node(self.name):
                 await self._store.attempts.give_back(held.attempt)

@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from scrapy_ext.api.platform.activity import (
     JOB_CANCELLED,
+    JOB_INTERRUPTED,
     PERIODIC_ACTIVE,
     PERIODIC_MISSED,
     PERIODIC_REFUSED,
@@ -26,7 +27,14 @@ _STEP: Final = 200
 #: Projects whose messages are shown together.
 _PROJECTS: Final = 100
 
-EVENTS: Final = (*STATE_EVENTS.values(), JOB_CANCELLED, PERIODIC_ACTIVE, PERIODIC_MISSED, PERIODIC_REFUSED)
+EVENTS: Final = (
+    *STATE_EVENTS.values(),
+    JOB_CANCELLED,
+    JOB_INTERRUPTED,
+    PERIODIC_ACTIVE,
+    PERIODIC_MISSED,
+    PERIODIC_REFUSED,
+)
 
 
 class _Shown(NamedTuple):
