@@ -101,7 +101,7 @@ async def test_a_node_that_leaves_gives_back_what_it_has_not_begun(store: Store,
 
 
 async def test_a_node_leaves_without_a_database(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scrapy_ext.server.jobs.node._LAST_STEPS", 0.1)
+    monkeypatch.setattr("scrapy_ext.server.jobs.nodes.node._LAST_STEPS", 0.1)
     local = LocalProject(1, tmp_path)
     config = NodeConfig(units=1, local=local, grace=0)
     building = Building(store, tmp_path / "cache", local)
@@ -125,7 +125,7 @@ async def test_a_node_leaves_without_a_database(store: Store, tmp_path: Path, mo
 async def test_one_whose_end_cannot_be_stored_is_not_run_again(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scrapy_ext.server.jobs.execution._LONG_RETRY", 0)
+    monkeypatch.setattr("scrapy_ext.server.jobs.attempts.execution._LONG_RETRY", 0)
     key = await scheduled(store)
     await store.nodes.join(StoredNode("node", "here", 1, frozenset(), 1, 1, 1, draining=False))
     (attempt,) = await store.attempts.place()
