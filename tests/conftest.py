@@ -11,7 +11,7 @@ from tests.postgresql import Cluster, cluster
 from tests.real_pages import folder
 
 #: Folders whose files take long.
-_LONG = ("crash", "tests", "example_project", "docs", "real_pages", "extraction")
+_LONG = ("crash", "tests", "example_project", "docs", "jobs", "server", "browser", "ui", "real_pages", "extraction")
 
 
 @pytest.fixture

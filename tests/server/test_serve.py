@@ -134,7 +134,7 @@ async def test_keys_are_made_once_and_kept_as_hashes(tmp_path: Path) -> None:
         assert set(shown) == {"EXTRACT_API_KEY", "PLATFORM_API_KEY"}
         assert len(set(shown.values())) == 2
     assert (tmp_path / "platform.db").stat().st_mode & 0o077 == 0
-    stored = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    stored = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert not any(key.encode() in stored for key in shown.values())
     with RunningServer(tmp_path, keys=False) as server:
         assert "API_KEY" not in server.log()

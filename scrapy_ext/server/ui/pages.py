@@ -98,6 +98,8 @@ class Pages:
         credentials = basic_credentials(request.headers.get("authorization", ""))
         if credentials is not None:
             return await self._sessions.of_key(credentials[0]) if credentials[0] else None
+        if not request.cookies:  # who brings nothing is told so, whether the store is there or not
+            return None
         cookie = request.cookies.get(await self._sessions.cookie_name())
         return await self._sessions.of_cookie(cookie) if cookie else None
 

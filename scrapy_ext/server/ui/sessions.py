@@ -22,6 +22,7 @@ import msgspec
 
 from scrapy_ext.server.keyring import Grant, Keyring
 from scrapy_ext.server.store import Store
+from scrapy_ext.server.store.errors import StoreAwayError
 
 #: Seconds after which one has to log in again.
 LIFETIME: Final = 12 * 3600
@@ -86,9 +87,14 @@ class Sessions:
 
     async def of_key(self, key: str) -> Session | None:
         """The session of a request that brings the key itself, as tools do."""
-        await self._load()
         grant = await self._keys.grant(key)
-        return grant and Session(grant, self._sign("form of", grant.name))
+        if grant is None:
+            return None
+        try:
+            await self._load()
+        except StoreAwayError:  # the page will say so, to this key as much as it may know; no form can be sent
+            return Session(grant, secrets.token_hex(16))
+        return Session(grant, self._sign("form of", grant.name))
 
 
 def from_these_pages(headers: Mapping[str, str]) -> bool:
