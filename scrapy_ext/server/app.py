@@ -95,6 +95,8 @@ async def _start(parts: _Parts, config: ServerConfig, front: Front, stack: conte
     deployments = Deployments(store, environments)
     stack.push_async_callback(deployments.close)
     await deployments.resume()
+    if not config.exit_with_stdin:  # else it serves one command, which is told by its job
+        stack.push_async_callback(_ended, asyncio.create_task(environments.read_local()))
     node = await start_node(store, config, environments, stack) if config.runner else None
     front.before_end = node.drain if node is not None else None
     if config.runner:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
+from scrapy_ext.server.jobs.versions.environments import Environments
 from scrapy_ext.server.platform.answers import Refusal, json, method_not_allowed
 from scrapy_ext.server.platform.calls import Call
 from scrapy_ext.server.platform.comments import comments
@@ -32,9 +33,15 @@ class App:
             case ["projects", _, "versions", *_], _:
                 return await self._code().versions(call)
             case ["spiders", "list.json"], "GET":
-                return await spider_list(call, self._deploys.deployments.environments if self._deploys else None)
+                return await spider_list(call, self._environments)
+            case ["run.json" | "schedule.json"], _:
+                return await jobs(call, self._environments)
             case _:
                 return await _app(call)
+
+    @property
+    def _environments(self) -> Environments | None:
+        return self._deploys.deployments.environments if self._deploys is not None else None
 
     def _code(self) -> Deploys:
         if self._deploys is None:

@@ -30,10 +30,11 @@ from scrapy_ext.api.platform.jobs import (
 )
 from scrapy_ext.api.platform.keys import JobKey, number_of
 from scrapy_ext.api.violations import ContractError
+from scrapy_ext.server.jobs.versions.environments import Environments
 from scrapy_ext.server.platform import bodies
 from scrapy_ext.server.platform.answers import NotFound, json, method_not_allowed, refused
 from scrapy_ext.server.platform.calls import Call
-from scrapy_ext.server.platform.runnable import check_spider
+from scrapy_ext.server.platform.runnable import check_local_spider, check_spider
 from scrapy_ext.server.store.job_queries import JobFilter, Page
 from scrapy_ext.server.store.job_rows import StoredJob, tags_of
 from scrapy_ext.server.store.jobs import DuplicateJobError, NewJob, run_key
@@ -44,11 +45,11 @@ MAX_LIST: Final = 1000
 SHOWN: Final = (JobState.PENDING, JobState.RUNNING, JobState.FINISHED)
 
 
-async def jobs(call: Call) -> Response:
+async def jobs(call: Call, environments: Environments | None = None) -> Response:
     """Answer a call to ``/api/run.json`` or ``/api/jobs/….json``."""
     match call.path, call.method:
         case ["run.json" | "schedule.json"], "POST":
-            return await _run(call, Form(await call.form()))
+            return await _run(call, Form(await call.form()), environments)
         case ["jobs", "count.json"], "GET":
             project, which = _selection(call)
             return json({"status": "ok", "total": await call.store.jobs.count(project, which)})
@@ -115,7 +116,7 @@ class Form:
         return [own_key(text, project, "job") for text in self.all("job")]
 
 
-async def _run(call: Call, form: Form) -> Response:
+async def _run(call: Call, form: Form, environments: Environments | None) -> Response:
     project = form.project()
     spider = form.get("spider") or await _spider_by_id(call, project, form)
     check_name("spider", spider)
@@ -123,6 +124,8 @@ async def _run(call: Call, form: Form) -> Response:
     if state is JobState.PENDING:
         check_job(spider, metadata)
         await check_spider(call.store, project, spider, metadata.get("version"))
+        if environments is not None:
+            await check_local_spider(call.store, environments, project, spider)
     job = NewJob(spider, state, metadata, run_key(spider, metadata))
     (added,) = await call.store.jobs.add(project, [job], call.who)
     if isinstance(added, DuplicateJobError):

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_ext.api.platform.versions import SpiderArgument, SpiderInfo, Version, VersionState
+from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.jobs.versions import archives, environments
 from scrapy_ext.server.jobs.versions.archives import ArchiveError
 from scrapy_ext.server.jobs.versions.building import PART, READY
@@ -29,6 +30,7 @@ from scrapy_ext.server.jobs.versions.environments import (
     Prepared,
 )
 from scrapy_ext.server.jobs.versions.spiders import ReadingError, read_spiders
+from scrapy_ext.server.platform.runnable import check_local_spider
 from scrapy_ext.server.store import Store
 from tests.server.jobs import packed
 
@@ -331,7 +333,13 @@ async def test_the_servers_own_folder_is_the_version_local_and_read_again_for_a_
         async with asyncio.timeout(60):
             while [each.name for each in await setup.environments.spiders(1, "later")] != ["books", "later"]:
                 await asyncio.sleep(0.1)
+        await check_local_spider(store, setup.environments, 1, "later")
+        await check_local_spider(store, setup.environments, 1, "py:any.py")
+        await check_local_spider(store, setup.environments, 2, "any")  # it has no folder
+        with pytest.raises(ContractError, match=r"'boks' is no spider of project 1.* Use one of books, later"):
+            await check_local_spider(store, setup.environments, 1, "boks")
         none = Environments(store, tmp_path / "cache")
+        await check_local_spider(store, none, 1, "any")
         with pytest.raises(NoVersionError, match="Deploy one"):
             await none.prepare(1, None)
         with pytest.raises(NoVersionError, match=r"no version 7\.0"):

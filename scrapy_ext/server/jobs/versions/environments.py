@@ -165,6 +165,17 @@ class Environments:
                 raise BuildError(self._local_error)
             return self._local_spiders
 
+    @property
+    def has_read_local(self) -> bool:
+        """Whether the spiders of the server's own folder are known without reading them."""
+        return self._local_read is not None
+
+    async def read_local(self) -> None:
+        """Read the spiders of the server's own folder, so that they are known."""
+        if self._local is not None:
+            with contextlib.suppress(BuildError):
+                await self.spiders(self._local.project)
+
     async def close(self) -> None:
         """End the builds that are under way."""
         for task in list(self._builds.values()):
