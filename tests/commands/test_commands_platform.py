@@ -238,7 +238,7 @@ def test_without_the_servers_libraries_the_command_says_what_to_install(
         ("nothing",),
         ("--json", "items"),
         ("items", "--project", "x"),
-        ("frontier", "books"),
+        ("schedule", "books"),
         ("frontier", "show", "books"),
         ("logs", "--tail", "-1"),
         ("stop",),

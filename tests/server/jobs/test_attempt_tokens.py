@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 from collections.abc import AsyncIterator
 from typing import NamedTuple
 
@@ -20,8 +22,6 @@ from scrapy_ext.server.store.nodes import Node
 from tests.server.http import Http
 from tests.server.jobs.running import wait_for
 from tests.servers import RunningServer
-
-NODE = "a-node-of-tests"
 
 
 class Running(NamedTuple):
@@ -43,10 +43,18 @@ async def given(store: Store, attempt: Attempt) -> None:
     await wait_for(look, f"{attempt} to be placed")
 
 
+async def beat(store: Store, name: str) -> None:
+    """Say that a node lives, so that the server's own node does not take it for dead."""
+    for number in itertools.count(2):
+        await store.nodes.beat(name, number)
+        await asyncio.sleep(1)
+
+
 @pytest.fixture
 async def running(server: RunningServer, project: int) -> AsyncIterator[Running]:
-    """Its node says nothing: a server with jobs of its own must not take it for dead meanwhile."""
     store = await Store.open(server.where)
+    name = f"node-of-tests-{project}"
+    beating: asyncio.Task[None] | None = None
     try:
         added = await store.jobs.add(
             project,
@@ -54,15 +62,18 @@ async def running(server: RunningServer, project: int) -> AsyncIterator[Running]
             "tests",
         )
         first, second = (key for key in added if isinstance(key, JobKey))
-        node = Node(NODE, "here", 1, frozenset({f"tests-{project}"}), project, 1, 1, draining=False)
+        node = Node(name, "here", 1, frozenset({f"tests-{project}"}), project, 1, 1, draining=False)
         await store.nodes.join(node)
+        beating = asyncio.create_task(beat(store, name))
         attempt = Attempt(first, 1)
         await given(store, attempt)
         yield Running(store, attempt, second, await AttemptTokens(store).token(attempt))
     finally:
+        if beating is not None:
+            beating.cancel()
         await store.attempts.end(Attempt(first, 1), "finished")
         await store.attempts.end(Attempt(first, 2), "finished")
-        await store.nodes.leave(NODE)
+        await store.nodes.leave(name)
         await store.close()
 
 
