@@ -123,10 +123,15 @@ async def _queues(tx: Transaction, room: Collection[Node]) -> list[_Queue]:
     found: list[_Queue] = []
     last = _Queue("", 0)
     for _ in range(_ALL_QUEUES):
+        # Two steps: SQLite would look at all jobs that need the same tags to compare both at once.
         row = await tx.fetchrow(
-            """SELECT node_tags, units FROM jobs WHERE state = 'pending' AND (node_tags, units) > ($1, $2)
-               ORDER BY node_tags, units LIMIT 1""",
+            """SELECT node_tags, units FROM jobs WHERE state = 'pending' AND node_tags = $1 AND units > $2
+               ORDER BY units LIMIT 1""",
             *last,
+        ) or await tx.fetchrow(
+            """SELECT node_tags, units FROM jobs WHERE state = 'pending' AND node_tags > $1
+               ORDER BY node_tags, units LIMIT 1""",
+            last.tags,
         )
         if row is None:
             break

@@ -254,16 +254,19 @@ async def test_a_script_whose_node_is_lost_is_not_run_again(store: Store) -> Non
 async def test_the_next_of_many_is_found_without_looking_at_the_others(
     store: Store, look: Callable[[str], Any], where: Path | DatabaseUrl
 ) -> None:
-    """The index gives the jobs in their order: neither plan sorts, or goes through all of them."""
+    """The index gives the jobs in their order: no plan sorts, or goes through all of them."""
     await add(store, *[{"priority": n % 5} for n in range(2000)])
     head = """SELECT priority, since, project, queued, spider, job FROM jobs
               WHERE state = 'pending' AND node_tags = '[]' AND units = 1
               ORDER BY priority DESC, since, project, queued LIMIT 1"""
-    queue = """SELECT node_tags, units FROM jobs WHERE state = 'pending' AND (node_tags, units) > ('', 0)
-               ORDER BY node_tags, units LIMIT 1"""
-    for query in (head, queue):
+    units = """SELECT node_tags, units FROM jobs WHERE state = 'pending' AND node_tags = '[]' AND units > 1
+               ORDER BY units LIMIT 1"""
+    tags = """SELECT node_tags, units FROM jobs WHERE state = 'pending' AND node_tags > '[]'
+              ORDER BY node_tags, units LIMIT 1"""
+    for query, sought in ((head, "node_tags=? AND units=?"), (units, "node_tags=? AND units>?"), (tags, "node_tags>?")):
         rows = await look(f"EXPLAIN {'QUERY PLAN ' if isinstance(where, Path) else ''}{query}")
         plan = " ".join(str(row) for row in rows)
+        assert sought in plan or isinstance(where, DatabaseUrl)
         assert "jobs_to_place" in plan
         assert "Sort" not in plan
         assert "TEMP B-TREE" not in plan
