@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 from scrapy.settings import BaseSettings
 
 from scrapy_ext import settings as names
-from scrapy_ext.commands.subcommand import FAILED, INTERRUPTED, OK, failure
-from scrapy_ext.embedded import EmbeddedServerError, check_installed, data_directory
+from scrapy_ext.commands.subcommand import FAILED, INTERRUPTED, OK, failure, need_server
+from scrapy_ext.embedded import EmbeddedServerError, data_directory
 from scrapy_ext.settings import SettingError
 
 if TYPE_CHECKING:
@@ -33,10 +33,7 @@ Work = Callable[[BaseSettings, argparse.Namespace], Coroutine[Any, Any, str]]
 
 def add_store_options(parser: argparse.ArgumentParser) -> None:
     """``--data`` and ``--database``."""
-    try:
-        check_installed()
-    except EmbeddedServerError as error:
-        parser.exit(FAILED, failure("serve", error))
+    need_server(parser)
     # Only these commands need the server's code.
     from scrapy_ext.server.options import add_store_options
 

@@ -177,6 +177,14 @@ def failure(command: str, error: Exception) -> str:
     return f"scrapy platform {command}: {one_line(str(error))}\n"
 
 
+def need_server(parser: argparse.ArgumentParser) -> None:
+    """End a subcommand, with what to install, where the server's code is not."""
+    try:
+        check_installed()
+    except EmbeddedServerError as error:
+        parser.exit(FAILED, failure(parser.get_default("command"), error))
+
+
 async def note_shown(view: View, what: str, number: int, total: int) -> None:
     """The line below a table of ``number`` records of ``total``: how to see those that follow."""
     start: int = view.options.start

@@ -24,7 +24,6 @@ from scrapy_ext.commands.subcommand import (
 )
 from scrapy_ext.commands.terminal.output import Column, Output
 from scrapy_ext.commands.terminal.times import clock
-from scrapy_ext.embedded import EmbeddedServerError, check_installed
 from scrapy_ext.settings import SettingError
 
 if TYPE_CHECKING:
@@ -75,11 +74,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(settings: BaseSettings, options: argparse.Namespace) -> int:
-    try:
-        check_installed()
-    except EmbeddedServerError as error:
-        return _failed(error)
-    # Only this command and `serve` need the server's code.
+    # Only this command and those like it need the server's code.
     from scrapy_ext.server.store import StoreError
 
     try:

@@ -11,15 +11,12 @@ import msgspec
 from scrapy.settings import BaseSettings
 
 from scrapy_ext import settings as names
-from scrapy_ext.commands.subcommand import FAILED, Subcommand, failure
-from scrapy_ext.embedded import EmbeddedServerError, check_installed, data_directory, project_folder
+from scrapy_ext.commands.subcommand import FAILED, Subcommand, failure, need_server
+from scrapy_ext.embedded import data_directory, project_folder
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    try:
-        check_installed()
-    except EmbeddedServerError as error:
-        parser.exit(FAILED, failure("serve", error))
+    need_server(parser)
     # Only a serving process needs the server's code.
     from scrapy_ext.server.options import add_options
 

@@ -10,15 +10,11 @@ from typing import Final
 from scrapy.settings import BaseSettings
 
 from scrapy_ext import settings as names
-from scrapy_ext.commands.subcommand import FAILED, Subcommand, failure
-from scrapy_ext.embedded import EmbeddedServerError, check_installed
+from scrapy_ext.commands.subcommand import FAILED, Subcommand, failure, need_server
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    try:
-        check_installed()
-    except EmbeddedServerError as error:
-        parser.exit(FAILED, failure("worker", error))
+    need_server(parser)
     # Only a process that runs jobs needs the server's code.
     from scrapy_ext.server.worker_options import add_worker_options
 
