@@ -35,8 +35,9 @@ class Order(NamedTuple):
                 f"must be {DEPTH_FIRST!r} or {BREADTH_FIRST!r}, got {asked[:60]!r}",
                 "Leave it out for the order of SCHEDULER_MEMORY_QUEUE, depth-first by default.",
             )
-        queue = load_object(settings["SCHEDULER_MEMORY_QUEUE"])
-        return cls("fifo" not in queue.__name__.lower(), bool(settings["SCHEDULER_START_MEMORY_QUEUE"]))
+        # Scrapy's queue classes tell by their bases alone, and queuelib's LIFO queue is a subclass of the FIFO one.
+        bases = " ".join(base.__name__.lower() for base in load_object(settings["SCHEDULER_MEMORY_QUEUE"]).__mro__)
+        return cls("lifo" in bases or "fifo" not in bases, bool(settings["SCHEDULER_START_MEMORY_QUEUE"]))
 
     def is_last(self, request: Request) -> bool:
         """Whether a request follows the others of its host and priority."""
