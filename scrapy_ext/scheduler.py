@@ -13,6 +13,7 @@ from scrapy.crawler import Crawler
 from scrapy.dupefilters import RFPDupeFilter
 from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.job import job_dir
 from scrapy.utils.misc import load_object
 from twisted.python.failure import Failure
 
@@ -23,7 +24,7 @@ from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.crawl.engine import watch
 from scrapy_ext.crawl.filtering import Filtering
 from scrapy_ext.crawl.frontier import Frontier
-from scrapy_ext.crawl.job import is_over
+from scrapy_ext.crawl.job import JobFile, is_over
 from scrapy_ext.crawl.journal import Fenced
 from scrapy_ext.crawl.leases import Leases
 from scrapy_ext.crawl.order import Order
@@ -79,6 +80,8 @@ class FrontierScheduler(BaseScheduler):
                 check_name(self._name, "FRONTIER_NAME")
             except ContractError as error:
                 raise SettingError("FRONTIER_NAME", "cannot be used", str(error)) from None
+        if directory := job_dir(settings):
+            self._session.job_file = JobFile(directory)
         self._persistence = Persistence(names.PLATFORM_RETRY_TIME.read(settings))
         self._slots: int = names.FRONTIER_SLOTS.read(settings)
         text: str = names.FRONTIER_WORKER.read(settings).strip()

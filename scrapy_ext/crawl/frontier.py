@@ -374,12 +374,12 @@ class Frontier:
             logger.warning("The end of this worker could not be written down: %s", error)
 
     async def delete(self) -> None:
-        """Remove the frontier from the platform, unless requests were set aside: it takes the frontier to run them."""
+        """Remove the frontier from the platform, unless it has dead letters: it takes the frontier to run them."""
         frontier = self._session.client.frontier
         if await frontier.read(self._project, self.name, DEAD_LETTERS, 1):
             logger.warning(
-                "Requests were set aside, so frontier %s is kept. To see them: scrapy platform frontier show %s "
-                "dead-letters. To have them run: scrapy platform frontier requeue %s, and a crawl with "
+                "Frontier %s is kept for the requests whose callbacks failed. To see them: scrapy platform frontier "
+                "show %s dead-letters. To run them again: scrapy platform frontier requeue %s, and a crawl with "
                 "FRONTIER_NAME=%s",
                 *(self.name,) * 4,
             )
@@ -555,7 +555,9 @@ class Frontier:
             most = self._attempts_of(entry.request)
             if entry.attempt < most:
                 return self._try_again(entry, entry.stored)
-            self._outgoing.set_aside(entry.stored, f"{entry.error} (attempt {entry.attempt} of {most})")
+            # Scrapy has logged the error of the callback, with its traceback.
+            told = f"{entry.error} (attempt {entry.attempt} of {most})"
+            self._outgoing.set_aside(entry.stored, told, logging.INFO)
         self._committer.add(Lot(entry, entry.take_items()))
         if not self._tracker.unfinished and not self._feeder.has_work:
             self._committer.hurry()

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime
 from decimal import Decimal
+from enum import Enum
 from inspect import ismethod
 from typing import Any, Final
 
@@ -119,10 +120,18 @@ def request_from_json(stored: Any, spider: Spider) -> Request:
 
 def _method_name(spider: Spider, function: Callable[..., Any], attribute: str) -> str:
     if ismethod(function) and function.__self__ is spider:
-        name = function.__func__.__name__
-        if getattr(spider, name, None) == function:
-            return name
+        for name in _names(type(spider), function.__func__.__name__):
+            if getattr(spider, name, None) == function:
+                return name
     raise NotSerializableError(f"its {attribute} {function!r} is not a method of the spider")
+
+
+def _names(cls: type, name: str) -> Iterator[str]:
+    """The names under which a spider of this class may have a method: Python mangles those with two underscores."""
+    yield name
+    if name.startswith("__"):
+        for base in cls.__mro__:
+            yield f"_{base.__name__.lstrip('_')}{name}"
 
 
 def _method(spider: Spider, name: str) -> Callable[..., Any]:
@@ -151,6 +160,9 @@ def _encode(value: Any, place: str) -> Any:
     encode = _ENCODERS.get(type(value))
     if encode is None:
         cls = type(value)
+        if isinstance(value, str) and not isinstance(value, Enum):
+            # A text of lxml knows its element, as the link texts of CrawlSpider do; it equals its characters.
+            return _encode_text(str.__str__(value), place)
         raise NotSerializableError(f"its {place} holds a {cls.__module__}.{cls.__qualname__}, which JSON cannot hold")
     try:
         return encode(value, place)
