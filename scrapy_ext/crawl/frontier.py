@@ -116,7 +116,12 @@ class Frontier:
         self._loop = asyncio.get_running_loop()
         self._order = order
         self._filtering = filtering
-        self._ready: HostQueue[Entry] = HostQueue(_capacity(crawler), time.time, newest_first=order.newest_first)
+        self._ready: HostQueue[Entry] = HostQueue(
+            _capacity(crawler),
+            time.time,
+            newest_first=order.newest_first,
+            last_newest_first=order.start_newest_first,
+        )
         self._tracker = Tracker(self._complete, self._spill_if_large)
         self._outgoing = Outgoing(crawler, session, name, self._sent_to)
         self._feeder = Feeder(

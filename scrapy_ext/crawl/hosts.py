@@ -42,7 +42,8 @@ class HostQueue(Generic[T]):
 
     ``capacity`` gives how many requests of a host may be out at once; 0 is no limit. Times are those of ``clock``,
     in seconds. With ``newest_first``, requests of one host and priority come out in reverse order, as from Scrapy's
-    LIFO queues; those that are pushed with ``last`` come after the others of their priority, in order.
+    LIFO queues; those that are pushed with ``last`` come after the others of their priority, in order, or in reverse order
+    with ``last_newest_first``.
     """
 
     def __init__(
@@ -51,10 +52,12 @@ class HostQueue(Generic[T]):
         clock: Callable[[], float] = time.monotonic,
         *,
         newest_first: bool = False,
+        last_newest_first: bool = False,
     ) -> None:
         self._capacity = capacity
         self._clock = clock
         self._newest_first = newest_first
+        self._last_newest_first = last_newest_first
         self._hosts: dict[str, _Host[T]] = {}
         #: Heap of (negative priority of its next request, turn, host).
         self._ready: list[tuple[int, int, _Host[T]]] = []
@@ -151,10 +154,10 @@ class HostQueue(Generic[T]):
         host = self._host(host_name)
         overtakes = not host.queue or -priority < host.queue[0][0]
         rank = next(self._order)
+        if self._last_newest_first if last else self._newest_first:
+            rank = -rank
         if last:
             rank += _LAST
-        elif self._newest_first:
-            rank = -rank
         heapq.heappush(host.queue, (-priority, rank, value))
         if host.not_before:
             self._waiting += 1

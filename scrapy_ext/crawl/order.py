@@ -16,10 +16,11 @@ BREADTH_FIRST: Final = "breadth-first"
 
 
 class Order(NamedTuple):
-    """``newest_first``: as Scrapy's LIFO queues; ``start_last``: start requests follow the others, in their order."""
+    """``newest_first``: as Scrapy's LIFO queues; ``start_last``: start requests follow the others, newest or oldest first."""
 
     newest_first: bool
     start_last: bool
+    start_newest_first: bool = False
 
     @classmethod
     def of(cls, settings: BaseSettings) -> Self:
@@ -35,10 +36,19 @@ class Order(NamedTuple):
                 f"must be {DEPTH_FIRST!r} or {BREADTH_FIRST!r}, got {asked[:60]!r}",
                 "Leave it out for the order of SCHEDULER_MEMORY_QUEUE, depth-first by default.",
             )
-        # Scrapy's queue classes tell by their bases alone, and queuelib's LIFO queue is a subclass of the FIFO one.
-        bases = " ".join(base.__name__.lower() for base in load_object(settings["SCHEDULER_MEMORY_QUEUE"]).__mro__)
-        return cls("lifo" in bases or "fifo" not in bases, bool(settings["SCHEDULER_START_MEMORY_QUEUE"]))
+        start = settings["SCHEDULER_START_MEMORY_QUEUE"]
+        return cls(
+            newest_first=_is_lifo(settings["SCHEDULER_MEMORY_QUEUE"]),
+            start_last=bool(start),
+            start_newest_first=bool(start) and _is_lifo(start),
+        )
 
     def is_last(self, request: Request) -> bool:
         """Whether a request follows the others of its host and priority."""
         return self.start_last and bool(request.meta.get("is_start_request"))
+
+
+def _is_lifo(queue: object) -> bool:
+    # Scrapy's queue classes tell by their bases alone, and queuelib's LIFO queue is a subclass of the FIFO one.
+    bases = " ".join(base.__name__.lower() for base in load_object(queue).__mro__)
+    return "lifo" in bases or "fifo" not in bases

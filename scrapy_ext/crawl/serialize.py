@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
+from functools import lru_cache
 from inspect import ismethod
 from typing import Any, Final
 
@@ -120,18 +121,20 @@ def request_from_json(stored: Any, spider: Spider) -> Request:
 
 def _method_name(spider: Spider, function: Callable[..., Any], attribute: str) -> str:
     if ismethod(function) and function.__self__ is spider:
-        for name in _names(type(spider), function.__func__.__name__):
-            if getattr(spider, name, None) == function:
-                return name
+        name = function.__func__.__name__
+        if getattr(spider, name, None) == function:
+            return name
+        bases: Any = type(spider).__mro__
+        other = _name_in_class(bases, function.__func__)
+        if other is not None and getattr(spider, other, None) == function:
+            return other
     raise NotSerializableError(f"its {attribute} {function!r} is not a method of the spider")
 
 
-def _names(cls: type, name: str) -> Iterator[str]:
-    """The names under which a spider of this class may have a method: Python mangles those with two underscores."""
-    yield name
-    if name.startswith("__"):
-        for base in cls.__mro__:
-            yield f"_{base.__name__.lstrip('_')}{name}"
+@lru_cache(maxsize=1000)
+def _name_in_class(bases: tuple[type, ...], function: Callable[..., Any]) -> str | None:
+    """Return the name of a method that is not its function's own, as that of a private method or of an alias."""
+    return next((name for base in bases for name, value in vars(base).items() if value is function), None)
 
 
 def _method(spider: Spider, name: str) -> Callable[..., Any]:

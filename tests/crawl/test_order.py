@@ -14,7 +14,7 @@ START = {"is_start_request": True}
 
 
 def served(order, requests):
-    queue = HostQueue(lambda host: 0, newest_first=order.newest_first)
+    queue = HostQueue(lambda host: 0, newest_first=order.newest_first, last_newest_first=order.start_newest_first)
     for request in requests:
         queue.push(request.priority, "a.example", request, last=order.is_last(request))
     return [queue.pop()[1].url[-1] for _ in requests]
@@ -33,9 +33,10 @@ def requests():
         ({"FRONTIER_ORDER": "breadth-first"}, "12ab3c"),
         ({"SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue"}, "abc123"),
         ({"SCHEDULER_START_MEMORY_QUEUE": None}, "c3ba21"),
+        ({"SCHEDULER_START_MEMORY_QUEUE": "scrapy.squeues.LifoMemoryQueue"}, "cba321"),
         ({"SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue", "FRONTIER_ORDER": "depth-first"}, "cba123"),
     ],
-    ids=["default", "depth", "breadth", "fifo queue", "no start queue", "both"],
+    ids=["default", "depth", "breadth", "fifo queue", "no start queue", "lifo start queue", "both"],
 )
 def test_the_order_is_that_of_the_settings(settings, order):
     assert "".join(served(Order.of(Settings(settings)), requests())) == order
