@@ -42,8 +42,8 @@ class HostQueue(Generic[T]):
 
     ``capacity`` gives how many requests of a host may be out at once; 0 is no limit. Times are those of ``clock``,
     in seconds. With ``newest_first``, requests of one host and priority come out in reverse order, as from Scrapy's
-    LIFO queues; those that are pushed with ``last`` come after the others of their priority, in order, or in reverse order
-    with ``last_newest_first``.
+    LIFO queues. Those that are pushed with ``last`` come after the others of their priority, in order, or in reverse
+    order with ``last_newest_first``.
     """
 
     def __init__(

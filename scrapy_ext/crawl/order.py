@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 from scrapy import Request
 from scrapy.settings import BaseSettings
@@ -16,7 +16,8 @@ BREADTH_FIRST: Final = "breadth-first"
 
 
 class Order(NamedTuple):
-    """``newest_first``: as Scrapy's LIFO queues; ``start_last``: start requests follow the others, newest or oldest first."""
+    """``newest_first``: as in Scrapy's LIFO queues; ``start_last``: start requests follow the others, oldest first or,
+    with ``start_newest_first``, newest first."""
 
     newest_first: bool
     start_last: bool
@@ -48,7 +49,7 @@ class Order(NamedTuple):
         return self.start_last and bool(request.meta.get("is_start_request"))
 
 
-def _is_lifo(queue: object) -> bool:
+def _is_lifo(queue: Any) -> bool:
     # Scrapy's queue classes tell by their bases alone, and queuelib's LIFO queue is a subclass of the FIFO one.
     bases = " ".join(base.__name__.lower() for base in load_object(queue).__mro__)
     return "lifo" in bases or "fifo" not in bases
