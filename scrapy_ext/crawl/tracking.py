@@ -199,6 +199,10 @@ class Tracker:
         """How many requests are not finished, waiting or out."""
         return len(self._unfinished)
 
+    def stored_requests(self) -> Iterable[Request]:
+        """Return the requests that are not finished and that another process could run."""
+        return (entry.request for entry in self._unfinished if not entry.is_local)
+
     def entries_of(self, slots: set[int]) -> Iterable[Entry]:
         """The entries that were read from these slots and are not complete."""
         return [entry for entry in chain(self._unfinished, self._holding) if entry.slot in slots]
