@@ -19,8 +19,8 @@ LIMITS = Limits(
     page_memory_mib=250,
     look=0.1,
 )
-#: Short waits, so that pages that run out of them cost the tests little.
-SHORT_LIMITS = msgspec.structs.replace(LIMITS, navigate=6, load=2, settle=2, read_page=5, actions=4, respond=8, close=5)
+#: Short waits for the site and its pages, so that those that run out of them cost the tests little.
+SHORT_LIMITS = msgspec.structs.replace(LIMITS, navigate=8, load=2, settle=2, read_page=8, actions=5)
 
 
 @pytest.fixture(scope="session")

@@ -85,7 +85,7 @@ class Service:
 
     def __exit__(self, *_: object) -> None:
         self._server.should_exit = True
-        self._thread.join(30)
+        self._thread.join(60)
         assert not self._thread.is_alive()
 
     def run(self, coroutine: Any) -> Any:

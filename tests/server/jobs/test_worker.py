@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -79,7 +78,7 @@ async def test_a_worker_runs_jobs_drains_at_a_signal_and_ends_at_once_at_a_secon
         # It ends what it runs, which waits for another one then.
         assert first.terminate() == 0
         assert (await until(platform, endless, "pending"))["attempt"] == 1
-    with worker(keeper, shop, "--stop-grace", "60") as second:
+    with worker(keeper, shop, "--stop-grace", "600") as second:
         assert (await until(platform, endless, "running"))["attempt"] == 2
         for _ in range(300):
             if stubborn := working(second.process.pid):
@@ -88,10 +87,8 @@ async def test_a_worker_runs_jobs_drains_at_a_signal_and_ends_at_once_at_a_secon
         os.kill(stubborn[0], signal.SIGSTOP)  # it does not end when it is asked to
         second.process.send_signal(signal.SIGTERM)
         await asyncio.sleep(0.2)
-        began = time.monotonic()
         second.process.send_signal(signal.SIGTERM)
-        second._ended()
-        assert time.monotonic() - began < 15
+        second._ended()  # which waits for less than its grace
         for _ in range(300):
             if not any(map(is_there, stubborn)):
                 break
