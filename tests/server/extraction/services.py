@@ -71,7 +71,9 @@ class Service:
             app = self.front = Front(app, slow=1000, patience=60)
             self.front.memory.limit = memory
         self._server = uvicorn.Server(
-            uvicorn.Config(app, host="127.0.0.1", port=0, loop="uvloop", http="httptools", log_level="error")
+            uvicorn.Config(
+                app, host="127.0.0.1", port=0, loop="uvloop", http="httptools", log_config=None, log_level="error"
+            )
         )
         self._thread = threading.Thread(target=self._server.run, daemon=True)
 
