@@ -291,7 +291,7 @@ def test_ctrl_c_ends_quietly(platform: Filled) -> None:
         process.stdout.read(1)
         process.send_signal(signal.SIGINT)
         process.stdout.close()
-        assert process.wait(timeout=30) in (0, 130)
+        assert process.wait(timeout=60) in (0, 130)
         assert process.stderr.read() == b""
 
 
@@ -313,7 +313,7 @@ def test_serve_runs_the_services_on_the_projects_data(tmp_path: Path) -> None:
         key = asyncio.run(_push(url, "p" * 32))
         assert asyncio.run(_extracted(url, f"http://localhost:{port}/healthz")) == 200
         server.send_signal(signal.SIGTERM)
-        server.wait(timeout=30)
+        server.wait(timeout=60)
     assert (tmp_path / ".scrapy" / "platform").is_dir()
     without_keys = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
     done = subprocess.run(

@@ -133,14 +133,14 @@ class FaultyService:
         self._stop = asyncio.Event()
         self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._run(),), daemon=True)
         self._thread.start()
-        assert self._ready.wait(10)
+        assert self._ready.wait(60)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(10)
+        self._thread.join(60)
         self._loop.close()
 
     # ── from the test ──
@@ -157,11 +157,11 @@ class FaultyService:
 
     def go_away(self) -> None:
         """Take no more connections, and end those that there are."""
-        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(60)
 
     def come_back(self) -> None:
         """Take connections at the same address again."""
-        asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result(60)
 
     def of(self, place: str) -> list[Post]:
         """The requests for the page at an address without scheme, or for any page of a domain."""

@@ -468,14 +468,15 @@ def test_a_target_that_stops_in_the_middle_is_520_with_retry_after(service: Serv
     assert int(answer.headers["retry-after"]) >= 0
 
 
-def test_a_target_that_never_answers_is_520(service: Service, target: Target) -> None:
+def test_a_target_that_never_answers_is_520(target: Target) -> None:
     async def silent(call: Call, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(60)
 
-    service.problem(520, "/download/temporary-error", url=target.handle("/silent", silent), **BODY)
+    with Service(allow_hosts=(target.host,), limits=Limits(read=0.5)) as running:
+        running.problem(520, "/download/temporary-error", url=target.handle("/silent", silent), **BODY)
 
 
-def test_a_target_that_drips_for_ever_is_520(service: Service, target: Target) -> None:
+def test_a_target_that_drips_for_ever_is_520(target: Target) -> None:
     async def drip(call: Call, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
         while True:
@@ -483,7 +484,8 @@ def test_a_target_that_drips_for_ever_is_520(service: Service, target: Target) -
             await writer.drain()
             await asyncio.sleep(0.2)
 
-    service.problem(520, "/download/temporary-error", url=target.handle("/drip", drip), **BODY)
+    with Service(allow_hosts=(target.host,), limits=Limits(fetch=1)) as running:
+        running.problem(520, "/download/temporary-error", url=target.handle("/drip", drip), **BODY)
 
 
 @pytest.mark.parametrize("announced", [True, False])
