@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -71,15 +71,14 @@ def differences(plain: Run, wired: Run) -> list[Difference]:
     ]
 
 
-def judge(found: Iterable[Difference], plain: Run, wiring: str, set_aside: Iterable[SetAside]) -> Verdict:
-    """Compare what was found with the list."""
-    of_wiring = [entry for entry in set_aside if entry.wiring == wiring]
+def judge(found: Iterable[Difference], plain: Run, set_aside: Sequence[SetAside]) -> Verdict:
+    """Compare what was found in a wiring with the list for it."""
     verdict = Verdict([], [], [])
     for difference in found:
-        is_known = any(entry.holds_for(difference.test) for entry in of_wiring)
+        is_known = any(entry.holds_for(difference.test) for entry in set_aside)
         (verdict.explained if is_known else verdict.unexplained).append(difference)
     # What fails in plain Scrapy here says nothing about the list.
     fail_anyway = [test for test, outcome in plain.outcomes.items() if outcome == "failed"]
     tests = [*(difference.test for difference in verdict.explained), *fail_anyway]
-    verdict.stale.extend(entry for entry in of_wiring if not any(map(entry.holds_for, tests)))
+    verdict.stale.extend(entry for entry in set_aside if not any(map(entry.holds_for, tests)))
     return verdict

@@ -15,26 +15,19 @@ import importlib.machinery
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-#: Settings of each wiring, as defaults: what a test sets itself goes before them.
-WIRINGS: Final[Mapping[str, Mapping[str, bool]]] = {
-    "frontier": {"EXTRACT_API_ENABLED": False},
-    "extraction": {"PLATFORM_ENABLED": False, "FRONTIER_ENABLED": False},
-    "everything": {},
-}
-
 # Read at the start, for some tests clear the environment.
-_WIRING: Final = os.environ.get("SCRAPY_SUITE_WIRING")
+WIRING: Final = os.environ.get("SCRAPY_SUITE_WIRING")
 _NOTES: Final = os.environ.get("SCRAPY_SUITE_NOTES")
 _TEST: Final = "PYTEST_CURRENT_TEST"
 
 
 def _switch_on(defaults: ModuleType) -> None:
-    vars(defaults).update(ADDONS={"scrapy_ext.Addon": 500}, **WIRINGS[str(_WIRING)])
+    defaults.ADDONS = {"scrapy_suite_addon.Addon": 500}
 
 
 def _note_crawlers(module: ModuleType) -> None:
@@ -60,7 +53,7 @@ def _note_stats(module: ModuleType) -> None:
 
 
 def _name_host(module: ModuleType) -> None:
-    """Let mock servers be known by name: the extraction API takes no addresses for hosts."""
+    """Let mock servers be known by name, for the extraction API takes no addresses for hosts."""
     construct = module.BaseMockServer.__init__
 
     def named(self: Any) -> None:
@@ -80,12 +73,14 @@ def _note(kind: str, **what: Any) -> None:
         file.write(line)
 
 
-_CHANGES: Final[dict[str, Callable[[ModuleType], None]]] = {"tests.mockserver.http_base": _name_host}
+_CHANGES: Final[dict[str, Callable[[ModuleType], None]]] = {}
 if _NOTES:
     _CHANGES["scrapy.crawler"] = _note_crawlers
     _CHANGES["scrapy.statscollectors"] = _note_stats
-if _WIRING:
+if WIRING:
     _CHANGES["scrapy.settings.default_settings"] = _switch_on
+if WIRING in ("extraction", "everything"):
+    _CHANGES["tests.mockserver.http_base"] = _name_host
 
 
 class _Loader(importlib.abc.Loader):
