@@ -87,17 +87,17 @@ def _time_of(job: StoredJob, name: str) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def paging(start: int, size: int, total: int) -> Paging:
-    """The pages around the one that begins at ``start``."""
-    end = (total - 1) // size * size if total else 0
+def paging(start: int, size: int, indexes: range) -> Paging:
+    """The pages around the one that begins at ``start``, of records with these indexes."""
+    first, end = indexes.start, indexes.stop
     return Paging(
         first=start,
-        last=min(start + size, total) - 1,
-        total=total,
-        start=0 if start > 0 else None,
-        previous=max(start - size, 0) if start > 0 else None,
-        next=start + size if start + size < total else None,
-        end=end if start + size < total else None,
+        last=min(start + size, end) - 1,
+        total=end,
+        start=first if start > first else None,
+        previous=max(start - size, first) if start > first else None,
+        next=start + size if start + size < end else None,
+        end=first + (len(indexes) - 1) // size * size if start + size < end else None,
     )
 
 
