@@ -60,7 +60,8 @@ class _WithResult:
     def extract_item(self) -> Item | None:
         """The automatic extraction as an item of zyte-common-items, such as a ``Product``; None if there is none.
 
-        Needs the extra ``poet``. Raises :class:`UnexpectedAnswerError` for an answer that is no such item.
+        Needs the extra ``poet`` or ``server``. Raises :class:`UnexpectedAnswerError` for an answer that is no such
+        item.
         """
         if self._extract_item is None and self.extract_result:
             kind = next((name for name in EXTRACT_TYPES if self.extract_result.get(name) is not None), None)
