@@ -154,6 +154,11 @@ def number(value: Any) -> str:
     return f"{value:,}".replace(",", "\u202f") if isinstance(value, int) else "–"
 
 
+def plural(count: Any, noun: str) -> str:
+    """The noun for a count: ``error`` for 1, else ``errors``."""
+    return noun if count == 1 else f"{noun}s"
+
+
 def size(value: Any) -> str:
     """A number of bytes."""
     if not isinstance(value, int | float):
@@ -261,6 +266,7 @@ FILTERS: Final[dict[str, Callable[..., Any]]] = {
     "minute": minute,
     "duration": duration,
     "number": number,
+    "plural": plural,
     "size": size,
     "cell": cell,
     "level": level,
