@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 help:
 	@echo "make demo   run the example crawl, with both services, and show what was stored"
-	@echo "make test   run the tests (20 minutes on 2 slow cores); needs PostgreSQL's programs (apt-get install postgresql)"
+	@echo "make test   run the tests (20 minutes on two slow cores); needs PostgreSQL's programs (apt-get install postgresql)"
 	@echo "make check  lint and types"
 	@echo "make crash  kill crawls and servers in many more places (takes longer)"
 	@echo "make test-crash  kill crawls, workers and servers at the steps that matter most (some minutes)"

@@ -74,6 +74,7 @@ class ExtractMiddleware:
         self._crawler = crawler
         self._transparent: bool = names.EXTRACT_API_TRANSPARENT_MODE.read(crawler.settings)
         self._session = Session.of(crawler).require(extraction=True)
+        self._check_meta = self._session.unknown_names.check_meta
         self._extraction = Extraction(crawler, self._session)
         self._limiter = self._session.limiter = self._extraction.limiter
         self._limiter.on_held = self._lend
@@ -98,6 +99,7 @@ class ExtractMiddleware:
 
     async def process_request(self, request: Request) -> Request | Response | None:
         """The response that the service gave, or None to let the request go direct."""
+        self._check_meta(request.meta)
         if RETURNED_KEY in request.meta and request not in self._returned:
             # A former run gave it back.
             request.dont_filter = bool(request.meta.pop(RETURNED_KEY))

@@ -133,6 +133,7 @@ class FrontierScheduler(BaseScheduler):
         if self._frontier is None:
             # The session could not be opened: the spider is about to be closed and nothing was started.
             return False
+        self._session.unknown_names.check_meta(request.meta)
         return self._frontier.add(request)
 
     def next_request(self) -> Request | None:

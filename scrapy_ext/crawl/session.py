@@ -30,6 +30,7 @@ from scrapy_ext.client.platform.errors import AttemptOver, PlatformError, Unauth
 from scrapy_ext.client.platform.writer import BatchWriter
 from scrapy_ext.crawl.job import CrawlJob, JobFile, finish_job, open_job, open_job_of, write_stats
 from scrapy_ext.crawl.journal import Fenced
+from scrapy_ext.crawl.unknown_names import UnknownNames
 from scrapy_ext.embedded import EmbeddedServerError, Services
 from scrapy_ext.settings import SettingError
 
@@ -97,6 +98,8 @@ class Session:
         self.answers: AnswerStore | None = None
         #: Whether another process runs this job now: then it is that one's to write to.
         self.is_replaced = False
+        #: Warns of settings and meta keys that nothing reads.
+        self.unknown_names = UnknownNames(crawler.settings)
         #: Called before the writers are closed, in order.
         self.before_close: list[Callable[[], Awaitable[None]]] = []
         #: Called when the job is finished and everything is stored, and not otherwise.
@@ -268,6 +271,7 @@ class Session:
         self._crawler.stats.set_value("platform/job", str(self._job.key))
 
     async def _spider_opened(self) -> None:
+        self.unknown_names.check_settings()
         if not await self.open():
             raise CloseSpider(next(reason for kind, reason in _REASONS if isinstance(self.failure, kind)))
 

@@ -541,5 +541,5 @@ def test_ctrl_c_while_nothing_is_in_flight_ends_at_once(desk: Desk) -> None:
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 130
         told = process.stderr.read()
-    assert "Stopped with 1 lines done; the same command with the same input goes on from here." in told
+    assert "Stopped with 1 line done; the same command with the same input goes on from here." in told
     assert "Traceback" not in told

@@ -7,7 +7,7 @@ import unicodedata
 
 import pytest
 
-from scrapy_ext.commands.terminal.text import printable, printable_json, shown
+from scrapy_ext.commands.terminal.text import counted, printable, printable_json, shown
 from scrapy_ext.commands.terminal.times import clock, length
 
 HOSTILE = "a\x1b[2J\x1b]0;owned\x07b\x9bc\u202ed\x7fe\rf\u200bg"
@@ -65,3 +65,7 @@ def test_lengths_of_time_are_short(milliseconds: object, text: str) -> None:
 )
 def test_times_are_utc_and_a_wrong_one_does_no_harm(milliseconds: object, text: str) -> None:
     assert clock(milliseconds) == text
+
+
+def test_one_thing_is_not_several() -> None:
+    assert [counted(number, "error") for number in (0, 1, 2)] == ["0 errors", "1 error", "2 errors"]

@@ -7,8 +7,9 @@ does not define (``requestHeaders``, ``actions`` beyond two kinds, ...) are type
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -57,6 +58,9 @@ EXTRACT_TYPES: Final = (
     "serp",
 )
 
+#: The field with the options of each kind.
+OPTIONS: Final = {kind: f"{kind}Options" for kind in EXTRACT_TYPES}
+
 #: Outputs of which at least one must be true (rule 1).
 OUTPUTS: Final = (
     "browserHtml",
@@ -68,7 +72,7 @@ OUTPUTS: Final = (
 
 METHODS: Final = ("GET", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH", "HEAD")
 IP_TYPES: Final = ("datacenter", "residential")
-#: Values of ``extractFrom`` and ``serpOptions.extractFrom``. The document shows the first one only; the
+#: Values of ``extractFrom``, also where it is in the options of a kind. The document shows the first one only; the
 #: second names the browser request which it describes as the other choice.
 EXTRACT_FROM: Final = ("httpResponseBody", "browserHtml")
 
@@ -96,7 +100,6 @@ FIELDS: Final[dict[str, Field]] = {
         Field("actions", _ARRAY, "Browser actions, run before the HTML is taken.", _BROWSER),
         Field("geolocation", _STRING, "Country to send from, two upper-case letters."),
         Field("extractFrom", _STRING, "Request kind for automatic extraction.", choices=EXTRACT_FROM),
-        Field("serpOptions", _OBJECT, "extractFrom, for serp."),
         Field("customAttributes", _OBJECT, "Attributes to extract: name to {type, description, enum}."),
         Field("fieldSources", _BOOLEAN, "Ask where each field is from. Only this package's service knows it."),
         Field("includeIframes", _BOOLEAN, "Fill iframes in browserHtml.", _BROWSER),
@@ -104,5 +107,18 @@ FIELDS: Final[dict[str, Field]] = {
         Field("responseCookies", _BOOLEAN, "Ask for the cookies that are set in the end."),
         Field("viewport", _OBJECT, "Size of the browser's window in pixels: width, height.", _BROWSER),
         *(Field(name, _BOOLEAN, f"Ask for automatic extraction of {name}.") for name in EXTRACT_TYPES),
+        # The document defines serpOptions. Clients of such services send the others with the same member.
+        *(Field(name, _OBJECT, f"extractFrom, for {kind}.") for kind, name in OPTIONS.items()),
     )
 }
+
+
+def source_of(fields: Mapping[str, Any]) -> Any:
+    """Return the ``extractFrom`` in force: that of the options of the kind that is asked for, else the field.
+
+    None where neither is given. For ``serp`` its options alone count (rule 2).
+    """
+    kind = next((name for name in EXTRACT_TYPES if fields.get(name)), None)
+    options = fields.get(OPTIONS[kind]) if kind is not None else None
+    chosen = options.get("extractFrom") if isinstance(options, Mapping) else None
+    return fields.get("extractFrom") if chosen is None and kind != "serp" else chosen

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from scrapy_ext.api.extraction import limits
 from scrapy_ext.api.extraction.attributes import faults_of
-from scrapy_ext.api.extraction.fields import EXTRACT_FROM, Field, JsonType
+from scrapy_ext.api.extraction.fields import EXTRACT_FROM, OPTIONS, Field, JsonType
 from scrapy_ext.api.violations import Violation
 
 _JSON_TYPES: Final[dict[JsonType, tuple[type, str]]] = {
@@ -161,14 +161,17 @@ def _form_of_screenshot_options(options: dict[str, Any]) -> Iterator[Violation]:
         yield Violation("screenshotOptions.format", "must be a string", 'Write "png" or "jpeg".')
 
 
-def _form_of_serp_options(options: dict[str, Any]) -> Iterator[Violation]:
-    value = options.get("extractFrom", EXTRACT_FROM[0])
-    if value not in EXTRACT_FROM:
-        yield Violation(
-            "serpOptions.extractFrom",
-            f"must be one of {', '.join(EXTRACT_FROM)}, got {shown(value)}",
-            "Use one of these values.",
-        )
+def _form_of_options(name: str) -> Callable[[dict[str, Any]], Iterator[Violation]]:
+    def form(options: dict[str, Any]) -> Iterator[Violation]:
+        value = options.get("extractFrom", EXTRACT_FROM[0])
+        if value not in EXTRACT_FROM:
+            yield Violation(
+                f"{name}.extractFrom",
+                f"must be one of {', '.join(EXTRACT_FROM)}, got {shown(value)}",
+                "Use one of these values.",
+            )
+
+    return form
 
 
 def _form_of_objects(name: str) -> Callable[[list[Any]], Iterator[Violation]]:
@@ -194,7 +197,7 @@ _FORMS: Final[dict[str, Callable[[Any], Iterator[Violation]]]] = {
     "httpRequestText": _form_of_request_text,
     "customHttpRequestHeaders": _form_of_headers,
     "screenshotOptions": _form_of_screenshot_options,
-    "serpOptions": _form_of_serp_options,
+    **{name: _form_of_options(name) for name in OPTIONS.values()},
     "actions": _form_of_objects("actions"),
     "requestCookies": _form_of_objects("requestCookies"),
     "geolocation": _form_of_geolocation,

@@ -17,7 +17,7 @@ import msgspec
 
 from scrapy_ext.api.extraction import limits
 from scrapy_ext.api.extraction.decoding import decode, echo_data
-from scrapy_ext.api.extraction.fields import EXTRACT_TYPES, FIELDS, OUTPUTS
+from scrapy_ext.api.extraction.fields import EXTRACT_TYPES, FIELDS, OUTPUTS, source_of
 from scrapy_ext.api.extraction.forms import form_of, shown
 from scrapy_ext.api.extraction.problems import Problem
 from scrapy_ext.api.extraction.records import ExtractRequest
@@ -118,8 +118,6 @@ def _unknown_fields(body: Mapping[str, Any], extra_fields: Collection[str]) -> I
         looked_for = len(name) < 2 * _LONGEST_NAME
         close = difflib.get_close_matches(name, FIELDS, n=1, cutoff=0.6) if looked_for else []
         remedy = f"Did you mean {close[0]}?" if close else "Remove it, or see the list of fields."
-        if name.removesuffix("Options") in EXTRACT_TYPES:
-            remedy = "Write extractFrom beside the kind instead."
         yield Violation(shown(name), "is not a field of an extraction request", remedy)
 
 
@@ -158,7 +156,7 @@ def _body_or_browser(fields: _Fields) -> Iterator[Violation]:
     if fields.get("serp"):
         return
     extract_type = next((name for name in EXTRACT_TYPES if fields.get(name)), None)
-    by_http = fields.get("extractFrom") == "httpResponseBody"
+    by_http = source_of(fields) == "httpResponseBody"
     if fields.get("httpResponseBody"):
         for name in (*BROWSER_ONLY, "requestHeaders"):
             if _is_set(fields, name):
@@ -178,6 +176,15 @@ def _body_or_browser(fields: _Fields) -> Iterator[Violation]:
                 yield _incompatible(
                     name, "needs a browser request, and extractFrom chooses an HTTP request", "Leave out extractFrom."
                 )
+
+
+def _one_source(fields: _Fields) -> Iterator[Violation]:
+    """``extractFrom`` and the options of the kind mean the same."""
+    beside, chosen = fields.get("extractFrom"), source_of(fields)
+    if beside is not None and chosen != beside and not fields.get("serp"):
+        yield _incompatible(
+            "extractFrom", f"is {beside}, and the options of the kind say {chosen}", "Give one of the two."
+        )
 
 
 def _body_only(fields: _Fields) -> Iterator[Violation]:
@@ -209,6 +216,7 @@ _COMBINATIONS: Final = (
     _serp_alone,
     _one_extract_type,
     _body_or_browser,
+    _one_source,
     _body_only,
     _one_request_body,
     _with_something_extracted,

@@ -35,6 +35,7 @@ from scrapy.exceptions import NotSupported
 from scrapy.http import Response, TextResponse
 
 from scrapy_ext.api.extraction import EXTRACT_TYPES, check
+from scrapy_ext.api.extraction.fields import OPTIONS
 from scrapy_ext.api.extraction.rules import BODY_ONLY
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.client.extraction.budget import kind_of
@@ -215,8 +216,12 @@ def by_browser(fields: Mapping[str, Any]) -> dict[str, Any]:
         raise ContractError(faults)
     dropped = {*BODY_ONLY, "httpResponseBody", "extractFrom"}
     escalated = {name: value for name, value in fields.items() if name not in dropped}
+    for kind, name in OPTIONS.items():
+        options = _object(fields.get(name))
+        if fields.get(kind) and (kind == "serp" or "extractFrom" in options):
+            escalated[name] = {**options, "extractFrom": "browserHtml"}
     if fields.get("serp"):
-        return {**escalated, "serpOptions": {**_object(fields.get("serpOptions")), "extractFrom": "browserHtml"}}
+        return escalated
     if fields.get("httpResponseBody") or not any(fields.get(name) for name in EXTRACT_TYPES):
         escalated["browserHtml"] = True
     headers = {**_browser_headers(fields.get("customHttpRequestHeaders")), **_object(fields.get("requestHeaders"))}

@@ -37,6 +37,11 @@ def shown(value: Any) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things: ``1 error``, ``2 errors``. ``noun`` is in the singular and takes an s."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def _escape(match: re.Match[str]) -> str:
     code = ord(match[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

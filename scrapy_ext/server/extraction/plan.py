@@ -16,6 +16,7 @@ import msgspec
 from w3lib.url import safe_url_string
 
 from scrapy_ext.api.extraction import EXTRACT_TYPES, ExtractRequest, Header
+from scrapy_ext.api.extraction.fields import OPTIONS
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.extraction.actions import Action, malformed, read_actions
 from scrapy_ext.server.extraction.auto import KINDS, KINDS_BY_LOOKS
@@ -138,9 +139,10 @@ def _body(request: ExtractRequest) -> bytes | None:
 
 
 def _not_done_here(request: ExtractRequest) -> Iterator[Violation]:
-    stranger = next((name for name in request.serp_options if name != "extractFrom"), None)
-    if stranger is not None:
-        yield Violation(f"serpOptions.{stranger[:60]}", "is not a member of serpOptions", "It has extractFrom only.")
+    for each, name in OPTIONS.items():
+        stranger = next((member for member in request.options_of(each) if member != "extractFrom"), None)
+        if stranger is not None:
+            yield Violation(f"{name}.{stranger[:60]}", f"is not a member of {name}", "It has extractFrom only.")
     kind = request.extract_type
     if kind is not None and kind not in KINDS:
         yield Violation(

@@ -7,13 +7,14 @@ import pytest
 
 from scrapy_ext.api.extraction import EXTRACT_TYPES, FIELDS, OUTPUTS, check, parse
 from scrapy_ext.api.extraction.decoding import InvalidJsonError
+from scrapy_ext.api.extraction.fields import OPTIONS
 from scrapy_ext.api.extraction.limits import MAX_BODY_BYTES
 from scrapy_ext.api.extraction.rules import problem_of
 from scrapy_ext.api.violations import ContractError
 
 URL = "https://example.com/"
 #: Fields of the hosted service that the document does not name, and one of ours.
-BESIDE = {"fieldSources", "responseCookies", "viewport"}
+BESIDE = {"fieldSources", "responseCookies", "viewport", *OPTIONS.values()} - {"serpOptions"}
 
 
 def fields(body):
@@ -157,6 +158,12 @@ def test_limits_themselves_are_allowed():
         # 10
         ({"httpResponseBody": True, "httpRequestBody": "", "httpRequestText": "a"}, "httpRequestText"),
         ({"browserHtml": True, "customAttributes": {"a": {"type": "string"}}}, "customAttributes"),
+        (
+            {"product": True, "extractFrom": "browserHtml", "productOptions": {"extractFrom": "httpResponseBody"}},
+            "extractFrom",
+        ),
+        ({"product": True, "productOptions": {"extractFrom": "httpResponseBody"}, "screenshot": True}, "screenshot"),
+        ({"serp": True, "productOptions": {"extractFrom": "httpResponseBody"}}, "productOptions"),
     ],
 )
 def test_fields_that_exclude_each_other_are_unprocessable(body, field):
@@ -174,6 +181,10 @@ def test_fields_that_exclude_each_other_are_unprocessable(body, field):
         {"httpResponseBody": True, "browserHtml": False, "screenshot": False, "actions": []},
         {"browserHtml": True, "tags": {"a": None}, "echoData": [1, None]},
         {"browserHtml": True, "tags": None},
+        {"product": True, "productOptions": {"extractFrom": "httpResponseBody"}, "httpResponseBody": True},
+        {"product": True, "extractFrom": "browserHtml", "productOptions": {"extractFrom": "browserHtml"}},
+        {"product": True, "articleOptions": {"extractFrom": "httpResponseBody"}, "screenshot": True},
+        {"article": True, "articleOptions": {"model": "2026-01-01", "ai": True}},
     ],
 )
 def test_fields_that_go_together_pass(body):
@@ -192,7 +203,10 @@ def test_everything_that_is_wrong_is_told_at_once():
 @pytest.mark.parametrize("name", [name for name in EXTRACT_TYPES if name != "serp"])
 def test_automatic_extraction_uses_a_browser_unless_told(name):
     assert parse(json.dumps({"url": URL, name: True}).encode()).wants_browser
-    assert not parse(json.dumps({"url": URL, name: True, "extractFrom": "httpResponseBody"}).encode()).wants_browser
+    for chosen in ({"extractFrom": "httpResponseBody"}, {f"{name}Options": {"extractFrom": "httpResponseBody"}}):
+        assert not parse(json.dumps({"url": URL, name: True, **chosen}).encode()).wants_browser
+    others = {kind: {"extractFrom": "httpResponseBody"} for key, kind in OPTIONS.items() if key != name}
+    assert parse(json.dumps({"url": URL, name: True, **others}).encode()).wants_browser
 
 
 def test_serp_uses_http_unless_told():

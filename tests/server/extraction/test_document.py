@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from scrapy_ext.api.extraction import EXTRACT_TYPES, FIELDS, OUTPUTS, PROBLEM_TYPES
-from scrapy_ext.api.extraction.fields import METHODS
+from scrapy_ext.api.extraction.fields import METHODS, OPTIONS
 from scrapy_ext.server.extraction.limits import Limits
 from tests.server.extraction.services import KEY, Answer, Service
 from tests.server.extraction.targets import Call, Target
@@ -117,7 +117,7 @@ _GOOD: dict[str, list[Any]] = {
     "actions": [[]],
     "includeIframes": [False],
     "requestCookies": [[], [{"name": "a", "value": "1"}]],
-    "serpOptions": [{}, {"extractFrom": "httpResponseBody"}],
+    **{name: [{}, {"extractFrom": "httpResponseBody"}] for name in OPTIONS.values()},
     "customAttributes": [{}],
     **{name: [False] for name in EXTRACT_TYPES},
 }
@@ -135,7 +135,8 @@ _BAD["geolocation"] += ["us", "USA", ""]
 _BAD["extractFrom"] += ["http", ""]
 _BAD["requestCookies"] += [["a=1"]]
 _BAD["actions"] += [["click"]]
-_BAD["serpOptions"] += [{"extractFrom": "x"}, {"extractfrom": "httpResponseBody"}]
+for _name in OPTIONS.values():
+    _BAD[_name] += [{"extractFrom": "x"}, {"extractFrom": None}, {"extractfrom": "httpResponseBody"}, {"model": "1"}]
 _BAD["screenshotOptions"] += [{"fullPage": 1}, {"format": 1}]
 
 
@@ -281,7 +282,6 @@ def test_rule_13_unknown_fields_are_refused_by_name_with_the_nearest_one(service
     assert "httpResponsebody: is not a field" in invalid(service, url=URL, httpResponsebody=True, **BODY)
     for wrong, right in (("Url", "url"), ("browserHTML", "browserHtml"), ("tag", "tags"), ("products", "product")):
         assert f"Did you mean {right}?" in invalid(service, **{"url": URL, **BODY, wrong: True})
-    assert "Write extractFrom beside the kind" in invalid(service, url=URL, product=True, productOptions={}, **BODY)
     assert "zzz: is not a field" in invalid(service, url=URL, zzz=1, **BODY)
 
 
