@@ -41,8 +41,10 @@ logger = logging.getLogger(__name__)
 STOP_TIMEOUT: Final = 15.0
 #: Lines of the server's standard error that are kept for the message when it fails.
 _KEPT_LINES: Final = 20
-#: The level in a line of the server's log, behind the date and the time.
-_LEVEL: Final = re.compile(r"\S+ \S+ (DEBUG|INFO|WARNING|ERROR|CRITICAL) ")
+#: The level and the logger in a line of the server's log, behind the date and the time.
+_HEAD: Final = re.compile(r"\S+ \S+ (DEBUG|INFO|WARNING|ERROR|CRITICAL) (\S+): ")
+#: Loggers of requests that failed: the crawl, which made the request, reports its failure.
+_ANSWERED: Final = ("scrapy_ext.server.requests", "scrapy_ext.server.disk")
 #: How often a server that ends by itself is started again.
 _RESTARTS: Final = 10
 
@@ -275,9 +277,9 @@ class EmbeddedServer:
         for line in stream:
             text = line.decode(errors="replace").rstrip()
             self._said.append(text)
-            found = _LEVEL.match(text)
+            found = _HEAD.match(text)
             if found is not None:  # Lines of a traceback belong to the line before them.
-                level = logging.getLevelNamesMapping()[found[1]]
+                level = logging.DEBUG if found[2] in _ANSWERED else logging.getLevelNamesMapping()[found[1]]
             logger.log(level if level >= logging.WARNING else logging.DEBUG, "server: %s", text)
 
     def _stop(self) -> None:

@@ -74,7 +74,7 @@ class FrontierScheduler(BaseScheduler):
                 check_name(self._name, "FRONTIER_NAME")
             except ContractError as error:
                 raise SettingError("FRONTIER_NAME", "cannot be used", str(error)) from None
-        self._persistence = Persistence(names.PLATFORM_RETRY_TIME.read(settings))
+        self._persistence = Persistence(names.PLATFORM_RETRY_TIME.read(settings), outage=self._session.outage)
         self._slots: int = names.FRONTIER_SLOTS.read(settings)
         text: str = names.FRONTIER_WORKER.read(settings).strip()
         self._worker = Worker.parse(text)

@@ -27,6 +27,7 @@ from scrapy_ext.api.platform import JobKey
 from scrapy_ext.client.extraction import Limiter
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import AttemptOver, PlatformError, Unauthorized
+from scrapy_ext.client.platform.outage import Outage
 from scrapy_ext.client.platform.writer import BatchWriter
 from scrapy_ext.crawl.job import CrawlJob, finish_job, open_job, write_stats
 from scrapy_ext.crawl.journal import Fenced
@@ -85,6 +86,8 @@ class Session:
         self._vital: set[str] = set()
         #: Writers that hold more than they should.
         self._full: set[BatchWriter] = set()
+        #: Reports writes that fail, whoever makes them.
+        self.outage = Outage(logger)
         #: Takes items where they are stored exactly once; None: they are written as they come.
         self.items: ItemSink | None = None
         self._closed = False
@@ -176,6 +179,7 @@ class Session:
             retry_time=names.PLATFORM_RETRY_TIME.read(read),
             on_failed=on_failed,
             full=self._full,
+            outage=self.outage,
         )
         self._writers[name] = writer
         if vital:
@@ -260,6 +264,9 @@ class Session:
         self._job = await open_job(client, services.project, spider_name, names.PLATFORM_JOB.read(settings))
         logger.info("Job %s %s", self._job.key, "started" if self._job.begun else "resumed")
         self._crawler.stats.set_value("platform/job", str(self._job.key))
+        self.outage.remedy = (
+            f"To stop the crawl meanwhile, press Ctrl-C twice; PLATFORM_JOB={self._job.key} resumes it later."
+        )
 
     async def _spider_opened(self) -> None:
         if not await self.open():
