@@ -34,6 +34,7 @@ $(VENV)/installed: pyproject.toml
 	@if [ -z "$(PYTHON)" ]; then echo "Python 3.11 or later is needed: install it, or name it with make PYTHON=..." >&2; exit 1; fi
 	@echo "── Setting up $(VENV) with $$($(PYTHON) --version)"
 	@$(PYTHON) -m venv $(VENV) || { echo "Python's venv module is needed: on Debian and Ubuntu, apt-get install python3-venv" >&2; exit 1; }
+	@$(BIN)/pip install --quiet --disable-pip-version-check --upgrade "pip>=23.3"
 	@$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	@touch $@
 

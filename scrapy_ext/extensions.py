@@ -73,13 +73,16 @@ class PlatformJob(_Extension):
             self._task = asyncio.ensure_future(self._write_stats())
 
     async def _write_stats(self) -> None:
+        outage, what = self._session.outage, "write the stats to the job"
         while True:
             await asyncio.sleep(self._interval)
             try:
                 await write_stats(self._session.client, self._session.job, self._crawler.stats.get_stats())
             except PlatformError as error:
                 # Only a view of the crawl is older for it; the next one makes it good.
-                logger.warning("The stats could not be written to the job: %s", error)
+                outage.failed(what, error)
+            else:
+                outage.worked(what)
 
     async def _stop(self) -> None:
         if self._task is not None:

@@ -227,12 +227,16 @@ def test_targets_of_scrapinghub_yml(folder: Path) -> None:
     assert (found[0].url, found[0].project, found[0].key) == ("http://one.example", 7, "k")
 
 
-def test_a_project_as_startproject_writes_it(folder: Path) -> None:
+def test_a_project_as_startproject_writes_it(folder: Path, tmp_path: Path) -> None:
     cfg = folder / "scrapy.cfg"
     cfg.write_text("[settings]\ndefault = shop.settings\n[deploy]\n#url = http://localhost:6800/\nproject = shop\n")
     found = find_target(folder, None)
     assert (found.url, found.project) == (None, None)
-    assert found.notes == ["scrapy.cfg: project = shop of [deploy] ignored, as it is no number"]
+    assert found.notes == []
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "scrapy.cfg").write_text(cfg.read_text().replace("project = shop", "project = 1O"))
+    assert find_target(other, None).notes == ["scrapy.cfg: project = 1O of [deploy] ignored, as it is no number"]
     cfg.write_text(cfg.read_text().replace("#url", "url"))
     with pytest.raises(CommandError, match=r"got 'shop'\. Write that of the project on the platform there"):
         find_target(folder, None)

@@ -164,8 +164,12 @@ def test_requests_are_shown(platform: Filled) -> None:
     assert "parent" not in requests[0]
     assert requests[39]["url"] == "http://a/39"
     text = plain(platform.terminal("requests", str(platform.books), "--count", "2"))
-    assert re.search(r"2023-11-14 22:13:20 +GET +200 +1\.5s +2048 +http://a/0", text)
+    assert re.search(r" 0 +2023-11-14 22:13:20 +GET +200 +1\.5s +http://a/0 +2048", text)
     assert "2 of 40; the next: --start 2" in text
+    text = plain(platform.terminal("requests", str(platform.books), "--start", "39"))
+    assert re.search(r" 39 +2023-11-14 .* http://a/39 ", text)
+    assert f"requests {platform.books} --start INDEX --count 1 --json" in text
+    assert platform.lines("requests", str(platform.books), "--start", "39", "--count", "1", "--json") == [requests[39]]
 
 
 def test_logs_are_shown_from_a_level_upwards(platform: Filled) -> None:

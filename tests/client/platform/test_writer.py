@@ -225,7 +225,7 @@ async def test_an_outage_is_told_once_when_it_starts_and_once_when_it_ends(caplo
     told = [(record.levelname, record.getMessage()) for record in caplog.records]
     assert [level for level, _ in told] == ["WARNING", "INFO"]
     assert "Cannot store items now" in told[0][1]
-    assert "Storing items works again, after 9 failures" in told[1][1]
+    assert "stores everything again, after 9 failures" in told[1][1]
 
 
 async def test_back_pressure_holds_those_who_wait_and_not_those_who_add():
