@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 import aiohttp
+from aiohttp.client_proto import ResponseHandler
 from yarl import URL
 
 from scrapy_ext.server.extraction.codings import CodingError, CutShortError, OverLimitError, undo
@@ -49,15 +50,30 @@ async def read_body(response: aiohttp.ClientResponse, url: URL, limit: int, hold
     size = 0
     if (response.content_length or 0) > limit:
         raise _too_large(url, limit)
+    # None once the body is complete: then the connection is back in the pool.
+    connection = response.connection
+    protocol = connection.protocol if connection is not None else None
     async for chunk in response.content.iter_any():
         size += len(chunk)
         if size > limit:
             raise _too_large(url, limit)
         count(size)
         chunks.append(chunk)
+    if protocol is not None:
+        _stop_read_timer(protocol)
     body = await _undo(b"".join(chunks), ",".join(response.headers.getall("Content-Encoding", ())), url, limit)
     count(len(body))
     return body
+
+
+def _stop_read_timer(protocol: ResponseHandler) -> None:
+    """Stop the timer of ``sock_read`` when a body was read to its end.
+
+    aiohttp stops it at the end of a body, and starts it once more when reading was paused because the body came faster
+    than it was read. On an idle connection it then fires, and the next request on that connection fails at once.
+    """
+    protocol.read_timeout = None
+    protocol.start_timeout()
 
 
 async def _undo(body: bytes, codings: str, url: URL, limit: int) -> bytes:

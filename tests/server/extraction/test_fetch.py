@@ -5,6 +5,7 @@ import base64
 import gzip
 import random
 import socket
+import time
 import tracemalloc
 import zlib
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import pytest
 
 from scrapy_ext.server.extraction.codings import zstd
 from scrapy_ext.server.extraction.limits import Limits
+from tests.server.extraction.conftest import LIMITS
 from tests.server.extraction.services import Service
 from tests.server.extraction.targets import Call, Target, self_signed
 
@@ -94,6 +96,17 @@ def test_the_length_of_what_head_does_not_send_is_not_held_against_it(service: S
     result = service.result(url=url, httpRequestMethod="HEAD", httpResponseHeaders=True, **BODY)
     assert (result["statusCode"], body_of(result)) == (200, b"")
     assert {"name": "Content-Length", "value": "9000000000"} in result["httpResponseHeaders"]
+
+
+def test_a_connection_that_was_idle_after_a_large_page_is_used_again(service: Service, target: Target) -> None:
+    """The page comes faster than it is read, so that aiohttp pauses reading; the pause of the test is longer than the
+    read limit, which holds for what a target sends and not for a connection that nobody uses."""
+    url = target.page("/large-page", b"x" * 800_000)
+    before = target.connections
+    assert len(body_of(service.result(url=url, **BODY))) == 800_000
+    time.sleep(LIMITS.read + 0.5)
+    assert len(body_of(service.result(url=url, **BODY))) == 800_000
+    assert target.connections <= before + 1
 
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
