@@ -154,6 +154,16 @@ def _form_of_header(place: str, header: Any) -> Iterator[Violation]:
         yield Violation(f"{place}.value", "must be one line", "Remove line breaks and control characters.")
 
 
+def _form_of_names(names: list[Any]) -> Iterator[Violation]:
+    if len(names) > limits.MAX_CUSTOM_HEADERS:
+        rule = f"must have at most {limits.MAX_CUSTOM_HEADERS} items, got {len(names)}"
+        yield Violation("omitHttpRequestHeaders", rule, "Name fewer headers.")
+        return
+    for index, name in enumerate(names):
+        if not isinstance(name, str) or not _TOKEN.fullmatch(name):
+            yield Violation(f"omitHttpRequestHeaders[{index}]", "must be the name of a header", 'Write "User-Agent".')
+
+
 def _form_of_screenshot_options(options: dict[str, Any]) -> Iterator[Violation]:
     if not isinstance(options.get("fullPage", False), bool):
         yield Violation("screenshotOptions.fullPage", "must be true or false", "Change its type.")
@@ -193,6 +203,7 @@ _FORMS: Final[dict[str, Callable[[Any], Iterator[Violation]]]] = {
     "httpRequestBody": _form_of_request_body,
     "httpRequestText": _form_of_request_text,
     "customHttpRequestHeaders": _form_of_headers,
+    "omitHttpRequestHeaders": _form_of_names,
     "screenshotOptions": _form_of_screenshot_options,
     "serpOptions": _form_of_serp_options,
     "actions": _form_of_objects("actions"),

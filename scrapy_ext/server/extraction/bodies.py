@@ -10,6 +10,7 @@ import aiohttp
 from aiohttp.client_proto import ResponseHandler
 from yarl import URL
 
+from scrapy_ext.api.extraction import Cause
 from scrapy_ext.server.extraction.codings import CodingError, CutShortError, OverLimitError, undo
 from scrapy_ext.server.extraction.errors import ExtractionError, permanent, temporary
 from scrapy_ext.server.extraction.limits import MIB
@@ -89,10 +90,10 @@ async def _undo(body: bytes, codings: str, url: URL, limit: int) -> bytes:
     except OverLimitError:
         raise _too_large(url, limit) from None
     except CutShortError:
-        raise temporary(f"{url.host}:{url.port} broke off in the middle of its answer.") from None
+        raise temporary(f"{url.host}:{url.port} broke off in the middle of its answer.", Cause.CUT_SHORT) from None
     except CodingError:
         raise permanent(f"{url.host}:{url.port} answered with a content coding that does not decode.") from None
 
 
 def _too_large(url: URL, limit: int) -> ExtractionError:
-    return permanent(f"{url.host} answered with more than {limit // MIB} MiB.")
+    return permanent(f"{url.host} answered with more than {limit // MIB} MiB.", Cause.TOO_LARGE)
