@@ -8,6 +8,7 @@ of the request    with ``httpResponseBody``                   else
 method, body      ``httpRequestMethod``, ``httpRequestBody``  the same, which the rules refuse (rule 9)
 headers           ``customHttpRequestHeaders``                ``requestHeaders``: ``referer``, ``userAgent`` and
                                                               ``acceptLanguage``; others are left out and told
+headers of None   ``omitHttpRequestHeaders``                  left out and told
 cookies           ``requestCookies``                          ``requestCookies``
 ================  ==========================================  ================================================
 
@@ -54,7 +55,7 @@ BROWSER_HEADERS: Final[Mapping[bytes, str]] = {
 #: Fields that are made of the request, so that None for one of them always leaves something out.
 AUTOMATIC: Final = frozenset(
     {"httpResponseBody", "httpResponseHeaders", "httpRequestMethod", "httpRequestBody"}
-    | {"customHttpRequestHeaders", "requestHeaders", "requestCookies", "jobId"}
+    | {"customHttpRequestHeaders", "omitHttpRequestHeaders", "requestHeaders", "requestCookies", "jobId"}
 )
 #: How deep fields are looked into.
 _DEEPEST: Final = 50
@@ -75,13 +76,25 @@ class BodyOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     ``params`` are the fields of EXTRACT_API_PARAMS; ``default_headers``, the headers that are left out when a
     request has them with just these values (:func:`scrapy_default_headers`); ``job_id``, the running job;
-    ``cookies``, whether cookies of requests are sent at all (COOKIES_ENABLED).
+    ``cookies``, whether cookies of requests are sent at all (COOKIES_ENABLED); ``omitted_headers``, names of headers
+    that are not sent with a request that does not set them (:func:`omitted_headers`); ``extensions``, the fields that
+    the service knows beside those of the contract.
     """
 
     params: Mapping[str, Any] = {}
     default_headers: DefaultHeaders = frozenset()
     job_id: str | None = None
     cookies: bool = True
+    omitted_headers: Collection[str] = ()
+    extensions: Collection[str] = ()
+
+
+def omitted_headers(settings: BaseSettings) -> list[str]:
+    """Names of headers that the user's settings want not to be sent: with None for a value."""
+    names = [name for name, value in settings.getdict("DEFAULT_REQUEST_HEADERS").items() if value is None]
+    if not _is_default(settings, "USER_AGENT") and settings["USER_AGENT"] is None:
+        names.append("User-Agent")
+    return names
 
 
 def scrapy_default_headers(settings: BaseSettings) -> DefaultHeaders:
@@ -141,6 +154,7 @@ def to_body(request: Request, options: BodyOptions | None = None) -> dict[str, A
             _warn_nothing_removed(name)
     headers = _headers(request, options.default_headers)
     automatic = _custom_headers(headers) if fields.get("httpResponseBody") else _browser_headers(headers)
+    automatic.update(_omitted(request, options, by_http=bool(fields.get("httpResponseBody"))))
     automatic.update(_cookies(request, options))
     if options.job_id is not None:
         automatic["jobId"] = options.job_id
@@ -266,6 +280,30 @@ def _custom_headers(headers: Iterable[tuple[bytes, list[bytes]]]) -> dict[str, A
     """Several values of one header are joined, since only the last of a name is sent (rule 11)."""
     listed = [{"name": _text(name), "value": ",".join(map(_text, values))} for name, values in headers]
     return {"customHttpRequestHeaders": listed} if listed else {}
+
+
+def _omitted(request: Request, options: BodyOptions, *, by_http: bool) -> dict[str, Any]:
+    """Headers that are None: Scrapy sends none of that name, and the service is asked to leave out its own."""
+    if not options.omitted_headers and all(request.headers.values()):
+        return {}
+    names = [_text(name) for name, values in request.headers.items() if not values]
+    names += [name for name in options.omitted_headers if name not in request.headers]
+    if not names:
+        return {}
+    if by_http and "omitHttpRequestHeaders" in options.extensions:
+        return {"omitHttpRequestHeaders": names}
+    for name in names:
+        _warn_not_omitted(name)
+    return {}
+
+
+@lru_cache(maxsize=256)
+def _warn_not_omitted(name: str) -> None:
+    """Cached so that each header is told once."""
+    logger.warning(
+        "The header %s is None, but browsers and services without the field omitHttpRequestHeaders send their own",
+        name,
+    )
 
 
 def _browser_headers(headers: Iterable[tuple[bytes, list[bytes]]]) -> dict[str, Any]:
