@@ -18,6 +18,7 @@ from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.job import job_dir
 
 from scrapy_ext import settings as names
+from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.extraction import ExtractError
 from scrapy_ext.client.extraction.budget import MissingPriceError, OverBudgetError
 from scrapy_ext.client.extraction.errors import (
@@ -58,6 +59,26 @@ _MOST_LENT: Final = 10_000
 _MOST_LENT_WHEN_PAUSED: Final = 100
 
 
+class _NoBrowserError(Exception):
+    def __init__(self, detail: str) -> None:
+        super().__init__(f"No request had a response, because the extraction service has no browser: {detail}")
+
+
+class _OneLine(logging.Filter):
+    """Reports a request that failed through the service in one line. Scrapy adds a traceback through its own code, in
+    which the message, with what to do, comes last."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, ExtractError | ContractError) and str(record.msg).startswith("Error downloading"):
+            record.msg, record.args = f"{record.getMessage()}: {error}", ()
+            record.exc_info = record.exc_text = None
+        return True
+
+
+_one_line = _OneLine()
+
+
 class CrawlClosingError(ExtractError):
     """The request was not sent because the crawl is closing, and no scheduler can keep it."""
 
@@ -90,6 +111,7 @@ class ExtractMiddleware:
         self._no_browser: BrowserMissingError | None = None
         self._has_response = False
         self._task: asyncio.Future[None] | None = None
+        logging.getLogger("scrapy.core.scraper").addFilter(_one_line)
         crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._spider_idle, signal=signals.spider_idle)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
@@ -206,7 +228,7 @@ class ExtractMiddleware:
 
     def _spider_idle(self) -> None:
         if self._no_browser is not None and not self._has_response:
-            self._session.fail(self._no_browser, _NO_BROWSER)
+            self._session.fail(_NoBrowserError(self._no_browser.detail), _NO_BROWSER)
             raise CloseSpider(_NO_BROWSER)
 
     async def _spider_closed(self, reason: str) -> None:

@@ -75,6 +75,8 @@ class Extraction:
             params=params_of(settings),
             default_headers=scrapy_default_headers(settings),
             cookies=settings.getbool("COOKIES_ENABLED"),
+            # CookiesMiddleware has left out those that do not belong to the request.
+            own_cookies=False,
             omitted_headers=omitted_headers(settings),
         )
         self.redirects = Redirects(crawler)

@@ -76,7 +76,8 @@ def _form_of_url(url: str) -> Iterator[Violation]:
         # What browsers read as a slash; there would be two readings of which host is meant.
         yield Violation("url", "must not have a backslash in its host", "Write a slash after the host.")
     elif is_address(host):
-        yield Violation("url", "must name a domain, not an IP address", "Use the host's domain name.")
+        remedy = "Use the host's domain name. A request of Scrapy's can go direct: meta extract_api False."
+        yield Violation("url", "must name a domain, not an IP address", remedy)
 
 
 def is_address(host: str) -> bool:

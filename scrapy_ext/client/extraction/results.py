@@ -141,7 +141,7 @@ def _class_of(headers: Headers, url: str, body: bytes) -> type[Response]:
     if chosen is Response:
         chosen = responsetypes.from_filename(url)
     if chosen is Response:
-        chosen = _class_of_content(body[:_SNIFFED], declared=b"Content-Type" in headers)
+        chosen = _class_of_content(body[:_SNIFFED], declared=bool(headers))
     return chosen
 
 

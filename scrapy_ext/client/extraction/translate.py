@@ -76,7 +76,8 @@ class BodyOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     ``params`` are the fields of EXTRACT_API_PARAMS; ``default_headers``, the headers that are left out when a
     request has them with just these values (:func:`scrapy_default_headers`); ``job_id``, the running job;
-    ``cookies``, whether cookies of requests are sent at all (COOKIES_ENABLED); ``omitted_headers``, names of headers
+    ``cookies``, whether cookies are sent at all (COOKIES_ENABLED), and ``own_cookies``, whether those of
+    a request without a Cookie header are, as without CookiesMiddleware; ``omitted_headers``, names of headers
     that are not sent with a request that does not set them (:func:`omitted_headers`); ``extensions``, the fields that
     the service knows beside those of the contract.
     """
@@ -85,6 +86,7 @@ class BodyOptions(msgspec.Struct, frozen=True, kw_only=True):
     default_headers: DefaultHeaders = frozenset()
     job_id: str | None = None
     cookies: bool = True
+    own_cookies: bool = True
     omitted_headers: Collection[str] = ()
     extensions: Collection[str] = ()
 
@@ -147,6 +149,7 @@ def to_body(request: Request, options: BodyOptions | None = None) -> dict[str, A
     options = options or BodyOptions()
     asked = {**_asked(request), **needed_of(request)}
     fields = _content_fields(request, options.params, asked)
+    _warn_of_meta(request)
     if request.meta.get("extract_api_automap") is False or fields.get("serp"):
         return fields
     for name, value in asked.items():
@@ -163,6 +166,26 @@ def to_body(request: Request, options: BodyOptions | None = None) -> dict[str, A
     if request.body and given.get("httpRequestBody") not in (None, _base64(request.body)):
         logger.warning("%s has a body of its own; the httpRequestBody of its meta is sent instead", request)
     return fields
+
+
+def _warn_of_meta(request: Request) -> None:
+    """Warn of meta keys that say how the site is to be connected to, which the service decides."""
+    # One of the environment is there for the service, too.
+    if request.meta.get("proxy") and "_scheme_proxy" not in request.meta:
+        _warn_not_obeyed("proxy", "Ask for a geolocation or an ipType (of your own service: SERVER_PROXIES)")
+    if request.meta.get("bindaddress"):
+        _warn_not_obeyed("bindaddress", "Ask for a geolocation or an ipType")
+
+
+@lru_cache(maxsize=16)
+def _warn_not_obeyed(key: str, remedy: str) -> None:
+    """Cached so that each key is told once."""
+    logger.warning(
+        "The meta key %s is not obeyed by requests through the extraction service, which connects to sites by itself. "
+        "%s, or send such requests direct: meta extract_api False",
+        key,
+        remedy,
+    )
 
 
 def content_fields(request: Request, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -334,7 +357,7 @@ def _cookies(request: Request, options: BodyOptions) -> dict[str, Any]:
     own = []
     if request.cookies and options.cookies and not request.meta.get("dont_merge_cookies"):
         own = [*_own_cookies(request)]
-    cookies = [*_header_cookies(request, own)] or own
+    cookies = [*_header_cookies(request, own)] or (own if options.own_cookies else [])
     return {"requestCookies": cookies} if cookies else {}
 
 
