@@ -102,9 +102,9 @@ class RequestLog(_Extension):
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
         self._writer: BatchWriter | None = None
-        #: Requests that the downloader has: when it got them, and which of them have their record.
+        #: Requests that the downloader has: when it got them; and the requests and responses that have their record.
         self._began: dict[Request, float] = {}
-        self._recorded: weakref.WeakSet[Request] = weakref.WeakSet()
+        self._recorded: weakref.WeakSet[Request | Response] = weakref.WeakSet()
         connect = crawler.signals.connect
         connect(self._spider_opened, signal=signals.spider_opened)
         connect(self._reached, signal=signals.request_reached_downloader)
@@ -120,7 +120,7 @@ class RequestLog(_Extension):
         self._began[request] = time.time()
 
     def _downloaded(self, response: Response, request: Request) -> None:
-        self._recorded.add(request)
+        self._recorded.update((request, response))
         self._record(response, request, self._began.get(request))
 
     def _left(self, request: Request) -> None:
@@ -129,8 +129,9 @@ class RequestLog(_Extension):
             self._crawler.stats.inc_value("platform/requests/no_answer")
 
     def _received(self, response: Response, request: Request) -> None:
-        # One that did not come from the downloader: from a cache, or through the extraction API.
-        if request not in self._recorded:
+        # One that did not come from the downloader, but from a cache. The request of a response is another one after
+        # redirects that the extraction service followed.
+        if request not in self._recorded and response not in self._recorded:
             self._record(response, request, None)
 
     def _record(self, response: Response, request: Request, began: float | None) -> None:

@@ -33,7 +33,10 @@ class RequestKind(str, Enum):
 
 
 class Field(msgspec.Struct, frozen=True):
-    """One field: its JSON type, the request kind it belongs to, and its meaning in a line."""
+    """One field: its JSON type, the request kind it belongs to, and its meaning in a line.
+
+    ``extension``: only this package's service knows it, and says so (:data:`EXTENSIONS_HEADER`).
+    """
 
     name: str
     type: JsonType
@@ -41,6 +44,7 @@ class Field(msgspec.Struct, frozen=True):
     kind: RequestKind = RequestKind.ANY
     nullable: bool = False
     choices: tuple[str, ...] = ()
+    extension: bool = False
 
 
 #: Kinds of automatic extraction, in the order of the document. At most one can be asked for.
@@ -90,6 +94,20 @@ FIELDS: Final[dict[str, Field]] = {
         Field("httpRequestBody", _STRING, "Request body as Base64.", _HTTP),
         Field("httpRequestText", _STRING, "Request body as text, sent as UTF-8.", _HTTP),
         Field("customHttpRequestHeaders", _ARRAY, "Headers as {name, value} objects.", _HTTP),
+        Field(
+            "omitHttpRequestHeaders",
+            _ARRAY,
+            "Names of the service's own headers that are not to be sent.",
+            _HTTP,
+            extension=True,
+        ),
+        Field(
+            "followRedirect",
+            _BOOLEAN,
+            "false: return a redirect (3xx) itself instead of the page it leads to.",
+            _HTTP,
+            extension=True,
+        ),
         Field("httpResponseBody", _BOOLEAN, "Ask for the response body, as Base64.", _HTTP),
         Field("httpResponseHeaders", _BOOLEAN, "Ask for the response headers."),
         Field("browserHtml", _BOOLEAN, "Ask for the HTML as the browser has it.", _BROWSER),
@@ -101,7 +119,7 @@ FIELDS: Final[dict[str, Field]] = {
         Field("geolocation", _STRING, "Country to send from, two upper-case letters."),
         Field("extractFrom", _STRING, "Request kind for automatic extraction.", choices=EXTRACT_FROM),
         Field("customAttributes", _OBJECT, "Attributes to extract: name to {type, description, enum}."),
-        Field("fieldSources", _BOOLEAN, "Ask where each field is from. Only this package's service knows it."),
+        Field("fieldSources", _BOOLEAN, "Ask where each field is from.", extension=True),
         Field("includeIframes", _BOOLEAN, "Fill iframes in browserHtml.", _BROWSER),
         Field("requestCookies", _ARRAY, "Cookies to send: {name, value, domain} objects."),
         Field("responseCookies", _BOOLEAN, "Ask for the cookies that are set in the end."),
@@ -111,6 +129,10 @@ FIELDS: Final[dict[str, Field]] = {
         *(Field(name, _OBJECT, f"extractFrom, for {kind}.") for kind, name in OPTIONS.items()),
     )
 }
+
+#: Header of every answer below ``/v1``: names of the fields that the service knows beside those of the contract.
+EXTENSIONS_HEADER: Final = "Extract-Extensions"
+EXTENSIONS: Final = tuple(name for name, field in FIELDS.items() if field.extension)
 
 
 def source_of(fields: Mapping[str, Any]) -> Any:

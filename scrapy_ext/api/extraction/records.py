@@ -16,6 +16,13 @@ class Header(msgspec.Struct, frozen=True):
     value: str
 
 
+class Redirect(msgspec.Struct, frozen=True, rename="camel"):
+    """A redirect that the service followed: the URL that answered with it, and its status."""
+
+    url: str
+    status_code: int
+
+
 class ExtractRequest(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=True):
     """An extraction request that holds to every rule; :func:`~scrapy_ext.api.extraction.parse` makes one."""
 
@@ -27,6 +34,8 @@ class ExtractRequest(msgspec.Struct, rename="camel", kw_only=True, omit_defaults
     http_request_body: str | None = None
     http_request_text: str | None = None
     custom_http_request_headers: list[Header] = []
+    omit_http_request_headers: list[str] = []
+    follow_redirect: bool = True
     http_response_body: bool = False
     http_response_headers: bool = False
     browser_html: bool = False
@@ -97,11 +106,13 @@ class ExtractResult(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=
     ``jobId``; ``url`` (final) and ``statusCode`` are what clients of such services expect beside them.
     ``http_response_body`` and ``screenshot`` are Base64. A kind of automatic extraction stands under its
     own name as an object in the schema of zyte-common-items. ``custom_attributes`` has ``values`` and
-    ``metadata``; ``field_sources`` says of each field of the item what of the page it is from.
+    ``metadata``; ``field_sources`` says of each field of the item what of the page it is from. ``redirects`` are those
+    that led from the requested URL to the page, if any.
     """
 
     url: str | None = None
     status_code: int | None = None
+    redirects: list[Redirect] | None = None
     http_response_body: str | None = None
     http_response_headers: list[Header] | None = None
     browser_html: str | None = None

@@ -24,7 +24,13 @@ from scrapy_ext.api.extraction.records import ExtractRequest
 from scrapy_ext.api.violations import ContractError, Violation
 
 #: Fields that only an HTTP request for the body understands (rule 9).
-BODY_ONLY: Final = ("httpRequestMethod", "httpRequestBody", "httpRequestText", "customHttpRequestHeaders")
+BODY_ONLY: Final = (
+    "httpRequestMethod",
+    "httpRequestBody",
+    "httpRequestText",
+    "customHttpRequestHeaders",
+    "omitHttpRequestHeaders",
+)
 #: Fields that need a browser, so that ``httpResponseBody`` excludes them (rule 7).
 BROWSER_ONLY: Final = ("browserHtml", "screenshot", "screenshotOptions", "actions", "includeIframes", "viewport")
 
@@ -41,17 +47,19 @@ def check(body: Mapping[str, Any], *, extra_fields: Collection[str] = ()) -> lis
     ``extra_fields`` admits fields which the service learned after this version of the contract; they are
     passed on unchecked.
     """
-    switches = frozenset(name for name, value in body.items() if value is True and name != "url")
-    if len(switches) == len(body) - 1 and "url" in body and switches <= FIELDS.keys():
+    switches = frozenset(
+        (name, value) for name, value in body.items() if (value is True or value is False) and name != "url"
+    )
+    if len(switches) == len(body) - 1 and "url" in body and dict(switches).keys() <= FIELDS.keys():
         # Most requests are a URL and a few switches, the same ones each time.
         return [*form_of(FIELDS["url"], body["url"]), *_faults_of(switches)]
     return _check(body, extra_fields)
 
 
 @lru_cache(maxsize=1024)
-def _faults_of(switches: frozenset[str]) -> tuple[Violation, ...]:
-    """What is wrong with these fields, all of them true, beside a URL."""
-    return tuple(_check({"url": "https://example.com/", **dict.fromkeys(sorted(switches), True)}, ()))
+def _faults_of(switches: frozenset[tuple[str, bool]]) -> tuple[Violation, ...]:
+    """The rules that these fields break beside a URL."""
+    return tuple(_check({"url": "https://example.com/", **dict(sorted(switches))}, ()))
 
 
 def _check(body: Mapping[str, Any], extra_fields: Collection[str]) -> list[Violation]:
@@ -203,6 +211,23 @@ def _one_request_body(fields: _Fields) -> Iterator[Violation]:
         yield _incompatible("httpRequestText", "cannot be combined with httpRequestBody", "Send one of the two.")
 
 
+def _redirects_by_http(fields: _Fields) -> Iterator[Violation]:
+    """A browser follows redirects by itself, and so does what ``serp`` asks for."""
+    if fields.get("followRedirect") is not False:
+        return
+    by_http = fields.get("extractFrom") == "httpResponseBody" or not any(fields.get(kind) for kind in EXTRACT_TYPES)
+    if (
+        fields.get("serp")
+        or any(fields.get(name) for name in ("browserHtml", "screenshot"))
+        or not (by_http or fields.get("httpResponseBody"))
+    ):
+        yield _incompatible(
+            "followRedirect",
+            "can be false in an HTTP request only, and a browser follows redirects by itself",
+            "Leave it out, or ask for httpResponseBody.",
+        )
+
+
 def _with_something_extracted(fields: _Fields) -> Iterator[Violation]:
     """``customAttributes`` is used with automatic extraction (the table of fields), and so is ``fieldSources``."""
     for name in ("customAttributes", "fieldSources"):
@@ -219,6 +244,7 @@ _COMBINATIONS: Final = (
     _one_source,
     _body_only,
     _one_request_body,
+    _redirects_by_http,
     _with_something_extracted,
 )
 

@@ -116,7 +116,9 @@ class Escalation(msgspec.Struct, frozen=True, kw_only=True):
             return "empty"
         if self._misses(response):
             return "selector"
-        if self.check is not None and _checker(self.check, spider)(response):
+        # A redirect is followed first: the page that it leads to is what the check is about.
+        is_page = not 300 <= response.status < 400
+        if self.check is not None and is_page and _checker(self.check, spider)(response):
             return "check"
         return None
 
@@ -214,7 +216,7 @@ def by_browser(fields: Mapping[str, Any]) -> dict[str, Any]:
     ]
     if faults:
         raise ContractError(faults)
-    dropped = {*BODY_ONLY, "httpResponseBody", "extractFrom"}
+    dropped = {*BODY_ONLY, "httpResponseBody", "extractFrom", "followRedirect"}
     escalated = {name: value for name, value in fields.items() if name not in dropped}
     for kind, name in OPTIONS.items():
         options = _object(fields.get(name))

@@ -2,7 +2,7 @@
 
 A request for the plain page (body and headers over HTTP) has the fingerprint that Scrapy gives it, routed or not.
 Any other is told apart by the fields that change what comes back. Headers and cookies do not count, as in Scrapy;
-neither do tags, echoData, jobId and ipType, which leave the content as it is.
+neither do tags, echoData, jobId and ipType, which leave the content as it is, and who follows redirects.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from scrapy_ext.client.extraction.translate import content_fields, is_routed
 #: Fields that do not change the content.
 IGNORED: Final = frozenset(
     {"tags", "echoData", "jobId", "ipType", "requestHeaders", "customHttpRequestHeaders", "requestCookies"}
+    | {"omitHttpRequestHeaders", "followRedirect"}
 )
 
 #: All that a request for the plain page can have.

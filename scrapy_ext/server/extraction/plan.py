@@ -52,6 +52,8 @@ class HttpPlan(msgspec.Struct, frozen=True, kw_only=True):
     headers: list[Header] = []
     body: bytes | None = None
     cookies: list[Cookie] = []
+    omitted_headers: list[str] = []
+    follows_redirects: bool = True
     wants_body: bool = True
     response_cookies: bool = False
     language: str = LANGUAGE
@@ -125,6 +127,8 @@ def plan(request: ExtractRequest, upstreams: Upstreams) -> HttpPlan | PagePlan:
         headers=[*headers, *request.custom_http_request_headers],
         body=_body(request),
         cookies=cookies,
+        omitted_headers=request.omit_http_request_headers,
+        follows_redirects=request.follow_redirect,
         wants_body=request.http_response_body or request.extract_type is not None,
         response_cookies=request.response_cookies,
         language=language,

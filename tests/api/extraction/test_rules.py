@@ -13,8 +13,10 @@ from scrapy_ext.api.extraction.rules import problem_of
 from scrapy_ext.api.violations import ContractError
 
 URL = "https://example.com/"
-#: Fields of the hosted service that the document does not name, and one of ours.
-BESIDE = {"fieldSources", "responseCookies", "viewport", *OPTIONS.values()} - {"serpOptions"}
+#: Fields of the hosted service that the document does not name, and those of ours.
+BESIDE = {"fieldSources", "followRedirect", "omitHttpRequestHeaders", "responseCookies", "viewport"} | (
+    {*OPTIONS.values()} - {"serpOptions"}
+)
 
 
 def fields(body):
@@ -270,3 +272,40 @@ def test_of_very_many_faults_the_first_are_told():
     lines = problem_of(raised.value).detail.splitlines()
     assert "Did you mean browserHtml?" in lines[0]
     assert (len(lines), lines[-1]) == (21, "And others.")
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        {"browserHtml": True},
+        {"screenshot": True},
+        {"product": True},
+        {"browserHtml": True, "httpResponseHeaders": True},
+        {"serp": True},
+    ],
+)
+def test_only_http_requests_can_return_a_redirect(output):
+    assert fields({**output, "followRedirect": False}) == ["followRedirect"]
+    assert statuses({**output, "followRedirect": False}) == {422}
+    assert fields({**output, "followRedirect": True}) == (["followRedirect"] if "serp" in output else [])
+
+
+@pytest.mark.parametrize(
+    "output",
+    [{"httpResponseBody": True}, {"httpResponseHeaders": True}, {"product": True, "extractFrom": "httpResponseBody"}],
+)
+def test_every_http_request_can_return_a_redirect(output):
+    assert check({"url": URL, **output, "followRedirect": False}) == []
+
+
+@pytest.mark.parametrize("names", [[""], ["a b"], [1], ["X"] * 201])
+def test_names_of_omitted_headers_are_checked(names):
+    body = {"httpResponseBody": True, "omitHttpRequestHeaders": names}
+    assert [field.partition("[")[0] for field in fields(body)] == ["omitHttpRequestHeaders"]
+    assert statuses(body) == {400}
+
+
+def test_a_switch_that_is_false_is_checked_like_any_other_field():
+    assert check({"url": URL, "httpResponseBody": True, "screenshot": False}) == []
+    assert fields({"httpResponseBody": True, "nothing": False}) == ["nothing"]
+    assert fields({"httpResponseBody": False}) == ["request"]
