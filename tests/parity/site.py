@@ -65,7 +65,7 @@ class Visit:
 
 @dataclass
 class Reply:
-    """An answer. Without ``status`` the connection is closed within the head; ``wait`` is how long it takes, in seconds."""
+    """An answer. Without ``status`` the connection is closed within the head; ``wait`` is in seconds."""
 
     status: int | None = 200
     body: bytes = b""
@@ -279,6 +279,7 @@ class Sites:
         #: Requests received by each port, as ``"GET /page/1"``, in their order.
         self.visits: dict[int, list[str]] = {}
         self._counts: Counter[tuple[int, str]] = Counter()
+        self._connections: set[asyncio.Task[None]] = set()
         self._servers = asyncio.run_coroutine_threadsafe(self._listen(count), self._loop).result()
         self.ports = list(self.visits)
 
@@ -289,20 +290,30 @@ class Sites:
         return servers
 
     def close(self) -> None:
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
+        self._loop.close()
+
+    async def _end(self) -> None:
         for server in self._servers:
-            for socket in server.sockets:
-                socket.close()
+            server.close()
+        for task in self._connections:
+            task.cancel()
+        await asyncio.gather(*self._connections, return_exceptions=True)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         port = writer.get_extra_info("sockname")[1]
+        task = asyncio.current_task()
+        assert task is not None
+        self._connections.add(task)
         try:
             while (visit := await self._read(reader, port)) is not None and await self._answer(visit, writer):
                 pass
         except (ConnectionError, asyncio.IncompleteReadError):
             pass
         finally:
+            self._connections.discard(task)
             writer.close()
 
     async def _read(self, reader: asyncio.StreamReader, port: int) -> Visit | None:
