@@ -259,9 +259,17 @@ FRONTIER_POLL_INTERVAL = _setting(
 FRONTIER_MAX_ATTEMPTS = _setting(
     "FRONTIER_MAX_ATTEMPTS",
     _INT,
-    3,
-    "How often a request whose callback raises is run before it is set aside in slot dead-letters.",
+    1,
+    "How often a request whose callback or errback raises is run before it is moved to slot dead-letters. Each run "
+    "downloads, and has pipelines and feeds see its items again. Meta frontier_max_attempts overrides it.",
     least=1,
+)
+FRONTIER_ORDER = _setting(
+    "FRONTIER_ORDER",
+    _STR,
+    None,
+    "Order of requests of one host and priority: depth-first or breadth-first. Not set: as SCHEDULER_MEMORY_QUEUE has "
+    "it, which is depth-first by default.",
 )
 FRONTIER_PREFETCH = _setting(
     "FRONTIER_PREFETCH", _INT, 300, "Requests to hold in memory, read ahead of the downloader, at most.", least=1

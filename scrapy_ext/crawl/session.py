@@ -28,7 +28,7 @@ from scrapy_ext.client.extraction import Limiter
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import AttemptOver, PlatformError, Unauthorized
 from scrapy_ext.client.platform.writer import BatchWriter
-from scrapy_ext.crawl.job import CrawlJob, finish_job, open_job, write_stats
+from scrapy_ext.crawl.job import CrawlJob, JobFile, finish_job, open_job, open_job_of, write_stats
 from scrapy_ext.crawl.journal import Fenced
 from scrapy_ext.embedded import EmbeddedServerError, Services
 from scrapy_ext.settings import SettingError
@@ -87,6 +87,8 @@ class Session:
         self._full: set[BatchWriter] = set()
         #: Takes items where they are stored exactly once; None: they are written as they come.
         self.items: ItemSink | None = None
+        #: Keeps the key of the job, for the next run with the same JOBDIR to resume it; None: no run resumes by itself.
+        self.job_file: JobFile | None = None
         self._closed = False
         self._reason = "finished"
         #: Says which routed requests must wait; None: nothing is routed.
@@ -257,7 +259,11 @@ class Session:
         client = embedded.new_platform_client(settings, services)
         self._client = await self._resources.enter_async_context(client)
         spider_name = (self._crawler.spider or self._crawler.spidercls).name
-        self._job = await open_job(client, services.project, spider_name, names.PLATFORM_JOB.read(settings))
+        given: str | None = names.PLATFORM_JOB.read(settings)
+        if given is None and self.job_file is not None:
+            self._job = await open_job_of(client, services.project, spider_name, self.job_file)
+        else:
+            self._job = await open_job(client, services.project, spider_name, given)
         logger.info("Job %s %s", self._job.key, "started" if self._job.begun else "resumed")
         self._crawler.stats.set_value("platform/job", str(self._job.key))
 

@@ -21,6 +21,8 @@ class Consumer:
     def __init__(self):
         self.waiting = 0
         self.parked = 0
+        self.expects_requests = True
+        self.unplaced = 0
         self.taken = []
         self.told = []
         self.fails = {}
