@@ -487,6 +487,9 @@ class ImagesByPath(ImagesPipeline):
     def file_path(self, request, response=None, info=None, *, item=None):
         return urlsplit(request.url).path.lstrip("/")
 
+    def thumb_path(self, request, thumb_id, response=None, info=None, *, item=None):
+        return f"{thumb_id}/{urlsplit(request.url).path.lstrip('/')}"
+
 
 class Files(LocalSpider):
     """The files pipeline, with a file behind a redirect and one that is not there."""

@@ -32,7 +32,7 @@ class Noted(Action):
 class OwnMonitor(Monitor, StatsMonitorMixin):
     @monitors.name("as many responses as requests")
     def test_responses(self):
-        self.assertEqual(self.stats["downloader/request_count"], self.stats["downloader/response_count"])
+        assert self.stats["downloader/request_count"] == self.stats["downloader/response_count"]
 
 
 class AtTheEnd(MonitorSuite):
