@@ -59,6 +59,8 @@ def _of_run(run: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for name, value in run["stats"].items():
         if not _UNCOMPARED.match(name):
             yield f"stat {name}", value
+    if run["stored"] is not None and _sorted(run["stored"]) != _sorted(run["storable"]):
+        yield "items of the platform that are not those of the spider", _sorted(run["stored"])
     yield "log", {line: count for line, count in run["log"].items() if not _OURS.match(line)}
     yield "log of scrapy_ext", {line: count for line, count in run["log"].items() if _OURS.match(line)}
 

@@ -6,6 +6,7 @@ spider.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -21,6 +22,9 @@ from scrapy.resolver import CachingThreadedResolver, dnscache
 from scrapy.utils.defer import deferred_f_from_coro_f
 from scrapy.utils.reactor import install_reactor
 
+from scrapy_ext.client.platform import PlatformClient, PlatformUrls
+from scrapy_ext.crawl.items import UnstorableItemError, item_to_json
+from scrapy_ext.crawl.session import Session
 from tests.parity.local import LocalSpider, public_class
 from tests.parity.site import OTHER
 from tests.parity.wirings import WIRINGS
@@ -49,6 +53,8 @@ class Signals:
     def __init__(self, crawler: Crawler) -> None:
         self.counts: Counter[str] = Counter()
         self.items: list[Any] = []
+        #: Those that the platform can hold, as it holds them.
+        self.storable: list[Any] = []
         for name, details in _DETAILS.items():
             # A bound method would do, but the dispatcher hands each receiver only the arguments that it names.
             crawler.signals.connect(self._receiver(name, details), signal=getattr(signals, name), weak=False)
@@ -62,6 +68,8 @@ class Signals:
 
     def _scraped(self, item: Any) -> None:
         self.items.append(canonical(item))
+        with contextlib.suppress(UnstorableItemError):
+            self.storable.append(json.loads(item_to_json(item)))
 
 
 _DETAIL = {
@@ -113,17 +121,31 @@ async def outcome(spider: type[LocalSpider], wiring: dict[str, Any], port: int, 
         raised = public_class(type(error))
     finally:
         logging.getLogger().removeHandler(records)
-    stats = crawler.stats.get_stats() if crawler.stats is not None else {}
+    stats, notes = {}, None
+    with contextlib.suppress(RuntimeError):  # A crawl that could not begin has no stats, or no spider.
+        stats = crawler.stats.get_stats()
+        notes = crawler.spider.notes
     return {
+        "storable": sent.storable,
+        "stored": await stored(crawler, wiring),
         "raised": raised,
         "reason": stats.get("finish_reason"),
         "items": sent.items,
-        "notes": getattr(crawler.spider, "notes", None),
+        "notes": notes,
         "signals": sent.counts,
         "stats": {name: value for name, value in stats.items() if isinstance(value, int | float | str)},
         "log": records.lines,
         "settings": {"CONCURRENT_REQUESTS": crawler.settings.getint("CONCURRENT_REQUESTS")},
     }
+
+
+async def stored(crawler: Crawler, settings: dict[str, Any]) -> list[Any] | None:
+    """The items that the platform has of a crawl; None where there is no platform."""
+    job = Session.of(crawler).job_key
+    if job is None:
+        return None
+    async with PlatformClient(PlatformUrls.single(settings["PLATFORM_URL"]), settings["PLATFORM_API_KEY"]) as client:
+        return [item async for item in client.items.iter(job)]
 
 
 async def run_all(plan: dict[str, Any]) -> None:

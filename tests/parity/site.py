@@ -45,6 +45,9 @@ class Visit:
     headers: dict[str, str]
     body: bytes
     seen: int
+    #: Requests of this port under way, this one included, and seconds since the one before it began.
+    at_once: int = 1
+    gap: float = 60.0
 
     @property
     def path(self) -> str:
@@ -203,6 +206,21 @@ def slow(visit: Visit) -> Reply:
     return reply
 
 
+def busy(visit: Visit) -> Reply:
+    """As many requests as were under way when this one came."""
+    reply = page(str(visit.at_once))
+    reply.wait = 0.1
+    return reply
+
+
+def etag(visit: Visit) -> Reply:
+    if visit.headers.get("if-none-match") == '"v1"':
+        return Reply(304, b"", [("ETag", '"v1"')])
+    reply = page("etag")
+    reply.headers += [("ETag", '"v1"'), ("Cache-Control", "max-age=0")]
+    return reply
+
+
 def catalogue_xml(visit: Visit) -> Reply:
     products = "".join(f"<product><name>p{n}</name><price>{n}.5</price></product>" for n in range(4))
     return Reply(200, f"<?xml version='1.0'?><catalogue>{products}</catalogue>".encode(), content_type="text/xml")
@@ -250,6 +268,11 @@ PAGES: Final[dict[str, Callable[[Visit], Reply]]] = {
     "echo": echo,
     "basic": basic,
     "big": big,
+    "busy": busy,
+    "gap": lambda visit: page(f"{visit.gap:.3f}"),
+    "etag": etag,
+    # As many sites send it: UTF-8 as it is.
+    "location": lambda _visit: moved(302, "/h\u00f6\u6f22".encode().decode("latin-1")),
     "slow": slow,
     "drop": lambda _visit: Reply(None),
     "cut": lambda _visit: Reply(200, b"<h1>cut</h1>", missing=100),
@@ -279,6 +302,8 @@ class Sites:
         #: Requests received by each port, as ``"GET /page/1"``, in their order.
         self.visits: dict[int, list[str]] = {}
         self._counts: Counter[tuple[int, str]] = Counter()
+        self._under_way: Counter[int] = Counter()
+        self._began: dict[int, float] = {}
         self._connections: set[asyncio.Task[None]] = set()
         self._servers = asyncio.run_coroutine_threadsafe(self._listen(count), self._loop).result()
         self.ports = list(self.visits)
@@ -308,8 +333,13 @@ class Sites:
         assert task is not None
         self._connections.add(task)
         try:
-            while (visit := await self._read(reader, port)) is not None and await self._answer(visit, writer):
-                pass
+            while (visit := await self._read(reader, port)) is not None:
+                self._under_way[port] += 1
+                try:
+                    if not await self._answer(visit, writer):
+                        break
+                finally:
+                    self._under_way[port] -= 1
         except (ConnectionError, asyncio.IncompleteReadError):
             pass
         finally:
@@ -328,7 +358,10 @@ class Sites:
         what = f"{method} {target}"
         self.visits[port].append(what)
         self._counts[port, what] += 1
-        return Visit(method, target, headers, body, self._counts[port, what])
+        now = self._loop.time()
+        gap = now - self._began.get(port, now - 60)
+        self._began[port] = now
+        return Visit(method, target, headers, body, self._counts[port, what], self._under_way[port] + 1, gap)
 
     async def _answer(self, visit: Visit, writer: asyncio.StreamWriter) -> bool:
         """Returns whether the connection stays open."""
@@ -346,7 +379,7 @@ class Sites:
             await asyncio.sleep(reply.wait)
         length = len(reply.body) + reply.missing
         headers = [*reply.headers, ("Content-Type", reply.content_type)]
-        if reply.status != 204:
+        if reply.status not in (204, 304):
             headers.append(("Content-Length", str(length)))
         head = f"HTTP/1.1 {reply.status} Said\r\n" + "".join(f"{name}: {value}\r\n" for name, value in headers)
         writer.write(head.encode("latin-1") + b"\r\n" + (b"" if visit.method == "HEAD" else reply.body))
