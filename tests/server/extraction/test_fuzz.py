@@ -25,7 +25,7 @@ from tests.servers import RunningServer
 
 EXAMPLES, EXAMPLES_IN_FULL = 60, 3000
 #: A server that has not answered by then hangs.
-PATIENCE = 60
+PATIENCE = 180
 
 
 class Sender:
