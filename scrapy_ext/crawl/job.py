@@ -96,6 +96,16 @@ async def is_over(client: PlatformClient, job: CrawlJob) -> bool:
     return metadata.get("state") != JobState.RUNNING.value
 
 
+async def cannot_be_resumed(client: PlatformClient, job: CrawlJob) -> bool:
+    """Whether the job is gone, or finished as :func:`open_job` resumes none."""
+    try:
+        metadata = await client.jobs.metadata(job.key)
+    except NotFound:
+        return True
+    state, reason = metadata.get("state"), metadata.get("close_reason")
+    return state == JobState.DELETED.value or (state == JobState.FINISHED.value and reason == "finished")
+
+
 def plain_stats(stats: dict[str, Any]) -> dict[str, Any]:
     """Stats as JSON has them: times in milliseconds since the epoch, what JSON lacks as text."""
     return {str(name): _plain(value) for name, value in stats.items()}

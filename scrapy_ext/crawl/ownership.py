@@ -202,6 +202,16 @@ class Ownership:
         self.log.checkpoint.redo = None
         await self.log.write()
 
+    async def forget(self) -> None:
+        """Delete the journal, once the job is finished and cannot be resumed.
+
+        A process of the job that slept past its end finds an empty journal then, but asks after each record whether its
+        job is over. Slots that are still assigned to the journal are free for others, who find no progress of it: so it
+        stays where there is some.
+        """
+        if not self.log.checkpoint.progress.done:
+            await self._client.frontier.delete_slot(self._project, self._frontier, self._name)
+
     async def has_successor(self) -> bool:
         """Whether the process that took this one's journal over runs the same job, rather than only its slots."""
         head = await self.journal(self._name).head()

@@ -10,7 +10,7 @@ import pytest
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.crawl.checkpoint import Checkpoint, Progress
 from scrapy_ext.crawl.commitlog import take_over
-from scrapy_ext.crawl.job import finish_replaced
+from scrapy_ext.crawl.job import CrawlJob, cannot_be_resumed, finish_job, finish_replaced, is_over
 from scrapy_ext.crawl.journal import Fenced, UnreadableJournal
 from scrapy_ext.crawl.ownership import ASSIGNMENT
 from scrapy_ext.crawl.slots import Worker
@@ -249,3 +249,61 @@ async def test_a_job_that_was_deleted_holds_nobody_up(process, client):
     await client.jobq.update(PROJECT, key, state="deleted")
     newer = await process(journal_of(await new_job(client)), "0/1").open(0)
     assert await newer.can_commit()
+
+
+# ── journals of jobs that are finished ──
+
+
+async def slots_in(client, frontier):
+    return set(await client.frontier.slots(PROJECT, frontier))
+
+
+async def test_the_journal_of_a_finished_job_goes_and_its_slots_are_free(process, client, frontier):
+    key = await new_job(client)
+    first = await process(journal_of(key), "0/1").open(0, 1)
+    await first.ownership.close()
+    await first.ownership.forget()
+    assert await slots_in(client, frontier) == {ASSIGNMENT}
+    second = await process(journal_of(await new_job(client)), "0/1").open(0, 1)
+    assert await second.can_commit()
+    assert list(await owners(second)) == [second.ownership.name]
+
+
+async def test_a_journal_with_progress_stays_for_whoever_takes_the_slots(process, client, frontier):
+    first = await process("commits-1-1", "0/1").open(0)
+    first.log.checkpoint.progress.add(Progress({0: {"a": "1"}}))
+    await first.ownership.close()
+    await first.ownership.forget()
+    second = await process("commits-1-2", "0/1").open(0)
+    assert second.log.checkpoint.progress.done == {0: {"a": "1"}}
+
+
+async def test_a_process_that_slept_past_the_end_of_its_job_cannot_commit_to_an_empty_journal(process, client):
+    key = await new_job(client)
+    job = CrawlJob(key, resumed=False)
+    sleeper, newer = process(journal_of(key), "0/1"), process(journal_of(key), "0/1")
+    await sleeper.ownership.open({0}, lambda: is_over(client, job))
+    await sleeper.ownership.claim_all({0})
+    await newer.open(0)
+    await newer.ownership.close()
+    await finish_job(client, job, "finished")
+    await newer.ownership.forget()
+    assert not await sleeper.can_commit()
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "gone"),
+    [
+        ("running", None, False),
+        ("finished", "shutdown", False),
+        ("finished", "finished", True),
+        ("deleted", None, True),
+    ],
+)
+async def test_a_job_can_be_resumed_unless_it_is_finished_or_gone(client, state, reason, gone):
+    key = await new_job(client)
+    if state != "running":
+        await client.jobq.update(PROJECT, key, state="finished", close_reason=reason)
+    if state == "deleted":
+        await client.jobq.update(PROJECT, key, state=state)
+    assert await cannot_be_resumed(client, CrawlJob(key, resumed=False)) is gone
