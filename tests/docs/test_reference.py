@@ -24,6 +24,7 @@ README = ROOT / "README.md"
 PACKAGE = ROOT / "scrapy_ext"
 #: Meta keys of Scrapy, and those that only this package writes.
 NOT_OURS = {
+    "bindaddress",
     "dont_merge_cookies",
     "dont_retry",
     "download_latency",
@@ -31,7 +32,13 @@ NOT_OURS = {
     "download_slot",
     "download_timeout",
     "download_warnsize",
+    "handle_httpstatus_list",
     "is_start_request",
+    "proxy",
+    "redirect_reasons",
+    "redirect_times",
+    "redirect_ttl",
+    "redirect_urls",
     "verbatim_url",
 }
 
@@ -79,7 +86,12 @@ def test_every_close_reason_is_described_and_exists() -> None:
     tables = {reason for _, reason in session._REASONS}
     middleware = ast.parse((PACKAGE / "downloadermiddlewares.py").read_text("utf-8"))
     for node in ast.walk(middleware):
-        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) in ("_FATAL", "_BUDGETS", "_UNAVAILABLE"):
+        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) in (
+            "_FATAL",
+            "_BUDGETS",
+            "_UNAVAILABLE",
+            "_NO_BROWSER",
+        ):
             assert node.value is not None
             values = node.value.values if isinstance(node.value, ast.Dict) else [node.value]
             tables |= {text for value in values for text in texts(value)}
