@@ -91,7 +91,10 @@ class Addon:
             settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", ParentMiddleware, _PARENT_ORDER)
         elif names.DUPEFILTER_COLLECTION.read(settings):
             _default(settings, "DUPEFILTER_CLASS", CollectionDupeFilter)
-        _default(settings, "CONCURRENT_ITEMS", _CONCURRENT_ITEMS)
+        # One request at a time keeps Scrapy's order to the letter: how many outputs of a callback are handled at once
+        # decides which of its requests is the newest when the next one is taken.
+        if settings.getint("CONCURRENT_REQUESTS") != 1:
+            _default(settings, "CONCURRENT_ITEMS", _CONCURRENT_ITEMS)
         settings.setdefault_in_component_priority_dict("EXTENSIONS", FrozenStartup, 0)
 
 

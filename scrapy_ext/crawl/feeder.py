@@ -56,6 +56,9 @@ class Consumer(Protocol):
     def take(self, slot: int, batch: Batch) -> None:
         """A batch was read."""
 
+    def after_read(self, *, in_vain: bool) -> None:
+        """What was read was taken. ``in_vain``: batches were wanted, and there are no more for now."""
+
     async def when_empty(self) -> None:
         """Nothing came, and nothing is left to send or to read."""
 
@@ -143,8 +146,8 @@ class Feeder:
     async def place_once(self) -> None:
         """Do what :meth:`place` asks for when the task has ended. Raises :class:`PlatformError`."""
         await self.flush()
-        if self._unread:
-            await self._read(list(self._unread), MAX_BATCH * len(self._unread))
+        found = bool(self._unread) and await self._read(list(self._unread), MAX_BATCH * len(self._unread))
+        self._consumer.after_read(in_vain=not found)
 
     def added(self, slot: int) -> None:
         """Requests were added to a slot."""
@@ -237,8 +240,10 @@ class Feeder:
         if placing:
             room = MAX_BATCH * max(1, len(self._unread))
         if room <= 0 or not self._unread:
+            self._consumer.after_read(in_vain=placing)
             return False
         found = await self._read(list(self._unread), room)
+        self._consumer.after_read(in_vain=placing and not found)
         if found and self._unread and self._consumer.unplaced:
             self.place()
         if self._unread and self._consumer.expects_requests and self._consumer.waiting <= self._prefetch // 2:

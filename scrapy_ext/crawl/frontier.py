@@ -18,10 +18,10 @@ Invariants:
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Any, Final
 
 import msgspec
@@ -37,6 +37,7 @@ from scrapy_ext.crawl.ending import Ending
 from scrapy_ext.crawl.engine import is_between_stages, start_is_exhausted
 from scrapy_ext.crawl.feeder import Feeder
 from scrapy_ext.crawl.filtering import Filtering
+from scrapy_ext.crawl.finished import FinishedRequests
 from scrapy_ext.crawl.hosts import HostQueue
 from scrapy_ext.crawl.identity import SlotFingerprints
 from scrapy_ext.crawl.journal import Fenced
@@ -63,10 +64,6 @@ logger = logging.getLogger(__name__)
 
 #: Items of one request are laid down when they have so many bytes.
 _SPILL: Final = 1024 * 1024
-#: Finished requests whose batches are to be read are so many at least, and this part of what is in memory: each read
-#: brings all that is not acknowledged.
-_UNPLACED: Final = 100
-_UNPLACED_PART: Final = 1 / 50
 #: The priorities that the contract takes. A request beyond keeps its own; only its place in the queue is cut.
 _LOWEST, _HIGHEST = -(2**31), 2**31 - 1
 
@@ -150,11 +147,7 @@ class Frontier:
         # A page that is skipped because some crawl has stored it is looked up when its batch is read.
         self._sent = SentRequests(exclusive=exclusive and seen is None, on_copied=self._copied)
         self._sharing = SharingWarning()
-        #: Direct requests that are finished and whose batch is not known, and the bytes of their items.
-        self._unplaced = 0
-        self._unplaced_bytes = 0
-        self._placing: asyncio.TimerHandle | None = None
-        self._placed = asyncio.Event()
+        self._finished = FinishedRequests(self._commit, self._feeder.place, self._interval / 2)
         #: Fingerprints of requests that stay in this process.
         self._local: set[str] = set()
         #: Requests that take one of their host's places, and that host.
@@ -232,14 +225,17 @@ class Frontier:
         made_by = origin.request.callback if origin is not None else None
         self._sent.keep((slot, fp), mark, request, made_by)
         if slot not in self._feeder.owned:
-            self._sharing.elsewhere(request, made_by, self._sent.pending)
+            self._sharing.elsewhere(request, made_by, self._pending)
 
     def _own(self, request: Request) -> Request:
         """A request that stands for no other entry: a spider may yield the same object twice."""
         return request.copy() if request in self._tracker else request
 
+    def _pending(self) -> Iterable[Request]:
+        return chain(self._sent.kept(), self._tracker.stored_requests())
+
     def _copied(self, request: Request, made_by: Callable[..., Any] | None) -> None:
-        self._sharing.forgotten(request, made_by, self._sent.pending)
+        self._sharing.forgotten(request, made_by, self._pending)
 
     def next(self) -> Request | None:
         """The next request to download, or None when there is none for now."""
@@ -316,17 +312,13 @@ class Frontier:
     @property
     def is_full(self) -> bool:
         """Whether more items wait to be stored than should."""
-        return self._committer.pending_bytes + self._unplaced_bytes > self._high_water
+        return self._committer.pending_bytes + self._finished.bytes > self._high_water
 
     async def wait_for_room(self) -> None:
         """Wait until fewer items wait."""
         while self.is_full and self._committer.failure is None:
-            if self._unplaced_bytes:
-                self._placed.clear()
-                self._feeder.place()
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(self._interval):
-                        await self._placed.wait()
+            if self._finished.bytes:
+                await self._finished.wait()
             else:
                 await self._committer.wait_for_progress()
 
@@ -363,12 +355,11 @@ class Frontier:
             self._alarm.cancel()
         if self._poller is not None:
             self._poller.cancel()
-        if self._placing is not None:
-            self._placing.cancel()
+        self._finished.close()
         await self._feeder.close()
         if not self._log.is_fenced and self._committer.failure is None:
             await self._place_all()
-            self._sharing.left(self._sent.pending())
+            self._sharing.left(self._pending())
         await self._committer.close()
         try:
             if self._committer.failure is None and not self._log.is_fenced:
@@ -417,7 +408,7 @@ class Frontier:
     @property
     def unplaced(self) -> int:
         """How many finished requests wait for their batch to be read."""
-        return self._unplaced
+        return len(self._finished)
 
     async def before_work(self) -> None:
         """Something will be sent, or was read: this worker is no longer idle."""
@@ -439,12 +430,16 @@ class Frontier:
                 stored = Stored(fp, form, opened, position)
                 direct = self._sent.take_direct((slot, fp))
                 if direct is not None:
-                    self._place(direct, stored)
+                    direct.stored = stored
                 else:
                     self._take(stored, self._sent.take_kept((slot, fp), form))
         if opened.is_done:
             # Several processes had a part in it, and none knew of the others' when it ended.
             self._committer.add(Lot(_nothing_of(opened), []))
+
+    def after_read(self, *, in_vain: bool) -> None:
+        """What was read was taken. ``in_vain``: batches were wanted, and there are no more for now."""
+        self._finished.release(in_vain=in_vain)
 
     async def when_empty(self) -> None:
         """Nothing came, and nothing is left to send or to read."""
@@ -553,53 +548,32 @@ class Frontier:
         if entry.is_interrupted:
             # The next run does it, whole.
             self._committer.discard(entry)
-            return None
-        if entry.stored is None and not entry.is_local:
-            return self._await_batch(entry)
+            return
+        self._finished.add(entry, self._tracker.unfinished)
+
+    def _commit(self, entry: Entry) -> None:
         if entry.error is not None and entry.stored is not None:
             most = self._attempts_of(entry.request)
             if entry.attempt < most:
-                return self._try_again(entry, entry.stored)
+                self._try_again(entry, entry.stored)
+                return
             # Scrapy has logged the error of the callback, with its traceback.
             told = f"{entry.error} (attempt {entry.attempt} of {most})"
             self._outgoing.set_aside(entry.stored, told, logging.INFO)
         self._committer.add(Lot(entry, entry.take_items()))
         if not self._tracker.unfinished and not self._feeder.has_work:
             self._committer.hurry()
-        return None
-
-    def _await_batch(self, entry: Entry) -> None:
-        """Have the batch of a finished direct request read, soon."""
-        self._unplaced += 1
-        self._unplaced_bytes += entry.bytes
-        enough = max(_UNPLACED, _UNPLACED_PART * self._tracker.unfinished)
-        if not self._tracker.unfinished or self._unplaced >= enough or self._unplaced_bytes >= _SPILL:
-            self._feeder.place()
-        elif self._placing is None:
-            self._placing = self._loop.call_later(self._interval / 2, self._place_now)
-
-    def _place_now(self) -> None:
-        self._placing = None
-        self._feeder.place()
-
-    def _place(self, entry: Entry, stored: Stored) -> None:
-        """The batch of a direct request was read."""
-        entry.stored = stored
-        if entry.is_complete and not entry.is_interrupted:
-            self._unplaced -= 1
-            self._unplaced_bytes -= entry.bytes
-            self._placed.set()
-            self._complete(entry)
 
     async def _place_all(self) -> None:
         """Read the batches of what is finished, as far as the platform has them."""
         left = 0
-        while self._unplaced and self._unplaced != left:
-            left = self._unplaced
+        while len(self._finished) != left:
+            left = len(self._finished)
             try:
                 await self._feeder.place_once()
             except PlatformError as error:
                 logger.warning("%d finished requests will run again: their batches cannot be read: %s", left, error)
+                return
 
     def _attempts_of(self, request: Request) -> int:
         """How often a request may run, by its meta or FRONTIER_MAX_ATTEMPTS."""

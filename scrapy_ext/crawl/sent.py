@@ -100,11 +100,6 @@ class SentRequests:
         """Expect the batch of a direct request."""
         self._direct[key] = entry
 
-    def pending(self) -> Iterable[Request]:
-        """Return the requests that have not run: of a crawl that ends now, they will be read by another process."""
-        yield from (kept.request for kept in self._kept.values())
-        yield from (entry.request for entry in self._direct.values() if not entry.is_finished)
-
     # ── requests that run after they are read ──
 
     def mark(self) -> str:
@@ -120,9 +115,14 @@ class SentRequests:
             forgotten = self._kept.pop(next(iter(self._kept)))
             self._on_copied(forgotten.request, forgotten.made_by)
 
+    def kept(self) -> Iterable[Request]:
+        """Return the requests that are kept."""
+        return (kept.request for kept in self._kept.values())
+
     def nothing_is_behind(self) -> None:
         """Note that a read of each slot after the last write brought nothing: what was not read were duplicates."""
         self.behind = 0
+        self._kept.clear()
 
     # ── what is read ──
 

@@ -187,17 +187,23 @@ class Tracker:
         self._unfinished: set[Entry] = set()
         #: Finished entries that hold local ones which are not.
         self._holding: set[Entry] = set()
-        #: By the request that stands for the entry, from when it waits until the engine has let go of it.
+        #: By the request that the engine has for the entry.
         self._by_request: dict[Request, Entry] = {}
+        #: Requests that stand for entries, from when they wait until the engine has let go of them.
+        self._in_use: set[Request] = set()
 
     def __contains__(self, request: Request) -> bool:
         """Whether a request object stands for an entry that is not finished."""
-        return request in self._by_request
+        return request in self._in_use
 
     @property
     def unfinished(self) -> int:
         """How many requests are not finished, waiting or out."""
         return len(self._unfinished)
+
+    def stored_requests(self) -> Iterable[Request]:
+        """Return the requests that are not finished and that another process could run."""
+        return (entry.request for entry in self._unfinished if not entry.is_local)
 
     def entries_of(self, slots: set[int]) -> Iterable[Entry]:
         """The entries that were read from these slots and are not complete."""
@@ -222,6 +228,7 @@ class Tracker:
     def handed_out(self, entry: Entry) -> Request:
         """The entry's request goes to the engine."""
         self._by_request[entry.request] = entry
+        self._in_use.add(entry.request)
         return entry.request
 
     def is_open(self, entry: Entry) -> bool:
@@ -231,7 +238,10 @@ class Tracker:
     def finished(self, request: Request) -> None:
         """The engine let go of a request."""
         entry = self._by_request.pop(request, None)
-        if entry is None or entry.request is not request:
+        if entry is None:
+            return
+        self._in_use.discard(request)
+        if entry.request is not request:
             return
         self._unfinished.remove(entry)
         entry.is_finished = True
@@ -249,11 +259,11 @@ class Tracker:
     def drop(self, entry: Entry) -> None:
         """Give an entry up that is not out."""
         self._unfinished.discard(entry)
-        self._by_request.pop(entry.request, None)
+        self._in_use.discard(entry.request)
 
     def _enter(self, entry: Entry) -> Entry:
         self._unfinished.add(entry)
-        self._by_request[entry.request] = entry
+        self._in_use.add(entry.request)
         return entry
 
     def _settle(self, entry: Entry) -> None:

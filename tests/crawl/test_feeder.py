@@ -44,6 +44,9 @@ class Consumer:
         self.taken += [fp for fp, _ in batch.requests]
         self.waiting += len(batch.requests)
 
+    def after_read(self, *, in_vain):
+        pass
+
     async def when_empty(self):
         self.tell("empty")
 

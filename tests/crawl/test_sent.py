@@ -73,6 +73,7 @@ def test_what_never_comes_back_as_it_was_a_duplicate_does_not_count_for_ever(sen
     keep(sent)
     sent.nothing_is_behind()
     assert sent.takes_direct
+    assert list(sent.kept()) == []
 
 
 def test_a_direct_request_is_expected_until_its_batch_is_read(sent):
@@ -110,10 +111,8 @@ def test_kept_requests_are_bounded_and_the_oldest_is_reported(sent, copied, monk
     assert sent.take_kept((0, "2"), kept[2][1]) is kept[2][0]
 
 
-def test_what_has_not_run_is_pending(sent):
-    request, _ = keep(sent)
-    done, waiting = direct("done"), direct("waiting")
-    done.is_finished = True
-    sent.add_direct((0, "done"), done)
-    sent.add_direct((0, "waiting"), waiting)
-    assert list(sent.pending()) == [request, waiting.request]
+def test_what_is_kept_can_be_listed(sent):
+    request, form = keep(sent)
+    assert list(sent.kept()) == [request]
+    sent.take_kept(KEY, form)
+    assert list(sent.kept()) == []
