@@ -37,7 +37,8 @@ _ITEMS_ORDER: Final = 1000
 _PARENT_ORDER: Final = 0
 
 #: Scrapy starts so many tasks for each response, and its default of 100 takes most of the engine's time. Fewer than
-#: this are no faster, and slow a callback with many items down whose pipelines wait for something.
+#: this are no faster. Not for projects with pipelines of their own, which may wait for something: even for other items
+#: of the response, as those do that write many at once.
 _CONCURRENT_ITEMS: Final = 8
 
 _EXTENSIONS: Final = (PlatformJob, RequestLog, LogUploader)
@@ -93,7 +94,7 @@ class Addon:
             _default(settings, "DUPEFILTER_CLASS", CollectionDupeFilter)
         # One request at a time keeps Scrapy's order to the letter: how many outputs of a callback are handled at once
         # decides which of its requests is the newest when the next one is taken.
-        if settings.getint("CONCURRENT_REQUESTS") != 1:
+        if settings.getint("CONCURRENT_REQUESTS") != 1 and not _has_pipelines(settings):
             _default(settings, "CONCURRENT_ITEMS", _CONCURRENT_ITEMS)
         settings.setdefault_in_component_priority_dict("EXTENSIONS", FrozenStartup, 0)
 
@@ -113,6 +114,13 @@ def _set_fingerprinter(settings: BaseSettings) -> None:
     if getattr(settings["REQUEST_FINGERPRINTER_CLASS"], "__name__", "") != "ScrapyPoetRequestFingerprinter":
         _default(settings, "REQUEST_FINGERPRINTER_CLASS", ExtractRequestFingerprinter)
     _default(settings, "SCRAPY_POET_REQUEST_FINGERPRINTER_BASE_CLASS", ExtractRequestFingerprinter)
+
+
+def _has_pipelines(settings: BaseSettings) -> bool:
+    """Return whether items go through a pipeline that is not this package's."""
+    ours = (ItemStoragePipeline, "scrapy_ext.pipelines.ItemStoragePipeline")
+    pipelines = settings.getdict("ITEM_PIPELINES").items()
+    return any(order is not None and pipeline not in ours for pipeline, order in pipelines)
 
 
 def _set_provider(settings: BaseSettings) -> None:
