@@ -10,16 +10,17 @@ PYTEST := $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 # What is started again and again (servers, crawls, commands) is compiled once, wherever this is run.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help dev assets demo test test-crash test-full check crash bench wheel docs clean
+.PHONY: help dev assets demo test test-crash test-full test-scrapy check crash bench wheel docs clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo   run the example crawl, with both services, and show what was stored"
-	@echo "make test   run the tests (20 minutes on 2 slow cores); needs PostgreSQL's programs (apt-get install postgresql)"
+	@echo "make test   run the tests (20 minutes on two slow cores); needs PostgreSQL's programs (apt-get install postgresql)"
 	@echo "make check  lint and types"
 	@echo "make crash  kill crawls and servers in many more places (takes longer)"
 	@echo "make test-crash  kill crawls, workers and servers at the steps that matter most (some minutes)"
-	@echo "make test-full  run all the tests there are, with more of each kind (takes longer)"
+	@echo "make test-full  run all the tests there are, with more of each kind, and Scrapy's own (takes longer)"
+	@echo "make test-scrapy  run Scrapy's own tests with the add-on switched on by default (takes longer)"
 	@echo "make bench  measure beside Scrapy and its peers; needs a quiet machine (takes hours; BENCH=--quick: minutes)"
 	@echo "make wheel  build the wheel, install it in an empty environment, and crawl with it (takes longer)"
 	@echo "make docs   build the documentation into docs/_build/html"
@@ -33,6 +34,7 @@ $(VENV)/installed: pyproject.toml
 	@if [ -z "$(PYTHON)" ]; then echo "Python 3.11 or later is needed: install it, or name it with make PYTHON=..." >&2; exit 1; fi
 	@echo "── Setting up $(VENV) with $$($(PYTHON) --version)"
 	@$(PYTHON) -m venv $(VENV) || { echo "Python's venv module is needed: on Debian and Ubuntu, apt-get install python3-venv" >&2; exit 1; }
+	@$(BIN)/pip install --quiet --disable-pip-version-check --upgrade "pip>=23.3"
 	@$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	@touch $@
 
@@ -67,6 +69,11 @@ check: $(VENV)/installed
 
 test-full: $(VENV)/installed $(VENV)/browser $(VENV)/assets
 	$(PYTEST) tests --full
+	$(MAKE) test-scrapy
+
+# SCRAPY="--source ../scrapy": those of a checkout of Scrapy instead of the installed version.
+test-scrapy: $(VENV)/installed
+	$(BIN)/python -m tests.scrapy_suite $(SCRAPY)
 
 crash: $(VENV)/installed $(VENV)/browser
 	$(PYTEST) tests/crash --full

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import importlib.util
 import logging
-from typing import Final
+from inspect import iscoroutinefunction, unwrap
+from typing import Any, Final, Self
 
+from scrapy.crawler import Crawler
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
+from scrapy.utils.misc import load_object
 
 from scrapy_ext import settings as names
 from scrapy_ext.client.extraction.fingerprint import ExtractRequestFingerprinter
+from scrapy_ext.crawl.purpose import command_of
 from scrapy_ext.downloadermiddlewares import ExtractMiddleware, OwnHeadersMiddleware
 from scrapy_ext.dupefilters import CollectionDupeFilter
 from scrapy_ext.extensions import FrozenStartup, LogUploader, PlatformJob, RequestLog
@@ -19,6 +23,8 @@ from scrapy_ext.pqueues import DomainPriorityQueue
 from scrapy_ext.scheduler import FrontierScheduler
 from scrapy_ext.settings import SettingError
 from scrapy_ext.spidermiddlewares import ParentMiddleware
+
+logger = logging.getLogger(__name__)
 
 _PRIORITY: Final = "addon"
 
@@ -37,9 +43,11 @@ _ITEMS_ORDER: Final = 1000
 _PARENT_ORDER: Final = 0
 
 #: Scrapy starts so many tasks for each response, and its default of 100 takes most of the engine's time. Fewer than
-#: this are no faster. Not for projects with pipelines of their own, which may wait for something: even for other items
-#: of the response, as those do that write many at once.
+#: this are no faster.
 _CONCURRENT_ITEMS: Final = 8
+
+#: The command of Scrapy that the add-on leaves alone.
+_BENCHMARK: Final = "bench"
 
 _EXTENSIONS: Final = (PlatformJob, RequestLog, LogUploader)
 
@@ -65,14 +73,28 @@ class Addon:
     Switches, each True unless set: ``EXTRACT_API_ENABLED`` (requests go through the extraction API),
     ``PLATFORM_ENABLED`` (job record, items, request records, log), ``FRONTIER_ENABLED`` (the scheduler). What
     the project or the spider sets itself stays as it is.
+
+    Commands of Scrapy that fetch single pages (``check``, ``fetch``, ``parse``, ``shell``, ``view``) fetch them as a
+    crawl would, and leave nothing behind: no job, no queue, no answers kept for a resumed crawl. ``bench`` measures
+    Scrapy alone.
     """
+
+    def __init__(self, crawler: Crawler | None = None) -> None:
+        self._command = command_of(crawler) if crawler is not None else None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Called by Scrapy."""
+        return cls(crawler)
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Called by Scrapy when a crawl starts."""
+        if self._command == _BENCHMARK:
+            return
         for name in ("asyncio", "twisted"):
             logging.getLogger(name).addFilter(_one_line)
         if names.EXTRACT_API_ENABLED.read(settings):
-            _default(settings, "EXTRACT_API_TRANSPARENT_MODE", True)
+            _default(settings, "EXTRACT_API_TRANSPARENT_MODE", not _has_own_handler(settings))
             _set_fingerprinter(settings)
             _set_provider(settings)
             _default(settings, "SCHEDULER_PRIORITY_QUEUE", DomainPriorityQueue)
@@ -80,7 +102,9 @@ class Addon:
             _default(settings, "REFERRER_POLICY", "no-referrer")
             for middleware, order in _DOWNLOADER_MIDDLEWARES:
                 settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", middleware, order)
-        if _is_shell(settings):
+        if self._command is not None:
+            # Over what the project sets for its crawls.
+            settings.set("EXTRACT_API_LEDGER", False, priority="spider")
             return
         if names.PLATFORM_ENABLED.read(settings):
             settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", ItemStoragePipeline, _ITEMS_ORDER)
@@ -92,21 +116,44 @@ class Addon:
             settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", ParentMiddleware, _PARENT_ORDER)
         elif names.DUPEFILTER_COLLECTION.read(settings):
             _default(settings, "DUPEFILTER_CLASS", CollectionDupeFilter)
-        # One request at a time keeps Scrapy's order to the letter: how many outputs of a callback are handled at once
-        # decides which of its requests is the newest when the next one is taken.
-        if settings.getint("CONCURRENT_REQUESTS") != 1 and not _has_pipelines(settings):
+        if _may_have_fewer_tasks(settings):
             _default(settings, "CONCURRENT_ITEMS", _CONCURRENT_ITEMS)
         settings.setdefault_in_component_priority_dict("EXTENSIONS", FrozenStartup, 0)
 
 
-def _is_shell(settings: BaseSettings) -> bool:
-    """Whether ``scrapy shell`` runs, by the settings that it gives itself. It is no crawl: what it fetches has no job,
-    and needs no queue."""
-    of_command = SETTINGS_PRIORITIES["command"]
-    return all(
-        settings.getpriority(name) == of_command
-        for name in ("DUPEFILTER_CLASS", "LOGSTATS_INTERVAL", "REMOTE_CONTROL_ENABLED")
-    )
+def _may_have_fewer_tasks(settings: BaseSettings) -> bool:
+    """Whether a crawl does the same with fewer tasks for each response than Scrapy has.
+
+    With one request at a time, how many outputs of a callback are handled at once decides which of its requests is
+    the newest when the next one is taken. A pipeline that waits may wait for other items of the same response.
+    """
+    if settings.getint("CONCURRENT_REQUESTS") == 1:
+        return False
+    pipelines = settings.getwithbase("ITEM_PIPELINES")
+    return not any(_waits(pipeline) for pipeline, order in pipelines.items() if order is not None)
+
+
+def _waits(pipeline: Any) -> bool:
+    process_item: Any = getattr(load_object(pipeline), "process_item", None)
+    return process_item is not ItemStoragePipeline.process_item and iscoroutinefunction(unwrap(process_item))
+
+
+def _has_own_handler(settings: BaseSettings) -> bool:
+    """Whether a download handler that is not Scrapy's gets the project's requests; then they are not routed unless the
+    project says so, for the handler does what the service does not know of."""
+    if (settings.getpriority("EXTRACT_API_TRANSPARENT_MODE") or 0) > SETTINGS_PRIORITIES[_PRIORITY]:
+        return False
+    for scheme in ("http", "https"):
+        handler = settings.getdict("DOWNLOAD_HANDLERS").get(scheme)
+        path = handler if isinstance(handler, str) else getattr(handler, "__module__", "scrapy.")
+        if not path.startswith("scrapy."):
+            logger.warning(
+                "DOWNLOAD_HANDLERS names %s for %s, so requests are not routed through the extraction API. To route "
+                "them all the same, set EXTRACT_API_TRANSPARENT_MODE = True, or meta extract_api for single requests",
+                *(path, scheme),
+            )
+            return True
+    return False
 
 
 def _set_fingerprinter(settings: BaseSettings) -> None:
@@ -114,13 +161,6 @@ def _set_fingerprinter(settings: BaseSettings) -> None:
     if getattr(settings["REQUEST_FINGERPRINTER_CLASS"], "__name__", "") != "ScrapyPoetRequestFingerprinter":
         _default(settings, "REQUEST_FINGERPRINTER_CLASS", ExtractRequestFingerprinter)
     _default(settings, "SCRAPY_POET_REQUEST_FINGERPRINTER_BASE_CLASS", ExtractRequestFingerprinter)
-
-
-def _has_pipelines(settings: BaseSettings) -> bool:
-    """Return whether items go through a pipeline that is not this package's."""
-    ours = (ItemStoragePipeline, "scrapy_ext.pipelines.ItemStoragePipeline")
-    pipelines = settings.getdict("ITEM_PIPELINES").items()
-    return any(order is not None and pipeline not in ours for pipeline, order in pipelines)
 
 
 def _set_provider(settings: BaseSettings) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import secrets
+from collections.abc import Sized
 from typing import Any, Final, Self
 
 from scrapy import Request, Spider, signals
@@ -82,7 +83,7 @@ class FrontierScheduler(BaseScheduler):
                 raise SettingError("FRONTIER_NAME", "cannot be used", str(error)) from None
         if directory := job_dir(settings):
             self._session.job_file = JobFile(directory)
-        self._persistence = Persistence(names.PLATFORM_RETRY_TIME.read(settings))
+        self._persistence = Persistence(names.PLATFORM_RETRY_TIME.read(settings), outage=self._session.outage)
         self._slots: int = names.FRONTIER_SLOTS.read(settings)
         text: str = names.FRONTIER_WORKER.read(settings).strip()
         self._worker = Worker.parse(text)
@@ -133,11 +134,24 @@ class FrontierScheduler(BaseScheduler):
         if self._frontier is None:
             # The session could not be opened: the spider is about to be closed and nothing was started.
             return False
+        self._session.unknown_names.check_meta(request.meta)
         return self._frontier.add(request)
 
     def next_request(self) -> Request | None:
         """The next request to download, or None for now: the engine is woken when there is one."""
         return self._frontier.next() if self._frontier is not None else None
+
+    # The queues of Scrapy's scheduler, of which est() of the telnet console shows the lengths (scrapy.utils.engine).
+
+    @property
+    def dqs(self) -> None:
+        """No queue on disk: that is the frontier's, on the platform."""
+
+    @property
+    def mqs(self) -> Sized:
+        """As many as there are requests in the memory of this process."""
+        frontier = self._frontier
+        return range(frontier.waiting + frontier.parked) if frontier is not None else ()
 
     async def _open(self) -> None:
         if not await self._session.open():

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any, Final, Self
 
-from scrapy import Request
+from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
@@ -46,6 +46,12 @@ class ParentMiddleware:
             if since_pause >= _PAUSE_EVERY:
                 since_pause = 0
                 await asyncio.sleep(0)
+
+    def process_start_requests(self, start: Iterable[Any], spider: Spider) -> Iterator[Any]:
+        """Stand in for :meth:`process_start` beside a middleware that has this method alone, on versions of Scrapy that
+        call it (before 2.16): they refuse a chain in which another middleware has only ``process_start``."""
+        current.set(START)
+        yield from start
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Mark requests; everything is passed on."""

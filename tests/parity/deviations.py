@@ -12,8 +12,8 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Deviation:
-    """One entry. ``fields`` are patterns of whole names of compared fields; ``docs`` is the page that tells it, ``says`` the
-    words there. With ``sometimes`` it need not show."""
+    """One entry. ``fields`` are patterns of whole names of compared fields; ``docs`` is its page, and ``says``
+    are words there. With ``sometimes`` it need not show."""
 
     reason: str
     spiders: tuple[str, ...]
