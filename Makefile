@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 help:
 	@echo "make demo   run the example crawl, with both services, and show what was stored"
-	@echo "make test   run the tests (20 minutes on 2 slow cores); needs PostgreSQL's programs (apt-get install postgresql)"
+	@echo "make test   run the tests (20 minutes on two slow cores); needs PostgreSQL's programs (apt-get install postgresql)"
 	@echo "make check  lint and types"
 	@echo "make crash  kill crawls and servers in many more places (takes longer)"
 	@echo "make test-crash  kill crawls, workers and servers at the steps that matter most (some minutes)"
@@ -34,6 +34,7 @@ $(VENV)/installed: pyproject.toml
 	@if [ -z "$(PYTHON)" ]; then echo "Python 3.11 or later is needed: install it, or name it with make PYTHON=..." >&2; exit 1; fi
 	@echo "── Setting up $(VENV) with $$($(PYTHON) --version)"
 	@$(PYTHON) -m venv $(VENV) || { echo "Python's venv module is needed: on Debian and Ubuntu, apt-get install python3-venv" >&2; exit 1; }
+	@$(BIN)/pip install --quiet --disable-pip-version-check --upgrade "pip>=23.3"
 	@$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	@touch $@
 

@@ -29,6 +29,7 @@ from scrapy.utils.project import get_project_settings
 from example_project.site import news, shop
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.client.platform import PlatformClient
+from scrapy_ext.crawl.payload import COLLECTION as COMMITS
 from scrapy_ext.embedded import platform_client
 
 PROJECT = Path(__file__).parent
@@ -38,7 +39,10 @@ LIMIT = 300
 
 _JOB = re.compile(r"'platform/job': '(\d+/\d+/\d+)'")
 
-console = Console(highlight=False, soft_wrap=True)
+#: Columns of a table where there is no terminal to fit it into.
+WIDTH = 200
+
+console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else WIDTH)
 
 
 @dataclass
@@ -123,7 +127,8 @@ async def beside(client: PlatformClient, project: int) -> Table:
     table.add_column("how many", justify="right")
     for one in (await client.collections.list(project))[-5:]:
         count = await client.collections.count(project, one.type, one.name)
-        table.add_row(f"records of collection {one.name}, which the dupefilter keeps", str(count))
+        held = "items of commits under way" if one.name == COMMITS else "pages that the dupefilter keeps"
+        table.add_row(f"records of collection {one.name}: {held}", str(count))
     frontiers = await client.frontier.frontiers(project)
     table.add_row("frontiers left: a crawl that has finished removes its own", str(len(frontiers)))
     return table
@@ -136,7 +141,7 @@ def hints() -> Iterator[str]:
     yield "Look at it:"
     for command in ("items", "jobs", "logs"):
         yield f"  cd {folder} && {scrapy} platform {command}"
-    yield "In a browser, at http://127.0.0.1:8700 with the user name demo and no password:"
+    yield "In a browser, at http://127.0.0.1:8700 with the API key demo:"
     yield f"  cd {folder} && PLATFORM_API_KEY=demo {scrapy} platform serve"
     yield f"Screenshots are in {RUN / 'screenshots'}"
 

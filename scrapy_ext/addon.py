@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import logging
-from typing import Final
+from typing import Final, Self
 
-from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
+from scrapy.crawler import Crawler
+from scrapy.settings import BaseSettings
 
 from scrapy_ext import settings as names
 from scrapy_ext.client.extraction.fingerprint import ExtractRequestFingerprinter
+from scrapy_ext.crawl.purpose import command_of
 from scrapy_ext.downloadermiddlewares import ExtractMiddleware, OwnHeadersMiddleware
 from scrapy_ext.dupefilters import CollectionDupeFilter
 from scrapy_ext.extensions import FrozenStartup, LogUploader, PlatformJob, RequestLog
@@ -40,6 +42,9 @@ _PARENT_ORDER: Final = 0
 #: this are no faster, and slow a callback with many items down whose pipelines wait for something.
 _CONCURRENT_ITEMS: Final = 8
 
+#: The command of Scrapy that the add-on leaves alone.
+_BENCHMARK: Final = "bench"
+
 _EXTENSIONS: Final = (PlatformJob, RequestLog, LogUploader)
 
 
@@ -64,10 +69,24 @@ class Addon:
     Switches, each True unless set: ``EXTRACT_API_ENABLED`` (requests go through the extraction API),
     ``PLATFORM_ENABLED`` (job record, items, request records, log), ``FRONTIER_ENABLED`` (the scheduler). What
     the project or the spider sets itself stays as it is.
+
+    Commands of Scrapy that fetch single pages (``check``, ``fetch``, ``parse``, ``shell``, ``view``) fetch them as a
+    crawl would, and leave nothing behind: no job, no queue, no answers kept for a resumed crawl. ``bench`` measures
+    Scrapy alone.
     """
+
+    def __init__(self, crawler: Crawler | None = None) -> None:
+        self._command = command_of(crawler) if crawler is not None else None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Called by Scrapy."""
+        return cls(crawler)
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Called by Scrapy when a crawl starts."""
+        if self._command == _BENCHMARK:
+            return
         for name in ("asyncio", "twisted"):
             logging.getLogger(name).addFilter(_one_line)
         if names.EXTRACT_API_ENABLED.read(settings):
@@ -79,7 +98,9 @@ class Addon:
             _default(settings, "REFERRER_POLICY", "no-referrer")
             for middleware, order in _DOWNLOADER_MIDDLEWARES:
                 settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", middleware, order)
-        if _is_shell(settings):
+        if self._command is not None:
+            # Over what the project sets for its crawls.
+            settings.set("EXTRACT_API_LEDGER", False, priority="spider")
             return
         if names.PLATFORM_ENABLED.read(settings):
             settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", ItemStoragePipeline, _ITEMS_ORDER)
@@ -91,18 +112,11 @@ class Addon:
             settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", ParentMiddleware, _PARENT_ORDER)
         elif names.DUPEFILTER_COLLECTION.read(settings):
             _default(settings, "DUPEFILTER_CLASS", CollectionDupeFilter)
-        _default(settings, "CONCURRENT_ITEMS", _CONCURRENT_ITEMS)
+        # One request at a time keeps Scrapy's order to the letter: how many outputs of a callback are handled at once
+        # decides which of its requests is the newest when the next one is taken.
+        if settings.getint("CONCURRENT_REQUESTS") != 1:
+            _default(settings, "CONCURRENT_ITEMS", _CONCURRENT_ITEMS)
         settings.setdefault_in_component_priority_dict("EXTENSIONS", FrozenStartup, 0)
-
-
-def _is_shell(settings: BaseSettings) -> bool:
-    """Whether ``scrapy shell`` runs, by the settings that it gives itself. It is no crawl: what it fetches has no job,
-    and needs no queue."""
-    of_command = SETTINGS_PRIORITIES["command"]
-    return all(
-        settings.getpriority(name) == of_command
-        for name in ("DUPEFILTER_CLASS", "LOGSTATS_INTERVAL", "REMOTE_CONTROL_ENABLED")
-    )
 
 
 def _set_fingerprinter(settings: BaseSettings) -> None:

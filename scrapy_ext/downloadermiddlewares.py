@@ -9,7 +9,8 @@ from weakref import WeakSet
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
-from scrapy.exceptions import NotConfigured
+from scrapy.downloadermiddlewares.retry import RetryMiddleware
+from scrapy.exceptions import CloseSpider, NotConfigured
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.asyncio import is_asyncio_available
@@ -17,15 +18,18 @@ from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.job import job_dir
 
 from scrapy_ext import settings as names
+from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.extraction import ExtractError
 from scrapy_ext.client.extraction.budget import MissingPriceError, OverBudgetError
 from scrapy_ext.client.extraction.errors import (
     AccountSuspendedError,
+    BrowserMissingError,
     KeyRefusedError,
 )
 from scrapy_ext.client.extraction.ledger import LedgerError
 from scrapy_ext.client.extraction.limiter import Closing
 from scrapy_ext.client.extraction.translate import OWN_HEADERS_KEY, is_routed, own_headers, scrapy_default_headers
+from scrapy_ext.crawl.download_signals import DownloadSignals
 from scrapy_ext.crawl.engine import LentPlaces, on_closing
 from scrapy_ext.crawl.extraction import Extraction
 from scrapy_ext.crawl.session import Session
@@ -41,6 +45,8 @@ _FATAL: Final[dict[type[ExtractError], str]] = {
 }
 #: The same for what says that no extraction service is at the address.
 _UNAVAILABLE: Final = "extract_api_unavailable"
+#: Where every request needs a browser, and the service has none.
+_NO_BROWSER: Final = "extract_api_no_browser"
 #: Close reasons by the budget that is used up.
 _BUDGETS: Final = {
     "EXTRACT_API_MAX_REQUESTS": "extract_api_max_requests",
@@ -51,6 +57,26 @@ _BUDGETS: Final = {
 _MOST_LENT: Final = 10_000
 #: So many when nothing routed may be sent anyway: what goes direct goes on.
 _MOST_LENT_WHEN_PAUSED: Final = 100
+
+
+class _NoBrowserError(Exception):
+    def __init__(self, detail: str) -> None:
+        super().__init__(f"No request had a response, because the extraction service has no browser: {detail}")
+
+
+class _OneLine(logging.Filter):
+    """Reports a request that failed through the service in one line. Scrapy adds a traceback through its own code, in
+    which the message, with what to do, comes last."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, ExtractError | ContractError) and str(record.msg).startswith("Error downloading"):
+            record.msg, record.args = f"{record.getMessage()}: {error}", ()
+            record.exc_info = record.exc_text = None
+        return True
+
+
+_one_line = _OneLine()
 
 
 class CrawlClosingError(ExtractError):
@@ -74,15 +100,21 @@ class ExtractMiddleware:
         self._crawler = crawler
         self._transparent: bool = names.EXTRACT_API_TRANSPARENT_MODE.read(crawler.settings)
         self._session = Session.of(crawler).require(extraction=True)
+        self._check_meta = self._session.unknown_names.check_meta
         self._extraction = Extraction(crawler, self._session)
         self._limiter = self._session.limiter = self._extraction.limiter
         self._limiter.on_held = self._lend
         self._lent: LentPlaces | None = None
         #: Requests that this process gave back to the scheduler.
         self._returned: WeakSet[Request] = WeakSet()
-        self._reason = ""
+        self._signals = DownloadSignals(crawler)
+        #: The first request that failed because the service has no browser, and whether any had a response.
+        self._no_browser: BrowserMissingError | None = None
+        self._has_response = False
         self._task: asyncio.Future[None] | None = None
+        logging.getLogger("scrapy.core.scraper").addFilter(_one_line)
         crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(self._spider_idle, signal=signals.spider_idle)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
 
     @classmethod
@@ -98,6 +130,7 @@ class ExtractMiddleware:
 
     async def process_request(self, request: Request) -> Request | Response | None:
         """The response that the service gave, or None to let the request go direct."""
+        self._check_meta(request.meta)
         if RETURNED_KEY in request.meta and request not in self._returned:
             # A former run gave it back.
             request.dont_filter = bool(request.meta.pop(RETURNED_KEY))
@@ -105,7 +138,7 @@ class ExtractMiddleware:
             return None
         try:
             self._limiter.check_open()
-            return await self._extraction.respond(request)
+            return await self._respond(request)
         except Closing:
             pass
         except OverBudgetError as error:
@@ -123,6 +156,17 @@ class ExtractMiddleware:
             if self._fail(error, _FATAL.get(type(error), _UNAVAILABLE)):
                 raise
         return self._back_to_queue(request)
+
+    async def _respond(self, request: Request) -> Response:
+        with self._signals.of(request):
+            try:
+                response = await self._extraction.respond(request)
+            except BrowserMissingError as error:
+                self._no_browser = self._no_browser or error
+                raise
+            self._has_response = True
+            response = self._signals.received(request, response)
+        return self._extraction.redirects.finish(request, response)
 
     def _routes(self, request: Request) -> bool:
         if not is_routed(request, transparent=self._transparent):
@@ -180,9 +224,34 @@ class ExtractMiddleware:
     def _spider_opened(self) -> None:
         self._lent = LentPlaces(self._crawler)
         on_closing(self._crawler, self._limiter.close)
+        retries = self._crawler.get_downloader_middleware(RetryMiddleware)
+        if retries is not None:
+            retries.exceptions_to_retry = (_but_ours(retries.exceptions_to_retry),)
+
+    def _spider_idle(self) -> None:
+        if self._no_browser is not None and not self._has_response:
+            self._session.fail(_NoBrowserError(self._no_browser.detail), _NO_BROWSER)
+            raise CloseSpider(_NO_BROWSER)
 
     async def _spider_closed(self, reason: str) -> None:
         await self._extraction.close(complete=reason == "finished")
+
+
+def _but_ours(kinds: tuple[type[Exception], ...]) -> type[Exception]:
+    """A stand-in for these exceptions in RetryMiddleware that leaves out ours, which the client has retried already.
+
+    Ours are instances of Scrapy's, for errbacks; those that RETRY_EXCEPTIONS names as such are retried.
+    """
+    named = tuple(kind for kind in kinds if issubclass(kind, ExtractError))
+
+    class Checked(type):
+        def __instancecheck__(cls, error: object) -> bool:
+            return isinstance(error, named if isinstance(error, ExtractError) else kinds)
+
+    class ExceptionsToRetry(Exception, metaclass=Checked):  # noqa: N818  (never raised)
+        pass
+
+    return ExceptionsToRetry
 
 
 class OwnHeadersMiddleware:

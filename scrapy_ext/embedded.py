@@ -1,9 +1,10 @@
 """Both services for a crawl that names no remote ones: a server as a child process, on a free loopback port.
 
 The child gets keys made for the occasion, by its environment, and works on the project's data directory,
-``.scrapy/platform``. It reads its standard input to the end and then stops; the other end of that pipe is
-held by this process alone, so the child ends with it however this process ends, SIGKILL included. Several
-servers may work on one data directory at once.
+``.scrapy/platform``. One that serves extraction alone works on a temporary directory, and leaves nothing behind. The
+child reads its standard input to the end and then stops; the other end of that pipe is held by this process alone, so
+the child ends with it however this process ends, SIGKILL included. Several servers may work on one data directory at
+once.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable
@@ -39,8 +41,10 @@ logger = logging.getLogger(__name__)
 STOP_TIMEOUT: Final = 15.0
 #: Lines of the server's standard error that are kept for the message when it fails.
 _KEPT_LINES: Final = 20
-#: The level in a line of the server's log, behind the date and the time.
-_LEVEL: Final = re.compile(r"\S+ \S+ (DEBUG|INFO|WARNING|ERROR|CRITICAL) ")
+#: The level and the logger in a line of the server's log, behind the date and the time.
+_HEAD: Final = re.compile(r"\S+ \S+ (DEBUG|INFO|WARNING|ERROR|CRITICAL) (\S+): ")
+#: Loggers of requests that failed: the crawl, which made the request, reports its failure.
+_ANSWERED: Final = ("scrapy_ext.server.requests", "scrapy_ext.server.disk")
 #: How often a server that ends by itself is started again.
 _RESTARTS: Final = 10
 
@@ -151,7 +155,8 @@ def project_folder() -> Path | None:
 
 
 class EmbeddedServer:
-    """A server in a child process. :meth:`start` it once; :meth:`stop` may be called at any time.
+    """A server in a child process. :meth:`start` it once; :meth:`stop` may be called at any time. Without ``platform``
+    nothing that it stores is kept.
 
     A child that ends before it was asked to (killed for its memory, say) is started again on the same port with
     the same keys; its clients only see that it was away for a moment. ``on_lost`` is told, in the loop of
@@ -163,11 +168,14 @@ class EmbeddedServer:
         settings: BaseSettings,
         on_lost: Callable[[EmbeddedServerError], None] | None = None,
         *,
+        platform: bool = True,
         runner: bool = False,
     ) -> None:
         self._on_lost = on_lost
-        self._command = _command(settings, runner=runner)
-        self._database: str = names.SERVER_DATABASE.read(settings) or ""
+        self._temporary = None if platform else _temporary_directory()
+        self._database: str = (names.SERVER_DATABASE.read(settings) or "") if platform else ""
+        data = Path(self._temporary.name) if self._temporary is not None else data_directory(settings)
+        self._command = _command(settings, None if self._database else data, runner=runner)
         self._proxies = " ".join(map(str, names.SERVER_PROXIES.read(settings)))
         self._timeout: float = names.SERVER_START_TIMEOUT.read(settings)
         self._stopping = threading.Event()
@@ -269,17 +277,21 @@ class EmbeddedServer:
         for line in stream:
             text = line.decode(errors="replace").rstrip()
             self._said.append(text)
-            found = _LEVEL.match(text)
+            found = _HEAD.match(text)
             if found is not None:  # Lines of a traceback belong to the line before them.
-                level = logging.getLevelNamesMapping()[found[1]]
+                level = logging.DEBUG if found[2] in _ANSWERED else logging.getLevelNamesMapping()[found[1]]
             logger.log(level if level >= logging.WARNING else logging.DEBUG, "server: %s", text)
 
     def _stop(self) -> None:
         self._stopping.set()
         with self._lock:
             process = self._process
-        if process is None:
-            return
+        if process is not None:
+            self._end(process)
+        if self._temporary is not None:
+            self._temporary.cleanup()
+
+    def _end(self, process: subprocess.Popen[bytes]) -> None:
         with contextlib.suppress(OSError):
             process.stdin.close()  # type: ignore[union-attr]  # a pipe was asked for
         try:
@@ -306,7 +318,12 @@ def _settle(ready: asyncio.Future[str], url: str, error: Exception | None) -> No
         ready.set_result(url)
 
 
-def _command(settings: BaseSettings, *, runner: bool) -> list[str]:
+def _temporary_directory() -> tempfile.TemporaryDirectory[str]:
+    # A process that ends without stopping its server, as `scrapy shell` does, leaves it files to remove at its own end.
+    return tempfile.TemporaryDirectory(prefix="scrapy-ext-", ignore_cleanup_errors=True)
+
+
+def _command(settings: BaseSettings, data: Path | None, *, runner: bool) -> list[str]:
     command = [sys.executable, "-m", "scrapy_ext.server", "--host", "127.0.0.1", "--exit-with-stdin"]
     if not runner:
         command.append("--no-runner")
@@ -315,8 +332,8 @@ def _command(settings: BaseSettings, *, runner: bool) -> list[str]:
         command += ["--stop-grace", f"{STOP_TIMEOUT * 2 / 3:g}"]
     if runner and (folder := project_folder()) is not None:
         command += ["--local-project", str(folder), "--local-project-id", str(names.PLATFORM_PROJECT.read(settings))]
-    if not names.SERVER_DATABASE.read(settings):
-        command += ["--data", str(data_directory(settings))]
+    if data is not None:
+        command += ["--data", str(data)]
     for option, setting in (("--allow-host", names.SERVER_ALLOW_HOSTS), ("--connect-to", names.SERVER_CONNECT_TO)):
         for value in setting.read(settings):
             command += [option, str(value)]
@@ -339,11 +356,15 @@ async def services(
     ``extraction`` and ``platform`` say which of the two are needed: no server is started for what is not.
     ``runner``: an embedded server runs jobs too.
     ``on_lost`` is told when an embedded server ends and cannot be started again.
-    Raises :class:`SettingError` and :class:`EmbeddedServerError`.
+    A platform that the settings name must answer before a server is started. Raises :class:`SettingError`,
+    :class:`EmbeddedServerError` and :class:`PlatformError`.
     """
     configured = Configured.read(settings)
-    embedded = (extraction and configured.extract_url is None) or (platform and configured.platform_urls is None)
-    server = EmbeddedServer(settings, on_lost, runner=runner) if embedded else None
+    embedded_platform = platform and configured.platform_urls is None
+    embedded = (extraction and configured.extract_url is None) or embedded_platform
+    if embedded and platform and configured.platform_urls is not None:
+        await _check_platform(settings, configured)
+    server = EmbeddedServer(settings, on_lost, platform=embedded_platform, runner=runner) if embedded else None
     if server is not None:
         await server.start()
     try:
@@ -351,6 +372,11 @@ async def services(
     finally:
         if server is not None:
             await server.stop()
+
+
+async def _check_platform(settings: BaseSettings, configured: Configured) -> None:
+    async with new_platform_client(settings, _resolve(configured, None), attempts=1) as client:
+        await client.jobq.count(configured.project)
 
 
 def _resolve(configured: Configured, server: EmbeddedServer | None) -> Services:

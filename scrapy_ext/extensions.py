@@ -73,13 +73,16 @@ class PlatformJob(_Extension):
             self._task = asyncio.ensure_future(self._write_stats())
 
     async def _write_stats(self) -> None:
+        outage, what = self._session.outage, "write the stats to the job"
         while True:
             await asyncio.sleep(self._interval)
             try:
                 await write_stats(self._session.client, self._session.job, self._crawler.stats.get_stats())
             except PlatformError as error:
                 # Only a view of the crawl is older for it; the next one makes it good.
-                logger.warning("The stats could not be written to the job: %s", error)
+                outage.failed(what, error)
+            else:
+                outage.worked(what)
 
     async def _stop(self) -> None:
         if self._task is not None:
@@ -99,9 +102,9 @@ class RequestLog(_Extension):
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
         self._writer: BatchWriter | None = None
-        #: Requests that the downloader has: when it got them, and which of them have their record.
+        #: Requests that the downloader has: when it got them; and the requests and responses that have their record.
         self._began: dict[Request, float] = {}
-        self._recorded: weakref.WeakSet[Request] = weakref.WeakSet()
+        self._recorded: weakref.WeakSet[Request | Response] = weakref.WeakSet()
         connect = crawler.signals.connect
         connect(self._spider_opened, signal=signals.spider_opened)
         connect(self._reached, signal=signals.request_reached_downloader)
@@ -117,7 +120,7 @@ class RequestLog(_Extension):
         self._began[request] = time.time()
 
     def _downloaded(self, response: Response, request: Request) -> None:
-        self._recorded.add(request)
+        self._recorded.update((request, response))
         self._record(response, request, self._began.get(request))
 
     def _left(self, request: Request) -> None:
@@ -126,8 +129,9 @@ class RequestLog(_Extension):
             self._crawler.stats.inc_value("platform/requests/no_answer")
 
     def _received(self, response: Response, request: Request) -> None:
-        # One that did not come from the downloader: from a cache, or through the extraction API.
-        if request not in self._recorded:
+        # One that did not come from the downloader, but from a cache. The request of a response is another one after
+        # redirects that the extraction service followed.
+        if request not in self._recorded and response not in self._recorded:
             self._record(response, request, None)
 
     def _record(self, response: Response, request: Request, began: float | None) -> None:

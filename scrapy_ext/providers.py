@@ -22,6 +22,7 @@ from web_poet.serialization import SerializedLeafData, register_serialization
 
 from scrapy_ext import settings as names
 from scrapy_ext.api.extraction import EXTRACT_TYPES, OUTPUTS
+from scrapy_ext.api.extraction.fields import source_of
 from scrapy_ext.api.extraction.rules import BODY_ONLY
 from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
 from scrapy_ext.client.extraction.responses import FLAG
@@ -139,7 +140,8 @@ def _fields(
     fields: dict[str, Any] = dict.fromkeys(sorted(outputs), True)
     if not fields or "serp" in fields:
         return fields
-    by_http = outputs == kinds and {**params, **asked}.get("extractFrom") == "httpResponseBody"
+    source = source_of({**params, **asked, **dict.fromkeys(kinds, True)})
+    by_http = outputs == kinds and source == "httpResponseBody"
     if wants_page:
         fields["httpResponseBody" if by_http else "browserHtml"] = True
     if params.get("httpResponseBody") and not by_http:
@@ -152,7 +154,7 @@ def _fields_by_http(kinds: Collection[str], given: Mapping[str, Any]) -> dict[st
     if not kinds:
         return {}
     fields: dict[str, Any] = dict.fromkeys((*sorted(kinds), "httpResponseBody"), True)
-    if given.get("extractFrom") is None:
+    if source_of({**given, **fields}) is None:
         fields["extractFrom"] = "httpResponseBody"
     return fields
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 import contextlib
 import logging
 import secrets
+from collections.abc import Sized
 from typing import Any, Final, Self
 
 from scrapy import Request, Spider, signals
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.crawler import Crawler
+from scrapy.dupefilters import RFPDupeFilter
 from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.job import job_dir
+from scrapy.utils.misc import load_object
 from twisted.python.failure import Failure
 
 from scrapy_ext import settings as names
@@ -19,10 +23,12 @@ from scrapy_ext.api.platform.frontier import check_name
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.crawl.engine import watch
+from scrapy_ext.crawl.filtering import Filtering
 from scrapy_ext.crawl.frontier import Frontier
-from scrapy_ext.crawl.job import is_over
+from scrapy_ext.crawl.job import JobFile, is_over
 from scrapy_ext.crawl.journal import Fenced
 from scrapy_ext.crawl.leases import Leases
+from scrapy_ext.crawl.order import Order
 from scrapy_ext.crawl.ownership import COMMITS, Ownership
 from scrapy_ext.crawl.persistence import Persistence
 from scrapy_ext.crawl.redo import Finisher
@@ -48,8 +54,9 @@ class FrontierScheduler(BaseScheduler):
     Several workers share a frontier by ``FRONTIER_NAME``, and its slots by ``FRONTIER_WORKER``.
 
     Settings: ``FRONTIER_NAME``, ``FRONTIER_SLOTS``, ``FRONTIER_WORKER``, ``FRONTIER_LEASE_TIME``,
-    ``FRONTIER_POLL_INTERVAL``, ``FRONTIER_MAX_ATTEMPTS``, ``FRONTIER_PREFETCH``; meta keys ``frontier_slot`` and
-    ``frontier_not_before``. Needs the asyncio event loop, Scrapy's default, or its reactorless mode.
+    ``FRONTIER_POLL_INTERVAL``, ``FRONTIER_MAX_ATTEMPTS``, ``FRONTIER_PREFETCH``, ``FRONTIER_ORDER``; meta keys
+    ``frontier_slot``, ``frontier_not_before`` and ``frontier_max_attempts``. A filter in ``DUPEFILTER_CLASS`` decides
+    before the frontier does. Needs the asyncio event loop, Scrapy's default, or its reactorless mode.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -59,6 +66,7 @@ class FrontierScheduler(BaseScheduler):
         self._frontier: Frontier | None = None
         self._ownership: Ownership | None = None
         self._leases: Leases | None = None
+        self._filtering = Filtering(crawler, None)
         try:
             self._configure(crawler)
         except SettingError as error:
@@ -73,7 +81,9 @@ class FrontierScheduler(BaseScheduler):
                 check_name(self._name, "FRONTIER_NAME")
             except ContractError as error:
                 raise SettingError("FRONTIER_NAME", "cannot be used", str(error)) from None
-        self._persistence = Persistence(names.PLATFORM_RETRY_TIME.read(settings))
+        if directory := job_dir(settings):
+            self._session.job_file = JobFile(directory)
+        self._persistence = Persistence(names.PLATFORM_RETRY_TIME.read(settings), outage=self._session.outage)
         self._slots: int = names.FRONTIER_SLOTS.read(settings)
         text: str = names.FRONTIER_WORKER.read(settings).strip()
         self._worker = Worker.parse(text)
@@ -88,7 +98,19 @@ class FrontierScheduler(BaseScheduler):
             raise SettingError(
                 "FRONTIER_NAME", f"must be set when FRONTIER_WORKER is {text!r}", "Give all workers the same name."
             )
-        self._dupefilter = CollectionDupeFilter.for_frontier(crawler)
+        self._order = Order.of(settings)
+        dupefilter = load_object(settings["DUPEFILTER_CLASS"])
+        if isinstance(dupefilter, type) and issubclass(dupefilter, CollectionDupeFilter):
+            self._dupefilter = dupefilter.from_crawler(crawler)
+        else:
+            self._dupefilter = CollectionDupeFilter.for_frontier(crawler)
+            if dupefilter is not RFPDupeFilter:
+                self._filtering = Filtering(crawler, dupefilter)
+
+    @property
+    def df(self) -> Any:
+        """The dupefilter, under the name that Scrapy's scheduler has for it."""
+        return self._filtering.filter
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -112,17 +134,31 @@ class FrontierScheduler(BaseScheduler):
         if self._frontier is None:
             # The session could not be opened: the spider is about to be closed and nothing was started.
             return False
+        self._session.unknown_names.check_meta(request.meta)
         return self._frontier.add(request)
 
     def next_request(self) -> Request | None:
         """The next request to download, or None for now: the engine is woken when there is one."""
         return self._frontier.next() if self._frontier is not None else None
 
+    # The queues of Scrapy's scheduler, of which est() of the telnet console shows the lengths (scrapy.utils.engine).
+
+    @property
+    def dqs(self) -> None:
+        """No queue on disk: that is the frontier's, on the platform."""
+
+    @property
+    def mqs(self) -> Sized:
+        """As many as there are requests in the memory of this process."""
+        frontier = self._frontier
+        return range(frontier.waiting + frontier.parked) if frontier is not None else ()
+
     async def _open(self) -> None:
         if not await self._session.open():
             return
         if self._dupefilter is not None:
             await self._dupefilter.connect()
+        await self._filtering.open()
         try:
             frontier = await self._open_frontier()
         except Fenced as error:
@@ -185,6 +221,9 @@ class FrontierScheduler(BaseScheduler):
             name,
             slots=self._slots,
             alone=self._alone,
+            exclusive=self._alone and self._name is None and self._session.job.begun,
+            order=self._order,
+            filtering=self._filtering,
             first_item=stats.totals.input_values,
             seen=self._dupefilter,
         )
@@ -240,6 +279,7 @@ class FrontierScheduler(BaseScheduler):
         if self._leases is not None:
             await self._leases.close()
         await self._frontier.close()
+        await self._filtering.close(reason)
         if self._session.is_replaced and self._name is None and await self._job_is_over():
             # What this process has sent since has made a new one of the same name.
             await self._frontier.delete()

@@ -259,9 +259,17 @@ FRONTIER_POLL_INTERVAL = _setting(
 FRONTIER_MAX_ATTEMPTS = _setting(
     "FRONTIER_MAX_ATTEMPTS",
     _INT,
-    3,
-    "How often a request whose callback raises is run before it is set aside in slot dead-letters.",
+    1,
+    "How often a request whose callback or errback raises is run before it is moved to slot dead-letters. Each run "
+    "downloads, and has pipelines and feeds see its items again. Meta frontier_max_attempts overrides it.",
     least=1,
+)
+FRONTIER_ORDER = _setting(
+    "FRONTIER_ORDER",
+    _STR,
+    None,
+    "Order of requests of one host and priority: depth-first or breadth-first. Not set: as SCHEDULER_MEMORY_QUEUE has "
+    "it, which is depth-first by default.",
 )
 FRONTIER_PREFETCH = _setting(
     "FRONTIER_PREFETCH", _INT, 300, "Requests to hold in memory, read ahead of the downloader, at most.", least=1
@@ -297,30 +305,30 @@ SERVER_ALLOW_HOSTS = _setting(
     "SERVER_ALLOW_HOSTS",
     _LIST,
     [],
-    "host:port pairs that the embedded server, or `scrapy platform serve`, may fetch although their address is "
-    "private.",
+    "host:port pairs that the embedded server, or `scrapy platform serve` and `worker`, may fetch although their "
+    "address is private.",
+    environment=True,
 )
 SERVER_CONNECT_TO = _setting(
     "SERVER_CONNECT_TO",
     _LIST,
     [],
-    "host:port=address:port rules: where the embedded server, or `scrapy platform serve`, connects for a host. *:443 "
-    "stands for every host.",
+    "host:port=address:port rules: where the embedded server, or `scrapy platform serve` and `worker`, connects for a "
+    "host. *:443 stands for every host.",
 )
 SERVER_PROXIES = _setting(
     "SERVER_PROXIES",
     _LIST,
     [],
-    "COUNTRY:TYPE=http://USER:PASSWORD@HOST:PORT: proxies of the embedded server, or `scrapy platform serve`, for "
-    "geolocation and ipType. "
-    "* stands for any country or type.",
+    "COUNTRY:TYPE=http://USER:PASSWORD@HOST:PORT: proxies of the embedded server, or `scrapy platform serve` and "
+    "`worker`, for geolocation and ipType. * stands for any country or type.",
     secret=True,
 )
 SERVER_VERIFY_TLS = _setting(
     "SERVER_VERIFY_TLS",
     _BOOL,
     True,
-    "Whether the embedded server, or `scrapy platform serve`, refuses sites with an invalid certificate.",
+    "Whether the embedded server, or `scrapy platform serve` and `worker`, refuses sites with an invalid certificate.",
 )
 SERVER_START_TIMEOUT = _setting(
     "SERVER_START_TIMEOUT", _FLOAT, 60.0, "Seconds for the embedded server to start.", least=1

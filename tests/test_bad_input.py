@@ -99,6 +99,7 @@ def test_a_platform_that_is_not_there_is_told(project):
     (error,) = crawl.errors
     assert "Check PLATFORM_URL" in error
     assert SECRET not in crawl.log
+    assert "Embedded server" not in crawl.log
 
 
 def test_a_wrong_platform_key_is_told(project, server):
@@ -108,6 +109,7 @@ def test_a_wrong_platform_key_is_told(project, server):
     (error,) = crawl.errors
     assert "PLATFORM_API_KEY" in error
     assert SECRET not in crawl.log
+    assert "Embedded server" not in crawl.log
 
 
 def test_a_wrong_extraction_key_closes_the_spider_once_and_loses_no_request(project, server):

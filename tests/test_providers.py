@@ -355,6 +355,7 @@ def uses_serp(response, serp: Serp): ...
 def uses_only(response): ...
 
 
+OPTIONS = {"productOptions": {"extractFrom": "httpResponseBody"}}
 BY_HTTP = {"product": True, "httpResponseBody": True, "extractFrom": "httpResponseBody"}
 
 
@@ -399,6 +400,8 @@ def test_the_fields_are_those_of_the_dependencies(callback, fields):
         (needs_item, {"extractFrom": "httpResponseBody"}, {}, {"product": True}),
         (needs_item_and_any, {"extractFrom": "httpResponseBody"}, {}, {"product": True, "httpResponseBody": True}),
         (needs_item_and_any, {}, {"extractFrom": "httpResponseBody"}, {"product": True, "httpResponseBody": True}),
+        (needs_item_and_any, OPTIONS, {}, {"product": True, "httpResponseBody": True}),
+        (needs_item_and_page, OPTIONS, {}, {"product": True, "httpResponseBody": True}),
         (needs_item, {"httpResponseBody": True}, {}, BY_HTTP),
         (needs_html, {"httpResponseBody": True}, {}, {}),
         (needs_html, {}, {"httpResponseBody": True}, {"browserHtml": True, "httpResponseBody": None}),

@@ -1,10 +1,12 @@
-"""The address of a service, as users give it."""
+"""The address of a service, as users give it, and whether two addresses of a page are the same."""
 
 from __future__ import annotations
 
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
+
+from yarl import URL
 
 
 def base_url(url: str, setting: str, example: str) -> str:
@@ -50,3 +52,20 @@ def proxy_of(url: str) -> str | None:
         return None
     proxy = getproxies().get(parts.scheme)
     return proxy if proxy and urlsplit(proxy).scheme in ("http", "https") else None
+
+
+def is_same_page(url: str, other: str) -> bool:
+    """Whether two URLs are the same but for what browsers and clients write in different ways, and the fragment."""
+    if url == other:
+        return True
+    try:
+        return _normal(url) == _normal(other)
+    except ValueError:
+        return False
+
+
+def _normal(url: str) -> URL:
+    parsed = URL(url).with_fragment(None)
+    if parsed.raw_user is not None or parsed.raw_password is not None:
+        parsed = parsed.with_user(None)
+    return parsed.with_port(None) if parsed.is_default_port() else parsed

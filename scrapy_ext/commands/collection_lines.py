@@ -12,6 +12,7 @@ import msgspec
 
 from scrapy_ext.commands.subcommand import CommandError, View
 from scrapy_ext.commands.terminal.progress import bar
+from scrapy_ext.commands.terminal.text import counted
 
 _RECORDS: Final = 1000
 _BYTES: Final = 4 * 2**20
@@ -37,7 +38,8 @@ async def put_lines(view: View, kind: str, file: Path | None) -> int:
                 written += len(group)
                 advance(length)
                 if fault is not None:
-                    told = f"{written} records before it are written; correct it and put the file again"
+                    are = "is" if written == 1 else "are"
+                    told = f"{counted(written, 'record')} before it {are} written; correct it and put the file again"
                     raise CommandError(f"{file or 'standard input'}, {fault}; {told}")
                 if not group:
                     return written

@@ -19,6 +19,7 @@ from scrapy_ext.commands.asking import confirm
 from scrapy_ext.commands.subcommand import CommandError, View
 from scrapy_ext.commands.terminal.output import reading
 from scrapy_ext.commands.terminal.progress import bar
+from scrapy_ext.commands.terminal.text import counted
 from scrapy_ext.crawl.deadletters import DEAD_LETTERS, put_back
 
 #: Batches that are moved with one call, and their bytes.
@@ -58,7 +59,7 @@ async def dump(view: View, slots: Sequence[str]) -> None:
                         advance(len(batch.requests))
 
         number = await view.output.records(rows())
-    await view.output.note(f"{number} requests of {name}; they are still queued")
+    await view.output.note(f"{counted(number, 'request')} of {name}, still queued")
 
 
 async def move(view: View, slots: Sequence[str]) -> None:
@@ -73,7 +74,7 @@ async def move(view: View, slots: Sequence[str]) -> None:
     if not pairs:
         raise CommandError("the requests are in that slot already")
     total = sum([await client.count(view.project, name, slot) for slot, _ in pairs])
-    await confirm(view, f"Move {total} requests of {name} to {target}? No crawl may be using either.")
+    await confirm(view, f"Move {counted(total, 'request')} of {name} to {target}? No crawl may be using either.")
     moved = known = 0
     with bar("requests", total) as advance:
         for slot, new in pairs:
@@ -86,7 +87,9 @@ async def move(view: View, slots: Sequence[str]) -> None:
                     known += len(body) - new_count
                     advance(len(body))
     told = f", {known} of which it knew and did not queue again" if known else ""
-    await view.output.note(f"{moved} requests of {name} are in {target} now{told}; their fingerprints stay known here")
+    await view.output.note(
+        f"{counted(moved, 'request')} of {name} moved to {target}{told}; the fingerprints stay known here"
+    )
 
 
 async def _groups(queue: AsyncIterator[QueuedBatch]) -> AsyncIterator[list[QueuedBatch]]:
@@ -125,4 +128,6 @@ async def requeue(view: View) -> None:
             count = await put_back(client, view.project, name, advance)
         except ValueError as error:
             raise CommandError(str(error)) from None
-    await view.output.note(f"{count} requests are back in frontier {name}; a crawl with FRONTIER_NAME={name} runs them")
+    await view.output.note(
+        f"{counted(count, 'request')} put back into frontier {name}, for a crawl with FRONTIER_NAME={name}"
+    )

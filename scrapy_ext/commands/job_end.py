@@ -18,6 +18,7 @@ from scrapy_ext.commands.follow import LONGEST, Rows, Watch, followed
 from scrapy_ext.commands.subcommand import OK, View
 from scrapy_ext.commands.subcommands.logs import COLUMNS
 from scrapy_ext.commands.terminal.output import one_line, reading
+from scrapy_ext.commands.terminal.text import counted
 from scrapy_ext.commands.terminal.times import length
 
 #: The exit code for a job that ended with another reason than ``finished``.
@@ -128,4 +129,5 @@ async def _looked(
 
 def _counters(job: Job) -> str:
     took = f", {length(job.elapsed)}" if job.elapsed is not None else ""
-    return f"{job.items_scraped} items, {job.responses_received} responses, {job.errors_count} errors{took}"
+    counts = ((job.items_scraped, "item"), (job.responses_received, "response"), (job.errors_count, "error"))
+    return ", ".join(counted(number, noun) for number, noun in counts) + took

@@ -84,8 +84,7 @@ class Command(ScrapyCommand):
         if args:
             raise UsageError(f"unknown option {args[0]}; options of a command come after its name")
         if opts.subcommand not in SUBCOMMANDS:
-            wrong = f"unknown command {opts.subcommand!r}" if opts.subcommand else "a command is missing"
-            raise UsageError(f"{wrong}: choose one of {', '.join(SUBCOMMANDS)}")
+            raise UsageError(_unknown(opts.subcommand))
         opts.chosen = _load(opts.subcommand)
         parser = parser_of(opts.chosen)
         rest, script_args = _split(opts.rest) if opts.chosen.takes_script else (opts.rest, [])
@@ -97,6 +96,15 @@ class Command(ScrapyCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:  # Scrapy's signature
         """Run the subcommand."""
         self.exitcode = opts.chosen.run(cast("Settings", self.settings), opts.parsed)
+
+
+def _unknown(name: str | None) -> str:
+    from scrapy_ext.commands.suggestions import did_you_mean
+
+    if name and (meant := did_you_mean(name, SUBCOMMANDS)):
+        return f"unknown command {name!r}; {meant} All commands: scrapy platform --help"
+    wrong = f"unknown command {name!r}" if name else "a command is missing"
+    return f"{wrong}: choose one of {', '.join(SUBCOMMANDS)}"
 
 
 def _load(name: str) -> Subcommand:
@@ -113,10 +121,11 @@ def _split(rest: list[str]) -> tuple[list[str], list[str]]:
 def parser_of(chosen: Subcommand) -> argparse.ArgumentParser:
     """What reads the arguments of a subcommand."""
     from scrapy_ext.commands.subcommand import add_setting_option
+    from scrapy_ext.commands.suggestions import SuggestingParser
 
     width = max(len(example) for example, _ in chosen.examples)
     examples = "\n".join(f"  {example:<{width}}  {meaning}" for example, meaning in chosen.examples)
-    parser = argparse.ArgumentParser(
+    parser = SuggestingParser(
         prog=f"scrapy platform {chosen.name}",
         description=f"{SUBCOMMANDS[chosen.name][0].upper()}{SUBCOMMANDS[chosen.name][1:]}.",
         epilog=f"examples:\n{examples}",

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 SQLITE: Final = "sqlite"
 POSTGRESQL: Final = "postgresql"
+#: Settings that name a platform elsewhere.
+_REMOTE: Final = (names.PLATFORM_URL, names.PLATFORM_APP_URL, names.PLATFORM_STORAGE_URL)
 #: What is meant for one of them, and would be a new directory.
 _MISSPELT: Final = ("postgres", "psql", "pg", "sqlite3")
 
@@ -32,12 +34,17 @@ Work = Callable[[BaseSettings, argparse.Namespace], Coroutine[Any, Any, str]]
 
 
 def add_store_options(parser: argparse.ArgumentParser) -> None:
-    """``--data`` and ``--database``."""
+    """``--data``, ``--database`` and ``--local``."""
     need_server(parser)
     # Only these commands need the server's code.
     from scrapy_ext.server.options import add_store_options
 
     add_store_options(parser)
+    parser.add_argument(
+        "--local",
+        action="store_true",
+        help="the project's own store, although PLATFORM_URL names a platform that has another",
+    )
 
 
 def add_file_options(parser: argparse.ArgumentParser, file: str, replace: str) -> None:
@@ -53,15 +60,23 @@ def add_replace_option(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def chosen_store(settings: BaseSettings, options: argparse.Namespace) -> Path | DatabaseUrl:
-    """The store that options name, else the one that the project uses."""
+    """The store that options name, else the one that the project uses.
+
+    Raises :class:`SettingError` where the project uses a platform elsewhere, whose store this command does not reach.
+    """
     if options.data is not None:
         return Path(options.data)
     if options.database is not None:
         given: DatabaseUrl = options.database
         return given
-    own, remote = own_store(settings), names.PLATFORM_URL.read(settings)
-    if remote:
-        sys.stderr.write(f"This is about {own}, the store of the project itself, and not about {remote}.\n")
+    own = own_store(settings)
+    for setting in _REMOTE if not options.local else ():
+        if remote := setting.read(settings):
+            raise SettingError(
+                setting.name,
+                f"is set, and `scrapy platform {options.command}` is about a store on this machine, not about {remote}",
+                f"Run it where that platform runs, with its --data or --database, or add --local for {own}.",
+            )
     return own
 
 

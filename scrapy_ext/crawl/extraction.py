@@ -25,7 +25,7 @@ from scrapy_ext import settings as names
 from scrapy_ext.api.extraction import PROBLEM_TYPES
 from scrapy_ext.client.extraction import Attempt, Bounds, ExtractClient, ExtractError, ExtractTransport
 from scrapy_ext.client.extraction.budget import Budget, Spent
-from scrapy_ext.client.extraction.errors import is_fatal
+from scrapy_ext.client.extraction.errors import UnreachableServiceError, is_fatal
 from scrapy_ext.client.extraction.escalation import Escalation, Memory
 from scrapy_ext.client.extraction.from_settings import limiter_of, params_of, policy_of, prices_of
 from scrapy_ext.client.extraction.ledger import Ledger, key_of
@@ -33,9 +33,10 @@ from scrapy_ext.client.extraction.redact import redacted
 from scrapy_ext.client.extraction.results import to_response
 from scrapy_ext.client.extraction.retry import FIRST_PATIENCE, NO_CONNECTION, RetryPolicy
 from scrapy_ext.client.extraction.tally import Tally
-from scrapy_ext.client.extraction.translate import BodyOptions, scrapy_default_headers, to_body
+from scrapy_ext.client.extraction.translate import BodyOptions, omitted_headers, scrapy_default_headers, to_body
 from scrapy_ext.client.extraction.transport import too_large
 from scrapy_ext.crawl.engine import watch
+from scrapy_ext.crawl.redirects import Redirects, is_left_to_scrapy
 from scrapy_ext.crawl.session import Session
 from scrapy_ext.crawl.slots import host_of
 from scrapy_ext.crawl.tracking import Entry, current
@@ -74,7 +75,12 @@ class Extraction:
             params=params_of(settings),
             default_headers=scrapy_default_headers(settings),
             cookies=settings.getbool("COOKIES_ENABLED"),
+            # CookiesMiddleware has left out those that do not belong to the request.
+            own_cookies=False,
+            omitted_headers=omitted_headers(settings),
         )
+        self.redirects = Redirects(crawler)
+        self._asking: asyncio.Future[None] | None = None
         self._ledger: Ledger | None = None
         self._client: ExtractClient | None = None
         self._opening: asyncio.Future[ExtractClient] | None = None
@@ -86,6 +92,8 @@ class Extraction:
         :class:`~scrapy_ext.client.extraction.ledger.LedgerError` when the crawl's ledger must not be used.
         """
         client = self._client or await self._open()
+        if self._asking is None or not self._asking.done():
+            await self._ask_extensions(client)
         spider = self._crawler.spider
         fields = to_body(request, self._options)
         escalation = Escalation.of(request, spider)
@@ -105,6 +113,8 @@ class Extraction:
             reason = escalation.reason_after(error)
             if reason is None:
                 raise
+        if reason is None and response is not None and is_left_to_scrapy(response):
+            return response
         self._memory.learn(domain, escalated=reason is not None)
         if reason is None and response is not None:
             return response
@@ -145,6 +155,7 @@ class Extraction:
     # ── one extraction ──
 
     async def _extract(self, client: ExtractClient, request: Request, fields: Mapping[str, Any]) -> Response:
+        fields = self.redirects.to_send(request, fields)
         if self._log_requests:
             logger.debug("POST /extract %s", msgspec.json.encode(redacted(fields)).decode())
         bounds = self._bounds_of(request)
@@ -221,6 +232,24 @@ class Extraction:
         if self._opening is None:
             self._opening = asyncio.ensure_future(self._opened())
         return await asyncio.shield(self._opening)
+
+    async def _ask_extensions(self, client: ExtractClient) -> None:
+        """Learn what the service knows beside the contract, once. While it cannot be asked, nothing beside is sent, and
+        the next request asks again."""
+        if self._asking is None:
+            self._asking = asyncio.ensure_future(self._learn_extensions(client))
+        try:
+            await asyncio.shield(self._asking)
+        except UnreachableServiceError as error:
+            self._asking = None
+            logger.debug("%s", error)
+
+    async def _learn_extensions(self, client: ExtractClient) -> None:
+        known = await client.extensions()
+        if known is None:
+            raise UnreachableServiceError("the extraction service cannot be asked what it knows", ambiguous=False)
+        self.redirects.extensions = extensions = known | frozenset(self._extra_fields)
+        self._options = msgspec.structs.replace(self._options, extensions=extensions)
 
     async def _opened(self) -> ExtractClient:
         await self._session.open()

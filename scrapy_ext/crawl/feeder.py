@@ -39,6 +39,14 @@ class Consumer(Protocol):
     def parked(self) -> int:
         """How many requests are in memory and must wait for a time."""
 
+    @property
+    def expects_requests(self) -> bool:
+        """Whether a read may bring requests that are not in memory, or show that nothing is left."""
+
+    @property
+    def unplaced(self) -> int:
+        """How many finished requests wait for their batch to be read."""
+
     async def before_work(self) -> None:
         """Something will be sent, or was read."""
 
@@ -47,6 +55,9 @@ class Consumer(Protocol):
 
     def take(self, slot: int, batch: Batch) -> None:
         """A batch was read."""
+
+    def after_read(self, *, in_vain: bool) -> None:
+        """What was read was taken. ``in_vain``: batches were wanted, and there are no more for now."""
 
     async def when_empty(self) -> None:
         """Nothing came, and nothing is left to send or to read."""
@@ -84,6 +95,7 @@ class Feeder:
         self._unread: set[int] = set()
         self._hungry = asyncio.Event()
         self._starved = False
+        self._placing = False
         self._busy = False
         self._task: asyncio.Task[None] | None = None
 
@@ -120,11 +132,22 @@ class Feeder:
 
     def hunger(self, *, starved: bool) -> None:
         """The downloader has taken a request, or (``starved``) asked in vain."""
-        if not self._unread and not self._unsent:
+        if (not self._unread and not self._unsent) or not self._consumer.expects_requests:
             return
         self._starved = self._starved or starved
         if starved or self._consumer.waiting <= self._prefetch // 2:
             self._hungry.set()
+
+    def place(self) -> None:
+        """Send what waits and read the slots, however many requests are in memory."""
+        self._placing = True
+        self._hungry.set()
+
+    async def place_once(self) -> None:
+        """Do what :meth:`place` asks for when the task has ended. Raises :class:`PlatformError`."""
+        await self.flush()
+        found = bool(self._unread) and await self._read(list(self._unread), MAX_BATCH * len(self._unread))
+        self._consumer.after_read(in_vain=not found)
 
     def added(self, slot: int) -> None:
         """Requests were added to a slot."""
@@ -203,8 +226,10 @@ class Feeder:
     async def _refill(self) -> bool:
         """Send what waits if the downloader does too, and read the slots; tells whether requests came."""
         starved, self._starved = self._starved, False
+        placing, self._placing = self._placing, False
         # Early, when there is nothing else to read: the requests come back a round trip later.
-        if self._unsent and (starved or (not self._unread and self._consumer.waiting <= self._prefetch // 2)):
+        is_low = self._consumer.expects_requests and self._consumer.waiting <= self._prefetch // 2
+        if self._unsent and (starved or placing or (not self._unread and is_low)):
             await self._consumer.before_work()
             await self.flush()
         room = self._prefetch - self._consumer.waiting
@@ -212,10 +237,16 @@ class Feeder:
             room = max(room, MAX_BATCH)
         if self._consumer.parked > _PARKED * self._prefetch:
             room = 0
+        if placing:
+            room = MAX_BATCH * max(1, len(self._unread))
         if room <= 0 or not self._unread:
+            self._consumer.after_read(in_vain=placing)
             return False
         found = await self._read(list(self._unread), room)
-        if self._unread and self._consumer.waiting <= self._prefetch // 2:
+        self._consumer.after_read(in_vain=placing and not found)
+        if found and self._unread and self._consumer.unplaced:
+            self.place()
+        if self._unread and self._consumer.expects_requests and self._consumer.waiting <= self._prefetch // 2:
             self._hungry.set()
         return found
 

@@ -2,7 +2,9 @@
 
 The way of a request: :meth:`Frontier.add` serialises it and hands it to the feeder, which sends it to its slot. The
 feeder reads the slots; what it reads goes to the tracker and the hosts' queue, from which :meth:`Frontier.next` takes.
-When the engine has let go of a request, what it led to goes to the committer.
+While all that is in the frontier is in memory too, a new request goes to the hosts' queue at once, and its batch is
+read later (:mod:`scrapy_ext.crawl.sent`). When the engine has let go of a request whose batch is known, what it led to
+goes to the committer.
 
 Invariants:
 
@@ -18,7 +20,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Any, Final
 
 import msgspec
@@ -33,15 +36,18 @@ from scrapy_ext.crawl.deadletters import DEAD_LETTERS
 from scrapy_ext.crawl.ending import Ending
 from scrapy_ext.crawl.engine import is_between_stages, start_is_exhausted
 from scrapy_ext.crawl.feeder import Feeder
+from scrapy_ext.crawl.filtering import Filtering
+from scrapy_ext.crawl.finished import FinishedRequests
 from scrapy_ext.crawl.hosts import HostQueue
 from scrapy_ext.crawl.identity import SlotFingerprints
 from scrapy_ext.crawl.journal import Fenced
+from scrapy_ext.crawl.order import Order
 from scrapy_ext.crawl.outgoing import Outgoing
 from scrapy_ext.crawl.ownership import Ownership
 from scrapy_ext.crawl.reader import SlotReader
-from scrapy_ext.crawl.recent import Recent
 from scrapy_ext.crawl.redo import Finisher
 from scrapy_ext.crawl.seen import SeenPages, Skipping
+from scrapy_ext.crawl.sent import MARK, MAX_DIRECT, SentRequests
 from scrapy_ext.crawl.serialize import (
     NotSerializableError,
     UnreadableRequestError,
@@ -49,6 +55,7 @@ from scrapy_ext.crawl.serialize import (
     request_to_json,
 )
 from scrapy_ext.crawl.session import Session
+from scrapy_ext.crawl.sharing import SharingWarning
 from scrapy_ext.crawl.slots import host_of, slot_of
 from scrapy_ext.crawl.tracking import START, Entry, OpenBatch, Stored, Tracker, current
 from scrapy_ext.crawl.waiting import not_before
@@ -64,8 +71,12 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Frontier:
-    """See the module. ``wake`` asks the engine to look for the next request; ``alone`` says that no other worker
-    works on the frontier."""
+    """See the module.
+
+    ``wake`` asks the engine to look for the next request. ``alone``: no other worker works on the frontier.
+    ``exclusive``: the frontier is empty, and nobody else will send to it. ``order`` is how requests of one priority
+    follow each other. ``filtering`` finds duplicates.
+    """
 
     def __init__(
         self,
@@ -77,6 +88,9 @@ class Frontier:
         *,
         slots: int,
         alone: bool,
+        exclusive: bool,
+        order: Order,
+        filtering: Filtering,
         first_item: int,
         seen: SeenPages | None,
     ) -> None:
@@ -93,10 +107,18 @@ class Frontier:
         self._slots = slots
         self._alone = alone
         self._poll_interval: float = names.FRONTIER_POLL_INTERVAL.read(settings)
+        self._interval: float = names.PLATFORM_FLUSH_INTERVAL.read(settings)
         self._max_attempts: int = names.FRONTIER_MAX_ATTEMPTS.read(settings)
         self._fingerprints = SlotFingerprints(crawler.request_fingerprinter)
         self._loop = asyncio.get_running_loop()
-        self._ready: HostQueue[Entry] = HostQueue(_capacity(crawler), time.time)
+        self._order = order
+        self._filtering = filtering
+        self._ready: HostQueue[Entry] = HostQueue(
+            _capacity(crawler),
+            time.time,
+            newest_first=order.newest_first,
+            last_newest_first=order.start_newest_first,
+        )
         self._tracker = Tracker(self._complete, self._spill_if_large)
         self._outgoing = Outgoing(crawler, session, name, self._sent_to)
         self._feeder = Feeder(
@@ -113,7 +135,7 @@ class Frontier:
             session.job.key,
             owner=f"{name}/{self._log.name}/{ownership.writer}",
             start=first_item,
-            interval=names.PLATFORM_FLUSH_INTERVAL.read(settings),
+            interval=self._interval,
             flush_children=self._flush,
             on_committed=self._committed,
             on_failure=self.give_up,
@@ -122,8 +144,10 @@ class Frontier:
         self._start_items_stored = self._log.checkpoint.start_items
         self._skipping = Skipping(crawler, seen)
         self._ending = Ending(ownership, session.client, self._project, name, slots)
-        #: Fingerprints of requests that were sent.
-        self._recent = Recent()
+        # A page that is skipped because some crawl has stored it is looked up when its batch is read.
+        self._sent = SentRequests(exclusive=exclusive and seen is None, on_copied=self._copied)
+        self._sharing = SharingWarning()
+        self._finished = FinishedRequests(self._commit, self._feeder.place, self._interval / 2)
         #: Fingerprints of requests that stay in this process.
         self._local: set[str] = set()
         #: Requests that take one of their host's places, and that host.
@@ -140,10 +164,16 @@ class Frontier:
     # ── from the engine ──
 
     def add(self, request: Request) -> bool:
-        """Enqueue a request; False for a duplicate that is known here already, and for what cannot be a request."""
+        """Enqueue a request; False for a duplicate that is known here already, and for what cannot be a request.
+
+        Raises what a fingerprinter raises for a request of ``start()``, which ends the crawl as in Scrapy. In a
+        callback it would end the engine's worker, so there it is logged.
+        """
         try:
             return self._add(request)
         except Exception as error:  # Whatever a spider put into it must not end the engine's worker.
+            if current.get() is START:
+                raise
             logger.error("Request %s is refused: %s: %s", request, type(error).__name__, error)
             self._count("frontier/refused")
             return False
@@ -158,21 +188,54 @@ class Frontier:
             self._count("scheduler/enqueued")
             self._count("scheduler/enqueued/memory")
             return True
-        plain = self._fingerprints.plain(request)
-        # What this process has sent, its slot knows, or will before the parent of this request is committed.
-        may_be_known = not request.dont_filter and "frontier_slot" not in request.meta
-        if may_be_known and plain in self._recent:
-            self._count("dupefilter/filtered")
+        if self._filtering.rejects(request):
             return False
-        fp = self._fingerprints.of(request, plain, origin)
+        plain = self._fingerprints.plain(request)
+        is_known = self._sent.knows(plain)
+        is_filtered = self._filtering.is_by_frontier(request, is_known=is_known)
+        is_anywhere = is_filtered and "frontier_slot" not in request.meta
+        # What this process has sent, its slot knows, or will before the parent of this request is committed.
+        if is_anywhere and is_known:
+            self._filtering.log(request)
+            return False
+        fp = self._fingerprints.of(request, plain, origin, is_filtered=is_filtered)
+        slot = slot_of(request, self._slots)
+        is_new = is_anywhere or not is_filtered
+        is_direct = is_new and self._sent.takes_direct and len(self._ready) < MAX_DIRECT
+        mark = None if is_direct else self._sent.mark()
         try:
-            record = self._record(request, fp)
+            record = self._record(request, fp, mark)
         except Exception as error:  # Of any kind: it may come from an object that a spider put into meta.
             return self._keep_local(fp, request, origin, error)
-        self._feeder.send(slot_of(request, self._slots), record)
-        if may_be_known:
-            self._recent.add(plain)
+        if mark is None:
+            self._add_direct(slot, fp, request)
+        else:
+            self._keep_sent(slot, fp, mark, request, origin)
+        self._feeder.send(slot, record)
+        if is_anywhere:
+            self._sent.remember(plain)
         return True
+
+    def _add_direct(self, slot: int, fp: str, request: Request) -> None:
+        entry = self._tracker.sent(slot, fp, self._own(request), host_of(request))
+        self._sent.add_direct((slot, fp), entry)
+        self._push(entry)
+
+    def _keep_sent(self, slot: int, fp: str, mark: str, request: Request, origin: Entry | None) -> None:
+        made_by = origin.request.callback if origin is not None else None
+        self._sent.keep((slot, fp), mark, request, made_by)
+        if slot not in self._feeder.owned:
+            self._sharing.elsewhere(request, made_by, self._pending)
+
+    def _own(self, request: Request) -> Request:
+        """A request that stands for no other entry: a spider may yield the same object twice."""
+        return request.copy() if request in self._tracker else request
+
+    def _pending(self) -> Iterable[Request]:
+        return chain(self._sent.kept(), self._tracker.stored_requests())
+
+    def _copied(self, request: Request, made_by: Callable[..., Any] | None) -> None:
+        self._sharing.forgotten(request, made_by, self._pending)
 
     def next(self) -> Request | None:
         """The next request to download, or None when there is none for now."""
@@ -249,12 +312,15 @@ class Frontier:
     @property
     def is_full(self) -> bool:
         """Whether more items wait to be stored than should."""
-        return self._committer.pending_bytes > self._high_water
+        return self._committer.pending_bytes + self._finished.bytes > self._high_water
 
     async def wait_for_room(self) -> None:
         """Wait until fewer items wait."""
         while self.is_full and self._committer.failure is None:
-            await self._committer.wait_for_progress()
+            if self._finished.bytes:
+                await self._finished.wait()
+            else:
+                await self._committer.wait_for_progress()
 
     @property
     def is_drained(self) -> bool:
@@ -289,7 +355,11 @@ class Frontier:
             self._alarm.cancel()
         if self._poller is not None:
             self._poller.cancel()
+        self._finished.close()
         await self._feeder.close()
+        if not self._log.is_fenced and self._committer.failure is None:
+            await self._place_all()
+            self._sharing.left(self._pending())
         await self._committer.close()
         try:
             if self._committer.failure is None and not self._log.is_fenced:
@@ -300,12 +370,12 @@ class Frontier:
             logger.warning("The end of this worker could not be written down: %s", error)
 
     async def delete(self) -> None:
-        """Remove the frontier from the platform, unless requests were set aside: it takes the frontier to run them."""
+        """Remove the frontier from the platform, unless it has dead letters: it takes the frontier to run them."""
         frontier = self._session.client.frontier
         if await frontier.read(self._project, self.name, DEAD_LETTERS, 1):
             logger.warning(
-                "Requests were set aside, so frontier %s is kept. To see them: scrapy platform frontier show %s "
-                "dead-letters. To have them run: scrapy platform frontier requeue %s, and a crawl with "
+                "Frontier %s is kept for the requests whose callbacks failed. To see them: scrapy platform frontier "
+                "show %s dead-letters. To run them again: scrapy platform frontier requeue %s, and a crawl with "
                 "FRONTIER_NAME=%s",
                 *(self.name,) * 4,
             )
@@ -330,6 +400,16 @@ class Frontier:
         """How many requests are in memory and must wait for a time."""
         return self._ready.parked
 
+    @property
+    def expects_requests(self) -> bool:
+        """Whether a read may bring requests that are not in memory, or show that nothing is left."""
+        return not self._sent.in_memory or not self._tracker.unfinished
+
+    @property
+    def unplaced(self) -> int:
+        """How many finished requests wait for their batch to be read."""
+        return len(self._finished)
+
     async def before_work(self) -> None:
         """Something will be sent, or was read: this worker is no longer idle."""
         self._over = False
@@ -347,13 +427,23 @@ class Frontier:
         self._count("frontier/read/requests", opened.size - done.bit_count())
         for position, (fp, form) in enumerate(batch.requests):
             if not done >> position & 1:
-                self._take(Stored(fp, form, opened, position))
+                stored = Stored(fp, form, opened, position)
+                direct = self._sent.take_direct((slot, fp))
+                if direct is not None:
+                    direct.stored = stored
+                else:
+                    self._take(stored, self._sent.take_kept((slot, fp), form))
         if opened.is_done:
             # Several processes had a part in it, and none knew of the others' when it ended.
             self._committer.add(Lot(_nothing_of(opened), []))
 
+    def after_read(self, *, in_vain: bool) -> None:
+        """What was read was taken. ``in_vain``: batches were wanted, and there are no more for now."""
+        self._finished.release(in_vain=in_vain)
+
     async def when_empty(self) -> None:
         """Nothing came, and nothing is left to send or to read."""
+        self._sent.nothing_is_behind()
         if self._tracker.unfinished:
             return
         self._committer.hurry()
@@ -372,9 +462,9 @@ class Frontier:
 
     # ── requests that come in ──
 
-    def _take(self, stored: Stored) -> None:
+    def _take(self, stored: Stored, kept: Request | None) -> None:
         try:
-            request = request_from_json(stored.form, self._spider)
+            request = request_from_json(stored.form, self._spider) if kept is None else self._own(kept)
             host = host_of(request)
         except (UnreadableRequestError, ValueError) as error:
             self._outgoing.set_aside(stored, str(error))
@@ -386,7 +476,7 @@ class Frontier:
 
     def _push(self, entry: Entry) -> None:
         when = not_before(entry.request)
-        self._ready.push(entry.request.priority, entry.host, entry, when)
+        self._ready.push(entry.request.priority, entry.host, entry, when, last=self._order.is_last(entry.request))
         if when:
             self._set_alarm()
 
@@ -415,8 +505,11 @@ class Frontier:
     def _carries_on(self, origin: Entry, request: Request) -> bool:
         return origin.request is not request and is_between_stages(self._crawler, origin.request)
 
-    def _record(self, request: Request, fp: str) -> bytes:
-        record = _encode(FrontierRequest(fp, request_to_json(request, self._spider), p=_place(request.priority)))
+    def _record(self, request: Request, fp: str, mark: str | None) -> bytes:
+        form = request_to_json(request, self._spider)
+        if mark is not None:
+            form[MARK] = mark
+        record = _encode(FrontierRequest(fp, form, p=_place(request.priority)))
         if len(record) > MAX_REQUEST_BYTES:
             raise NotSerializableError(f"it is {len(record)} bytes of JSON, over {MAX_REQUEST_BYTES}")
         return record
@@ -431,7 +524,7 @@ class Frontier:
     def _keep_local(self, fp: str, request: Request, parent: Entry | None, error: Exception) -> bool:
         if not request.dont_filter:
             if fp in self._local:
-                self._count("dupefilter/filtered")
+                self._filtering.log(request)
                 return False
             self._local.add(fp)
         if not self._stat("scheduler/unserializable"):
@@ -445,7 +538,7 @@ class Frontier:
         self._count("scheduler/unserializable")
         self._count("scheduler/enqueued")
         self._count("scheduler/enqueued/memory")
-        self._push(self._tracker.local(fp, request, host_of(request), parent))
+        self._push(self._tracker.local(fp, self._own(request), host_of(request), parent))
         self.wake()
         return True
 
@@ -455,15 +548,43 @@ class Frontier:
         if entry.is_interrupted:
             # The next run does it, whole.
             self._committer.discard(entry)
-            return None
+            return
+        self._finished.add(entry, self._tracker.unfinished)
+
+    def _commit(self, entry: Entry) -> None:
         if entry.error is not None and entry.stored is not None:
-            if entry.attempt < self._max_attempts:
-                return self._try_again(entry, entry.stored)
-            self._outgoing.set_aside(entry.stored, f"{entry.error} (attempt {entry.attempt} of {self._max_attempts})")
+            most = self._attempts_of(entry.request)
+            if entry.attempt < most:
+                self._try_again(entry, entry.stored)
+                return
+            # Scrapy has logged the error of the callback, with its traceback.
+            told = f"{entry.error} (attempt {entry.attempt} of {most})"
+            self._outgoing.set_aside(entry.stored, told, logging.INFO)
         self._committer.add(Lot(entry, entry.take_items()))
         if not self._tracker.unfinished and not self._feeder.has_work:
             self._committer.hurry()
-        return None
+
+    async def _place_all(self) -> None:
+        """Read the batches of what is finished, as far as the platform has them."""
+        left = 0
+        while len(self._finished) != left:
+            left = len(self._finished)
+            try:
+                await self._feeder.place_once()
+            except PlatformError as error:
+                logger.warning("%d finished requests will run again: their batches cannot be read: %s", left, error)
+                return
+
+    def _attempts_of(self, request: Request) -> int:
+        """How often a request may run, by its meta or FRONTIER_MAX_ATTEMPTS."""
+        asked: Any = request.meta.get("frontier_max_attempts", self._max_attempts)
+        if isinstance(asked, int) and asked >= 1:
+            return asked
+        logger.error(
+            'meta["frontier_max_attempts"] of %s must be a whole number from 1, got %.60r: FRONTIER_MAX_ATTEMPTS holds',
+            *(request, asked),
+        )
+        return self._max_attempts
 
     def _try_again(self, entry: Entry, stored: Stored) -> None:
         """What it led to is made again by the next attempt: its children have the same fingerprints."""
@@ -496,7 +617,12 @@ class Frontier:
     # ── the end ──
 
     def _has_work(self) -> bool:
-        return bool(self._tracker.unfinished) or not self._committer.is_idle or self._feeder.has_work
+        return (
+            bool(self._tracker.unfinished)
+            or self._sent.has_direct
+            or not self._committer.is_idle
+            or self._feeder.has_work
+        )
 
     def _tell_if_drained(self) -> None:
         # The engine asks has_pending_requests, and asks again only when something happened.
@@ -537,7 +663,7 @@ def _place(priority: int) -> int:
 
 
 def _slot_of(entry: Entry) -> int:
-    return entry.stored.batch.slot if entry.stored is not None else -1
+    return -1 if entry.slot is None else entry.slot
 
 
 def _capacity(crawler: Crawler) -> Callable[[str], int]:

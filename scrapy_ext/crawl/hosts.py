@@ -1,4 +1,4 @@
-"""Whose turn it is: requests in memory, by priority and in turn among hosts.
+"""Queue of the requests in memory: by priority, in turn among hosts, newest or oldest first within a host.
 
 A host that has as many requests out as it may have is out of the heap until one comes back, and a host or a request
 that must wait for a time is in a heap of its own until then: a pop never looks at what cannot be served. O(log n) in
@@ -16,6 +16,8 @@ from typing import Final, Generic, TypeVar
 T = TypeVar("T")
 
 _NEVER: Final = 0.0
+#: Added to the rank of a request that goes after the others of its priority.
+_LAST: Final = 2**62
 #: Entries of the heap that are no longer valid, beyond one for each host, before they are cleared away.
 _STALE: Final = 1000
 
@@ -25,7 +27,7 @@ class _Host(Generic[T]):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        #: Heap of (negative priority, order of arrival, value).
+        #: Heap of (negative priority, rank among equal priorities, value).
         self.queue: list[tuple[int, int, T]] = []
         #: Requests handed out and not back.
         self.out = 0
@@ -39,17 +41,28 @@ class HostQueue(Generic[T]):
     """A priority queue that takes turns among hosts.
 
     ``capacity`` gives how many requests of a host may be out at once; 0 is no limit. Times are those of ``clock``,
-    in seconds.
+    in seconds. With ``newest_first``, requests of one host and priority come out in reverse order, as from Scrapy's
+    LIFO queues. Those that are pushed with ``last`` come after the others of their priority, in order, or in reverse
+    order with ``last_newest_first``.
     """
 
-    def __init__(self, capacity: Callable[[str], int], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        capacity: Callable[[str], int],
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        newest_first: bool = False,
+        last_newest_first: bool = False,
+    ) -> None:
         self._capacity = capacity
         self._clock = clock
+        self._newest_first = newest_first
+        self._last_newest_first = last_newest_first
         self._hosts: dict[str, _Host[T]] = {}
         #: Heap of (negative priority of its next request, turn, host).
         self._ready: list[tuple[int, int, _Host[T]]] = []
         #: Heap of (when, order, host, the request to push then or None for the host itself).
-        self._parked: list[tuple[float, int, str, tuple[int, T] | None]] = []
+        self._parked: list[tuple[float, int, str, tuple[int, T, bool] | None]] = []
         self._order = count(1)
         self._length = 0
         #: Requests in :attr:`_parked`, and those of hosts in it.
@@ -68,14 +81,14 @@ class HostQueue(Generic[T]):
         """When the first of what must wait may be served; None when nothing must wait."""
         return self._parked[0][0] if self._parked else None
 
-    def push(self, priority: int, host_name: str, value: T, not_before: float = _NEVER) -> None:
-        """Add a request; among equal priorities a host's requests keep their order."""
+    def push(self, priority: int, host_name: str, value: T, not_before: float = _NEVER, *, last: bool = False) -> None:
+        """Add a request, not to be served before a time."""
         self._length += 1
         if not_before > _NEVER and not_before > self._clock():
-            heapq.heappush(self._parked, (not_before, next(self._order), host_name, (priority, value)))
+            heapq.heappush(self._parked, (not_before, next(self._order), host_name, (priority, value, last)))
             self._waiting += 1
         else:
-            self._push(priority, host_name, value)
+            self._push(priority, host_name, value, last=last)
 
     def park(self, host_name: str, not_before: float) -> None:
         """Serve nothing of a host before a time; an earlier time than it has already changes nothing."""
@@ -137,10 +150,15 @@ class HostQueue(Generic[T]):
         self._length -= len(taken) + len(waiting)
         return taken + waiting
 
-    def _push(self, priority: int, host_name: str, value: T) -> None:
+    def _push(self, priority: int, host_name: str, value: T, *, last: bool) -> None:
         host = self._host(host_name)
         overtakes = not host.queue or -priority < host.queue[0][0]
-        heapq.heappush(host.queue, (-priority, next(self._order), value))
+        rank = next(self._order)
+        if self._last_newest_first if last else self._newest_first:
+            rank = -rank
+        if last:
+            rank += _LAST
+        heapq.heappush(host.queue, (-priority, rank, value))
         if host.not_before:
             self._waiting += 1
         if (overtakes or not host.turn) and self._has_room(host):
@@ -152,7 +170,8 @@ class HostQueue(Generic[T]):
             when, _, host_name, request = heapq.heappop(self._parked)
             if request is not None:
                 self._waiting -= 1
-                self._push(request[0], host_name, request[1])
+                priority, value, last = request
+                self._push(priority, host_name, value, last=last)
                 continue
             host = self._hosts[host_name]
             if host.not_before > when:

@@ -1,20 +1,24 @@
-"""What a request is called in its frontier slot: a fingerprint that stays the same when its parent runs again.
+"""Fingerprint of a request in its frontier slot, the same when its parent runs again.
 
 A slot takes each fingerprint once (platform-api.md, Frontier). So a request that Scrapy would filter as a
-duplicate has Scrapy's fingerprint; and one with ``dont_filter``, which Scrapy would not, has one of its own,
-made of what it comes from, so that a repeated run of its parent does not queue it a second time.
+duplicate has Scrapy's fingerprint. A request that Scrapy would not filter has one of its own, made of its parent's and
+its own, so that a repeated run of its parent does not queue it a second time, and so that a later request for the same
+page, which Scrapy has not seen before, is not taken for a duplicate of it.
 """
 
 from __future__ import annotations
 
 import hashlib
+import logging
 import uuid
 
 from scrapy import Request
-from scrapy.utils.request import RequestFingerprinterProtocol
+from scrapy.utils.request import RequestFingerprinterProtocol, fingerprint
 
 from scrapy_ext.crawl.parents import is_start_request
 from scrapy_ext.crawl.tracking import Entry
+
+logger = logging.getLogger(__name__)
 
 
 class SlotFingerprints:
@@ -22,23 +26,40 @@ class SlotFingerprints:
 
     def __init__(self, fingerprinter: RequestFingerprinterProtocol) -> None:
         self._fingerprinter = fingerprinter
+        self._has_warned = False
         #: How often each start request was met; its keys are cut, for there may be millions.
         self._starts: dict[bytes, int] = {}
 
     def plain(self, request: Request) -> bytes:
-        """Scrapy's fingerprint."""
-        return self._fingerprinter.fingerprint(request)
+        """Return Scrapy's fingerprint; raise what the fingerprinter raises, but for a request with ``dont_filter``.
 
-    def of(self, request: Request, plain: bytes, origin: Entry | None) -> str:
-        """The fingerprint of a request in its slot; ``plain`` is Scrapy's, ``origin`` the entry that it is made for.
+        Scrapy asks for no fingerprint of those, so one that cannot be made must not stop them: they get that of
+        Scrapy's default fingerprinter.
+        """
+        try:
+            return self._fingerprinter.fingerprint(request)
+        except Exception as error:
+            if not request.dont_filter:
+                raise
+            if not self._has_warned:
+                self._has_warned = True
+                logger.warning(
+                    "No fingerprint of %s: %s: %s. Requests with dont_filter run all the same",
+                    *(request, type(error).__name__, error),
+                )
+            return fingerprint(request)
 
-        A start request's is plain, though its ``dont_filter`` is set, so that a resumed crawl does not start
-        again; where several start requests are the same, the others have a number. A child's with
-        ``dont_filter`` is made of its parent's, its own, and how many equal ones there were before, whatever their
-        order. What a component makes at no request's time has a random one.
+    def of(self, request: Request, plain: bytes, origin: Entry | None, *, is_filtered: bool) -> str:
+        """Return the fingerprint of a request in its slot; ``plain`` is Scrapy's, ``origin`` the entry that it is made
+        for, ``is_filtered`` whether the slot filters it as a duplicate of any other request for the same page.
+
+        One that is not filtered has a fingerprint of its own: that of a start request has a number, its place among
+        the equal ones, so that a resumed crawl does not start again. A child's is made of its parent's, its own, and
+        how many equal ones there were before, whatever their order. A request that a component makes outside of
+        callbacks has a random one.
         """
         fp = plain.hex()
-        if not request.dont_filter:
+        if is_filtered:
             return fp
         if origin is not None:
             number = origin.children[fp] = origin.children.get(fp, 0) + 1
@@ -46,4 +67,4 @@ class SlotFingerprints:
         if not is_start_request(request):
             return uuid.uuid4().hex
         number = self._starts[plain[:8]] = self._starts.get(plain[:8], 0) + 1
-        return fp if number == 1 else f"{fp}#{number}"
+        return f"{fp}#{number}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from datetime import date, datetime
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -60,6 +61,40 @@ async def open_job(client: PlatformClient, project: int, spider_name: str, resum
     else:
         await client.jobq.update(key.project, key, state=JobState.RUNNING.value)
     return CrawlJob(key, resumed=True)
+
+
+class JobFile:
+    """File of a job directory (JOBDIR) with the key of the job that its crawl has begun."""
+
+    def __init__(self, directory: str) -> None:
+        self.directory = directory
+        self._path = Path(directory, "platform-job")
+
+    def read(self) -> str | None:
+        """Return the key, None where there is none."""
+        try:
+            return self._path.read_text().strip() or None
+        except FileNotFoundError:
+            return None
+
+    def write(self, key: JobKey) -> None:
+        """Keep the key of another job from now on."""
+        beside = self._path.with_suffix(".new")
+        beside.write_text(f"{key}\n")
+        beside.replace(self._path)
+
+
+async def open_job_of(client: PlatformClient, project: int, spider_name: str, file: JobFile) -> CrawlJob:
+    """Resume the job of a job directory, or make one that its next crawl resumes."""
+    key = file.read()
+    if key is not None:
+        try:
+            return await open_job(client, project, spider_name, key)
+        except SettingError as error:
+            logger.info("A new job starts, as that of %s cannot be resumed: %s", file.directory, error)
+    job = await open_job(client, project, spider_name, None)
+    file.write(job.key)
+    return job
 
 
 async def write_stats(client: PlatformClient, job: CrawlJob, stats: dict[str, Any]) -> None:

@@ -52,11 +52,12 @@ class Outgoing:
 
         return self._session.writer(f"frontier {slot}", send, vital=True)
 
-    def set_aside(self, stored: Stored, error: str) -> None:
-        """Keep a request, with its error, where no crawl reads it."""
+    def set_aside(self, stored: Stored, error: str, level: int = logging.ERROR) -> None:
+        """Move a request, with its error, to the dead letters, which no crawl reads."""
         url = stored.form.get("url") if isinstance(stored.form, dict) else None
-        logger.error(
-            "Request %s (%s) is set aside in slot %s of frontier %s: %s",
+        logger.log(
+            level,
+            "Request %s (%s) is kept in slot %s of frontier %s: %s",
             *(url or "without a URL", stored.fp, DEAD_LETTERS, self._frontier, error),
         )
         self._count("frontier/dead_letters", 1)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
 from scrapy_ext.client.platform.errors import PlatformError
+from scrapy_ext.client.platform.outage import Outage
 from scrapy_ext.client.waits import Backoff
-
-logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -20,11 +18,13 @@ _LONGEST_WAIT: Final = 300.0
 
 
 class Persistence:
-    """Repeats calls. ``retry_time`` is how many seconds a call may keep failing; 0: for ever."""
+    """Repeats calls. ``retry_time`` is how many seconds a call may keep failing; 0: for ever. ``outage`` reports
+    them."""
 
-    def __init__(self, retry_time: float, backoff: Backoff | None = None) -> None:
+    def __init__(self, retry_time: float, backoff: Backoff | None = None, outage: Outage | None = None) -> None:
         self._retry_time = retry_time
         self._backoff = backoff or Backoff(0.25, 10.0)
+        self._outage = outage or Outage()
 
     async def until_done(self, call: Callable[[], Awaitable[T]], what: str) -> T:
         """The result of ``call``, which must be safe to repeat; raises its error when repeating is of no use.
@@ -32,19 +32,20 @@ class Persistence:
         ``what`` says in the log what could not be done.
         """
         failures, failing_since = 0, 0.0
-        while True:
-            try:
-                result = await call()
-            except PlatformError as error:
-                failures += 1
-                failing_since = failing_since if failures > 1 else time.monotonic()
-                wait = min(self._backoff.wait(failures, error.retry_after), _LONGEST_WAIT)
-                if not error.retryable or 0 < self._retry_time < time.monotonic() + wait - failing_since:
-                    raise
-                if failures == 1:
-                    logger.warning("Cannot %s now, trying until it works: %s", what, error)
-                await asyncio.sleep(wait)
-            else:
-                if failures:
-                    logger.info("It works again, after %d failures: %s", failures, what)
-                return result
+        try:
+            while True:
+                try:
+                    result = await call()
+                except PlatformError as error:
+                    failures += 1
+                    failing_since = failing_since if failures > 1 else time.monotonic()
+                    wait = min(self._backoff.wait(failures, error.retry_after), _LONGEST_WAIT)
+                    if not error.retryable or 0 < self._retry_time < time.monotonic() + wait - failing_since:
+                        raise
+                    self._outage.failed(what, error)
+                    await asyncio.sleep(wait)
+                else:
+                    self._outage.worked(what)
+                    return result
+        finally:
+            self._outage.given_up(what)

@@ -15,6 +15,8 @@ import math
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from decimal import Decimal
+from enum import Enum
+from functools import lru_cache
 from inspect import ismethod
 from typing import Any, Final
 
@@ -122,7 +124,17 @@ def _method_name(spider: Spider, function: Callable[..., Any], attribute: str) -
         name = function.__func__.__name__
         if getattr(spider, name, None) == function:
             return name
+        bases: Any = type(spider).__mro__
+        other = _name_in_class(bases, function.__func__)
+        if other is not None and getattr(spider, other, None) == function:
+            return other
     raise NotSerializableError(f"its {attribute} {function!r} is not a method of the spider")
+
+
+@lru_cache(maxsize=1000)
+def _name_in_class(bases: tuple[type, ...], function: Callable[..., Any]) -> str | None:
+    """Return the name of a method that is not its function's own, as that of a private method or of an alias."""
+    return next((name for base in bases for name, value in vars(base).items() if value is function), None)
 
 
 def _method(spider: Spider, name: str) -> Callable[..., Any]:
@@ -151,6 +163,9 @@ def _encode(value: Any, place: str) -> Any:
     encode = _ENCODERS.get(type(value))
     if encode is None:
         cls = type(value)
+        if isinstance(value, str) and not isinstance(value, Enum):
+            # A text of lxml knows its element, as the link texts of CrawlSpider do; it equals its characters.
+            return _encode_text(str.__str__(value), place)
         raise NotSerializableError(f"its {place} holds a {cls.__module__}.{cls.__qualname__}, which JSON cannot hold")
     try:
         return encode(value, place)

@@ -27,9 +27,11 @@ from scrapy_ext.api.platform import JobKey
 from scrapy_ext.client.extraction import Limiter
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import AttemptOver, PlatformError, Unauthorized
+from scrapy_ext.client.platform.outage import Outage
 from scrapy_ext.client.platform.writer import BatchWriter
-from scrapy_ext.crawl.job import CrawlJob, finish_job, open_job, write_stats
+from scrapy_ext.crawl.job import CrawlJob, JobFile, finish_job, open_job, open_job_of, write_stats
 from scrapy_ext.crawl.journal import Fenced
+from scrapy_ext.crawl.unknown_names import UnknownNames
 from scrapy_ext.embedded import EmbeddedServerError, Services
 from scrapy_ext.settings import SettingError
 
@@ -85,8 +87,12 @@ class Session:
         self._vital: set[str] = set()
         #: Writers that hold more than they should.
         self._full: set[BatchWriter] = set()
+        #: Reports writes that fail, whoever makes them.
+        self.outage = Outage(logger)
         #: Takes items where they are stored exactly once; None: they are written as they come.
         self.items: ItemSink | None = None
+        #: Keeps the key of the job, for the next run with the same JOBDIR to resume it; None: no run resumes by itself.
+        self.job_file: JobFile | None = None
         self._closed = False
         self._reason = "finished"
         #: Says which routed requests must wait; None: nothing is routed.
@@ -95,6 +101,8 @@ class Session:
         self.answers: AnswerStore | None = None
         #: Whether another process runs this job now: then it is that one's to write to.
         self.is_replaced = False
+        #: Warns of settings and meta keys that nothing reads.
+        self.unknown_names = UnknownNames(crawler.settings)
         #: Called before the writers are closed, in order.
         self.before_close: list[Callable[[], Awaitable[None]]] = []
         #: Called when the job is finished and everything is stored, and not otherwise.
@@ -176,6 +184,7 @@ class Session:
             retry_time=names.PLATFORM_RETRY_TIME.read(read),
             on_failed=on_failed,
             full=self._full,
+            outage=self.outage,
         )
         self._writers[name] = writer
         if vital:
@@ -257,11 +266,19 @@ class Session:
         client = embedded.new_platform_client(settings, services)
         self._client = await self._resources.enter_async_context(client)
         spider_name = (self._crawler.spider or self._crawler.spidercls).name
-        self._job = await open_job(client, services.project, spider_name, names.PLATFORM_JOB.read(settings))
+        given: str | None = names.PLATFORM_JOB.read(settings)
+        if given is None and self.job_file is not None:
+            self._job = await open_job_of(client, services.project, spider_name, self.job_file)
+        else:
+            self._job = await open_job(client, services.project, spider_name, given)
         logger.info("Job %s %s", self._job.key, "started" if self._job.begun else "resumed")
         self._crawler.stats.set_value("platform/job", str(self._job.key))
+        self.outage.remedy = (
+            f"To stop the crawl meanwhile, press Ctrl-C twice; PLATFORM_JOB={self._job.key} resumes it later."
+        )
 
     async def _spider_opened(self) -> None:
+        self.unknown_names.check_settings()
         if not await self.open():
             raise CloseSpider(next(reason for kind, reason in _REASONS if isinstance(self.failure, kind)))
 

@@ -4,6 +4,8 @@ The rules that hold here:
 
 - A request is finished when the engine has let go of it (see :mod:`scrapy_ext.crawl.engine`), unless a downloader
   middleware put another request in its place: then that one carries on for it.
+- A request that this process sent can run before it is read back (*direct*, see :mod:`scrapy_ext.crawl.sent`): its slot
+  is known, its batch is not. It is committed when its batch is.
 - A request that cannot be stored lives in this process only. Such a *local* request belongs to the stored one that
   led to it, its *holder*: the holder is finished only when its local requests are too, for a successor that runs the
   holder again makes them again. What they lead to is the holder's, failure included.
@@ -86,17 +88,29 @@ class Entry:
         "local_fps",
         "locals",
         "request",
+        "slot",
         "spills",
         "stored",
     )
 
-    def __init__(self, fp: str, request: Request, host: str, stored: Stored | None, holder: Entry | None) -> None:
+    def __init__(
+        self,
+        fp: str,
+        request: Request,
+        host: str,
+        stored: Stored | None,
+        holder: Entry | None,
+        *,
+        slot: int | None = None,
+    ) -> None:
         self.fp = fp
-        #: The request that stands for the entry now: the one that was read, or what replaced it.
+        #: The request that stands for the entry now: the one that was read or sent, or its replacement.
         self.request = request
         self.host = host
-        #: None: it is local.
+        #: Its place in a batch; None for a local request, and for a direct one until its batch is read.
         self.stored = stored
+        #: Its slot; None for a local request.
+        self.slot = stored.batch.slot if stored is not None else slot
         self.holder = holder
         #: Local requests that it holds: how many are unfinished, and the fingerprints of all.
         self.locals = 0
@@ -118,6 +132,11 @@ class Entry:
         self.is_interrupted = False
         #: Keys of the paid answers that it rests on.
         self.answers: list[bytes] = []
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is in no slot of the frontier."""
+        return self.slot is None
 
     @property
     def is_complete(self) -> bool:
@@ -156,8 +175,11 @@ current: ContextVar[Entry | Start | None] = ContextVar("current", default=None)
 
 
 class Tracker:
-    """The entries of a crawl; calls ``on_complete`` for each stored one, and each local one without a holder, and
-    ``on_inherited`` for a holder that has got what a local one led to."""
+    """The entries of a crawl.
+
+    ``on_complete`` is called for each complete one that is not local, and each local one without a holder;
+    ``on_inherited`` for a holder that has got what a local one led to.
+    """
 
     def __init__(self, on_complete: Callable[[Entry], None], on_inherited: Callable[[Entry], None]) -> None:
         self._on_complete = on_complete
@@ -165,17 +187,31 @@ class Tracker:
         self._unfinished: set[Entry] = set()
         #: Finished entries that hold local ones which are not.
         self._holding: set[Entry] = set()
+        #: By the request that the engine has for the entry.
         self._by_request: dict[Request, Entry] = {}
+        #: Requests that stand for entries, from when they wait until the engine has let go of them.
+        self._in_use: set[Request] = set()
+
+    def __contains__(self, request: Request) -> bool:
+        """Whether a request object stands for an entry that is not finished."""
+        return request in self._in_use
 
     @property
     def unfinished(self) -> int:
         """How many requests are not finished, waiting or out."""
         return len(self._unfinished)
 
+    def stored_requests(self) -> Iterable[Request]:
+        """Return the requests that are not finished and that another process could run."""
+        return (entry.request for entry in self._unfinished if not entry.is_local)
+
     def entries_of(self, slots: set[int]) -> Iterable[Entry]:
         """The entries that were read from these slots and are not complete."""
-        everything = chain(self._unfinished, self._holding)
-        return [entry for entry in everything if entry.stored is not None and entry.stored.batch.slot in slots]
+        return [entry for entry in chain(self._unfinished, self._holding) if entry.slot in slots]
+
+    def sent(self, slot: int, fp: str, request: Request, host: str) -> Entry:
+        """A request was sent to its slot, and runs before it is read back."""
+        return self._enter(Entry(fp, request, host, None, None, slot=slot))
 
     def read(self, stored: Stored, request: Request, host: str) -> Entry:
         """A request was read from the frontier."""
@@ -183,7 +219,7 @@ class Tracker:
 
     def local(self, fp: str, request: Request, host: str, parent: Entry | None) -> Entry:
         """A request that cannot be stored."""
-        holder = None if parent is None else parent.holder or (parent if parent.stored is not None else None)
+        holder = None if parent is None else parent.holder or (None if parent.is_local else parent)
         if holder is not None:
             holder.locals += 1
             holder.local_fps.append(fp)
@@ -192,6 +228,7 @@ class Tracker:
     def handed_out(self, entry: Entry) -> Request:
         """The entry's request goes to the engine."""
         self._by_request[entry.request] = entry
+        self._in_use.add(entry.request)
         return entry.request
 
     def is_open(self, entry: Entry) -> bool:
@@ -201,7 +238,10 @@ class Tracker:
     def finished(self, request: Request) -> None:
         """The engine let go of a request."""
         entry = self._by_request.pop(request, None)
-        if entry is None or entry.request is not request:
+        if entry is None:
+            return
+        self._in_use.discard(request)
+        if entry.request is not request:
             return
         self._unfinished.remove(entry)
         entry.is_finished = True
@@ -219,13 +259,15 @@ class Tracker:
     def drop(self, entry: Entry) -> None:
         """Give an entry up that is not out."""
         self._unfinished.discard(entry)
+        self._in_use.discard(entry.request)
 
     def _enter(self, entry: Entry) -> Entry:
         self._unfinished.add(entry)
+        self._in_use.add(entry.request)
         return entry
 
     def _settle(self, entry: Entry) -> None:
-        if entry.stored is not None:
+        if not entry.is_local:
             if entry.is_complete:
                 self._on_complete(entry)
             else:

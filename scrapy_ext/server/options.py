@@ -105,7 +105,8 @@ def add_extraction_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="HOST:PORT",
-        help="let pages of this host be fetched although its address is not public (repeatable)",
+        help="let pages of this host be fetched although its address is not public (repeatable). Without the option: "
+        "those of the environment variable SERVER_ALLOW_HOSTS, which have commas between them",
     )
     parser.add_argument(
         "--connect-to",
@@ -277,7 +278,7 @@ def config_from(options: argparse.Namespace, environ: Mapping[str, str]) -> Serv
 def extraction_from(options: argparse.Namespace, environ: Mapping[str, str]) -> dict[str, Any]:
     """The fields of the configuration that :func:`add_extraction_options` asks for."""
     return {
-        "allow_hosts": tuple(options.allow_host),
+        "allow_hosts": tuple(options.allow_host or filter(None, environ.get("SERVER_ALLOW_HOSTS", "").split(","))),
         "connect_to": tuple(options.connect_to),
         "proxies": (*options.proxy, *environ.get("SERVER_PROXIES", "").split()),
         "block_list": options.block_list,

@@ -3,28 +3,24 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 
 from scrapy_ext.server.extraction.limits import Limits
 from tests.server.extraction.services import Service
 from tests.server.extraction.targets import Target
 
-#: Short waits, so that hostile pages cost the tests little; page_bytes is for the endless ones.
+#: Times as in production, but for a shorter quiet: what runs out of them hangs. page_bytes is for endless pages.
 LIMITS = Limits(
     frames=5,
-    navigate=6,
-    load=2,
     quiet=0.2,
-    settle=2,
-    read_page=5,
-    actions=4,
-    respond=8,
-    close=5,
     page_bytes=8 * 1024 * 1024,
     page_heap_mib=128,
     page_memory_mib=250,
     look=0.1,
 )
+#: Short waits for the site and its pages, so that those that run out of them cost the tests little.
+SHORT_LIMITS = msgspec.structs.replace(LIMITS, navigate=8, load=2, settle=2, read_page=8, actions=5)
 
 
 @pytest.fixture(scope="session")
@@ -47,9 +43,14 @@ def forbidden() -> Iterator[Target]:
 @pytest.fixture(scope="session")
 def service(site: Target) -> Iterator[Service]:
     """One service with one real Chromium for all tests here."""
-    rules = tuple(f"{name}.example:80=127.0.0.1:{site.port}" for name in ("shop", "frame", "other"))
-    with Service(allow_hosts=(site.host,), connect_to=rules, limits=LIMITS) as running:
+    with serving(site, LIMITS) as running:
         yield running
+
+
+def serving(site: Target, limits: Limits) -> Service:
+    """A service that may fetch the site, which has several names."""
+    rules = tuple(f"{name}.example:80=127.0.0.1:{site.port}" for name in ("shop", "frame", "other"))
+    return Service(allow_hosts=(site.host,), connect_to=rules, limits=limits)
 
 
 @pytest.fixture(autouse=True)
@@ -62,4 +63,4 @@ def _every_context_is_closed(service: Service) -> Iterator[None]:
         while browser.contexts_opened != browser.contexts_closed:
             await asyncio.sleep(0.02)
 
-    service.run(asyncio.wait_for(all_closed(), 20))
+    service.run(asyncio.wait_for(all_closed(), 60))

@@ -8,17 +8,24 @@ import re
 import threading
 import time
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from scrapy_ext.server.extraction.limits import MIB
-from tests.browser.conftest import LIMITS
+from tests.browser.conftest import SHORT_LIMITS, serving
 from tests.browser.hostile import GROWING, HARMFUL, READABLE
 from tests.server.extraction.services import Answer, Service
 from tests.server.extraction.targets import Target
+
+
+@pytest.fixture(scope="module")
+def service(site: Target) -> Iterator[Service]:
+    """A service that gives up soon, with a Chromium of its own."""
+    with serving(site, SHORT_LIMITS) as running:
+        yield running
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -61,6 +68,16 @@ def test_a_page_that_never_ends_is_what_has_arrived_of_it(service: Service, site
 
     result = service.result(url=site.handle("/dripping", drip), browserHtml=True)
     assert "beginning" in result["browserHtml"]
+
+
+def test_a_target_that_never_answers_is_520(service: Service, site: Target) -> None:
+    service.problem(520, "/download/temporary-error", url=site.handle("/silent", _says_nothing), browserHtml=True)
+
+
+def test_the_time_for_all_actions_is_bounded(service: Service, site: Target) -> None:
+    waits = [{"action": "waitForTimeout", "timeout": seconds} for seconds in (0.1, 30, 30)]
+    result = service.result(url=site.page("/waits", "<h1>waits</h1>"), browserHtml=True, actions=waits)
+    assert [entry["status"] for entry in result["actions"]] == ["success", "returned", "skipped"]
 
 
 def test_a_page_of_endless_bytes_is_cut_off(service: Service, site: Target) -> None:
@@ -130,7 +147,7 @@ def test_pages_that_grow_are_bounded(service: Service, site: Target, names: tupl
     for name, answer in answers_to(service, site, pages).items():
         assert answer.status in (200, 520), (name, answer.body)
     assert "fine" in service.result(url=site.page("/fine", "<h1>fine</h1>"), browserHtml=True)["browserHtml"]
-    assert service.service.browser.memory < 2 * LIMITS.browser_memory_mib * MIB
+    assert service.service.browser.memory < 2 * SHORT_LIMITS.browser_memory_mib * MIB
 
 
 @pytest.mark.parametrize("kind", ["heap", "buffers"])
@@ -148,12 +165,12 @@ def test_a_small_body_of_a_gigabyte_is_bounded(service: Service, site: Target) -
     # A block that stands for itself can come any number of times.
     first, block = (packer.compress(b"<p>more</p>" * 100_000) + packer.flush(zlib.Z_FULL_FLUSH) for _ in range(2))
     body = first + 1000 * block
-    assert len(body) < LIMITS.page_bytes
+    assert len(body) < SHORT_LIMITS.page_bytes
     url = site.page("/packed", body, Content_Encoding="deflate")
     answer = service.extract(url=url, browserHtml=True)
     # Read as far as it came, or given up: either is bounded.
     assert answer.status in (200, 520, 521), answer.body[:200]
-    assert len(answer.body) < LIMITS.html_bytes * 1.1
+    assert len(answer.body) < SHORT_LIMITS.html_bytes * 1.1
     assert "fine" in service.result(url=site.page("/fine", "<h1>fine</h1>"), browserHtml=True)["browserHtml"]
 
 

@@ -301,13 +301,6 @@ def test_a_target_that_closes_without_an_answer_is_520(service: Service, site: T
     service.problem(520, "/download/temporary-error", url=url, browserHtml=True)
 
 
-def test_a_target_that_never_answers_is_520(service: Service, site: Target) -> None:
-    async def silent(call: object, writer: asyncio.StreamWriter) -> None:
-        await asyncio.sleep(30)
-
-    service.problem(520, "/download/temporary-error", url=site.handle("/silent", silent), browserHtml=True)
-
-
 def test_a_host_where_nobody_listens_is_421(service: Service) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
 import json
 import os
@@ -13,11 +14,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Self, TypeVar
+from unittest.mock import patch
 
 import msgspec
 import pytest
@@ -40,6 +42,43 @@ class Done:
     returncode: int
     stdout: str
     stderr: str
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """The JSON lines that it has printed."""
+        return [json.loads(line) for line in self.stdout.splitlines()]
+
+
+def scrapy(*arguments: str, folder: Path | None = None, environment: Mapping[str, str] | None = None) -> Done:
+    """Run a command of Scrapy in this process, where starting Python would take most of the time.
+
+    ``environment`` replaces that of the tests. In the folder of a project, Scrapy adds the project to the environment
+    and to the path of imports: neither stays behind, nor do the project's modules.
+    """
+    streams = [io.TextIOWrapper(io.BytesIO(), "utf-8", newline="") for _ in range(2)]
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(patch.dict(os.environ, environment or {}, clear=environment is not None))
+        stack.enter_context(patch.object(sys, "path", [*sys.path]))
+        if folder is not None:
+            stack.enter_context(contextlib.chdir(folder))
+            stack.callback(_forget_modules, set(sys.modules), folder)
+        stack.enter_context(redirect_stdout(streams[0]))
+        stack.enter_context(redirect_stderr(streams[1]))
+        ended = stack.enter_context(pytest.raises(SystemExit))
+        execute(["scrapy", *arguments])
+    texts = []
+    for stream in streams:
+        stream.flush()
+        texts.append(stream.buffer.getvalue().decode())  # type: ignore[attr-defined]
+    return Done(int(ended.value.code or 0), *texts)
+
+
+def _forget_modules(before: set[str], folder: Path) -> None:
+    """Forget the modules that were imported from a folder since ``before``."""
+    for name in set(sys.modules) - before:
+        places = [getattr(sys.modules[name], "__file__", None), *getattr(sys.modules[name], "__path__", ())]
+        if any(place and Path(place).is_relative_to(folder) for place in places):
+            del sys.modules[name]
 
 
 class Going:
@@ -130,25 +169,14 @@ class Platform:
         self.call(lambda client: client.jobq.update(self.project, key, state="finished", close_reason=reason))
 
     def run(self, *arguments: str, **environment: str) -> Done:
-        """Run the command as ``scrapy`` does, in this process: starting Python would take most of the time."""
-        streams = [io.TextIOWrapper(io.BytesIO(), "utf-8", newline="") for _ in range(2)]
-        with pytest.MonkeyPatch.context() as patch, redirect_stdout(streams[0]), redirect_stderr(streams[1]):
-            patch.chdir(self.folder)
-            for name, value in {**self.environment, **environment}.items():
-                patch.setenv(name, value)
-            with pytest.raises(SystemExit) as ended:
-                execute(["scrapy", "platform", *arguments])
-        texts = []
-        for stream in streams:
-            stream.flush()
-            texts.append(stream.buffer.getvalue().decode())  # type: ignore[attr-defined]
-        return Done(int(ended.value.code or 0), *texts)
+        """Run the command in this process."""
+        return scrapy("platform", *arguments, folder=self.folder, environment={**self.environment, **environment})
 
     def lines(self, *arguments: str) -> list[dict[str, Any]]:
         """What the command prints into a pipe."""
         done = self.run(*arguments)
         assert (done.returncode, done.stderr) == (0, "")
-        return [json.loads(line) for line in done.stdout.splitlines()]
+        return done.records
 
     def refused(self, *arguments: str) -> str:
         """The one line that a command says which fails."""

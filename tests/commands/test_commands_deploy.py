@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import io
-import json
 import os
+import re
 import subprocess
-import sys
 import tarfile
 import zipfile
 from collections.abc import Iterator
-from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from scrapy.cmdline import execute
 
 from scrapy_ext.commands.deploying import packing
 from scrapy_ext.commands.deploying.naming import version_name
 from scrapy_ext.commands.deploying.packing import pack, requirements_of
 from scrapy_ext.commands.deploying.targets import find_target
 from scrapy_ext.commands.subcommand import CommandError
+from tests.commands.called import Done, scrapy
 from tests.server.jobs import packed as projects
 from tests.servers import RunningServer
 
@@ -42,17 +38,6 @@ def build_wheel(directory, config_settings=None, metadata_directory=None):
 """
 
 
-@dataclass
-class Done:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def records(self) -> list[dict[str, object]]:
-        return [json.loads(line) for line in self.out.splitlines()]
-
-
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     with RunningServer(tmp_path_factory.mktemp("deploy") / "data", options=["--no-runner"]) as server:
@@ -70,27 +55,10 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-def scrapy(folder: Path, *arguments: str, **environment: str) -> Done:
-    """Run the command as ``scrapy`` does, in this process: starting Python would take most of the time."""
-    streams = [io.TextIOWrapper(io.BytesIO(), "utf-8", newline="") for _ in range(2)]
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(streams[0]), redirect_stderr(streams[1]):
-        patch.chdir(folder)
-        patch.setattr(sys, "path", [*sys.path])
-        for name in [name for name in os.environ if "PLATFORM" in name or "SHUB" in name or "SCRAPY" in name]:
-            patch.delenv(name)
-        patch.setenv("SCRAPY_SETTINGS_MODULE", "")  # which Scrapy sets from scrapy.cfg
-        patch.delenv("SCRAPY_SETTINGS_MODULE")
-        for name, value in environment.items():
-            patch.setenv(name, value)
-        with pytest.raises(SystemExit) as ended:
-            execute(["scrapy", "platform", *arguments])
-    for name in [name for name in sys.modules if name.partition(".")[0] == "shop"]:
-        del sys.modules[name]
-    texts = []
-    for stream in streams:
-        stream.flush()
-        texts.append(stream.buffer.getvalue().decode())  # type: ignore[attr-defined]
-    return Done(int(ended.value.code or 0), *texts)
+def run(folder: Path, *arguments: str, **environment: str) -> Done:
+    """Run the command in this process, with nothing in its environment that names a platform or a project."""
+    kept = {name: value for name, value in os.environ.items() if not re.search("PLATFORM|SHUB|SCRAPY", name)}
+    return scrapy("platform", *arguments, folder=folder, environment={**kept, **environment})
 
 
 def test_deploy_to_a_target_then_list_and_go_back(server: RunningServer, folder: Path) -> None:
@@ -98,40 +66,40 @@ def test_deploy_to_a_target_then_list_and_go_back(server: RunningServer, folder:
         "[settings]\ndefault = shop.settings\n[deploy]\nproject = 3\n"
         f"[deploy:production]\nurl = {server.url}/api/scrapyd/\nusername = {server.platform_key}\n"
     )
-    done = scrapy(folder, "deploy", "production", "--version", "1.0")
-    assert (done.code, "version 1.0 of project 3 is current: 2 spiders" in done.err) == (0, True), done.err
+    done = run(folder, "deploy", "production", "--version", "1.0")
+    assert (done.returncode, "version 1.0 of project 3 is current: 2 spiders" in done.stderr) == (0, True), done.stderr
     assert [(record["name"], len(record.get("arguments", []))) for record in done.records] == [
         ("books", 2),
         ("news", 1),
     ]  # type: ignore[arg-type]
     (folder / "shop" / "spiders.py").write_text(projects.SPIDER.replace('"news"', '"reviews"'))
-    assert scrapy(folder, "deploy", "production", "--version", "2.0", "--project", "3").code == 0
+    assert run(folder, "deploy", "production", "--version", "2.0", "--project", "3").returncode == 0
     own = {"PLATFORM_URL": server.url, "PLATFORM_API_KEY": server.platform_key, "PLATFORM_PROJECT": "3"}
-    listed = scrapy(folder, "versions", **own).records
+    listed = run(folder, "versions", **own).records
     assert [(each["version"], each["current"], each["state"]) for each in listed] == [
         ("2.0", True, "ready"),
         ("1.0", False, "ready"),
     ]
-    assert scrapy(folder, "versions", "use", "1.0", **own).code == 0
-    assert [each["name"] for each in scrapy(folder, "versions", "show", "2.0", **own).records] == ["books", "reviews"]
-    refused = scrapy(folder, "versions", "delete", "1.0", **own)
-    assert (refused.code, "current version" in refused.err) == (1, True)
-    assert scrapy(folder, "versions", "delete", "2.0", **own).code == 0
-    assert [each["version"] for each in scrapy(folder, "versions", **own).records] == ["1.0"]
-    assert "needs a version" in scrapy(folder, "versions", "use", **own).err
+    assert run(folder, "versions", "use", "1.0", **own).returncode == 0
+    assert [each["name"] for each in run(folder, "versions", "show", "2.0", **own).records] == ["books", "reviews"]
+    refused = run(folder, "versions", "delete", "1.0", **own)
+    assert (refused.returncode, "current version" in refused.stderr) == (1, True)
+    assert run(folder, "versions", "delete", "2.0", **own).returncode == 0
+    assert [each["version"] for each in run(folder, "versions", **own).records] == ["1.0"]
+    assert "needs a version" in run(folder, "versions", "use", **own).stderr
 
 
 def test_a_project_that_does_not_work_is_told_where_the_user_is(server: RunningServer, folder: Path) -> None:
     (folder / "shop" / "spiders.py").write_text("import nothing_like_this\n")
     own = {"PLATFORM_URL": server.url, "PLATFORM_API_KEY": server.platform_key, "PLATFORM_PROJECT": "4"}
-    done = scrapy(folder, "deploy", "--version", "1.0", **own)
-    assert done.code == 1
-    assert "No module named 'nothing_like_this'" in done.err
-    assert done.err.splitlines()[-1].startswith("scrapy platform deploy: version 1.0 failed its check")
-    wrong = scrapy(folder, "deploy", **{**own, "PLATFORM_API_KEY": "wrong"})
-    assert (wrong.code, "401" in wrong.err) == (1, True)
-    assert "there is no scrapy.cfg" in scrapy(folder.parent, "deploy").err
-    assert "there is no target nowhere" in scrapy(folder, "deploy", "nowhere").err
+    done = run(folder, "deploy", "--version", "1.0", **own)
+    assert done.returncode == 1
+    assert "No module named 'nothing_like_this'" in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("scrapy platform deploy: version 1.0 failed its check")
+    wrong = run(folder, "deploy", **{**own, "PLATFORM_API_KEY": "wrong"})
+    assert (wrong.returncode, "401" in wrong.stderr) == (1, True)
+    assert "there is no scrapy.cfg" in run(folder.parent, "deploy").stderr
+    assert "there is no target nowhere" in run(folder, "deploy", "nowhere").stderr
 
 
 def names_of(archive: Path) -> set[str]:
@@ -259,12 +227,16 @@ def test_targets_of_scrapinghub_yml(folder: Path) -> None:
     assert (found[0].url, found[0].project, found[0].key) == ("http://one.example", 7, "k")
 
 
-def test_a_project_as_startproject_writes_it(folder: Path) -> None:
+def test_a_project_as_startproject_writes_it(folder: Path, tmp_path: Path) -> None:
     cfg = folder / "scrapy.cfg"
     cfg.write_text("[settings]\ndefault = shop.settings\n[deploy]\n#url = http://localhost:6800/\nproject = shop\n")
     found = find_target(folder, None)
     assert (found.url, found.project) == (None, None)
-    assert found.notes == ["scrapy.cfg: project = shop of [deploy] ignored, as it is no number"]
+    assert found.notes == []
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "scrapy.cfg").write_text(cfg.read_text().replace("project = shop", "project = 1O"))
+    assert find_target(other, None).notes == ["scrapy.cfg: project = 1O of [deploy] ignored, as it is no number"]
     cfg.write_text(cfg.read_text().replace("#url", "url"))
     with pytest.raises(CommandError, match=r"got 'shop'\. Write that of the project on the platform there"):
         find_target(folder, None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import fcntl
-import io
 import json
 import os
 import pty
@@ -17,14 +16,13 @@ import termios
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-from scrapy.cmdline import execute
 
+from tests.commands.called import Done, scrapy
 from tests.servers import RunningServer
 from tests.sites import Answer, ListeningSite
 
@@ -47,19 +45,6 @@ class Pages(ListeningSite):
         if path == "/hostile":
             return Answer(200, f"<html><p>{HOSTILE}".encode())
         return Answer(404 if path == "/gone" else 200, f"<html><title>{path}</title><p>{path}".encode())
-
-
-@dataclass
-class Done:
-    """What a run of the command gave."""
-
-    returncode: int
-    stdout: str
-    stderr: str
-
-    @property
-    def records(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.stdout.splitlines()]
 
 
 @dataclass
@@ -97,14 +82,7 @@ class Desk:
 
     def here(self, *arguments: str, **environment: str) -> Done:
         """The same in this process, for what writes to a file: starting Python takes most of the time."""
-        streams = io.StringIO(), io.StringIO()
-        with pytest.MonkeyPatch.context() as patch, redirect_stdout(streams[0]), redirect_stderr(streams[1]):
-            patch.chdir(self.folder)
-            for name, value in {**self.environment, **environment}.items():
-                patch.setenv(name, value)
-            with pytest.raises(SystemExit) as ended:
-                execute(["scrapy", "extract", *arguments])
-        return Done(int(ended.value.code or 0), *(stream.getvalue() for stream in streams))
+        return scrapy("extract", *arguments, folder=self.folder, environment={**self.environment, **environment})
 
     def records(self, name: str) -> list[dict[str, Any]]:
         return [json.loads(line) for line in (self.folder / name).read_text().splitlines()]
@@ -563,5 +541,5 @@ def test_ctrl_c_while_nothing_is_in_flight_ends_at_once(desk: Desk) -> None:
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 130
         told = process.stderr.read()
-    assert "Stopped with 1 lines done; the same command with the same input goes on from here." in told
+    assert "Stopped with 1 line done; the same command with the same input goes on from here." in told
     assert "Traceback" not in told

@@ -46,7 +46,7 @@ def test_a_job_that_does_not_end_is_named_when_the_time_is_over(platform: Platfo
     key = platform.job()
     done = platform.run("stop", str(key), "--wait", "--timeout", "0.2")
     assert done.returncode == 1
-    assert f"after 0.2 s, 1 jobs have not ended: {key}" in done.stderr
+    assert f"after 0.2 s, 1 job has not ended: {key}" in done.stderr
 
 
 def test_jobs_are_deleted_with_what_they_stored(platform: Platform) -> None:
@@ -129,6 +129,15 @@ def test_stats_of_two_jobs_stand_side_by_side(platform: Platform) -> None:
     ]
     table = plain(platform.terminal("stats", str(one), str(two)))
     assert re.search(r"item_scraped_count +10 +12 +\+2", table)
+
+
+def test_times_are_shown_with_their_zone_in_a_terminal(platform: Platform) -> None:
+    key = platform.job()
+    stats = {"finish_time": 1_795_000_060_000, "item_scraped_count": 1}
+    platform.call(lambda client: client.jobs.update(key, {"frameworkstats": stats}))
+    for command in ("stats", "job"):
+        assert "2026-11-18 11:07:40 UTC" in plain(platform.terminal(command, str(key), columns=140))
+    assert platform.lines("stats", str(key), "--prefix", "fin") == [{"stat": "finish_time", "value": 1_795_000_060_000}]
 
 
 def test_a_job_without_stats_says_so(platform: Platform) -> None:

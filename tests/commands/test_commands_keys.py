@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
-import pytest
-from scrapy.cmdline import execute
-
 from scrapy_ext.server.auth import key_hash
+from tests.commands.called import scrapy
 from tests.postgresql import Cluster
 
 
 def run(where: Path | str, *arguments: str) -> tuple[int, str, str]:
-    """Exit code and output of the command, run in this process: starting Python would take most of the time."""
-    streams = [io.TextIOWrapper(io.BytesIO(), "utf-8", newline="") for _ in range(2)]
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(streams[0]), redirect_stderr(streams[1]):
-        if isinstance(where, Path):
-            patch.chdir(where.parent)
-        store = ["--data" if isinstance(where, Path) else "--database", str(where)]
-        with pytest.raises(SystemExit) as ended:
-            execute(["scrapy", "platform", "keys", *arguments, *store])
-    for stream in streams:
-        stream.flush()
-    out, error = (stream.buffer.getvalue().decode() for stream in streams)  # type: ignore[attr-defined]
-    return int(ended.value.code or 0), out, error
+    """Exit code and output of the command, run in this process."""
+    store = ["--data" if isinstance(where, Path) else "--database", str(where)]
+    folder = where.parent if isinstance(where, Path) else None
+    done = scrapy("platform", "keys", *arguments, *store, folder=folder)
+    return done.returncode, done.stdout, done.stderr
 
 
 def test_keys_are_added_shown_once_listed_and_removed(tmp_path: Path) -> None:

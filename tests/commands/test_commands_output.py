@@ -12,6 +12,7 @@ import pytest
 from rich.cells import cell_len
 from rich.text import Text
 
+from scrapy_ext.commands.subcommands.logs import COLUMNS as LOG_COLUMNS
 from scrapy_ext.commands.terminal.output import Column, Output, TableWriter, one_line
 
 
@@ -119,6 +120,37 @@ def test_a_wrapping_column_shows_the_whole_text() -> None:
     text = " ".join("\n".join(plain(writer.close())).split())
     assert text.count("one") == 40
     assert "next line" in text
+
+
+def test_the_end_of_a_url_is_seen_also_where_a_column_is_narrow() -> None:
+    urls = [f"http://shop.example/category/{'x' * length}/item/{length}" for length in (5, 100, 1000)]
+    writer = TableWriter([Column.field("url"), Column.field("name", least=20)], 60)
+    for url in urls:
+        writer.add({"url": url, "name": "a name"})
+    shown = [line.split()[0] for line in plain(writer.close())[2:]]
+    assert [text.partition("…")[0].startswith("http://shop.") for text in shown] == [True] * 3
+    assert [text.rpartition("/")[2] for text in shown] == ["5", "100", "1000"]
+
+
+def test_lists_of_components_are_folded_in_a_log_and_nothing_else_is() -> None:
+    components = "\n".join(f" 'scrapy.extensions.Number{n}'," for n in range(11))
+    messages = (
+        f"Enabled extensions:\n{components}",
+        "Overridden settings:\n{'A': 1,\n 'B': 2}",
+        "Enabled item pipelines:\n[]",
+        "Mine:\nfirst\nsecond",
+        "Unhandled error\nTraceback\n  line",
+        "Dumping Scrapy stats:\n{'a': 1,\n 'b': 2}",
+    )
+    writer = TableWriter(LOG_COLUMNS, 100)
+    for message in messages:
+        writer.add({"time": 1_700_000_000_000, "level": 20, "message": message})
+    lines = [line[31:].strip() for line in plain(writer.close())[2:]]
+    assert lines == [
+        "Enabled extensions: … (11 lines; logs --full)",
+        "Overridden settings: … (2 lines; logs --full)",
+        *(line.strip() for message in messages[2:] for line in message.splitlines()),
+    ]
 
 
 async def test_no_records_give_an_empty_answer_and_csv_its_header() -> None:

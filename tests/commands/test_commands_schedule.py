@@ -20,7 +20,8 @@ def test_a_schedule_is_made_shown_changed_paused_and_deleted(platform: Platform)
     (task,) = made["tasks"]
     assert (task["name"], task["priority"], task["spider_args"]) == ("books", 3, {"category": "travel"})
     assert (made["addtags"], made["disabled"], made["description"]) == (["nightly"], False, "every night")
-    following = dt.datetime.fromisoformat(made["next"]).replace(tzinfo=dt.UTC)
+    assert made["next"].endswith("Z")
+    following = dt.datetime.fromisoformat(made["next"])
     assert (following.hour, following.minute) == (4, 30)
     assert dt.timedelta() < following - dt.datetime.now(dt.UTC) <= dt.timedelta(days=1)
     assert platform.lines("schedule") == platform.lines("schedule", "show", number) == [made]

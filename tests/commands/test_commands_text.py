@@ -6,8 +6,9 @@ import json
 import unicodedata
 
 import pytest
+from rich.cells import cell_len
 
-from scrapy_ext.commands.terminal.text import printable, printable_json, shown
+from scrapy_ext.commands.terminal.text import counted, printable, printable_json, shortened, shown
 from scrapy_ext.commands.terminal.times import clock, length
 
 HOSTILE = "a\x1b[2J\x1b]0;owned\x07b\x9bc\u202ed\x7fe\rf\u200bg"
@@ -65,3 +66,23 @@ def test_lengths_of_time_are_short(milliseconds: object, text: str) -> None:
 )
 def test_times_are_utc_and_a_wrong_one_does_no_harm(milliseconds: object, text: str) -> None:
     assert clock(milliseconds) == text
+
+
+def test_one_thing_is_not_several() -> None:
+    assert [counted(number, "error") for number in (0, 1, 2)] == ["0 errors", "1 error", "2 errors"]
+
+
+@pytest.mark.parametrize("width", range(1, 30))
+def test_a_long_text_loses_its_middle_and_keeps_its_width(width: int) -> None:
+    url = "http://shop.example/c/東京/item/4711"
+    text = shortened(url, width)
+    assert cell_len(text) == width
+    assert text.count("…") == 1
+    head, _, tail = text.partition("…")
+    assert url.startswith(head.rstrip())
+    assert url.endswith(tail.lstrip())
+    assert abs(cell_len(head) - cell_len(tail)) <= 1
+
+
+def test_a_text_that_fits_is_left_as_it_is() -> None:
+    assert shortened("http://a/", 9) == "http://a/"

@@ -177,14 +177,15 @@ class Platform:
 
 
 class Crawls:
-    """Crawls of one maze on one platform, in one frontier of theirs."""
+    """Crawls of one maze on one platform: one worker in the frontier of its job, several in one that they share."""
 
     def __init__(self, folder: Path, platform: Platform, maze: Maze, settings: str = "") -> None:
         self._platform = platform
         self.maze = maze
         # Jobs of other tests may be on the same platform, frontiers too.
-        self.frontier = re.sub(r"\W", "-", f"{folder.parent.name}-{folder.name}")[-60:]
-        ours = f"PLATFORM_API_KEY = {platform.key!r}\nFRONTIER_NAME = {self.frontier!r}\n"
+        self._shared = re.sub(r"\W", "-", f"{folder.parent.name}-{folder.name}")[-60:]
+        self._is_shared = False
+        ours = f"PLATFORM_API_KEY = {platform.key!r}\n"
         self._project = Project(folder / "project", SPIDER, SETTINGS + ours + settings)
         self._workers: list[Worker] = []
         self._open = ExitStack()
@@ -202,9 +203,12 @@ class Crawls:
         """So many workers; ``name`` is the setting FRONTIER_WORKER of all if it is not to be ``index/count``."""
         return [self.worker(name or f"{index}/{count}") for index in range(count)]
 
-    def worker(self, name: str = "0/1", *, start_items: int = 0) -> Worker:
-        """One worker, by the setting FRONTIER_WORKER; ``start_items`` is how many its ``start`` yields."""
-        named = ("-s", f"FRONTIER_WORKER={name}")
+    def worker(self, name: str = "0/1", *, start_items: int = 0, in_shared: bool = False) -> Worker:
+        """One worker, by the setting FRONTIER_WORKER; ``start_items`` is how many its ``start`` yields. It is alone in
+        the frontier of its job, unless others work beside it, or ``in_shared``."""
+        self._is_shared |= in_shared or name != "0/1"
+        shared = ("-s", f"FRONTIER_NAME={self._shared}") if self._is_shared else ()
+        named = ("-s", f"FRONTIER_WORKER={name}", *shared)
         worker = Worker(self, *self.maze.arguments, *named, "-a", f"start_items={start_items}")
         self._workers.append(worker)
         return worker
@@ -220,6 +224,11 @@ class Crawls:
 
     def ask(self, ask: Callable[[PlatformClient], object]) -> object:
         return ask_server(self._platform.url, self._platform.key, ask)
+
+    @property
+    def frontier(self) -> str:
+        """The name of the frontier."""
+        return self._shared if self._is_shared else "job-" + "-".join(self.jobs[0].split("/")[1:])
 
     @property
     def jobs(self) -> list[str]:

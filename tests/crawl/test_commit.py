@@ -194,7 +194,7 @@ async def test_items_of_start_are_counted(committer, recorder):
 async def test_a_lot_waits_no_longer_than_the_interval(committer, recorder):
     commits = committer(interval=0.01)
     commits.add(Lot(None, [b"1"]))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not recorder.named("committed"):
             await asyncio.sleep(0.005)
     assert commits.is_idle
@@ -208,7 +208,7 @@ async def test_many_do_not_wait_for_it(committer, recorder, lots, items, size):
     for number in range(lots):
         assert not recorder.done
         commits.add(request(OpenBatch(0, str(number), 1), 0, *[b"x" * size] * items))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not recorder.named("committed"):
             await asyncio.sleep(0.001)
 
@@ -347,7 +347,7 @@ async def test_who_waits_for_room_goes_on_when_something_is_stored(committer, re
     commits = committer()
     commits.add(Lot(None, [b"x" * 100]))
     assert commits.pending_bytes == 100
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while commits.pending_bytes:
             await commits.wait_for_progress()
     assert list(recorder.items.values()) == ["x" * 100]
@@ -358,14 +358,14 @@ async def test_who_waits_for_room_goes_on_when_it_fails(committer, recorder, ste
     commits = committer()
     recorder.fail = step
     commits.add(Lot(None, [b"x"]))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while commits.failure is None:
             await commits.wait_for_progress()
         await commits.wait_for_progress()
 
 
 async def test_nobody_waits_when_nothing_does(committer):
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         await committer().wait_for_progress()
 
 
@@ -373,7 +373,7 @@ async def test_who_waits_for_an_early_payload_goes_on_when_it_is_laid_down(commi
     commits = committer()
     commits.spill(spilling(OpenBatch(0, "a", 1), b"x" * 10))
     assert commits.pending_bytes == 10
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while commits.pending_bytes:
             await commits.wait_for_progress()
 

@@ -21,6 +21,8 @@ class Consumer:
     def __init__(self):
         self.waiting = 0
         self.parked = 0
+        self.expects_requests = True
+        self.unplaced = 0
         self.taken = []
         self.told = []
         self.fails = {}
@@ -42,6 +44,9 @@ class Consumer:
         self.taken += [fp for fp, _ in batch.requests]
         self.waiting += len(batch.requests)
 
+    def after_read(self, *, in_vain):
+        pass
+
     async def when_empty(self):
         self.tell("empty")
 
@@ -50,7 +55,7 @@ class Consumer:
         self.changed.set()
 
     async def until(self, condition):
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while not condition():
                 self.changed.clear()
                 await self.changed.wait()

@@ -24,7 +24,8 @@ class Fingerprints:
         self._slots = SlotFingerprints(RequestFingerprinter())
 
     def of(self, request, origin):
-        return self._slots.of(request, self._slots.plain(request), origin)
+        plain = self._slots.plain(request)
+        return self._slots.of(request, plain, origin, is_filtered=not request.dont_filter)
 
 
 @pytest.fixture
@@ -91,13 +92,31 @@ def test_an_attempt_that_stopped_half_way_and_the_next_one_agree(fingerprints):
     assert [of(unfiltered(name), entry) for name in ("a", "a", "a")][:2] == first
 
 
-def test_start_requests_have_scrapys_fingerprint_and_equal_ones_a_number(fingerprints):
+def test_start_requests_have_the_same_fingerprints_in_each_run_and_equal_ones_a_number(fingerprints):
     runs = []
     for _ in range(2):
         of = fingerprints().of
         runs.append([of(start(name), None) for name in ("a", "b", "a", "a", "b")])
-    plain = {name: fingerprint(Request(URL + name)).hex() for name in "ab"}
-    assert runs[0] == runs[1] == [plain["a"], plain["b"], f"{plain['a']}#2", f"{plain['a']}#3", f"{plain['b']}#2"]
+    a, b = (fingerprint(Request(URL + name)).hex() for name in "ab")
+    assert runs[0] == runs[1] == [f"{a}#1", f"{b}#1", f"{a}#2", f"{a}#3", f"{b}#2"]
+
+
+def test_a_start_request_does_not_make_a_later_request_for_its_page_a_duplicate(fingerprints):
+    of = fingerprints().of
+    first = of(start("a"), None)
+    assert of(Request(URL + "a"), parent()) not in (first, of(start("a"), None))
+
+
+class Broken:
+    def fingerprint(self, request):
+        raise ValueError("no fingerprint")
+
+
+def test_a_fingerprinter_that_raises_stops_only_requests_that_scrapy_would_ask_it_for():
+    fingerprints = SlotFingerprints(Broken())
+    assert fingerprints.plain(unfiltered("a")) == fingerprint(unfiltered("a"))
+    with pytest.raises(ValueError, match="no fingerprint"):
+        fingerprints.plain(Request(URL))
 
 
 def test_a_child_that_copied_the_meta_of_a_start_request_is_no_start_request(fingerprints):

@@ -190,6 +190,6 @@ async def test_a_slot_that_holds_something_else_is_named(client, frontier, persi
 
 async def test_an_append_to_a_slot_that_holds_something_else_is_told(client, frontier, persistence):
     await add(client, frontier, "journal", "1")
-    async with asyncio.timeout(3):
+    async with asyncio.timeout(60):
         with pytest.raises(UnreadableJournal):
             await journal(client, frontier, "a", persistence).append(1, {})

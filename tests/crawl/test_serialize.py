@@ -29,6 +29,14 @@ class Books(Spider):
     def failed(self, failure):
         pass
 
+    def __private(self, response):
+        pass
+
+    alias = Spider.parse
+
+    def requests(self):
+        return [Request(URL, self.__private), Request(URL, self.alias)]
+
 
 spider = Books()
 URL = "https://example.com/a?b=c"
@@ -77,6 +85,21 @@ def same(one, other):
 )
 def test_every_attribute_comes_back(request_):
     assert same(request_, through_json(request_))
+
+
+@pytest.mark.parametrize("request_", spider.requests(), ids=["private", "alias"])
+def test_a_callback_comes_back_under_whatever_name_the_spider_has_it(request_):
+    assert through_json(request_).callback == request_.callback
+
+
+class Text(str):
+    """As the texts that lxml makes."""
+
+
+def test_a_text_of_another_class_comes_back_as_its_characters():
+    back = through_json(Request(URL, meta={"link_text": Text("more")}))
+    assert back.meta["link_text"] == "more"
+    assert type(back.meta["link_text"]) is str
 
 
 def test_a_typical_request_is_small():

@@ -5,13 +5,17 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from scrapy.settings import Settings
+
+from scrapy_ext.addon import Addon
 from scrapy_ext.api.extraction import EXTRACT_TYPES
 from scrapy_ext.client.extraction.tally import STATS
 from scrapy_ext.crawl import session
 from scrapy_ext.server.extraction.auto import KINDS
+from scrapy_ext.server.store.lines import BEATS, RUNNER, SERVER, WORKER
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -100,6 +104,63 @@ def test_the_reason_for_every_dependency_is_told() -> None:
     page = (DOCS / "architecture" / "dependencies.rst").read_text("utf-8")
     told = re.findall(r"^   \* - ([\w.-]+)$", page, re.MULTILINE)
     assert told == [match[0] for match in names if match]
+
+
+def rows_of(page: str, title: str) -> Iterator[list[str]]:
+    """The rows of the table below a title, without its header: the text of each cell on one line."""
+    below = page.split(f"\n{title}\n", 1)[1].split(".. list-table::", 1)[1]
+    table = re.split(r"\n(?=\S)", below, maxsplit=1)[0]
+    rows = re.split(r"^   \* - ", table, flags=re.MULTILINE)[2:]
+    for row in rows:
+        yield [" ".join(cell.split()) for cell in re.split(r"^     - ", row, flags=re.MULTILINE)]
+
+
+def test_what_the_addon_sets_is_what_the_reference_says() -> None:
+    page = (DOCS / "reference" / "settings.rst").read_text("utf-8")
+    told = {re.sub(r":setting:|`", "", row[0]): row[1] for row in rows_of(page, "What the add-on sets")}
+    found: dict[str, set[str]] = {}
+    for own in ({}, {"FRONTIER_ENABLED": False, "DUPEFILTER_COLLECTION": "pages"}):
+        before, settings = Settings(own), Settings(own)
+        Addon().update_settings(settings)
+        for name in settings:
+            if settings[name] != before[name]:
+                found.setdefault(name, set()).update(_told_of(settings[name], before[name]))
+    assert found.keys() == told.keys()
+    for name, values in found.items():
+        if "FINGERPRINTER" not in name:
+            assert not {value for value in values if f"{value}``" not in told[name]}, name
+
+
+def _told_of(value: object, before: object) -> Iterator[str]:
+    """A value as the reference has it; of a dict of components the names of the new ones."""
+    if isinstance(value, Mapping):
+        old = before if isinstance(before, Mapping) else {}
+        for component in value.keys() - old.keys():
+            yield getattr(component, "__name__", str(component).rpartition(".")[2])
+    else:
+        yield getattr(value, "__name__", str(value))
+
+
+def test_the_pages_agree_about_the_connections_to_a_database() -> None:
+    node = RUNNER.writers + RUNNER.readers + BEATS.writers + 1  # its queue; beats read nothing
+    server, worker = (line.writers + line.readers for line in (SERVER, WORKER))
+    sizes, store = ((DOCS / "howto" / name).read_text("utf-8") for name in ("many-machines.rst", "operate-store.rst"))
+    assert f"up to {server + node}: {SERVER.writers} for writing and {SERVER.readers} for reading" in sizes
+    assert f"up to {worker + node}: {WORKER.writers} and {WORKER.readers}, and the same {node}" in sizes
+    assert server + node + 6 * (worker + node) + 10 <= 100 < server + node + 7 * (worker + node) + 10
+    assert "are one server and six workers" in sizes
+    assert f"takes up to {server + node} connections, of which {node} are for running jobs" in store
+    assert f"with ``--no-runner`` it takes {server}." in store
+    assert f"does for {100 // (server + node)} processes" in store
+
+
+def test_the_papers_agree_about_the_time_that_the_tests_take() -> None:
+    times = [
+        re.findall(r"(\d+ minutes on two slow cores)", (ROOT / name).read_text("utf-8"))
+        for name in ("Makefile", "CONTRIBUTING.md")
+    ]
+    assert len(times[0]) == 1
+    assert times[0] == times[1]
 
 
 def test_every_link_of_the_papers_leads_to_a_file() -> None:

@@ -23,4 +23,4 @@ def site() -> Iterator[str]:
         assert line[:1] == ["ready"], f"the site did not start: {line}"
         yield line[1]
         process.stdin.close()
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=60) == 0

@@ -41,6 +41,10 @@ def test_it_shows_its_jobs_and_how_to_look_closer_and_again_at_a_second_run(fold
         assert (done.returncode, done.stderr) == (0, "")
         assert re.search(rf"1/1/{run} +news +finished +{news.ARTICLES_PER_SECTION} ", done.stdout)
         assert f"the project has {run}" in done.stdout
+        assert re.search(r"job +spider +closed +items +requests +through the frontier +log lines *\n", done.stdout)
+        assert "collection scrapy_commits: items of commits under way " in done.stdout
+        assert max(map(len, done.stdout.splitlines())) <= 200
+    assert "with the API key demo" in done.stdout
     command = re.search(r"^  (cd example_project && \S+ platform items)$", done.stdout, re.MULTILINE)
     assert command is not None
     shown = subprocess.run(

@@ -122,6 +122,9 @@ class FaultyService:
         self.posts: list[Post] = []
         #: Connections that were opened.
         self.connections = 0
+        #: Fields beside the contract that it says it knows, and how often it was asked.
+        self.extensions: tuple[str, ...] = ()
+        self.asked = 0
         self._plays: dict[str, tuple[Play, ...]] = {}
         self._asked: dict[str, int] = {}
         self._refused = 0
@@ -133,14 +136,14 @@ class FaultyService:
         self._stop = asyncio.Event()
         self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._run(),), daemon=True)
         self._thread.start()
-        assert self._ready.wait(10)
+        assert self._ready.wait(60)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(10)
+        self._thread.join(60)
         self._loop.close()
 
     # ── from the test ──
@@ -157,11 +160,11 @@ class FaultyService:
 
     def go_away(self) -> None:
         """Take no more connections, and end those that there are."""
-        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(60)
 
     def come_back(self) -> None:
         """Take connections at the same address again."""
-        asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result(60)
 
     def of(self, place: str) -> list[Post]:
         """The requests for the page at an address without scheme, or for any page of a domain."""
@@ -219,7 +222,7 @@ class FaultyService:
             if self._refused:
                 self._refused -= 1
                 return
-            while (post := await self._read(reader)) is not None:
+            while (post := await self._read(reader, writer)) is not None:
                 if not await self._answer(post, writer):
                     return
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
@@ -228,9 +231,12 @@ class FaultyService:
             with contextlib.suppress(RuntimeError):  # The loop has ended.
                 writer.close()
 
-    async def _read(self, reader: asyncio.StreamReader) -> Post | None:
+    async def _read(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Post | None:
         try:
-            head = await reader.readuntil(b"\r\n\r\n")
+            while (head := await reader.readuntil(b"\r\n\r\n")).startswith(b"OPTIONS"):
+                self.asked += 1
+                named = f"Extract-Extensions: {', '.join(self.extensions)}\r\n" if self.extensions else ""
+                writer.write(f"HTTP/1.1 405 No\r\n{named}Content-Length: 0\r\n\r\n".encode())
         except asyncio.IncompleteReadError:
             return None
         first, *lines = head.decode("latin-1").rstrip().split("\r\n")

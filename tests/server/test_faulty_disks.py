@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from scrapy_ext.server.operation.repeats import Repeats
 from tests.server.http import Http
 from tests.servers import RunningServer, command, without_keys
 
@@ -115,3 +116,22 @@ def _damage(path: Path, table: str) -> None:
     with path.open("r+b") as file:
         file.seek((page - 1) * size)
         file.write(b"\0" * size)
+
+
+async def test_a_full_disk_is_logged_once_and_not_for_each_write(tmp_path: Path) -> None:
+    with RunningServer(tmp_path, file_limit=2_000_000) as server:
+        async with Http(server.url, server.platform_key) as http:
+            statuses = [(await http.post("/items/1/1/1", [{"a": os.urandom(400_000).hex()}])).status for _ in range(12)]
+        log = server.log()
+    assert statuses.count(507) > 5
+    assert log.count("cannot be written") == 1
+    assert log.count(" 507 ") == 1
+
+
+def test_one_of_the_lines_to_come_has_the_number_of_those_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("scrapy_ext.server.operation.repeats.time.monotonic", lambda: now[0])
+    repeats = Repeats()
+    assert [repeats.due() for _ in range(5)] == [1, 0, 0, 0, 0]
+    now[0] = 61.0
+    assert [repeats.due(), repeats.due()] == [5, 0]

@@ -184,13 +184,13 @@ async def test_at_the_limit_of_connections_requests_get_503_until_some_leave(tmp
             idle = [await stack.enter_async_context(Raw(server.url)) for _ in range(_MAX_CONNECTIONS - 2)]
             assert (await early.get("/items/1/1/1")).status == 200
             async with Http(server.url, server.platform_key) as late:
-                async with asyncio.timeout(30):  # the last of the idle ones may still be on their way
+                async with asyncio.timeout(60):  # the last of the idle ones may still be on their way
                     while (answer := await late.get("/items/1/1/1")).status == 200:
                         await asyncio.sleep(0.1)
                 assert (answer.status, answer.text) == (503, "Service Unavailable")
             for raw in idle[:100]:
                 raw.writer.close()
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 while (await early.get("/items/1/1/1")).status != 200:
                     await asyncio.sleep(0.1)
 

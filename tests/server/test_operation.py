@@ -81,7 +81,7 @@ async def test_a_full_disk_is_not_ready_and_says_why_to_who_has_the_key(tmp_path
                 start += 1
             assert answer.status == 507
             assert answer.json["request_id"] == answer.headers["X-Request-ID"]
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 while (await http.post(f"/items/1/1/1?start={start}", [{"n": start}])).status == 200:
                     start += 1  # the last of the room
                 while (answer := await http.get("/readyz")).status == 200:
@@ -108,7 +108,7 @@ async def test_metrics_need_a_key_that_opens_all_projects(server: RunningServer)
         async with Http(server.url, key) as http:
             answer = await http.get("/metrics")
             assert (answer.status, "scrapy_ext" in answer.text) == (401, False)
-    async with Http(server.url, limited) as http, asyncio.timeout(30):
+    async with Http(server.url, limited) as http, asyncio.timeout(60):
         while (answer := await http.get("/metrics")).status == 401:  # it is not known yet
             await asyncio.sleep(0.1)
         assert answer.status == 403
@@ -216,7 +216,7 @@ async def test_a_caller_that_asks_too_often_is_told_when_to_come_back(told: Runn
         await store.close()
     for key in keys:  # each has its own
         async with Http(told.url, key) as http:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 while (await http.get("/jobq/1/count")).status == 401:  # it is not known yet
                     await asyncio.sleep(0.1)
             assert [(await http.get("/hcf/1/list")).status for _ in range(5)] == [200] * 4 + [429]
@@ -283,11 +283,11 @@ async def test_what_has_begun_is_finished_and_what_is_new_is_refused(tmp_path: P
         async with Raw(server.url, server.platform_key) as begun, Http(server.url, server.platform_key) as http:
             await begun.head("POST", "/items/1/1/1", Content_Length=str(len(body)))
             await begun.send(body[:-1])
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 while "requests_under_way 2" not in (await http.get("/metrics")).text:
                     await asyncio.sleep(0.02)
             server.process.send_signal(signal.SIGTERM)
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 while (answer := await http.post("/items/1/1/2?start=0", [{"new": 1}])).status == 200:
                     await asyncio.sleep(0.02)
             assert (answer.status, answer.headers["Retry-After"]) == (503, "2")

@@ -1,20 +1,25 @@
 """The contract of the extraction service (``extraction-api.md``)."""
 
-from scrapy_ext.api.extraction.fields import EXTRACT_TYPES, FIELDS, OUTPUTS
-from scrapy_ext.api.extraction.problems import PROBLEM_TYPES, Problem, ProblemType
-from scrapy_ext.api.extraction.records import ExtractRequest, ExtractResult, Header
+from scrapy_ext.api.extraction.fields import EXTENSIONS, EXTENSIONS_HEADER, EXTRACT_TYPES, FIELDS, OUTPUTS
+from scrapy_ext.api.extraction.problems import CAUSE_HEADER, PROBLEM_TYPES, Cause, Problem, ProblemType
+from scrapy_ext.api.extraction.records import ExtractRequest, ExtractResult, Header, Redirect
 from scrapy_ext.api.extraction.rules import check, parse
 
 __all__ = [
+    "CAUSE_HEADER",
+    "EXTENSIONS",
+    "EXTENSIONS_HEADER",
     "EXTRACT_TYPES",
     "FIELDS",
     "OUTPUTS",
     "PROBLEM_TYPES",
+    "Cause",
     "ExtractRequest",
     "ExtractResult",
     "Header",
     "Problem",
     "ProblemType",
+    "Redirect",
     "check",
     "parse",
 ]

@@ -7,8 +7,9 @@ does not define (``requestHeaders``, ``actions`` beyond two kinds, ...) are type
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -32,7 +33,10 @@ class RequestKind(str, Enum):
 
 
 class Field(msgspec.Struct, frozen=True):
-    """One field: its JSON type, the request kind it belongs to, and its meaning in a line."""
+    """One field: its JSON type, the request kind it belongs to, and its meaning in a line.
+
+    ``extension``: only this package's service knows it, and says so (:data:`EXTENSIONS_HEADER`).
+    """
 
     name: str
     type: JsonType
@@ -40,6 +44,7 @@ class Field(msgspec.Struct, frozen=True):
     kind: RequestKind = RequestKind.ANY
     nullable: bool = False
     choices: tuple[str, ...] = ()
+    extension: bool = False
 
 
 #: Kinds of automatic extraction, in the order of the document. At most one can be asked for.
@@ -57,6 +62,9 @@ EXTRACT_TYPES: Final = (
     "serp",
 )
 
+#: The field with the options of each kind.
+OPTIONS: Final = {kind: f"{kind}Options" for kind in EXTRACT_TYPES}
+
 #: Outputs of which at least one must be true (rule 1).
 OUTPUTS: Final = (
     "browserHtml",
@@ -68,7 +76,7 @@ OUTPUTS: Final = (
 
 METHODS: Final = ("GET", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH", "HEAD")
 IP_TYPES: Final = ("datacenter", "residential")
-#: Values of ``extractFrom`` and ``serpOptions.extractFrom``. The document shows the first one only; the
+#: Values of ``extractFrom``, also where it is in the options of a kind. The document shows the first one only; the
 #: second names the browser request which it describes as the other choice.
 EXTRACT_FROM: Final = ("httpResponseBody", "browserHtml")
 
@@ -86,6 +94,20 @@ FIELDS: Final[dict[str, Field]] = {
         Field("httpRequestBody", _STRING, "Request body as Base64.", _HTTP),
         Field("httpRequestText", _STRING, "Request body as text, sent as UTF-8.", _HTTP),
         Field("customHttpRequestHeaders", _ARRAY, "Headers as {name, value} objects.", _HTTP),
+        Field(
+            "omitHttpRequestHeaders",
+            _ARRAY,
+            "Names of the service's own headers that are not to be sent.",
+            _HTTP,
+            extension=True,
+        ),
+        Field(
+            "followRedirect",
+            _BOOLEAN,
+            "false: return a redirect (3xx) itself instead of the page it leads to.",
+            _HTTP,
+            extension=True,
+        ),
         Field("httpResponseBody", _BOOLEAN, "Ask for the response body, as Base64.", _HTTP),
         Field("httpResponseHeaders", _BOOLEAN, "Ask for the response headers."),
         Field("browserHtml", _BOOLEAN, "Ask for the HTML as the browser has it.", _BROWSER),
@@ -96,13 +118,29 @@ FIELDS: Final[dict[str, Field]] = {
         Field("actions", _ARRAY, "Browser actions, run before the HTML is taken.", _BROWSER),
         Field("geolocation", _STRING, "Country to send from, two upper-case letters."),
         Field("extractFrom", _STRING, "Request kind for automatic extraction.", choices=EXTRACT_FROM),
-        Field("serpOptions", _OBJECT, "extractFrom, for serp."),
         Field("customAttributes", _OBJECT, "Attributes to extract: name to {type, description, enum}."),
-        Field("fieldSources", _BOOLEAN, "Ask where each field is from. Only this package's service knows it."),
+        Field("fieldSources", _BOOLEAN, "Ask where each field is from.", extension=True),
         Field("includeIframes", _BOOLEAN, "Fill iframes in browserHtml.", _BROWSER),
         Field("requestCookies", _ARRAY, "Cookies to send: {name, value, domain} objects."),
         Field("responseCookies", _BOOLEAN, "Ask for the cookies that are set in the end."),
         Field("viewport", _OBJECT, "Size of the browser's window in pixels: width, height.", _BROWSER),
         *(Field(name, _BOOLEAN, f"Ask for automatic extraction of {name}.") for name in EXTRACT_TYPES),
+        # The document defines serpOptions. Clients of such services send the others with the same member.
+        *(Field(name, _OBJECT, f"extractFrom, for {kind}.") for kind, name in OPTIONS.items()),
     )
 }
+
+#: Header of every answer below ``/v1``: names of the fields that the service knows beside those of the contract.
+EXTENSIONS_HEADER: Final = "Extract-Extensions"
+EXTENSIONS: Final = tuple(name for name, field in FIELDS.items() if field.extension)
+
+
+def source_of(fields: Mapping[str, Any]) -> Any:
+    """Return the ``extractFrom`` in force: that of the options of the kind that is asked for, else the field.
+
+    None where neither is given. For ``serp`` its options alone count (rule 2).
+    """
+    kind = next((name for name in EXTRACT_TYPES if fields.get(name)), None)
+    options = fields.get(OPTIONS[kind]) if kind is not None else None
+    chosen = options.get("extractFrom") if isinstance(options, Mapping) else None
+    return fields.get("extractFrom") if chosen is None and kind != "serp" else chosen

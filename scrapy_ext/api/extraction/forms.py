@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from scrapy_ext.api.extraction import limits
 from scrapy_ext.api.extraction.attributes import faults_of
-from scrapy_ext.api.extraction.fields import EXTRACT_FROM, Field, JsonType
+from scrapy_ext.api.extraction.fields import EXTRACT_FROM, OPTIONS, Field, JsonType
 from scrapy_ext.api.violations import Violation
 
 _JSON_TYPES: Final[dict[JsonType, tuple[type, str]]] = {
@@ -76,7 +76,8 @@ def _form_of_url(url: str) -> Iterator[Violation]:
         # What browsers read as a slash; there would be two readings of which host is meant.
         yield Violation("url", "must not have a backslash in its host", "Write a slash after the host.")
     elif is_address(host):
-        yield Violation("url", "must name a domain, not an IP address", "Use the host's domain name.")
+        remedy = "Use the host's domain name. A request of Scrapy's can go direct: meta extract_api False."
+        yield Violation("url", "must name a domain, not an IP address", remedy)
 
 
 def is_address(host: str) -> bool:
@@ -154,6 +155,16 @@ def _form_of_header(place: str, header: Any) -> Iterator[Violation]:
         yield Violation(f"{place}.value", "must be one line", "Remove line breaks and control characters.")
 
 
+def _form_of_names(names: list[Any]) -> Iterator[Violation]:
+    if len(names) > limits.MAX_CUSTOM_HEADERS:
+        rule = f"must have at most {limits.MAX_CUSTOM_HEADERS} items, got {len(names)}"
+        yield Violation("omitHttpRequestHeaders", rule, "Name fewer headers.")
+        return
+    for index, name in enumerate(names):
+        if not isinstance(name, str) or not _TOKEN.fullmatch(name):
+            yield Violation(f"omitHttpRequestHeaders[{index}]", "must be the name of a header", 'Write "User-Agent".')
+
+
 def _form_of_screenshot_options(options: dict[str, Any]) -> Iterator[Violation]:
     if not isinstance(options.get("fullPage", False), bool):
         yield Violation("screenshotOptions.fullPage", "must be true or false", "Change its type.")
@@ -161,14 +172,17 @@ def _form_of_screenshot_options(options: dict[str, Any]) -> Iterator[Violation]:
         yield Violation("screenshotOptions.format", "must be a string", 'Write "png" or "jpeg".')
 
 
-def _form_of_serp_options(options: dict[str, Any]) -> Iterator[Violation]:
-    value = options.get("extractFrom", EXTRACT_FROM[0])
-    if value not in EXTRACT_FROM:
-        yield Violation(
-            "serpOptions.extractFrom",
-            f"must be one of {', '.join(EXTRACT_FROM)}, got {shown(value)}",
-            "Use one of these values.",
-        )
+def _form_of_options(name: str) -> Callable[[dict[str, Any]], Iterator[Violation]]:
+    def form(options: dict[str, Any]) -> Iterator[Violation]:
+        value = options.get("extractFrom", EXTRACT_FROM[0])
+        if value not in EXTRACT_FROM:
+            yield Violation(
+                f"{name}.extractFrom",
+                f"must be one of {', '.join(EXTRACT_FROM)}, got {shown(value)}",
+                "Use one of these values.",
+            )
+
+    return form
 
 
 def _form_of_objects(name: str) -> Callable[[list[Any]], Iterator[Violation]]:
@@ -193,8 +207,9 @@ _FORMS: Final[dict[str, Callable[[Any], Iterator[Violation]]]] = {
     "httpRequestBody": _form_of_request_body,
     "httpRequestText": _form_of_request_text,
     "customHttpRequestHeaders": _form_of_headers,
+    "omitHttpRequestHeaders": _form_of_names,
     "screenshotOptions": _form_of_screenshot_options,
-    "serpOptions": _form_of_serp_options,
+    **{name: _form_of_options(name) for name in OPTIONS.values()},
     "actions": _form_of_objects("actions"),
     "requestCookies": _form_of_objects("requestCookies"),
     "geolocation": _form_of_geolocation,

@@ -20,6 +20,22 @@ class Scope(str, Enum):
     GLOBAL = "global"
 
 
+CAUSE_HEADER: Final = "Extract-Cause"
+
+
+class Cause(str, Enum):
+    """The reason of a problem, in more detail than its type: the header :data:`CAUSE_HEADER` of this package's
+    service. The contract leaves no room for it in the problem itself."""
+
+    HOST_NOT_FOUND = "host-not-found"
+    HOST_NOT_ALLOWED = "host-not-allowed"
+    CONNECTION_REFUSED = "connection-refused"
+    TIMEOUT = "timeout"
+    CUT_SHORT = "cut-short"
+    TOO_LARGE = "too-large"
+    NO_BROWSER = "no-browser"
+
+
 class ProblemType(msgspec.Struct, frozen=True):
     """One row of the table of errors.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from scrapy_ext.api.extraction.fields import EXTRACT_TYPES
+from scrapy_ext.api.extraction.fields import EXTRACT_TYPES, OPTIONS
 
 
 class Header(msgspec.Struct, frozen=True):
@@ -14,6 +14,13 @@ class Header(msgspec.Struct, frozen=True):
 
     name: str
     value: str
+
+
+class Redirect(msgspec.Struct, frozen=True, rename="camel"):
+    """A redirect that the service followed: the URL that answered with it, and its status."""
+
+    url: str
+    status_code: int
 
 
 class ExtractRequest(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=True):
@@ -27,6 +34,8 @@ class ExtractRequest(msgspec.Struct, rename="camel", kw_only=True, omit_defaults
     http_request_body: str | None = None
     http_request_text: str | None = None
     custom_http_request_headers: list[Header] = []
+    omit_http_request_headers: list[str] = []
+    follow_redirect: bool = True
     http_response_body: bool = False
     http_response_headers: bool = False
     browser_html: bool = False
@@ -37,7 +46,6 @@ class ExtractRequest(msgspec.Struct, rename="camel", kw_only=True, omit_defaults
     actions: list[dict[str, Any]] = []
     geolocation: str | None = None
     extract_from: str | None = None
-    serp_options: dict[str, Any] = {}
     custom_attributes: dict[str, Any] = {}
     field_sources: bool = False
     include_iframes: bool = False
@@ -55,6 +63,17 @@ class ExtractRequest(msgspec.Struct, rename="camel", kw_only=True, omit_defaults
     product_list: bool = False
     product_navigation: bool = False
     serp: bool = False
+    article_options: dict[str, Any] = {}
+    article_list_options: dict[str, Any] = {}
+    article_navigation_options: dict[str, Any] = {}
+    forum_thread_options: dict[str, Any] = {}
+    job_posting_options: dict[str, Any] = {}
+    job_posting_navigation_options: dict[str, Any] = {}
+    page_content_options: dict[str, Any] = {}
+    product_options: dict[str, Any] = {}
+    product_list_options: dict[str, Any] = {}
+    product_navigation_options: dict[str, Any] = {}
+    serp_options: dict[str, Any] = {}
 
     @property
     def extract_type(self) -> str | None:
@@ -66,11 +85,18 @@ class ExtractRequest(msgspec.Struct, rename="camel", kw_only=True, omit_defaults
         """Whether a browser must load the page (rules 2 and 3)."""
         if self.browser_html or self.screenshot:
             return True
-        if self.http_response_body or self.extract_type is None:
+        kind = self.extract_type
+        if self.http_response_body or kind is None:
             return False
-        if self.serp:
-            return self.serp_options.get("extractFrom") == "browserHtml"
-        return self.extract_from != "httpResponseBody"
+        chosen = self.options_of(kind).get("extractFrom")
+        if kind == "serp":
+            return chosen == "browserHtml"
+        return (chosen or self.extract_from) != "httpResponseBody"
+
+    def options_of(self, kind: str) -> dict[str, Any]:
+        """The options of a kind of automatic extraction."""
+        options: dict[str, Any] = getattr(self, _attribute(OPTIONS[kind]))
+        return options
 
 
 class ExtractResult(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=True):
@@ -80,11 +106,13 @@ class ExtractResult(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=
     ``jobId``; ``url`` (final) and ``statusCode`` are what clients of such services expect beside them.
     ``http_response_body`` and ``screenshot`` are Base64. A kind of automatic extraction stands under its
     own name as an object in the schema of zyte-common-items. ``custom_attributes`` has ``values`` and
-    ``metadata``; ``field_sources`` says of each field of the item what of the page it is from.
+    ``metadata``; ``field_sources`` says of each field of the item what of the page it is from. ``redirects`` are those
+    that led from the requested URL to the page, if any.
     """
 
     url: str | None = None
     status_code: int | None = None
+    redirects: list[Redirect] | None = None
     http_response_body: str | None = None
     http_response_headers: list[Header] | None = None
     browser_html: str | None = None

@@ -17,14 +17,20 @@ import msgspec
 
 from scrapy_ext.api.extraction import limits
 from scrapy_ext.api.extraction.decoding import decode, echo_data
-from scrapy_ext.api.extraction.fields import EXTRACT_TYPES, FIELDS, OUTPUTS
+from scrapy_ext.api.extraction.fields import EXTRACT_TYPES, FIELDS, OUTPUTS, source_of
 from scrapy_ext.api.extraction.forms import form_of, shown
 from scrapy_ext.api.extraction.problems import Problem
 from scrapy_ext.api.extraction.records import ExtractRequest
 from scrapy_ext.api.violations import ContractError, Violation
 
 #: Fields that only an HTTP request for the body understands (rule 9).
-BODY_ONLY: Final = ("httpRequestMethod", "httpRequestBody", "httpRequestText", "customHttpRequestHeaders")
+BODY_ONLY: Final = (
+    "httpRequestMethod",
+    "httpRequestBody",
+    "httpRequestText",
+    "customHttpRequestHeaders",
+    "omitHttpRequestHeaders",
+)
 #: Fields that need a browser, so that ``httpResponseBody`` excludes them (rule 7).
 BROWSER_ONLY: Final = ("browserHtml", "screenshot", "screenshotOptions", "actions", "includeIframes", "viewport")
 
@@ -41,17 +47,19 @@ def check(body: Mapping[str, Any], *, extra_fields: Collection[str] = ()) -> lis
     ``extra_fields`` admits fields which the service learned after this version of the contract; they are
     passed on unchecked.
     """
-    switches = frozenset(name for name, value in body.items() if value is True and name != "url")
-    if len(switches) == len(body) - 1 and "url" in body and switches <= FIELDS.keys():
+    switches = frozenset(
+        (name, value) for name, value in body.items() if (value is True or value is False) and name != "url"
+    )
+    if len(switches) == len(body) - 1 and "url" in body and dict(switches).keys() <= FIELDS.keys():
         # Most requests are a URL and a few switches, the same ones each time.
         return [*form_of(FIELDS["url"], body["url"]), *_faults_of(switches)]
     return _check(body, extra_fields)
 
 
 @lru_cache(maxsize=1024)
-def _faults_of(switches: frozenset[str]) -> tuple[Violation, ...]:
-    """What is wrong with these fields, all of them true, beside a URL."""
-    return tuple(_check({"url": "https://example.com/", **dict.fromkeys(sorted(switches), True)}, ()))
+def _faults_of(switches: frozenset[tuple[str, bool]]) -> tuple[Violation, ...]:
+    """The rules that these fields break beside a URL."""
+    return tuple(_check({"url": "https://example.com/", **dict(sorted(switches))}, ()))
 
 
 def _check(body: Mapping[str, Any], extra_fields: Collection[str]) -> list[Violation]:
@@ -118,8 +126,6 @@ def _unknown_fields(body: Mapping[str, Any], extra_fields: Collection[str]) -> I
         looked_for = len(name) < 2 * _LONGEST_NAME
         close = difflib.get_close_matches(name, FIELDS, n=1, cutoff=0.6) if looked_for else []
         remedy = f"Did you mean {close[0]}?" if close else "Remove it, or see the list of fields."
-        if name.removesuffix("Options") in EXTRACT_TYPES:
-            remedy = "Write extractFrom beside the kind instead."
         yield Violation(shown(name), "is not a field of an extraction request", remedy)
 
 
@@ -158,7 +164,7 @@ def _body_or_browser(fields: _Fields) -> Iterator[Violation]:
     if fields.get("serp"):
         return
     extract_type = next((name for name in EXTRACT_TYPES if fields.get(name)), None)
-    by_http = fields.get("extractFrom") == "httpResponseBody"
+    by_http = source_of(fields) == "httpResponseBody"
     if fields.get("httpResponseBody"):
         for name in (*BROWSER_ONLY, "requestHeaders"):
             if _is_set(fields, name):
@@ -180,6 +186,15 @@ def _body_or_browser(fields: _Fields) -> Iterator[Violation]:
                 )
 
 
+def _one_source(fields: _Fields) -> Iterator[Violation]:
+    """``extractFrom`` and the options of the kind mean the same."""
+    beside, chosen = fields.get("extractFrom"), source_of(fields)
+    if beside is not None and chosen != beside and not fields.get("serp"):
+        yield _incompatible(
+            "extractFrom", f"is {beside}, and the options of the kind say {chosen}", "Give one of the two."
+        )
+
+
 def _body_only(fields: _Fields) -> Iterator[Violation]:
     """Rule 9."""
     if not fields.get("httpResponseBody") and not fields.get("serp"):
@@ -196,6 +211,23 @@ def _one_request_body(fields: _Fields) -> Iterator[Violation]:
         yield _incompatible("httpRequestText", "cannot be combined with httpRequestBody", "Send one of the two.")
 
 
+def _redirects_by_http(fields: _Fields) -> Iterator[Violation]:
+    """A browser follows redirects by itself, and so does what ``serp`` asks for."""
+    if fields.get("followRedirect") is not False:
+        return
+    by_http = fields.get("extractFrom") == "httpResponseBody" or not any(fields.get(kind) for kind in EXTRACT_TYPES)
+    if (
+        fields.get("serp")
+        or any(fields.get(name) for name in ("browserHtml", "screenshot"))
+        or not (by_http or fields.get("httpResponseBody"))
+    ):
+        yield _incompatible(
+            "followRedirect",
+            "can be false in an HTTP request only, and a browser follows redirects by itself",
+            "Leave it out, or ask for httpResponseBody.",
+        )
+
+
 def _with_something_extracted(fields: _Fields) -> Iterator[Violation]:
     """``customAttributes`` is used with automatic extraction (the table of fields), and so is ``fieldSources``."""
     for name in ("customAttributes", "fieldSources"):
@@ -209,8 +241,10 @@ _COMBINATIONS: Final = (
     _serp_alone,
     _one_extract_type,
     _body_or_browser,
+    _one_source,
     _body_only,
     _one_request_body,
+    _redirects_by_http,
     _with_something_extracted,
 )
 

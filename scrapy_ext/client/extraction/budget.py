@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from scrapy_ext.api.extraction import EXTRACT_TYPES, OUTPUTS
-from scrapy_ext.api.extraction.fields import RequestKind
+from scrapy_ext.api.extraction.fields import RequestKind, source_of
 from scrapy_ext.api.violations import ContractError, Violation
 
 logger = logging.getLogger(__name__)
@@ -33,10 +33,8 @@ def kind_of(fields: Mapping[str, Any]) -> str:
     if fields.get("httpResponseBody"):
         return RequestKind.HTTP.value
     if fields.get("serp"):
-        options = fields.get("serpOptions")
-        chosen = options.get("extractFrom") if isinstance(options, Mapping) else None
-        return RequestKind.BROWSER.value if chosen == "browserHtml" else RequestKind.HTTP.value
-    if any(fields.get(name) for name in EXTRACT_TYPES) and fields.get("extractFrom") != "httpResponseBody":
+        return RequestKind.BROWSER.value if source_of(fields) == "browserHtml" else RequestKind.HTTP.value
+    if any(fields.get(name) for name in EXTRACT_TYPES) and source_of(fields) != "httpResponseBody":
         return RequestKind.BROWSER.value
     return RequestKind.HTTP.value
 

@@ -132,6 +132,10 @@ class ExtractClient:
         """Close the connections."""
         await self._transport.close()
 
+    async def extensions(self) -> frozenset[str] | None:
+        """See :meth:`ExtractTransport.extensions`."""
+        return await self._transport.extensions()
+
     async def extract(
         self,
         fields: Mapping[str, Any],

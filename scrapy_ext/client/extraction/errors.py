@@ -1,4 +1,7 @@
-"""What can go wrong with an extraction request, one class for each thing that a caller can do about it.
+"""The errors of an extraction request, one class for each thing that a caller can do about it.
+
+One that says that the site could not be downloaded is also an instance of the class that Scrapy raises for that cause
+(:data:`_SCRAPYS_BY_CAUSE`), so that errbacks which check for it work.
 
 Every error carries what the service said and, redacted, the fields that were sent. Rules of the contract are
 checked before anything is sent: those raise :class:`~scrapy_ext.api.violations.ContractError` instead.
@@ -6,12 +9,20 @@ checked before anything is sent: those raise :class:`~scrapy_ext.api.violations.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, ClassVar, Final
 
-from scrapy.exceptions import DownloadCancelledError
+from scrapy.exceptions import (
+    CannotResolveHostError,
+    DownloadCancelledError,
+    DownloadConnectionRefusedError,
+    DownloadFailedError,
+    DownloadTimeoutError,
+    ResponseDataLossError,
+)
 
-from scrapy_ext.api.extraction.problems import PROBLEM_TYPES, Problem, Scope
+from scrapy_ext.api.extraction.problems import CAUSE_HEADER, PROBLEM_TYPES, Cause, Problem, Scope
 from scrapy_ext.client.waits import parse_retry_after
 
 
@@ -87,6 +98,10 @@ class UnprocessableError(ExtractError):
     """422: the fields do not go together."""
 
 
+class BrowserMissingError(UnprocessableError):
+    """422: the service has no browser to load the page with."""
+
+
 class LimitError(ExtractError):
     """429: too many requests, of the user, to the domain, or of the organisation to the domain (``scope``)."""
 
@@ -135,6 +150,21 @@ class TooLargeError(ExtractError, DownloadCancelledError):
     ambiguous = True
 
 
+class RedirectFollowedError(ExtractError):
+    """The service followed a redirect that the request, the spider or a setting (``kept_by``) asks to be kept."""
+
+    ambiguous = True
+    remedy = (
+        "Browsers follow redirects by themselves, and so do services without the field followRedirect: ask for "
+        "httpResponseBody, send the request direct (meta extract_api False), or let redirects be followed."
+    )
+
+    def __init__(self, kept_by: str, url: str, *, sent: Mapping[str, Any] | None = None) -> None:
+        super().__init__(f"the service followed a redirect to {url}, which {kept_by} rules out", sent=sent)
+        self.kept_by = kept_by
+        self.url = url
+
+
 class UnexpectedAnswerError(ExtractError):
     """An answer that is not one of the service: 200 with something other than a JSON object, a redirect, or a
     result that does not hold what it says."""
@@ -176,6 +206,47 @@ _BY_STATUS: Final[Mapping[int, type[ExtractError]]] = {
 }
 
 
+#: The class that Scrapy raises for the cause of a failed download, and where the service names no cause.
+_SCRAPYS_BY_CAUSE: Final[Mapping[str, type[Exception]]] = {
+    Cause.HOST_NOT_FOUND.value: CannotResolveHostError,
+    Cause.HOST_NOT_ALLOWED.value: DownloadFailedError,
+    Cause.CONNECTION_REFUSED.value: DownloadConnectionRefusedError,
+    Cause.TIMEOUT.value: DownloadTimeoutError,
+    Cause.CUT_SHORT.value: ResponseDataLossError,
+    Cause.TOO_LARGE.value: DownloadCancelledError,
+}
+_SCRAPYS_BY_TYPE: Final[Mapping[str, type[Exception]]] = {
+    "/website/domain-unreachable": CannotResolveHostError,
+    "/server/timed-out": DownloadTimeoutError,
+    "/download/temporary-error": DownloadFailedError,
+    "/download/internal-error": DownloadFailedError,
+}
+
+
+@cache
+def _also(kind: type[ExtractError], scrapys: type[Exception]) -> type[Any]:
+    """One of our classes that is also one of Scrapy's. It has the name of ours, by which errors are counted."""
+    return type(kind.__name__, (kind, scrapys), {"__doc__": kind.__doc__, "__module__": kind.__module__})
+
+
+def timed_out(detail: str) -> UnreachableServiceError:
+    """The service did not answer within DOWNLOAD_TIMEOUT."""
+    error: UnreachableServiceError = _also(UnreachableServiceError, DownloadTimeoutError)(detail, ambiguous=True)
+    return error
+
+
+def _class_of(status: int, type: str, cause: str) -> Callable[..., ExtractError]:
+    if cause == Cause.NO_BROWSER.value:
+        return BrowserMissingError
+    kind = _BY_STATUS.get(status, ServiceError if status >= 500 else InvalidRequestError)
+    scrapys = _SCRAPYS_BY_CAUSE.get(cause)
+    if scrapys is None:
+        row = PROBLEM_TYPES.get(type) or next((row for row in PROBLEM_TYPES.values() if row.status == status), None)
+        scrapys = _SCRAPYS_BY_TYPE.get(row.type) if row is not None else None
+    # mypy takes the hash of a class for that of its instances.
+    return kind if scrapys is None else _also(kind, scrapys)  # type: ignore[arg-type]
+
+
 def error_of(
     status: int, headers: Mapping[str, str], body: bytes, sent: Mapping[str, Any] | None = None
 ) -> ExtractError:
@@ -187,8 +258,8 @@ def error_of(
     detail = problem.detail
     if not detail and "html" in headers.get("Content-Type", ""):
         detail = "an HTML page, not an answer of the extraction service"
-    kind = _BY_STATUS.get(status, ServiceError if status >= 500 else InvalidRequestError)
-    return kind(
+    cause = headers.get(CAUSE_HEADER, "")
+    return _class_of(status, problem.type, cause)(
         detail,
         status=status,
         type=problem.type,

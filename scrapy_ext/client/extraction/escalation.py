@@ -35,6 +35,7 @@ from scrapy.exceptions import NotSupported
 from scrapy.http import Response, TextResponse
 
 from scrapy_ext.api.extraction import EXTRACT_TYPES, check
+from scrapy_ext.api.extraction.fields import OPTIONS
 from scrapy_ext.api.extraction.rules import BODY_ONLY
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.client.extraction.budget import kind_of
@@ -115,7 +116,9 @@ class Escalation(msgspec.Struct, frozen=True, kw_only=True):
             return "empty"
         if self._misses(response):
             return "selector"
-        if self.check is not None and _checker(self.check, spider)(response):
+        # A redirect is followed first: the page that it leads to is what the check is about.
+        is_page = not 300 <= response.status < 400
+        if self.check is not None and is_page and _checker(self.check, spider)(response):
             return "check"
         return None
 
@@ -213,10 +216,14 @@ def by_browser(fields: Mapping[str, Any]) -> dict[str, Any]:
     ]
     if faults:
         raise ContractError(faults)
-    dropped = {*BODY_ONLY, "httpResponseBody", "extractFrom"}
+    dropped = {*BODY_ONLY, "httpResponseBody", "extractFrom", "followRedirect"}
     escalated = {name: value for name, value in fields.items() if name not in dropped}
+    for kind, name in OPTIONS.items():
+        options = _object(fields.get(name))
+        if fields.get(kind) and (kind == "serp" or "extractFrom" in options):
+            escalated[name] = {**options, "extractFrom": "browserHtml"}
     if fields.get("serp"):
-        return {**escalated, "serpOptions": {**_object(fields.get("serpOptions")), "extractFrom": "browserHtml"}}
+        return escalated
     if fields.get("httpResponseBody") or not any(fields.get(name) for name in EXTRACT_TYPES):
         escalated["browserHtml"] = True
     headers = {**_browser_headers(fields.get("customHttpRequestHeaders")), **_object(fields.get("requestHeaders"))}

@@ -2,7 +2,7 @@
 
 A request for the plain page (body and headers over HTTP) has the fingerprint that Scrapy gives it, routed or not.
 Any other is told apart by the fields that change what comes back. Headers and cookies do not count, as in Scrapy;
-neither do tags, echoData, jobId and ipType, which leave the content as it is.
+neither do tags, echoData, jobId and ipType, which leave the content as it is, and who follows redirects.
 """
 
 from __future__ import annotations
@@ -21,12 +21,14 @@ from w3lib.url import canonicalize_url
 
 from scrapy_ext import settings as names
 from scrapy_ext.api.extraction import EXTRACT_TYPES
+from scrapy_ext.api.extraction.fields import OPTIONS, source_of
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.extraction.translate import content_fields, is_routed
 
 #: Fields that do not change the content.
 IGNORED: Final = frozenset(
     {"tags", "echoData", "jobId", "ipType", "requestHeaders", "customHttpRequestHeaders", "requestCookies"}
+    | {"omitHttpRequestHeaders", "followRedirect"}
 )
 
 #: All that a request for the plain page can have.
@@ -105,7 +107,19 @@ def _content(fields: Mapping[str, Any]) -> dict[str, Any]:
         content["httpRequestBody"] = base64.b64encode(text.encode()).decode()
     if content.get("httpResponseBody"):
         content.pop("httpResponseHeaders", None)
+    for kind, name in OPTIONS.items():
+        if name in content and kind != "serp":
+            _unfold(content, kind, content.pop(name))
     return content
+
+
+def _unfold(content: dict[str, Any], kind: str, options: Any) -> None:
+    """Write ``extractFrom`` beside the kind. Options of a kind that is not asked for do not count."""
+    if content.get(kind) and isinstance(options, Mapping):
+        members = dict(options)
+        source = members.pop("extractFrom", None)
+        content.update({"extractFrom": source} if source else {})
+        content.update({OPTIONS[kind]: members} if members else {})
 
 
 def _plain_request(request: Request, content: Mapping[str, Any]) -> Request:
@@ -119,6 +133,6 @@ def _plain_request(request: Request, content: Mapping[str, Any]) -> Request:
 
 def _may_use_browser(fields: Mapping[str, Any]) -> bool:
     """Whether the part of the URL behind # may change the content."""
-    if fields.get("httpResponseBody") or fields.get("extractFrom") == "httpResponseBody":
+    if fields.get("httpResponseBody") or source_of(fields) == "httpResponseBody":
         return False
     return any(fields.get(name) for name in ("browserHtml", "screenshot", *EXTRACT_TYPES))

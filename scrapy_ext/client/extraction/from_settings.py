@@ -16,7 +16,7 @@ from scrapy_ext.api.extraction import check
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.client.extraction.budget import Prices
 from scrapy_ext.client.extraction.limiter import Limiter
-from scrapy_ext.client.extraction.retry import RetryPolicy
+from scrapy_ext.client.extraction.retry import FAILURES, RetryPolicy
 from scrapy_ext.settings import SettingError
 
 
@@ -37,9 +37,12 @@ def faults_of(fields: Mapping[str, Any], extra_fields: Collection[str]) -> list[
 
 
 def policy_of(settings: BaseSettings) -> RetryPolicy:
-    """The default table with EXTRACT_API_RETRY_POLICY."""
+    """The default table with EXTRACT_API_RETRY_POLICY. Without Scrapy's retries (RETRY_ENABLED, RETRY_TIMES), what
+    failed is not sent again either, unless that setting says so; limits are no failures, and are waited for."""
+    retries = settings.getbool("RETRY_ENABLED") and settings.getint("RETRY_TIMES") > 0
+    overrides = names.EXTRACT_API_RETRY_POLICY.read(settings)
     try:
-        return RetryPolicy.merged(names.EXTRACT_API_RETRY_POLICY.read(settings))
+        return RetryPolicy.merged(overrides if retries else {**dict.fromkeys(FAILURES, 1), **overrides})
     except ContractError as error:
         raise SettingError("EXTRACT_API_RETRY_POLICY", "cannot be read", str(error)) from None
 

@@ -8,7 +8,9 @@ the service answered.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Self
+import logging
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
 from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlResponse
 
@@ -18,9 +20,15 @@ from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
 if TYPE_CHECKING:
     from zyte_common_items import Item
 
+logger = logging.getLogger(__name__)
+
 #: On every response that came through the extraction service.
 FLAG: Final = "extract-api"
 
+_RAW_API_RESPONSE: Final = (
+    "response.raw_api_response is of scrapy-zyte-api. Use response.extract_result instead; in it, httpResponseBody and "
+    "screenshot are bytes, not Base64."
+)
 #: Members of a result that may be the body of its response.
 _BODIES: Final = ("httpResponseBody", "screenshot")
 #: Stands in a stored result for the body, which is stored beside it.
@@ -52,13 +60,20 @@ class _WithResult:
     def extract_item(self) -> Item | None:
         """The automatic extraction as an item of zyte-common-items, such as a ``Product``; None if there is none.
 
-        Needs the extra ``poet``. Raises :class:`UnexpectedAnswerError` for an answer that is no such item.
+        Needs the extra ``poet`` or ``server``. Raises :class:`UnexpectedAnswerError` for an answer that is no such
+        item.
         """
         if self._extract_item is None and self.extract_result:
             kind = next((name for name in EXTRACT_TYPES if self.extract_result.get(name) is not None), None)
             if kind is not None:
                 self._extract_item = _item(kind, self.extract_result[kind], self.url)  # type: ignore[misc]
         return self._extract_item
+
+    @property
+    def raw_api_response(self) -> NoReturn:
+        """The name that scrapy-zyte-api has for ``extract_result``; raises AttributeError, which says so."""
+        _warn_of_raw_api_response()
+        raise AttributeError(_RAW_API_RESPONSE)
 
     def replace(self, *args: Any, cls: type[Response] | None = None, **kwargs: Any) -> Response:
         """A response with some attributes replaced; with ``cls``, of that class, which may know fewer."""
@@ -171,6 +186,12 @@ CLASSES: Final[dict[type[Response], type[Response]]] = {
     XmlResponse: ExtractXmlResponse,
     JsonResponse: ExtractJsonResponse,
 }
+
+
+@lru_cache(maxsize=1)
+def _warn_of_raw_api_response() -> None:
+    """Cached so that it is reported once, also where the error is caught."""
+    logger.warning(_RAW_API_RESPONSE)
 
 
 def _item(kind: str, fields: Any, url: str) -> Item:

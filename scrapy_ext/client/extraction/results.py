@@ -10,6 +10,7 @@ import re
 from binascii import Error as Base64Error
 from collections.abc import Mapping
 from typing import Any, Final
+from urllib.parse import urldefrag
 
 import msgspec
 import pybase64
@@ -18,6 +19,7 @@ from scrapy.http import Headers, HtmlResponse, Response, TextResponse, XmlRespon
 from scrapy.responsetypes import responsetypes
 
 from scrapy_ext.api.extraction import EXTRACT_TYPES, ExtractResult
+from scrapy_ext.client.addresses import is_same_page
 from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
 from scrapy_ext.client.extraction.responses import CLASSES, FLAG, ExtractHtmlResponse, ExtractResponse
 
@@ -92,9 +94,11 @@ def _unexpected(told: str, request: Request) -> UnexpectedAnswerError:
 
 
 def _url(decoded: Mapping[str, Any], request: Request) -> str:
-    """The final URL, which a result may leave out."""
+    """The final URL, which a result may leave out; without its fragment, as in Scrapy."""
     url = decoded.get("url")
-    return url if isinstance(url, str) and url else request.url
+    if not isinstance(url, str) or not url or is_same_page(url, request.url):
+        url = request.url
+    return urldefrag(url).url
 
 
 def _status(decoded: Mapping[str, Any]) -> int:
@@ -137,7 +141,7 @@ def _class_of(headers: Headers, url: str, body: bytes) -> type[Response]:
     if chosen is Response:
         chosen = responsetypes.from_filename(url)
     if chosen is Response:
-        chosen = _class_of_content(body[:_SNIFFED], declared=b"Content-Type" in headers)
+        chosen = _class_of_content(body[:_SNIFFED], declared=bool(headers))
     return chosen
 
 

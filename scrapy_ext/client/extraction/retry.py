@@ -60,6 +60,15 @@ DEFAULT_RULES: Final[Mapping[str, Rule]] = {
     UNEXPECTED: Rule(3, 1.0),
     OTHER_5XX: Rule(3, 2.0),
 }
+#: Rows of what may have been done, and failed: neither a limit, nor a service that takes no connection.
+FAILURES: Final = (
+    "/server/internal",
+    "/server/timed-out",
+    "/download/temporary-error",
+    NETWORK,
+    UNEXPECTED,
+    OTHER_5XX,
+)
 _ONCE: Final = Rule()
 
 #: The type to assume when an answer has none.

@@ -8,6 +8,7 @@ of the request    with ``httpResponseBody``                   else
 method, body      ``httpRequestMethod``, ``httpRequestBody``  the same, which the rules refuse (rule 9)
 headers           ``customHttpRequestHeaders``                ``requestHeaders``: ``referer``, ``userAgent`` and
                                                               ``acceptLanguage``; others are left out and told
+headers of None   ``omitHttpRequestHeaders``                  left out and told
 cookies           ``requestCookies``                          ``requestCookies``
 ================  ==========================================  ================================================
 
@@ -54,7 +55,7 @@ BROWSER_HEADERS: Final[Mapping[bytes, str]] = {
 #: Fields that are made of the request, so that None for one of them always leaves something out.
 AUTOMATIC: Final = frozenset(
     {"httpResponseBody", "httpResponseHeaders", "httpRequestMethod", "httpRequestBody"}
-    | {"customHttpRequestHeaders", "requestHeaders", "requestCookies", "jobId"}
+    | {"customHttpRequestHeaders", "omitHttpRequestHeaders", "requestHeaders", "requestCookies", "jobId"}
 )
 #: How deep fields are looked into.
 _DEEPEST: Final = 50
@@ -75,13 +76,27 @@ class BodyOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     ``params`` are the fields of EXTRACT_API_PARAMS; ``default_headers``, the headers that are left out when a
     request has them with just these values (:func:`scrapy_default_headers`); ``job_id``, the running job;
-    ``cookies``, whether cookies of requests are sent at all (COOKIES_ENABLED).
+    ``cookies``, whether cookies are sent at all (COOKIES_ENABLED), and ``own_cookies``, whether those of
+    a request without a Cookie header are, as without CookiesMiddleware; ``omitted_headers``, names of headers
+    that are not sent with a request that does not set them (:func:`omitted_headers`); ``extensions``, the fields that
+    the service knows beside those of the contract.
     """
 
     params: Mapping[str, Any] = {}
     default_headers: DefaultHeaders = frozenset()
     job_id: str | None = None
     cookies: bool = True
+    own_cookies: bool = True
+    omitted_headers: Collection[str] = ()
+    extensions: Collection[str] = ()
+
+
+def omitted_headers(settings: BaseSettings) -> list[str]:
+    """Names of headers that the user's settings want not to be sent: with None for a value."""
+    names = [name for name, value in settings.getdict("DEFAULT_REQUEST_HEADERS").items() if value is None]
+    if not _is_default(settings, "USER_AGENT") and settings["USER_AGENT"] is None:
+        names.append("User-Agent")
+    return names
 
 
 def scrapy_default_headers(settings: BaseSettings) -> DefaultHeaders:
@@ -134,6 +149,7 @@ def to_body(request: Request, options: BodyOptions | None = None) -> dict[str, A
     options = options or BodyOptions()
     asked = {**_asked(request), **needed_of(request)}
     fields = _content_fields(request, options.params, asked)
+    _warn_of_meta(request)
     if request.meta.get("extract_api_automap") is False or fields.get("serp"):
         return fields
     for name, value in asked.items():
@@ -141,6 +157,7 @@ def to_body(request: Request, options: BodyOptions | None = None) -> dict[str, A
             _warn_nothing_removed(name)
     headers = _headers(request, options.default_headers)
     automatic = _custom_headers(headers) if fields.get("httpResponseBody") else _browser_headers(headers)
+    automatic.update(_omitted(request, options, by_http=bool(fields.get("httpResponseBody"))))
     automatic.update(_cookies(request, options))
     if options.job_id is not None:
         automatic["jobId"] = options.job_id
@@ -149,6 +166,26 @@ def to_body(request: Request, options: BodyOptions | None = None) -> dict[str, A
     if request.body and given.get("httpRequestBody") not in (None, _base64(request.body)):
         logger.warning("%s has a body of its own; the httpRequestBody of its meta is sent instead", request)
     return fields
+
+
+def _warn_of_meta(request: Request) -> None:
+    """Warn of meta keys that say how the site is to be connected to, which the service decides."""
+    # One of the environment is there for the service, too.
+    if request.meta.get("proxy") and "_scheme_proxy" not in request.meta:
+        _warn_not_obeyed("proxy", "Ask for a geolocation or an ipType (of your own service: SERVER_PROXIES)")
+    if request.meta.get("bindaddress"):
+        _warn_not_obeyed("bindaddress", "Ask for a geolocation or an ipType")
+
+
+@lru_cache(maxsize=16)
+def _warn_not_obeyed(key: str, remedy: str) -> None:
+    """Cached so that each key is told once."""
+    logger.warning(
+        "The meta key %s is not obeyed by requests through the extraction service, which connects to sites by itself. "
+        "%s, or send such requests direct: meta extract_api False",
+        key,
+        remedy,
+    )
 
 
 def content_fields(request: Request, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -268,6 +305,30 @@ def _custom_headers(headers: Iterable[tuple[bytes, list[bytes]]]) -> dict[str, A
     return {"customHttpRequestHeaders": listed} if listed else {}
 
 
+def _omitted(request: Request, options: BodyOptions, *, by_http: bool) -> dict[str, Any]:
+    """Headers that are None: Scrapy sends none of that name, and the service is asked to leave out its own."""
+    if not options.omitted_headers and all(request.headers.values()):
+        return {}
+    names = [_text(name) for name, values in request.headers.items() if not values]
+    names += [name for name in options.omitted_headers if name not in request.headers]
+    if not names:
+        return {}
+    if by_http and "omitHttpRequestHeaders" in options.extensions:
+        return {"omitHttpRequestHeaders": names}
+    for name in names:
+        _warn_not_omitted(name)
+    return {}
+
+
+@lru_cache(maxsize=256)
+def _warn_not_omitted(name: str) -> None:
+    """Cached so that each header is told once."""
+    logger.warning(
+        "The header %s is None, but browsers and services without the field omitHttpRequestHeaders send their own",
+        name,
+    )
+
+
 def _browser_headers(headers: Iterable[tuple[bytes, list[bytes]]]) -> dict[str, Any]:
     named: dict[str, str] = {}
     for name, values in headers:
@@ -296,7 +357,7 @@ def _cookies(request: Request, options: BodyOptions) -> dict[str, Any]:
     own = []
     if request.cookies and options.cookies and not request.meta.get("dont_merge_cookies"):
         own = [*_own_cookies(request)]
-    cookies = [*_header_cookies(request, own)] or own
+    cookies = [*_header_cookies(request, own)] or (own if options.own_cookies else [])
     return {"requestCookies": cookies} if cookies else {}
 
 

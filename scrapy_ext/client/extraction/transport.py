@@ -9,9 +9,10 @@ import aiohttp
 import msgspec
 from yarl import URL
 
+from scrapy_ext.api.extraction import EXTENSIONS_HEADER
 from scrapy_ext.client.addresses import base_url, proxy_of
 from scrapy_ext.client.credentials import authorization
-from scrapy_ext.client.extraction.errors import TooLargeError, UnreachableServiceError
+from scrapy_ext.client.extraction.errors import TooLargeError, UnreachableServiceError, timed_out
 from scrapy_ext.client.extraction.redact import redacted, without_user
 
 #: How much longer than the content an answer can be: Base64 makes it a third longer, escapes in JSON up to twice as
@@ -21,6 +22,9 @@ _ANSWER_ON_TOP: Final = 2**20
 
 #: Errors after which nothing can have been sent.
 _NOT_CONNECTED: Final = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
+
+#: An answer without an extraction is there at once, or does not matter.
+_ASKING: Final = aiohttp.ClientTimeout(total=10.0)
 
 
 class Bounds(msgspec.Struct, frozen=True):
@@ -81,10 +85,27 @@ class ExtractTransport:
             raise UnreachableServiceError(told, ambiguous=False) from None
         except TimeoutError as error:
             told = f"no answer from {self.url} within {timeout.total:g} seconds (DOWNLOAD_TIMEOUT)"
-            raise UnreachableServiceError(told, ambiguous=True) from error
+            raise timed_out(told) from error
         except (aiohttp.ClientError, OSError) as error:
             told = f"no whole answer from {self.url} ({_reason(error)})"
             raise UnreachableServiceError(told, ambiguous=True) from None
+
+    async def extensions(self) -> frozenset[str] | None:
+        """Fields that the service knows beside those of the contract, as it says itself; None: it cannot be asked now.
+
+        It is asked without an extraction, which would be billed. Raises
+        :class:`~scrapy_ext.client.extraction.errors.UnreachableServiceError`.
+        """
+        session = self._opened()
+        try:
+            async with session.options(self._endpoint, allow_redirects=False, timeout=_ASKING) as response:
+                named = response.headers.get(EXTENSIONS_HEADER, "")
+                if not named and (response.status >= 500 or response.status == 429):
+                    return None
+                return frozenset(name.strip() for name in named.split(",") if name.strip())
+        except (aiohttp.ClientError, OSError) as error:
+            told = f"{self.url} does not say what it knows ({_reason(error)})"
+            raise UnreachableServiceError(told, ambiguous=False) from None
 
     async def close(self) -> None:
         """Close the connections. The transport can be used again afterwards."""

@@ -25,6 +25,7 @@ from itertools import islice
 from typing import Final
 
 from scrapy_ext.client.platform.errors import PlatformError, TooLarge
+from scrapy_ext.client.platform.outage import Outage
 from scrapy_ext.client.waits import Backoff
 
 logger = logging.getLogger(__name__)
@@ -47,7 +48,8 @@ class BatchWriter:
     ``body`` is JSON lines, ``index`` the number of its first record; ``start`` is the number of the first of
     all. ``name`` is what the records are called in log messages and errors ("items"). A send should make one
     attempt (``attempts=1``), since repeating is done here. ``on_failed`` is told when the writer gives up. While it
-    holds more than ``high_water_bytes`` it is in ``full``. Used in one running event loop.
+    holds more than ``high_water_bytes`` it is in ``full``. Writers that share an ``outage`` report failures together.
+    Used in one running event loop.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class BatchWriter:
         backoff: Backoff | None = None,
         on_failed: Callable[[Exception], None] | None = None,
         full: set[BatchWriter] | None = None,
+        outage: Outage | None = None,
     ) -> None:
         self._send = send
         self._max_records = max_records
@@ -75,6 +78,7 @@ class BatchWriter:
         self._backoff = backoff or Backoff(0.5, 10.0)
         self._on_failed = on_failed
         self._full = full
+        self._outage = outage or Outage()
         self._records: deque[bytes] = deque()
         self._bytes = 0
         self._durable = start
@@ -240,22 +244,23 @@ class BatchWriter:
         return count, size
 
     async def _until_sent(self, body: bytes, index: int) -> None:
-        failures, failing_since = 0, 0.0
-        while True:
-            try:
-                await self._send(body, index)
-            except Exception as error:
-                if failures == 0:
-                    failing_since = time.monotonic()
-                failures += 1
-                wait = self._wait_after(error, failures, failing_since)
-                if failures == 1:
-                    logger.warning("Cannot store %s now, trying until it works: %s", self._name, error)
-                await asyncio.sleep(wait)
-            else:
-                if failures:
-                    logger.info("Storing %s works again, after %d failures", self._name, failures)
-                return
+        failures, failing_since, what = 0, 0.0, f"store {self._name}"
+        try:
+            while True:
+                try:
+                    await self._send(body, index)
+                except Exception as error:
+                    if failures == 0:
+                        failing_since = time.monotonic()
+                    failures += 1
+                    wait = self._wait_after(error, failures, failing_since)
+                    self._outage.failed(what, error)
+                    await asyncio.sleep(wait)
+                else:
+                    self._outage.worked(what)
+                    return
+        finally:
+            self._outage.given_up(what)
 
     def _wait_after(self, error: Exception, failures: int, failing_since: float) -> float:
         """Seconds until the next try; raises the error when there is to be none."""

@@ -14,6 +14,8 @@ from scrapy_ext.commands.subcommand import CommandError
 CFG: Final = "scrapy.cfg"
 YML: Final = "scrapinghub.yml"
 DEFAULT: Final = "default"
+#: Key of a section for the package that the settings of the project are in; no option of the file has a capital.
+_PACKAGE: Final = "PACKAGE"
 #: What in ``scrapinghub.yml`` is about the hosted platform's own machines.
 _IGNORED: Final = ("stack", "stacks", "image", "images")
 
@@ -85,6 +87,8 @@ def _cfg(path: Path) -> dict[str, dict[str, str]]:
     except (configparser.Error, UnicodeDecodeError) as error:
         raise CommandError(f"{path.name} cannot be read: {error}") from None
     base = dict(parser.items("deploy")) if parser.has_section("deploy") else {}
+    if base:
+        base[_PACKAGE] = parser.get("settings", "default", fallback="").partition(".")[0]
     found = {DEFAULT: base} if base else {}
     for section in parser.sections():
         if section.startswith("deploy:"):
@@ -99,8 +103,9 @@ def _of_cfg(target: Target, name: str, section: Mapping[str, str]) -> None:
     if "project" not in section:
         return
     if name == DEFAULT and not target.url and not _is_number(section["project"]):
-        target.notes.append(f"{CFG}: project = {section['project'][:60]} of [deploy] ignored, as it is no number")
-        return  # as `scrapy startproject` writes it
+        if section["project"] != section.get(_PACKAGE):  # else `scrapy startproject` has written it
+            target.notes.append(f"{CFG}: project = {section['project'][:60]} of [deploy] ignored, as it is no number")
+        return
     target.project = _number(section["project"], name)
 
 

@@ -132,7 +132,7 @@ def _stopped(call: Call, comparison: Comparison, numbers: Numbers) -> str:
     if call.is_single:
         return ""
     of = f" of {numbers.total}" if numbers.total is not None else ""
-    told = f"Stopped with {numbers.done}{of} lines done"
+    told = f"Stopped with {f'{numbers.done}{of} lines' if of else lines(numbers.done)} done"
     if comparison.output is None or not comparison.output.is_kept:
         return f"{told}. With --output FILE, the same command could go on from here."
     again = "the same command" if call.source.can_be_read_twice else "the same command with the same input"

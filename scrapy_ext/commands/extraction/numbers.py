@@ -73,7 +73,7 @@ class Numbers:
     def parts(self) -> list[str]:
         """What there is to tell on the way."""
         rate = self.rate()
-        told = [f"{self.done}/{self.total}" if self.total is not None else f"{self.done} lines", f"{rate:.1f}/s"]
+        told = [f"{self.done}/{self.total}" if self.total is not None else lines(self.done), f"{rate:.1f}/s"]
         if self.failed:
             told.append(f"{self.failed} failed")
         if self.cost is not None:

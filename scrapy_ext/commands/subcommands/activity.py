@@ -9,7 +9,7 @@ from typing import Final
 from scrapy_ext.commands.follow import Rows, Watch
 from scrapy_ext.commands.subcommand import CommandError, Subcommand, View, add_paging_options, add_view_options, look
 from scrapy_ext.commands.terminal.output import Column, each_of
-from scrapy_ext.commands.terminal.text import shown
+from scrapy_ext.commands.terminal.text import counted, shown
 from scrapy_ext.commands.terminal.times import TIME_WIDTH, clock
 
 _KNOWN: Final = ("_ts", "event", "job", "user")
@@ -38,7 +38,7 @@ async def _show(view: View) -> None:
         return
     messages = await _newest(view, view.options.count or view.output.count(view.options) or _COUNT)
     await view.output.records(each_of(messages), _COLUMNS)
-    await view.output.note(f"{len(messages)} messages of project {view.project}, the newest first")
+    await view.output.note(f"{counted(len(messages), 'message')} of project {view.project}, the newest first")
 
 
 async def _newest(view: View, count: int) -> Rows:

@@ -20,6 +20,7 @@ from scrapy_ext.commands.subcommand import (
     with_actions,
 )
 from scrapy_ext.commands.terminal.output import Column, each_of, reading
+from scrapy_ext.commands.terminal.text import counted
 
 _TYPES: Final = [kind.value for kind in CollectionType]
 _COLUMNS: Final = (Column.field("type"), Column.field("name"), Column.field("records", right=True))
@@ -87,7 +88,7 @@ async def _list(view: View) -> None:
             yield {"type": one.type, "name": one.name, "records": count}
 
     number = await view.output.records(rows(), _COLUMNS)
-    await view.output.note(f"{number} of {len(found)} collections")
+    await view.output.note(f"{number} of {counted(len(found), 'collection')}")
 
 
 async def _get(view: View) -> None:
@@ -115,7 +116,7 @@ async def _get(view: View) -> None:
 
     number = await view.output.records(keyed())
     more = f"; those behind: --after {last}" if number and number == view.output.count(options) else ""
-    await view.output.note(f"{number} records of {options.collection}{more}")
+    await view.output.note(f"{counted(number, 'record')} of {options.collection}{more}")
 
 
 async def _put(view: View) -> None:
@@ -141,17 +142,17 @@ async def _delete(view: View) -> None:
     if options.key and options.prefix is not None:
         raise CommandError("--key and --prefix do not go together")
     if options.key:
-        await confirm(view, f"Delete {len(options.key)} records of {name}?")
+        await confirm(view, f"Delete {counted(len(options.key), 'record')} of {name}?")
         await collections.delete_keys(view.project, kind, name, options.key)
     elif options.prefix is not None:
         number = await collections.count(view.project, kind, name, prefix=options.prefix)
-        await confirm(view, f"Delete {number} records of {name}?")
+        await confirm(view, f"Delete {counted(number, 'record')} of {name}?")
         await collections.delete(view.project, kind, name, prefix=options.prefix)
     else:
         if options.type is not None:
             raise CommandError("--type belongs to --key or --prefix: a collection is deleted in all its types")
         number = await collections.count(view.project, kind, name)
-        await confirm(view, f"Delete the collection {name} with {number} records?")
+        await confirm(view, f"Delete the collection {name} with {counted(number, 'record')}?")
         await collections.drop(view.project, name)
     await view.output.note("deleted")
 

@@ -18,7 +18,7 @@ from scrapy_ext.commands.subcommand import (
     with_actions,
 )
 from scrapy_ext.commands.terminal.output import Column, reading
-from scrapy_ext.commands.terminal.text import shown
+from scrapy_ext.commands.terminal.text import counted, shown
 
 _REQUEST_COLUMNS: Final = (
     Column.field("batch"),
@@ -100,7 +100,9 @@ async def _frontiers(view: View) -> None:
             yield {"frontier": name, "slots": len(slots)}
 
     number = await view.output.records(rows())
-    await view.output.note(f"{number} of {len(names)} frontiers; a crawl removes its own when it has finished")
+    await view.output.note(
+        f"{number} of {counted(len(names), 'frontier')}; a crawl removes its own when it has finished"
+    )
 
 
 async def _slots(view: View) -> None:
@@ -117,7 +119,7 @@ async def _slots(view: View) -> None:
             }
 
     number = await view.output.records(rows())
-    await view.output.note(f"{number} of {len(slots)} slots")
+    await view.output.note(f"{number} of {counted(len(slots), 'slot')}")
 
 
 async def slots_of(view: View) -> list[str]:
@@ -153,7 +155,7 @@ async def _requests(view: View) -> None:
 
     number = await output.records(rows(), _REQUEST_COLUMNS)
     await output.note(
-        f"{number} requests at the head of {options.frontier}/{options.slot}; reading them changes nothing"
+        f"{counted(number, 'request')} at the head of {options.frontier}/{options.slot}; reading them changes nothing"
     )
 
 
@@ -171,7 +173,7 @@ async def _fingerprints(view: View) -> None:
                 yield {"fp": fp}
 
     number = await view.output.records(rows())
-    await view.output.note(f"{number} fingerprints of {options.frontier}/{options.slot}")
+    await view.output.note(f"{counted(number, 'fingerprint')} of {options.frontier}/{options.slot}")
 
 
 async def _count(view: View) -> None:
@@ -193,7 +195,7 @@ async def _count(view: View) -> None:
             yield row
 
     await view.output.records(rows())
-    await view.output.note(f"{total} requests are queued in {name}")
+    await view.output.note(f"{counted(total, 'request')} queued in {name}")
 
 
 async def _dump(view: View) -> None:
@@ -213,7 +215,7 @@ async def _delete(view: View) -> None:
     name, slots = view.options.frontier, await slots_of(view)
     queued = sum([await view.client.frontier.count(view.project, name, slot) for slot in slots])
     what = f"slot {slots[0]} of frontier {name}" if view.options.slot else f"frontier {name}"
-    await confirm(view, f"Delete {what} with {queued} queued requests? No crawl may be using it.")
+    await confirm(view, f"Delete {what} with {counted(queued, 'queued request')}? No crawl may be using it.")
     for slot in slots:
         await view.client.frontier.delete_slot(view.project, name, slot)
     await view.output.note(f"{what} is deleted")

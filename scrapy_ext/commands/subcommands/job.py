@@ -11,7 +11,7 @@ from scrapy_ext.commands.selection import add_job_argument, selected_job
 from scrapy_ext.commands.subcommand import Subcommand, View, add_view_options, look
 from scrapy_ext.commands.terminal.output import Column, each_of
 from scrapy_ext.commands.terminal.text import shown
-from scrapy_ext.commands.terminal.times import clock, length
+from scrapy_ext.commands.terminal.times import clock_with_zone, length
 
 _COLUMNS: Final = (Column.field("field"), Column("value", lambda row: str(row["value"]), wrap=True))
 _STATS: Final = "frameworkstats"
@@ -52,7 +52,7 @@ def _rows(metadata: Mapping[str, Any]) -> Iterator[dict[str, str]]:
 
 
 def _row(name: str, value: Any) -> dict[str, str]:
-    return {"field": name, "value": (clock(value) if name.endswith("_time") else "") or shown(value)}
+    return {"field": name, "value": (clock_with_zone(value) if name.endswith("_time") else "") or shown(value)}
 
 
 SUBCOMMAND: Final = Subcommand(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import logging
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Callable
 from typing import Any, Final
 
 from scrapy_ext.api.platform import JobKey
@@ -17,12 +18,27 @@ from scrapy_ext.commands.terminal.times import TIME_WIDTH, clock
 
 _LEVELS: Final = {logging.getLevelName(level): level for level in LEVELS}
 
-#: How log records are shown.
-COLUMNS: Final = (
-    Column("time (UTC)", lambda record: clock(record.get("time")), least=TIME_WIDTH),
-    Column("level", lambda record: _level_name(record.get("level")), least=len("CRITICAL")),
-    Column("message", lambda record: str(record.get("message", "")), wrap=True),
-)
+#: What Scrapy logs when a crawl begins: a heading, and a list of components or settings of some twenty lines.
+_LIST: Final = re.compile(r"(Enabled [a-z ]+|Overridden settings|Versions):\n")
+
+
+def _columns(message: Callable[[str], str]) -> tuple[Column, ...]:
+    return (
+        Column("time (UTC)", lambda record: clock(record.get("time")), least=TIME_WIDTH),
+        Column("level", lambda record: _level_name(record.get("level")), least=len("CRITICAL")),
+        Column("message", lambda record: message(str(record.get("message", ""))), wrap=True),
+    )
+
+
+def _folded(message: str) -> str:
+    """Return the heading alone of a list that Scrapy logs when a crawl begins, and any other message as it is."""
+    found, lines = _LIST.match(message), message.count("\n")
+    return f"{found[1]}: … ({lines} lines; logs --full)" if found and lines > 1 else message
+
+
+#: How log records are shown: with Scrapy's lists folded, and in full.
+COLUMNS: Final = _columns(_folded)
+_FULL_COLUMNS: Final = _columns(str)
 
 
 def _level_name(level: Any) -> str:
@@ -34,6 +50,9 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--level", type=str.upper, choices=_LEVELS, default="DEBUG", help="only records of this level and above"
     )
+    parser.add_argument(
+        "--full", action="store_true", help="show the lists of components and settings at the begin of a crawl in full"
+    )
     add_follow_options(parser, "records")
     add_paging_options(parser, "records")
     add_view_options(parser)
@@ -44,11 +63,11 @@ async def _show(view: View) -> None:
     counts = (await view.client.logs.stats(key)).counts
     lowest = _LEVELS[options.level]
     total = sum(count for level, count in counts.items() if level.isdigit() and int(level) >= lowest)
-    start = first_of(view, total)
+    start, columns = first_of(view, total), _FULL_COLUMNS if options.full else COLUMNS
     if options.follow:
-        await view.output.live(followed_log(view, key, lowest, start, options.count), COLUMNS)
+        await view.output.live(followed_log(view, key, lowest, start, options.count), columns)
         return
-    number = await view.output.records(_records(view, key, lowest, start), COLUMNS)
+    number = await view.output.records(_records(view, key, lowest, start), columns)
     await note_shown(view, f"log records of job {key}", number, total)
 
 
@@ -97,6 +116,7 @@ SUBCOMMAND: Final = Subcommand(
         ("scrapy platform logs", "log of the last job"),
         ("scrapy platform logs 1/2/3 --level warning", "what went wrong in a job"),
         ("scrapy platform logs -f --tail 20", "the end of the log, and what a running job adds to it"),
+        ("scrapy platform logs --full", "also the lists of components and settings that Scrapy logs first"),
         ("scrapy platform logs --json --start 100 --count 50", "a part, as JSON lines"),
     ),
     add_options=_add_options,

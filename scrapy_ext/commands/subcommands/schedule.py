@@ -188,7 +188,7 @@ async def _shown(view: View, *schedules: PeriodicJob) -> None:
 def _record(schedule: PeriodicJob, now: dt.datetime) -> dict[str, Any]:
     """The schedule with its next run; none while it is paused, or where its day never comes."""
     following = None if schedule.disabled else Cron.parse(schedule.cron).next_after(now)
-    told = following.strftime("%Y-%m-%dT%H:%M:%S") if following is not None else None
+    told = following.strftime("%Y-%m-%dT%H:%M:%SZ") if following is not None else None
     return {**msgspec.to_builtins(schedule), "next": told}
 
 

@@ -11,7 +11,7 @@ import msgspec
 from scrapy.settings import BaseSettings
 
 from scrapy_ext import settings as names
-from scrapy_ext.commands.subcommand import FAILED, Subcommand, failure, need_server
+from scrapy_ext.commands.subcommand import FAILED, Subcommand, add_project_settings, failure, need_server
 from scrapy_ext.embedded import data_directory, project_folder
 
 
@@ -31,10 +31,7 @@ def _serve(settings: BaseSettings, options: argparse.Namespace) -> int:
     database = names.SERVER_DATABASE.read(settings)
     if options.data is None and options.database is None and not database:
         options.data = data_directory(settings)
-    options.allow_host += map(str, names.SERVER_ALLOW_HOSTS.read(settings))
-    options.connect_to += map(str, names.SERVER_CONNECT_TO.read(settings))
-    options.proxy += map(str, names.SERVER_PROXIES.read(settings))
-    options.no_verify_tls |= not names.SERVER_VERIFY_TLS.read(settings)
+    add_project_settings(options, settings)
     try:
         config = config_from(options, {**os.environ, "SERVER_DATABASE": database or ""})
         config = msgspec.structs.replace(

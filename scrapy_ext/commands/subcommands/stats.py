@@ -10,6 +10,8 @@ from scrapy_ext.api.platform import JobKey
 from scrapy_ext.commands.selection import add_job_argument, job_named, selected_job
 from scrapy_ext.commands.subcommand import CommandError, Subcommand, View, add_view_options, look
 from scrapy_ext.commands.terminal.output import Column, each_of
+from scrapy_ext.commands.terminal.text import counted, shown
+from scrapy_ext.commands.terminal.times import clock_with_zone
 
 _FIELD: Final = "frameworkstats"
 
@@ -26,8 +28,9 @@ async def _show(view: View) -> None:
     stats = await _stats(view, first)
     if view.options.other is None:
         rows = [{"stat": name, "value": stats[name]} for name in sorted(stats) if name.startswith(prefix)]
-        await view.output.records(each_of(rows), (Column.field("stat"), Column.field("value", right=True)))
-        await view.output.note(f"{len(rows)} stats of job {first}")
+        columns = (Column.field("stat"), Column("value", _value, right=True))
+        await view.output.records(each_of(rows), columns)
+        await view.output.note(f"{counted(len(rows), 'stat')} of job {first}")
         return
     second = await job_named(view, view.options.other)
     others = await _stats(view, second)
@@ -36,12 +39,18 @@ async def _show(view: View) -> None:
         for name in sorted({*stats, *others})
         if name.startswith(prefix)
     ]
-    columns = (
+    of_two = (
         Column.field("stat"),
         *(Column.field(str(key), right=True) for key in (first, second)),
         Column("change", lambda row: f"{row['change']:+.6g}" if row.get("change") else "", right=True),
     )
-    await view.output.records(each_of(rows), columns)
+    await view.output.records(each_of(rows), of_two)
+
+
+def _value(row: Mapping[str, Any]) -> str:
+    """A stat as text; Scrapy's times, which the platform has as milliseconds, as times."""
+    is_time = row["stat"] in ("start_time", "finish_time")
+    return (is_time and clock_with_zone(row["value"])) or shown(row["value"])
 
 
 async def _stats(view: View, key: JobKey) -> Mapping[str, Any]:

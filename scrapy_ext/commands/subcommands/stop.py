@@ -63,7 +63,8 @@ async def _wait(view: View, keys: list[JobKey]) -> None:
                     await watch.pause(something_came=bool(ended))
     except TimeoutError:
         told = ", ".join(map(str, left[:5])) + (" …" if len(left) > 5 else "")
-        raise CommandError(f"after {view.options.timeout:g} s, {len(left)} jobs have not ended: {told}") from None
+        have = "1 job has" if len(left) == 1 else f"{len(left)} jobs have"
+        raise CommandError(f"after {view.options.timeout:g} s, {have} not ended: {told}") from None
 
 
 async def _states(view: View, keys: list[JobKey]) -> AsyncIterator[dict[str, Any]]:

@@ -10,7 +10,7 @@ from typing import Final
 from scrapy.settings import BaseSettings
 
 from scrapy_ext import settings as names
-from scrapy_ext.commands.subcommand import FAILED, Subcommand, failure, need_server
+from scrapy_ext.commands.subcommand import FAILED, Subcommand, add_project_settings, failure, need_server
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +27,7 @@ def _work(settings: BaseSettings, options: argparse.Namespace) -> int:
     from scrapy_ext.server.worker_options import worker_config_from
 
     database = names.SERVER_DATABASE.read(settings)
+    add_project_settings(options, settings)
     try:
         config = worker_config_from(options, {**os.environ, "SERVER_DATABASE": database or ""})
     except ConfigError as error:

@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from scrapy_ext.commands.terminal.text import printable, printable_json, shown
+from scrapy_ext.commands.terminal.text import is_url, printable, printable_json, shortened, shown
 
 Record = Mapping[str, Any]
 T = TypeVar("T")
@@ -286,7 +286,7 @@ class TableWriter:
                 overflow="fold" if column.wrap else "ellipsis",
             )
         for row in cells:
-            table.add_row(*(Text(cell) for cell in row[: len(self._widths)]))
+            table.add_row(*map(_fitted, columns, self._widths, row))
         self._rows = []
         return _render(table, self._width)
 
@@ -299,7 +299,13 @@ def _render(table: Table, width: int) -> str:
 
 def _cell(column: Column, row: Record) -> str:
     text = column.value(row)
-    return printable(text if column.wrap else text[:_CELL_CHARACTERS], newlines=column.wrap)
+    if column.wrap:
+        return printable(text, newlines=True)
+    return printable(shortened(text, _CELL_CHARACTERS) if is_url(text) else text[:_CELL_CHARACTERS])
+
+
+def _fitted(column: Column, width: int, cell: str) -> Text:
+    return Text(shortened(cell, width) if is_url(cell) and not column.wrap else cell)
 
 
 def _columns_of(rows: Sequence[Record]) -> list[Column]:

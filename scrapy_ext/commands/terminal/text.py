@@ -6,6 +6,7 @@ import re
 from typing import Any, Final
 
 import msgspec
+from rich.cells import cell_len, set_cell_size
 
 # Control characters of both sets, and those that hide or turn around the text that follows them.
 _UNSAFE: Final = "\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff"
@@ -35,6 +36,25 @@ def shown(value: Any) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things: ``1 error``, ``2 errors``. ``noun`` is in the singular and takes an s."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def is_url(text: str) -> bool:
+    """Whether a text is the address of a page."""
+    return text.startswith(("http://", "https://"))
+
+
+def shortened(text: str, width: int) -> str:
+    """A text in so many cells of a terminal, without its middle if it is longer: the end of a URL tells most."""
+    if cell_len(text) <= width:
+        return text
+    head = (width - 1) // 2
+    tail = max(width - 1 - head, 0)
+    return f"{set_cell_size(text, head)}…{set_cell_size(text[::-1], tail)[::-1]}"
 
 
 def _escape(match: re.Match[str]) -> str:

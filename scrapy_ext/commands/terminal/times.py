@@ -20,6 +20,12 @@ def clock(milliseconds: Any) -> str:
     return f"{moment:%Y-%m-%d %H:%M:%S}"
 
 
+def clock_with_zone(milliseconds: Any) -> str:
+    """The same where nothing beside it names the zone."""
+    told = clock(milliseconds)
+    return f"{told} UTC" if told else ""
+
+
 def length(milliseconds: Any) -> str:
     """A length of time in at most six characters: ``340ms``, ``12.5s``, ``3m20s``, ``2h05m``."""
     if not isinstance(milliseconds, int | float) or isinstance(milliseconds, bool):

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from typing import Final
 
 import aiohttp
+from aiohttp.client_proto import ResponseHandler
 from yarl import URL
 
+from scrapy_ext.api.extraction import Cause
 from scrapy_ext.server.extraction.codings import CodingError, CutShortError, OverLimitError, undo
 from scrapy_ext.server.extraction.errors import ExtractionError, permanent, temporary
 from scrapy_ext.server.extraction.limits import MIB
@@ -49,15 +51,30 @@ async def read_body(response: aiohttp.ClientResponse, url: URL, limit: int, hold
     size = 0
     if (response.content_length or 0) > limit:
         raise _too_large(url, limit)
+    # None once the body is complete: then the connection is back in the pool.
+    connection = response.connection
+    protocol = connection.protocol if connection is not None else None
     async for chunk in response.content.iter_any():
         size += len(chunk)
         if size > limit:
             raise _too_large(url, limit)
         count(size)
         chunks.append(chunk)
+    if protocol is not None:
+        _stop_read_timer(protocol)
     body = await _undo(b"".join(chunks), ",".join(response.headers.getall("Content-Encoding", ())), url, limit)
     count(len(body))
     return body
+
+
+def _stop_read_timer(protocol: ResponseHandler) -> None:
+    """Stop the timer of ``sock_read`` when a body was read to its end.
+
+    aiohttp stops it at the end of a body, and starts it once more when reading was paused because the body came faster
+    than it was read. On an idle connection it then fires, and the next request on that connection fails at once.
+    """
+    protocol.read_timeout = None
+    protocol.start_timeout()
 
 
 async def _undo(body: bytes, codings: str, url: URL, limit: int) -> bytes:
@@ -73,10 +90,10 @@ async def _undo(body: bytes, codings: str, url: URL, limit: int) -> bytes:
     except OverLimitError:
         raise _too_large(url, limit) from None
     except CutShortError:
-        raise temporary(f"{url.host}:{url.port} broke off in the middle of its answer.") from None
+        raise temporary(f"{url.host}:{url.port} broke off in the middle of its answer.", Cause.CUT_SHORT) from None
     except CodingError:
         raise permanent(f"{url.host}:{url.port} answered with a content coding that does not decode.") from None
 
 
 def _too_large(url: URL, limit: int) -> ExtractionError:
-    return permanent(f"{url.host} answered with more than {limit // MIB} MiB.")
+    return permanent(f"{url.host} answered with more than {limit // MIB} MiB.", Cause.TOO_LARGE)

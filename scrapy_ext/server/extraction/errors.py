@@ -17,7 +17,7 @@ from __future__ import annotations
 import errno
 from typing import Final
 
-from scrapy_ext.api.extraction import PROBLEM_TYPES, Problem
+from scrapy_ext.api.extraction import PROBLEM_TYPES, Cause, Problem
 
 #: ``Retry-After`` by problem, in seconds, where the table says that there is one and nothing tells a better one.
 RETRY_AFTER: Final = {"/limits/over-global-limit": 2, "/download/temporary-error": 5}
@@ -31,18 +31,25 @@ class ExtractionError(Exception):
     """
 
     def __init__(
-        self, type: str, detail: str, *, blocked_domain: str | None = None, retry_after: int | None = None
+        self,
+        type: str,
+        detail: str,
+        *,
+        blocked_domain: str | None = None,
+        retry_after: int | None = None,
+        cause: Cause | None = None,
     ) -> None:
         super().__init__(detail)
         self.problem = Problem.of(type, detail, blocked_domain=blocked_domain)
+        self.cause = cause
         if retry_after is None and PROBLEM_TYPES[type].retry_after:
             retry_after = RETRY_AFTER[type]
         self.retry_after = retry_after
 
 
-def unreachable(detail: str) -> ExtractionError:
+def unreachable(detail: str, cause: Cause | None = None) -> ExtractionError:
     """The target cannot be reached, now or later (421)."""
-    return ExtractionError("/website/domain-unreachable", detail)
+    return ExtractionError("/website/domain-unreachable", detail, cause=cause)
 
 
 def forbidden(host: str, domain: str) -> ExtractionError:
@@ -51,14 +58,14 @@ def forbidden(host: str, domain: str) -> ExtractionError:
     return ExtractionError("/download/domain-forbidden", detail, blocked_domain=domain)
 
 
-def temporary(detail: str) -> ExtractionError:
+def temporary(detail: str, cause: Cause | None = None) -> ExtractionError:
     """The target failed in a way that may pass (520)."""
-    return ExtractionError("/download/temporary-error", detail)
+    return ExtractionError("/download/temporary-error", detail, cause=cause)
 
 
-def permanent(detail: str) -> ExtractionError:
+def permanent(detail: str, cause: Cause | None = None) -> ExtractionError:
     """The target's answer can never become a result (521)."""
-    return ExtractionError("/download/internal-error", detail)
+    return ExtractionError("/download/internal-error", detail, cause=cause)
 
 
 def unprocessable(detail: str) -> ExtractionError:
@@ -78,7 +85,7 @@ def over_limit(type: str, detail: str, wait: int) -> ExtractionError:
 
 def timed_out(detail: str) -> ExtractionError:
     """The whole request took too long (500)."""
-    return ExtractionError("/server/timed-out", detail)
+    return ExtractionError("/server/timed-out", detail, cause=Cause.TIMEOUT)
 
 
 def internal(detail: str) -> ExtractionError:
@@ -99,7 +106,8 @@ def connection_failed(host: str, port: int, error: OSError) -> ExtractionError:
     """What a connection that could not be made, or that broke, tells the caller."""
     reason = _UNREACHABLE.get(error.errno or 0)
     if reason is not None:
-        return unreachable(f"{host}:{port} {reason}.")
+        refused = error.errno == errno.ECONNREFUSED
+        return unreachable(f"{host}:{port} {reason}.", Cause.CONNECTION_REFUSED if refused else None)
     if isinstance(error, TimeoutError):
-        return temporary(f"{host}:{port} did not answer in time.")
+        return temporary(f"{host}:{port} did not answer in time.", Cause.TIMEOUT)
     return temporary(f"The connection to {host}:{port} broke off.")

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
+from scrapy_ext.api.extraction import Cause
 from scrapy_ext.server.extraction.errors import ExtractionError
 
 ENVIRONMENT_VARIABLE: Final = "SCRAPY_EXT_BROWSER"
@@ -27,10 +28,10 @@ _KEPT: Final = re.compile(
 
 
 class BrowserMissingError(ExtractionError):
-    """No browser can be started; the message says how to get one."""
+    """No browser can be started (422): this server cannot do what is asked. The message says how to get one."""
 
     def __init__(self, detail: str) -> None:
-        super().__init__("/server/internal", detail)
+        super().__init__("/request/unprocessable", detail, cause=Cause.NO_BROWSER)
 
 
 def find_browser(configured: str | None, environ: Mapping[str, str], own: Path) -> Path:

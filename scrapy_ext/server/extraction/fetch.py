@@ -3,8 +3,8 @@
 How it behaves, where the contract leaves it open:
 
 * Redirects are followed, at most ``Limits.redirects``, as browsers follow them: 301, 302 and 303 turn a POST
-  into a GET, 307 and 308 repeat it. Each hop is checked by the guard; cookies set on the way are sent along;
-  credentials stay on the origin that they were given for.
+  into a GET, 307 and 308 repeat it. With ``followRedirect`` false they are results. Each hop is checked by the
+  guard; cookies set on the way are sent along; credentials stay on the origin that they were given for.
 * A target's own 4xx and 5xx answers are results with their ``statusCode``, like every other answer.
 * The body is what the target sent with content codings undone (``codings.py``), and nothing else: text is decoded by
   the client, which has the headers.
@@ -29,7 +29,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from multidict import CIMultiDict
 from yarl import URL
 
-from scrapy_ext.api.extraction import Header
+from scrapy_ext.api.extraction import Cause, Header, Redirect
 from scrapy_ext.server.extraction.bodies import Hold, no_count, read_body
 from scrapy_ext.server.extraction.errors import (
     ExtractionError,
@@ -50,7 +50,7 @@ _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _HEADER_BYTES: Final = 64 * 1024
 _HEADERS: Final = 1000
 #: What aiohttp would add by itself and a caller did not ask for.
-_NOT_ADDED: Final = ("Content-Type", "User-Agent", "Accept")
+_NOT_ADDED: Final = ("Content-Type", "User-Agent", "Accept", "Accept-Encoding")
 
 
 #: Asked about a URL that is about to be requested; raises :class:`ExtractionError`.
@@ -58,13 +58,14 @@ Check = Callable[[str], Awaitable[None]]
 
 
 class HttpResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer of the last hop; ``url`` is where it came from."""
+    """The answer of the last hop; ``url`` is where it came from, ``redirects`` are the hops before it."""
 
     url: str
     status: int
     headers: list[Header]
     body: bytes
     cookies: list[dict[str, Any]] | None = None
+    redirects: list[Redirect] = []
 
 
 class Fetcher:
@@ -114,7 +115,8 @@ class Fetcher:
                 async with PageProxy(self._guard, self._limits, plan.upstream) as exchange.proxy:
                     return await exchange.run()
         except TimeoutError:
-            raise temporary(f"{_host(plan.url)} did not answer in {self._limits.fetch:g} seconds.") from None
+            told = f"{_host(plan.url)} did not answer in {self._limits.fetch:g} seconds."
+            raise temporary(told, Cause.TIMEOUT) from None
 
 
 class GuardedResolver(AbstractResolver):
@@ -158,7 +160,9 @@ class _Exchange:
         self._wants_cookies = plan.response_cookies
         self._method = plan.method
         self._body = plan.body
-        headers = headers_to_send(plan.headers, plan.language)
+        self._follows_redirects = plan.follows_redirects
+        self._redirects: list[Redirect] = []
+        headers = headers_to_send(plan.headers, plan.language, plan.omitted_headers)
         self._headers = CIMultiDict((header.name, header.value) for header in headers)
         self._url = self._take_credentials(URL(plan.url, encoded=True))
         # Each request that meets cookies has a jar of its own.
@@ -207,7 +211,8 @@ class _Exchange:
             if response.cookies:
                 self._keep(response.cookies.items())
             location = response.headers.get("Location")
-            if response.status in _REDIRECTS and location is not None:
+            if self._follows_redirects and response.status in _REDIRECTS and location is not None:
+                self._redirects.append(Redirect(str(self._url), response.status))
                 self._redirect(response.status, location)
                 return None
             body = b""
@@ -226,6 +231,7 @@ class _Exchange:
                 ],
                 body=body,
                 cookies=self._cookies() if self._wants_cookies else None,
+                redirects=self._redirects,
             )
 
     def _proxy_failure(self) -> ExtractionError | None:
@@ -305,7 +311,7 @@ def _problem(url: URL, error: Exception) -> ExtractionError:
     if isinstance(error, (aiohttp.ClientConnectorCertificateError, aiohttp.ClientSSLError)):
         return permanent(f"{host}:{port} has no valid certificate, or does not speak TLS as it should.")
     if isinstance(error, (aiohttp.ServerTimeoutError, TimeoutError)):
-        return temporary(f"{host}:{port} did not answer in time.")
+        return temporary(f"{host}:{port} did not answer in time.", Cause.TIMEOUT)
     if isinstance(error, OSError):
         return connection_failed(host, port, error)
     if isinstance(error, aiohttp.ServerDisconnectedError):
@@ -313,7 +319,7 @@ def _problem(url: URL, error: Exception) -> ExtractionError:
     if isinstance(error, aiohttp.ClientPayloadError):
         if "decode" in str(error).lower():  # of the chunks
             return permanent(f"{host}:{port} answered with something that is not HTTP.")
-        return temporary(f"{host}:{port} broke off in the middle of its answer.")
+        return temporary(f"{host}:{port} broke off in the middle of its answer.", Cause.CUT_SHORT)
     if isinstance(error, (aiohttp.InvalidURL, ValueError)):
         return unreachable(f"{host}:{port} is not an address that can be requested.")
     return permanent(f"{host}:{port} answered with something that is not HTTP.")

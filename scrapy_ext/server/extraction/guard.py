@@ -27,6 +27,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Final, NamedTuple
 
+from scrapy_ext.api.extraction import Cause
 from scrapy_ext.server.config import ConfigError
 from scrapy_ext.server.extraction.blocking import BlockList
 from scrapy_ext.server.extraction.errors import (
@@ -125,13 +126,15 @@ class Guard:
         if not allowed and port not in PORTS:
             raise unreachable(
                 f"Port {port} of {host} is not one that this server fetches. Its operator can allow it with "
-                f"{_how_to_allow(host, port)}."
+                f"{_how_to_allow(host, port)}.",
+                Cause.HOST_NOT_ALLOWED,
             )
         addresses = await self._addresses(host, port)
         if not allowed and not all(is_public(address) for address in addresses):
             raise unreachable(
                 f"{host} has an address that is not public, and this server does not fetch such. Its operator can "
-                f"allow it with {_how_to_allow(host, port)}."
+                f"allow it with {_how_to_allow(host, port)}.",
+                Cause.HOST_NOT_ALLOWED,
             )
         return [Endpoint(address, port) for address in addresses]
 
@@ -183,11 +186,11 @@ class Guard:
             async with asyncio.timeout(self._timeout):
                 addresses = await self._resolve(host, port)
         except TimeoutError:
-            raise temporary(f"Looking up {host} took too long.") from None
+            raise temporary(f"Looking up {host} took too long.", Cause.TIMEOUT) from None
         except (OSError, UnicodeError) as error:
             raise _not_found(host, error) from None
         if not addresses:
-            raise unreachable(f"{host} does not resolve to an address.")
+            raise unreachable(f"{host} does not resolve to an address.", Cause.HOST_NOT_FOUND)
         self._cache.put(host, addresses)
         return addresses
 
@@ -245,8 +248,8 @@ def _normal(host: str) -> str:
 
 def _not_found(host: str, error: OSError | UnicodeError) -> ExtractionError:
     if isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN:
-        return temporary(f"Looking up {host} failed for now.")
-    return unreachable(f"{host} does not resolve to an address.")
+        return temporary(f"Looking up {host} failed for now.", Cause.HOST_NOT_FOUND)
+    return unreachable(f"{host} does not resolve to an address.", Cause.HOST_NOT_FOUND)
 
 
 def _host_and_port(text: str, option: str) -> tuple[str, int]:

@@ -55,6 +55,8 @@ class Launcher:
         self._driver: Playwright | None = None
         self._driver_pid: int | None = None
         self._sandbox = os.name != "posix" or os.geteuid() != 0
+        #: Whether it was logged that there is no browser.
+        self._failed = False
         self.launches = 0
 
     async def launch(self, *, images: bool) -> Generation:
@@ -79,7 +81,9 @@ class Launcher:
                     await self.stop()
                 continue
             except ExtractionError as error:
-                _log.error("%s", error)
+                if not self._failed:
+                    _log.error("%s", error)
+                self._failed = True
                 raise
             self.launches += 1
             _log.info("Started %s, version %s", path.name, chromium.version)

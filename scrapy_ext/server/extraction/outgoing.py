@@ -55,11 +55,13 @@ _TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
-def headers_to_send(custom: Iterable[Header], language: str = LANGUAGE) -> list[Header]:
-    """The headers of an HTTP request, each name once."""
+def headers_to_send(custom: Iterable[Header], language: str = LANGUAGE, omitted: Iterable[str] = ()) -> list[Header]:
+    """The headers of an HTTP request, each name once: the service's own but for the omitted ones, and the caller's."""
     chosen = {header.name.lower(): header for header in _DEFAULTS}
     if language != LANGUAGE:
         chosen["accept-language"] = Header("Accept-Language", accept_language(language))
+    for name in omitted:
+        chosen.pop(name.lower(), None)
     for header in custom:
         if not is_dropped(header.name):
             chosen[header.name.lower()] = header

@@ -19,10 +19,10 @@ from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
-from playwright.async_api import BrowserContext, CDPSession, Error, Page, Response
+from playwright.async_api import BrowserContext, CDPSession, Error, Page, Request, Response
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
-from scrapy_ext.api.extraction import Header
+from scrapy_ext.api.extraction import Cause, Header, Redirect
 from scrapy_ext.server.extraction.actions import Stage, run_actions
 from scrapy_ext.server.extraction.cookies import set_cookies
 from scrapy_ext.server.extraction.errors import ExtractionError, permanent, temporary, unreachable
@@ -45,7 +45,12 @@ _MAX_SCREENSHOT_HEIGHT: Final = 16_384
 _MAX_PIXELS: Final = 21_000_000
 
 # What Chromium calls a failed navigation, by what it means to the caller. All others are temporary.
-_UNREACHABLE: Final = ("NAME_NOT_RESOLVED", "ADDRESS_UNREACHABLE", "CONNECTION_REFUSED", "INVALID_URL")
+_UNREACHABLE: Final = {
+    "NAME_NOT_RESOLVED": Cause.HOST_NOT_FOUND,
+    "ADDRESS_UNREACHABLE": None,
+    "CONNECTION_REFUSED": Cause.CONNECTION_REFUSED,
+    "INVALID_URL": None,
+}
 _PERMANENT: Final = {
     "ERR_CERT": "has no valid certificate",
     "ERR_SSL": "does not speak TLS as it should",
@@ -72,6 +77,8 @@ class PageResult(msgspec.Struct, kw_only=True):
 
     url: str
     status: int | None
+    #: Redirects from the URL of the request to the page that it led to. Where the page went by itself is no redirect.
+    redirects: list[Redirect] | None = None
     headers: list[Header] | None = None
     html: str | None = None
     #: The same with the looks of its elements, for automatic extraction; None where they cannot be had.
@@ -93,7 +100,8 @@ async def load_page(context: BrowserContext, proxy: PageProxy, plan: PagePlan, l
     except (PlaywrightTimeoutError, TimeoutError):
         if proxy.is_over_limit:
             raise proxy.too_large() from None
-        raise temporary(f"{without_credentials(plan.url)} kept its page busy for too long to be read.") from None
+        told = f"{without_credentials(plan.url)} kept its page busy for too long to be read."
+        raise temporary(told, Cause.TIMEOUT) from None
     except Error as error:
         if "crashed" in error.message:
             raise PageCrashedError(without_credentials(plan.url)) from None
@@ -111,6 +119,7 @@ class _Loading:
         self._name = without_credentials(plan.url)
         self._limits = limits
         self._traffic = Traffic(page)
+        self._redirects: list[Redirect] | None = None
         self._stage: Stage | None = None
         if plan.actions:
             self._stage = Stage(page, devtools, self._traffic, limits.quiet, self._response)
@@ -129,6 +138,7 @@ class _Loading:
         return PageResult(
             url=self._final_url(),
             status=response.status if response else None,
+            redirects=self._redirects,
             headers=await self._headers(response) if plan.response_headers and response else None,
             html=html,
             looks=looks,
@@ -166,15 +176,18 @@ class _Loading:
     async def _navigate(self) -> None:
         referer = next((header.value for header in self._plan.headers if header.name.lower() == "referer"), None)
         try:
-            await self._page.goto(
+            response = await self._page.goto(
                 self._plan.url, wait_until="commit", timeout=1000 * self._limits.navigate, referer=referer
             )
         except PlaywrightTimeoutError:
-            raise temporary(f"{self._name} did not begin to answer in {self._limits.navigate:g} seconds.") from None
+            told = f"{self._name} did not begin to answer in {self._limits.navigate:g} seconds."
+            raise temporary(told, Cause.TIMEOUT) from None
         except Error as error:
             if "net::" not in error.message and "Download is starting" not in error.message:
                 raise
             raise self._navigation_problem(error.message) from None
+        if response is not None and response.request.redirected_from is not None:
+            self._redirects = await self._within(_redirects_to(response.request))
 
     def _navigation_problem(self, message: str) -> ExtractionError:
         begun = self._traffic.navigation
@@ -187,12 +200,14 @@ class _Loading:
         if failure is not None:
             return failure
         code = message.partition("net::")[2].split(" ", 1)[0].strip() or "ERR_FAILED"
-        if any(name in code for name in _UNREACHABLE):
-            return unreachable(f"{url} cannot be reached ({code}).")
+        for name, cause in _UNREACHABLE.items():
+            if name in code:
+                return unreachable(f"{url} cannot be reached ({code}).", cause)
         for name, words in _PERMANENT.items():
             if name in code:
                 return permanent(f"{url} {words} ({code}).")
-        return temporary(f"{url} could not be loaded ({code}).")
+        timeout = Cause.TIMEOUT if "TIMED_OUT" in code else None
+        return temporary(f"{url} could not be loaded ({code}).", timeout)
 
     async def _settle(self) -> None:
         try:
@@ -250,7 +265,8 @@ class _Loading:
         read = content_with_frames(self._page, self._limits) if self._plan.iframes else self._content()
         html = await self._within(read)
         if len(html) > self._limits.html_bytes:
-            raise permanent(f"{self._name} is a page of more than {self._limits.html_bytes // MIB} MiB.")
+            told = f"{self._name} is a page of more than {self._limits.html_bytes // MIB} MiB."
+            raise permanent(told, Cause.TOO_LARGE)
         return html
 
     async def _content(self) -> str:
@@ -286,6 +302,16 @@ class _Loading:
         """A reading of the page with a time limit: Playwright's own have none, and a busy page answers none."""
         async with asyncio.timeout(self._limits.read_page):
             return await reading
+
+
+async def _redirects_to(request: Request) -> list[Redirect]:
+    redirects: list[Redirect] = []
+    before = request.redirected_from
+    while before is not None:
+        answer = await before.response()
+        redirects.insert(0, Redirect(without_credentials(before.url), answer.status if answer else 302))
+        before = before.redirected_from
+    return redirects
 
 
 async def _close_quietly(page: Page) -> None:

@@ -16,6 +16,7 @@ import msgspec
 from w3lib.url import safe_url_string
 
 from scrapy_ext.api.extraction import EXTRACT_TYPES, ExtractRequest, Header
+from scrapy_ext.api.extraction.fields import OPTIONS
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.extraction.actions import Action, malformed, read_actions
 from scrapy_ext.server.extraction.auto import KINDS, KINDS_BY_LOOKS
@@ -51,6 +52,8 @@ class HttpPlan(msgspec.Struct, frozen=True, kw_only=True):
     headers: list[Header] = []
     body: bytes | None = None
     cookies: list[Cookie] = []
+    omitted_headers: list[str] = []
+    follows_redirects: bool = True
     wants_body: bool = True
     response_cookies: bool = False
     language: str = LANGUAGE
@@ -124,6 +127,8 @@ def plan(request: ExtractRequest, upstreams: Upstreams) -> HttpPlan | PagePlan:
         headers=[*headers, *request.custom_http_request_headers],
         body=_body(request),
         cookies=cookies,
+        omitted_headers=request.omit_http_request_headers,
+        follows_redirects=request.follow_redirect,
         wants_body=request.http_response_body or request.extract_type is not None,
         response_cookies=request.response_cookies,
         language=language,
@@ -138,9 +143,10 @@ def _body(request: ExtractRequest) -> bytes | None:
 
 
 def _not_done_here(request: ExtractRequest) -> Iterator[Violation]:
-    stranger = next((name for name in request.serp_options if name != "extractFrom"), None)
-    if stranger is not None:
-        yield Violation(f"serpOptions.{stranger[:60]}", "is not a member of serpOptions", "It has extractFrom only.")
+    for each, name in OPTIONS.items():
+        stranger = next((member for member in request.options_of(each) if member != "extractFrom"), None)
+        if stranger is not None:
+            yield Violation(f"{name}.{stranger[:60]}", f"is not a member of {name}", "It has extractFrom only.")
     kind = request.extract_type
     if kind is not None and kind not in KINDS:
         yield Violation(

@@ -24,6 +24,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
+from scrapy_ext.api.extraction import Cause
 from scrapy_ext.server.extraction.errors import ExtractionError, permanent
 from scrapy_ext.server.extraction.guard import Guard
 from scrapy_ext.server.extraction.limits import MIB, Limits
@@ -211,7 +212,7 @@ class PageProxy:
 
     def too_large(self) -> ExtractionError:
         """The problem of a page that was cut off."""
-        return permanent(f"The page needs more than {self._limits.page_bytes // MIB} MiB.")
+        return permanent(f"The page needs more than {self._limits.page_bytes // MIB} MiB.", Cause.TOO_LARGE)
 
     async def _answer(self, writer: asyncio.StreamWriter, status: str) -> None:
         with contextlib.suppress(OSError):

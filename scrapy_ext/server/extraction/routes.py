@@ -25,7 +25,15 @@ import msgspec
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from scrapy_ext.api.extraction import ExtractRequest, ExtractResult, Problem, parse
+from scrapy_ext.api.extraction import (
+    CAUSE_HEADER,
+    EXTENSIONS,
+    EXTENSIONS_HEADER,
+    ExtractRequest,
+    ExtractResult,
+    Problem,
+    parse,
+)
 from scrapy_ext.api.extraction.decoding import InvalidJsonError
 from scrapy_ext.api.extraction.limits import MAX_BODY_BYTES
 from scrapy_ext.api.extraction.problems import PROBLEM_CONTENT_TYPE
@@ -41,6 +49,9 @@ from scrapy_ext.server.store.errors import StoreError
 
 _log = logging.getLogger(__name__)
 _CHALLENGE: Final = (b"www-authenticate", b'Basic realm="extraction", charset="UTF-8"')
+_CAUSE: Final = CAUSE_HEADER.lower().encode()
+#: On every answer, so that a client knows what it may send beside the fields of the contract.
+_EXTENSIONS: Final = (EXTENSIONS_HEADER.lower().encode(), ", ".join(EXTENSIONS).encode())
 _LONGEST_DOMAIN: Final = 255
 #: Bytes of an answer that are handed over at once.
 PIECE: Final = 256 * 1024
@@ -116,7 +127,7 @@ class _ExtractEndpoint:
         except InvalidJsonError as error:
             await _send_problem(scope, send, Problem.of("/request/invalid-json", str(error)))
         except ExtractionError as error:
-            await _send_problem(scope, send, error.problem, _retry_after(error))
+            await _send_problem(scope, send, error.problem, _headers_of(error))
         except Exception:
             number = REQUEST_ID.get() or secrets.token_hex(4)
             _log.exception("Request %s failed", number)
@@ -280,8 +291,9 @@ def _plain(status: int, detail: str) -> Problem:
     return Problem("about:blank", http.HTTPStatus(status).phrase, status, detail)
 
 
-def _retry_after(error: ExtractionError) -> _Headers:
-    return () if error.retry_after is None else ((b"retry-after", str(error.retry_after).encode()),)
+def _headers_of(error: ExtractionError) -> _Headers:
+    named = ((b"retry-after", error.retry_after), (_CAUSE, error.cause and error.cause.value))
+    return tuple((name, str(value).encode()) for name, value in named if value is not None)
 
 
 async def _send_problem(scope: Scope, send: Send, problem: Problem, headers: _Headers = ()) -> None:
@@ -298,6 +310,7 @@ async def _send(send: Send, status: int, content_type: bytes, body: bytes, heade
             "headers": [
                 (b"content-type", content_type),
                 (b"content-length", str(len(body)).encode()),
+                _EXTENSIONS,
                 *headers,
             ],
         }

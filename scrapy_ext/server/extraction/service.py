@@ -152,7 +152,12 @@ class ExtractionService:
 
     async def _by_http(self, request: ExtractRequest, todo: HttpPlan, hold: Hold) -> ExtractResult:
         fetched = await self.fetcher.fetch(todo, self._check_of(todo), hold)
-        result = ExtractResult(url=fetched.url, status_code=fetched.status, response_cookies=fetched.cookies)
+        result = ExtractResult(
+            url=fetched.url,
+            status_code=fetched.status,
+            redirects=fetched.redirects or None,
+            response_cookies=fetched.cookies,
+        )
         if request.http_response_body:
             result.http_response_body = pybase64.b64encode_as_string(fetched.body)
         if request.http_response_headers:
@@ -173,6 +178,7 @@ class ExtractionService:
         result = ExtractResult(
             url=page.url,
             status_code=page.status,
+            redirects=page.redirects,
             http_response_headers=page.headers,
             actions=page.actions,
             response_cookies=page.cookies,

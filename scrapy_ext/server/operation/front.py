@@ -4,7 +4,7 @@ the server is ending or the request breaks a bound, and is told of in the log wh
 The log has its method, its path without the query (which may hold a key), its status, its length in milliseconds, the
 bytes of both bodies, and who asked; of an extraction also the domain, and the type of its problem. Failures of the
 server (5xx) are warnings, and so are slow requests. Requests that were refused (4xx) are told of only where a key was
-right: nobody without one can fill the disk with lines.
+right: nobody without one can fill the disk with lines. Of those that a full disk refused, one a minute is logged.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from scrapy_ext.api.extraction.problems import PROBLEM_CONTENT_TYPE, Problem
 from scrapy_ext.server.operation import limits
 from scrapy_ext.server.operation.exchange import REQUEST_ID, SCOPE_KEY, Exchange, Memory
 from scrapy_ext.server.operation.metrics import Metrics
+from scrapy_ext.server.operation.repeats import Repeats
 
 logger = logging.getLogger("scrapy_ext.server.requests")
 
@@ -29,6 +30,8 @@ logger = logging.getLogger("scrapy_ext.server.requests")
 _RETRY_AFTER: Final = "2"
 _ENDING: Final = "The server is shutting down. Try again when it is back."
 _LONGEST_PATH: Final = 200
+#: The status of writes that a full disk refused.
+_FULL: Final = 507
 #: Paths that are answered until the end.
 _ALWAYS: Final = ("/healthz", "/readyz", "/metrics")
 
@@ -54,6 +57,7 @@ class Front:
         #: Ends what needs the server to end well.
         self.before_end: Callable[[], Awaitable[None]] | None = None
         self._idle = asyncio.Event()
+        self._full = Repeats()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request; whatever is not HTTP goes on as it is."""
@@ -94,6 +98,8 @@ class Front:
         self.metrics.request(what, status, seconds, exchange.received, exchange.sent)
         if exchange.records and status < 300:
             self.metrics.records(scope["path"], exchange.records)
+        if status == _FULL and not self._full.due():
+            return
         if status >= 500 or broken or seconds >= self._slow:
             _tell(logging.WARNING, scope, exchange, seconds, broken)
         elif status >= 400 and exchange.who:

@@ -17,12 +17,16 @@ from starlette.responses import Response
 
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.operation.exchange import REQUEST_ID
+from scrapy_ext.server.operation.repeats import Repeats
 from scrapy_ext.server.store.errors import StoreAwayError, StoreBusyError, StoreError, StoreFullError
 
 logger = logging.getLogger(__name__)
+_disk: Final = logging.getLogger("scrapy_ext.server.disk")
 
 TEXT: Final = "text/plain; charset=UTF-8"
 JSON: Final = "application/json; charset=UTF-8"
+#: Writes that a full disk refused.
+_full = Repeats()
 #: Seconds after which a client may try again when the database was locked.
 _RETRY_AFTER: Final = "1"
 
@@ -82,7 +86,10 @@ def refusal_of(error: Exception, *, trusted: bool) -> Refusal:
         case ContractError():
             return Refusal(error.status, _told(error))
         case StoreFullError():
-            logger.error("%s", error)
+            if (refused := _full.due()) > 1:
+                _disk.error("%s %d writes were refused since this was last logged.", error, refused)
+            elif refused:
+                _disk.error("%s", error)
             return Refusal(507, _shown(error, trusted))
         case StoreBusyError():
             if not isinstance(error, StoreAwayError):  # of which the store tells once, and not for each request

@@ -6,7 +6,7 @@ lines are looked at one by one: that finds the line that is to blame, and takes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ from starlette.requests import Request
 
 from scrapy_ext.api.platform.items import MAX_ITEM_BYTES, too_large
 from scrapy_ext.api.platform.logs import LogRecord
-from scrapy_ext.api.platform.requests import RequestRecord
+from scrapy_ext.api.platform.requests import DEFAULT_METHOD, RequestRecord
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.platform import bodies
 from scrapy_ext.server.platform.shapes import Shapes
@@ -25,15 +25,26 @@ _ENDS: Final = itemgetter(0, -1)
 
 
 class Form:
-    """What a record of a kind must be: a JSON object, of a certain type if there is one, or an array."""
+    """What a record of a kind must be: a JSON object, of a certain type if there is one, or an array.
+
+    ``defaults`` are written into the records of a type that lack them.
+    """
 
     def __init__(
-        self, noun: str, remedy: str, *, type: type | None = None, array: bool = False, shapes: bool = False
+        self,
+        noun: str,
+        remedy: str,
+        *,
+        type: type | None = None,
+        defaults: Mapping[str, str] | None = None,
+        array: bool = False,
+        shapes: bool = False,
     ) -> None:
         #: Whether records count under their fields and have the size that :class:`Shapes` gives.
         self.has_shapes = shapes
         self._noun = noun
         self._remedy = remedy
+        self._defaults = defaults or {}
         #: The first and the last byte of a record.
         self._ends = {tuple(b"[]" if array else b"{}")}
         decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(list[Any] if array else dict[str, Any])
@@ -54,6 +65,16 @@ class Form:
 
     def records(self, block: bodies.Block, *, plain: bool) -> tuple[Sequence[bytes], Sequence[Record]]:
         """The lines of a block that are not blank, and what they decode to; raises ``ContractError``."""
+        lines, records = self._read(block, plain=plain)
+        for name, value in self._defaults.items():
+            if not all(name in record for record in records):
+                member = msgspec.json.encode({name: value})[1:]
+                pairs = zip(lines, records, strict=True)
+                lines = [line if name in record else line.rstrip()[:-1] + b"," + member for line, record in pairs]
+                records = [{name: value} | record for record in records]
+        return lines, records
+
+    def _read(self, block: bodies.Block, *, plain: bool) -> tuple[Sequence[bytes], Sequence[Record]]:
         # Where lines are plain, no record goes over a line break: no string holds one, and nowhere else does a
         # record's last character come before its first. As many records as lines: one on each.
         if plain:
@@ -92,7 +113,12 @@ class Form:
 
 
 ITEM: Final = Form("a JSON object", "Send one JSON object per line.", shapes=True)
-REQUEST: Final = Form("a request record", "Send time, method, url, status, duration and rs.", type=RequestRecord)
+REQUEST: Final = Form(
+    "a request record",
+    "Send time, url, status, duration and rs, and method unless it is GET.",
+    type=RequestRecord,
+    defaults={"method": DEFAULT_METHOD},
+)
 LOG: Final = Form("a log record", "Send time (ms), level and message.", type=LogRecord)
 SAMPLE: Final = Form("a JSON array", "Send one JSON array per line, which begins with a time (ms).", array=True)
 

@@ -69,9 +69,9 @@ class RecordResource:
                 raise NotFound
 
     async def _write(self, call: Call) -> Response:
-        key, start = call.job, _start(call)
+        key, (start, may_skip) = call.job, _start(call)
         chunks = await intake.packed(call.request, self._traits.form, self._store.kind)
-        await self._store.write(key, start, chunks)
+        await self._store.write(key, start, chunks, may_skip=may_skip)
         call.wrote(sum(chunk.records for chunk in chunks))
         return empty()
 
@@ -179,15 +179,19 @@ async def _each(pages: Sequence[Page]) -> AsyncIterator[Page]:
         yield page
 
 
-def _start(call: Call) -> int | None:
-    """The start index of a write: a parameter, or the header of the document."""
+def _start(call: Call) -> tuple[int | None, bool]:
+    """The start index of a write, and whether it may skip indexes of a job without records.
+
+    The header of the document sets the index. The parameter is the position that an uploader has reached: when the job
+    has fewer records than that, some were lost.
+    """
     parameter, header = call.number("start"), call.header(b"content-range")
     if header is None:
-        return parameter
+        return parameter, False
     start = parse_content_range(header)
     if parameter is not None and parameter != start:
         raise refused("start", f"is {parameter}, and Content-Range says {start}", "Send one of the two.")
-    return start
+    return start, True
 
 
 def _field(path: list[str]) -> str | None:

@@ -10,21 +10,24 @@ from scrapy_ext.server.store.stretches import growth
 async def read_progress(tx: Transaction, owner: Owner, points: int) -> list[tuple[int, int]]:
     """Times (ms) and how many records there were then, about ``points`` of them, evenly spread over the records."""
     totals = await tx.fetchrow(
-        "SELECT records FROM record_totals WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4", *owner
+        "SELECT records, skipped FROM record_totals WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4",
+        *owner,
     )
-    total = totals[0] if totals else 0
+    total, skipped = totals if totals else (0, 0)
     step = max(total // points, 1)
     found: list[tuple[int, int]] = []
-    at = 0
-    while at < total:
+    at, end = 0, total + skipped
+    while at < end:
         # Where a step leads beyond the last chunk, the last chunk is looked at.
         start, records, ts, times = await _chunk_from(tx, owner, at) or await _last_chunk(tx, owner)
+        # Indexes without a record are nearly always those before the first one.
+        before = start - min(skipped, start)
         for when, number in growth(ts, times, records):
             # Clocks of machines differ: time goes on all the same.
-            if start + number >= (found[-1][1] if found else 0) + step or start + number == total:
-                found.append((max(when, found[-1][0] if found else 0), start + number))
+            if before + number >= (found[-1][1] if found else 0) + step or before + number == total:
+                found.append((max(when, found[-1][0] if found else 0), before + number))
         # The last of the records is always looked at.
-        at = max(start + records, min(at + step, total - 1))
+        at = max(start + records, min(at + step, end - 1))
     return found
 
 

@@ -2,7 +2,9 @@
 
 Invariants, each kept within one transaction:
 
-- The chunks of a job and kind cover the indexes 0 to ``record_totals.records`` without gap or overlap.
+- The chunks of a job and kind do not overlap. They have ``record_totals.records`` records, the last of which has the
+  index ``records + skipped - 1``. There is a gap only below the first records that were written, where that write was
+  allowed to skip indexes; no later write makes one.
 - ``record_totals`` and ``record_counts`` say of exactly those records what ``RecordKind.tally`` says.
 - No chunk has more than ``MAX_LINES`` records, so that the chunk with record n starts above ``n - MAX_LINES``.
 
@@ -57,19 +59,30 @@ class _Row(NamedTuple):
 
 
 async def write_records(
-    tx: Transaction, kind: RecordKind, owner: Owner, start: int | None, chunks: Sequence[Chunk], *, now: int
+    tx: Transaction,
+    kind: RecordKind,
+    owner: Owner,
+    start: int | None,
+    chunks: Sequence[Chunk],
+    *,
+    now: int,
+    may_skip: bool,
 ) -> int:
-    """Store records from ``start`` on (None: after the last); returns the index of the first."""
-    end = await _locked_end(tx, owner)
+    """Store records from ``start`` on (None: after the last); returns the index of the first.
+
+    ``may_skip``: where there are no records yet, ``start`` may be any index.
+    """
+    records, end = await _locked_totals(tx, owner)
     start = end if start is None else start
-    if start > end:
-        raise ContractError([_gap(start, end)])
+    if start > end and (records or not may_skip):
+        raise ContractError([_gap(start, records, end)])
     stop = start + sum(chunk.records for chunk in chunks)
-    change = Tally()
+    change, replaced = Tally(), 0
     if start < end:
         if stop <= end and await _is_stored(tx, owner, start, chunks):
             return start
-        change.subtract(await _clear(tx, kind, owner, start, stop))
+        removed, replaced = await _clear(tx, kind, owner, start, stop)
+        change.subtract(removed)
     rows, at = [], start
     for chunk in chunks:
         rows.append(_Row(at, StoredChunk(chunk.records, now, None, chunk.body)))
@@ -78,33 +91,36 @@ async def write_records(
     if start == end and len(rows) == 1 and start:
         rows = await _merged(tx, owner, rows[0])
     await _insert(tx, owner, rows)
-    await _add_to_totals(tx, owner, max(stop, end) - end, change)
+    added = stop - start - replaced
+    await _add_to_totals(tx, owner, added, max(stop, end) - end - added, change)
     return start
 
 
-def _gap(start: int, end: int) -> Violation:
+def _gap(start: int, records: int, end: int) -> Violation:
     return Violation(
         "start",
-        f"is {start}, but the job has {end} records, so that records {end} to {start - 1} would be missing",
+        f"is {start}, but the job has {records} records, so that records {end} to {start - 1} would be missing",
         f"Send the records from index {end} on first.",
     )
 
 
-async def _locked_end(tx: Transaction, owner: Owner) -> int:
-    """How many records there are. Other writers of the same job and kind wait until this one is done."""
+async def _locked_totals(tx: Transaction, owner: Owner) -> tuple[int, int]:
+    """The number of records, and the index after the last one.
+
+    Other writers of the same job and kind wait until this one is done.
+    """
     row = await tx.fetchrow(
-        """SELECT records FROM record_totals WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4
+        """SELECT records, skipped FROM record_totals WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4
            FOR UPDATE""",
         *owner,
     ) or await tx.fetchrow(
         """INSERT INTO record_totals (project, kind, spider, job, records, bytes) VALUES ($1, $2, $3, $4, 0, 0)
            ON CONFLICT (project, kind, spider, job) DO UPDATE SET records = record_totals.records
-           RETURNING records""",
+           RETURNING records, skipped""",
         *owner,
     )
     assert row is not None  # noqa: S101 - the second statement always returns its row
-    end: int = row[0]
-    return end
+    return row[0], row[0] + row[1]
 
 
 async def _overlapping(tx: Transaction, owner: Owner, low: int, high: int) -> list[_Row]:
@@ -127,27 +143,28 @@ async def _is_stored(tx: Transaction, owner: Owner, start: int, chunks: Sequence
         stop = start + chunk.records
         rows = await _overlapping(tx, owner, start, stop)
         if not (len(rows) == 1 and rows[0].start == start and rows[0].chunk.body == chunk.body):
-            stored = [line for row in rows for stretch in row.stretches() for line in stretch.lines]
-            if stored[start - rows[0].start : stop - rows[0].start] != unpack_lines(chunk.body):
+            parts = [part for row in rows for part in cut(row.stretches(), start - row.start, stop - row.start)]
+            if [line for part in parts for line in part.lines] != unpack_lines(chunk.body):
                 return False
         start = stop
     return True
 
 
-async def _clear(tx: Transaction, kind: RecordKind, owner: Owner, low: int, high: int) -> Tally:
-    """Take the records ``low`` to ``high - 1`` out of their chunks; returns their tally."""
-    removed, kept = Tally(), []
+async def _clear(tx: Transaction, kind: RecordKind, owner: Owner, low: int, high: int) -> tuple[Tally, int]:
+    """Take the records ``low`` to ``high - 1`` out of their chunks; returns their tally and number."""
+    removed, number, kept = Tally(), 0, []
     for row in await _overlapping(tx, owner, low, high):
         stretches = row.stretches()
         first, last = max(low - row.start, 0), min(high - row.start, row.chunk.records)
         for part in cut(stretches, first, last):
             removed.add(tally_of_lines(kind, part.lines))
+            number += len(part.lines)
         for at, rest in ((0, cut(stretches, 0, first)), (last, cut(stretches, last, row.chunk.records))):
             if rest:
                 kept.append(_Row(row.start + at, pack_stretches(rest)))
         await _delete(tx, owner, row.start)
     await _insert(tx, owner, kept)
-    return removed
+    return removed, number
 
 
 async def _merged(tx: Transaction, owner: Owner, new: _Row) -> list[_Row]:
@@ -165,7 +182,7 @@ async def _merged(tx: Transaction, owner: Owner, new: _Row) -> list[_Row]:
         if row is None:  # the chunk before starts earlier: it is larger
             break
         before = _Row(row[0], StoredChunk(*row[1:]))
-        if before.chunk.records == MAX_LINES or len(before.chunk.body) > _LARGE:
+        if before.end < start or before.chunk.records == MAX_LINES or len(before.chunk.body) > _LARGE:
             break
         stretches = before.stretches() + stretches
         start, records = before.start, records + before.chunk.records
@@ -196,12 +213,13 @@ async def _insert(tx: Transaction, owner: Owner, rows: Sequence[_Row]) -> None:
     )
 
 
-async def _add_to_totals(tx: Transaction, owner: Owner, records: int, change: Tally) -> None:
+async def _add_to_totals(tx: Transaction, owner: Owner, records: int, skipped: int, change: Tally) -> None:
     await tx.execute(
-        """UPDATE record_totals SET records = records + $5, bytes = bytes + $6
+        """UPDATE record_totals SET records = records + $5, skipped = skipped + $6, bytes = bytes + $7
            WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4""",
         *owner,
         records,
+        skipped,
         change.size,
     )
     await tx.execute_many(

@@ -97,19 +97,25 @@ class RecordStore:
         self._engine = engine
         self._clock = clock
 
-    async def write(self, key: JobKey, start: int | None, chunks: Sequence[Chunk]) -> int:
+    async def write(self, key: JobKey, start: int | None, chunks: Sequence[Chunk], *, may_skip: bool = False) -> int:
         """Store records from index ``start`` (None: after the last); returns the index of the first.
 
         What was stored at the same indexes before is replaced, so that sending again changes nothing. Raises
-        :class:`ContractError` when ``start`` would leave a gap.
+        :class:`ContractError` when ``start`` would leave a gap; with ``may_skip``, the first records of a job may have
+        any index.
         """
         if not chunks:
             return start or 0
-        return await self._engine.write(write_records, self.kind, self._owner(key), start, chunks, now=self._clock())
+        owner, now = self._owner(key), self._clock()
+        return await self._engine.write(write_records, self.kind, owner, start, chunks, now=now, may_skip=may_skip)
 
     async def stats(self, key: JobKey) -> Stats:
         """The stats of a job's records; zeros for a job without any."""
         return await self._engine.glance(_stats, self._owner(key))
+
+    async def indexes(self, key: JobKey) -> range:
+        """From the index of a job's first record to that after its last one."""
+        return await self._engine.glance(_indexes, self._owner(key))
 
     async def progress(self, key: JobKey, points: int) -> list[tuple[int, int]]:
         """How many records there were when: about ``points`` pairs of a time (ms) and a number, both growing.
@@ -193,6 +199,21 @@ async def _stats(tx: Transaction, owner: Owner) -> Stats:
         *owner,
     )
     return Stats(dict(counts), Totals(*totals) if totals else Totals(0, 0))
+
+
+async def _indexes(tx: Transaction, owner: Owner) -> range:
+    totals = await tx.fetchrow(
+        "SELECT records, skipped FROM record_totals WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4",
+        *owner,
+    )
+    if totals is None or not totals[1]:
+        return range(totals[0] if totals else 0)
+    first = await tx.fetchrow(
+        """SELECT start FROM record_chunks WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4
+           ORDER BY start LIMIT 1""",
+        *owner,
+    )
+    return range(first[0] if first else 0, sum(totals))
 
 
 async def _chunk_of(tx: Transaction, owner: Owner, number: int) -> Row | None:

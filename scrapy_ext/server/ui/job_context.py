@@ -46,21 +46,21 @@ async def search_page(
 ) -> tuple[list[tuple[int, dict[str, Any]]], shapes.Paging]:
     """The same for the records that have a text in them, from ``start`` on, as far as was looked."""
     start = visit.number("start")
-    total = (await store.stats(visit.key)).totals.input_values
+    end = (await store.indexes(visit.key)).stop
     found = await look_through(store, visit.key, start, with_text(text), size)
     records = [(number, msgspec.json.decode(line)) for number, line in found.records]
-    return records, shapes.searched(start, found.next, total, ended=found.ended)
+    return records, shapes.searched(start, found.next, end, ended=found.ended)
 
 
 async def records_page(
     visit: Visit, store: RecordStore, key: JobKey, size: int
 ) -> tuple[list[tuple[int, dict[str, Any]]], shapes.Paging]:
     """A page of records with their indexes, and where the other pages are."""
-    total = (await store.stats(key)).totals.input_values
-    start = visit.number("start")
+    indexes = await store.indexes(key)
+    start = max(visit.number("start"), indexes.start)
     span = Span(key.project, key.spider, key.job)
     slices: list[Slice] = [part async for part in store.scan(span, (key.spider, key.job, start), size)]
     records = [
         (number, msgspec.json.decode(line)) for part in slices for number, line in enumerate(part.lines, part.start)
     ]
-    return records, shapes.paging(start, size, total)
+    return records, shapes.paging(start, size, indexes)

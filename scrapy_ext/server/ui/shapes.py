@@ -87,17 +87,17 @@ def _time_of(job: StoredJob, name: str) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def paging(start: int, size: int, total: int) -> Paging:
-    """The pages around the one that begins at ``start``."""
-    end = (total - 1) // size * size if total else 0
+def paging(start: int, size: int, indexes: range) -> Paging:
+    """The pages around the one that begins at ``start``, of records with these indexes."""
+    first, end = indexes.start, indexes.stop
     return Paging(
         first=start,
-        last=min(start + size, total) - 1,
-        total=total,
-        start=0 if start > 0 else None,
-        previous=max(start - size, 0) if start > 0 else None,
-        next=start + size if start + size < total else None,
-        end=end if start + size < total else None,
+        last=min(start + size, end) - 1,
+        total=end,
+        start=first if start > first else None,
+        previous=max(start - size, first) if start > first else None,
+        next=start + size if start + size < end else None,
+        end=first + (len(indexes) - 1) // size * size if start + size < end else None,
     )
 
 
@@ -152,6 +152,11 @@ def duration(milliseconds: Any) -> str:
 def number(value: Any) -> str:
     """A count, its thousands apart."""
     return f"{value:,}".replace(",", "\u202f") if isinstance(value, int) else "–"
+
+
+def plural(count: Any, noun: str) -> str:
+    """The noun for a count: ``error`` for 1, else ``errors``."""
+    return noun if count == 1 else f"{noun}s"
 
 
 def size(value: Any) -> str:
@@ -261,6 +266,7 @@ FILTERS: Final[dict[str, Callable[..., Any]]] = {
     "minute": minute,
     "duration": duration,
     "number": number,
+    "plural": plural,
     "size": size,
     "cell": cell,
     "level": level,

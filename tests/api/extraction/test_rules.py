@@ -7,13 +7,16 @@ import pytest
 
 from scrapy_ext.api.extraction import EXTRACT_TYPES, FIELDS, OUTPUTS, check, parse
 from scrapy_ext.api.extraction.decoding import InvalidJsonError
+from scrapy_ext.api.extraction.fields import OPTIONS
 from scrapy_ext.api.extraction.limits import MAX_BODY_BYTES
 from scrapy_ext.api.extraction.rules import problem_of
 from scrapy_ext.api.violations import ContractError
 
 URL = "https://example.com/"
-#: Fields of the hosted service that the document does not name, and one of ours.
-BESIDE = {"fieldSources", "responseCookies", "viewport"}
+#: Fields of the hosted service that the document does not name, and those of ours.
+BESIDE = {"fieldSources", "followRedirect", "omitHttpRequestHeaders", "responseCookies", "viewport"} | (
+    {*OPTIONS.values()} - {"serpOptions"}
+)
 
 
 def fields(body):
@@ -157,6 +160,12 @@ def test_limits_themselves_are_allowed():
         # 10
         ({"httpResponseBody": True, "httpRequestBody": "", "httpRequestText": "a"}, "httpRequestText"),
         ({"browserHtml": True, "customAttributes": {"a": {"type": "string"}}}, "customAttributes"),
+        (
+            {"product": True, "extractFrom": "browserHtml", "productOptions": {"extractFrom": "httpResponseBody"}},
+            "extractFrom",
+        ),
+        ({"product": True, "productOptions": {"extractFrom": "httpResponseBody"}, "screenshot": True}, "screenshot"),
+        ({"serp": True, "productOptions": {"extractFrom": "httpResponseBody"}}, "productOptions"),
     ],
 )
 def test_fields_that_exclude_each_other_are_unprocessable(body, field):
@@ -174,6 +183,10 @@ def test_fields_that_exclude_each_other_are_unprocessable(body, field):
         {"httpResponseBody": True, "browserHtml": False, "screenshot": False, "actions": []},
         {"browserHtml": True, "tags": {"a": None}, "echoData": [1, None]},
         {"browserHtml": True, "tags": None},
+        {"product": True, "productOptions": {"extractFrom": "httpResponseBody"}, "httpResponseBody": True},
+        {"product": True, "extractFrom": "browserHtml", "productOptions": {"extractFrom": "browserHtml"}},
+        {"product": True, "articleOptions": {"extractFrom": "httpResponseBody"}, "screenshot": True},
+        {"article": True, "articleOptions": {"model": "2026-01-01", "ai": True}},
     ],
 )
 def test_fields_that_go_together_pass(body):
@@ -192,7 +205,10 @@ def test_everything_that_is_wrong_is_told_at_once():
 @pytest.mark.parametrize("name", [name for name in EXTRACT_TYPES if name != "serp"])
 def test_automatic_extraction_uses_a_browser_unless_told(name):
     assert parse(json.dumps({"url": URL, name: True}).encode()).wants_browser
-    assert not parse(json.dumps({"url": URL, name: True, "extractFrom": "httpResponseBody"}).encode()).wants_browser
+    for chosen in ({"extractFrom": "httpResponseBody"}, {f"{name}Options": {"extractFrom": "httpResponseBody"}}):
+        assert not parse(json.dumps({"url": URL, name: True, **chosen}).encode()).wants_browser
+    others = {kind: {"extractFrom": "httpResponseBody"} for key, kind in OPTIONS.items() if key != name}
+    assert parse(json.dumps({"url": URL, name: True, **others}).encode()).wants_browser
 
 
 def test_serp_uses_http_unless_told():
@@ -256,3 +272,40 @@ def test_of_very_many_faults_the_first_are_told():
     lines = problem_of(raised.value).detail.splitlines()
     assert "Did you mean browserHtml?" in lines[0]
     assert (len(lines), lines[-1]) == (21, "And others.")
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        {"browserHtml": True},
+        {"screenshot": True},
+        {"product": True},
+        {"browserHtml": True, "httpResponseHeaders": True},
+        {"serp": True},
+    ],
+)
+def test_only_http_requests_can_return_a_redirect(output):
+    assert fields({**output, "followRedirect": False}) == ["followRedirect"]
+    assert statuses({**output, "followRedirect": False}) == {422}
+    assert fields({**output, "followRedirect": True}) == (["followRedirect"] if "serp" in output else [])
+
+
+@pytest.mark.parametrize(
+    "output",
+    [{"httpResponseBody": True}, {"httpResponseHeaders": True}, {"product": True, "extractFrom": "httpResponseBody"}],
+)
+def test_every_http_request_can_return_a_redirect(output):
+    assert check({"url": URL, **output, "followRedirect": False}) == []
+
+
+@pytest.mark.parametrize("names", [[""], ["a b"], [1], ["X"] * 201])
+def test_names_of_omitted_headers_are_checked(names):
+    body = {"httpResponseBody": True, "omitHttpRequestHeaders": names}
+    assert [field.partition("[")[0] for field in fields(body)] == ["omitHttpRequestHeaders"]
+    assert statuses(body) == {400}
+
+
+def test_a_switch_that_is_false_is_checked_like_any_other_field():
+    assert check({"url": URL, "httpResponseBody": True, "screenshot": False}) == []
+    assert fields({"httpResponseBody": True, "nothing": False}) == ["nothing"]
+    assert fields({"httpResponseBody": False}) == ["request"]

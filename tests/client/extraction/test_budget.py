@@ -37,6 +37,7 @@ def test_the_kind_of_a_request_is_what_the_service_does(output, by_http):
         ({"browserHtml": True, "screenshot": True}, 0.015),
         ({"product": True}, 0.21),
         ({"product": True, "extractFrom": "httpResponseBody"}, 0.101),
+        ({"product": True, "productOptions": {"extractFrom": "httpResponseBody"}}, 0.101),
         ({"httpResponseHeaders": True}, 0.001),
     ],
 )

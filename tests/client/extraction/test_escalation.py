@@ -251,6 +251,10 @@ def test_a_request_for_the_browser_is_not_escalated(fields):
             {"product": True, "browserHtml": True},
         ),
         ({"serp": True}, {"serp": True, "serpOptions": {"extractFrom": "browserHtml"}}),
+        (
+            {"product": True, "productOptions": {"extractFrom": "httpResponseBody", "model": "1"}},
+            {"product": True, "productOptions": {"extractFrom": "browserHtml", "model": "1"}},
+        ),
     ],
 )
 def test_the_browser_is_asked_for_the_same(fields, expected):

@@ -74,6 +74,14 @@ def test_what_leaves_the_content_as_it_is_does_not(same):
     assert of({"browserHtml": True, **same}) == of({"browserHtml": True})
 
 
+def test_the_options_of_a_kind_are_its_extract_from():
+    by_http = {"extractFrom": "httpResponseBody"}
+    assert of({"product": True, "productOptions": by_http}) == of({"product": True, **by_http})
+    assert of({"product": True, "articleOptions": by_http}) == of({"product": True})
+    assert of({"productOptions": by_http}) == of(True)
+    assert of({"product": True, "productOptions": {"model": "1"}}) != of({"product": True})
+
+
 def test_the_same_body_is_the_same_however_it_is_given():
     assert of({"httpRequestText": "ä", "httpRequestMethod": "POST"}) == of(method="POST", body="ä".encode())
     assert of({"httpRequestBody": encoded(b"x"), "geolocation": "US"}) == of({"geolocation": "US"}, body=b"x")

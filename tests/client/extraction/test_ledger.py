@@ -206,7 +206,7 @@ async def test_what_is_finished_within_the_interval_is_never_written(path):
 async def test_what_is_not_finished_is_written_after_the_interval(path):
     ledger = await Ledger.open(path, flush_interval=0.01)
     pay(ledger, A, b"written" * 100)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while b"written" not in on_disk(path):
             await asyncio.sleep(0.01)
     await stopped(ledger)

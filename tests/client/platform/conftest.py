@@ -16,5 +16,5 @@ SOON = Backoff(0.01, 0.02)
 
 @pytest.fixture
 async def client(server: PlayedServer) -> AsyncIterator[PlatformClient]:
-    async with PlatformClient(PlatformUrls.single(server.url), KEY, timeout=20.0, backoff=SOON) as client:
+    async with PlatformClient(PlatformUrls.single(server.url), KEY, timeout=60.0, backoff=SOON) as client:
         yield client

@@ -234,7 +234,7 @@ async def test_a_wait_longer_than_a_caller_would_expect_is_told_instead_of_waite
 async def test_a_server_that_does_not_answer_is_given_up_after_the_timeout(server):
     never = asyncio.Event()
     server.script = [Reply(until=never)]
-    async with PlatformClient(PlatformUrls.single(server.url), KEY, timeout=0.1, attempts=2) as client:
+    async with PlatformClient(PlatformUrls.single(server.url), KEY, timeout=1, attempts=2) as client:
         with pytest.raises(Unreachable, match="timed out"):
             await client.jobs.metadata(JOB)
     assert len(server.requests) == 2

@@ -71,7 +71,9 @@ class Service:
             app = self.front = Front(app, slow=1000, patience=60)
             self.front.memory.limit = memory
         self._server = uvicorn.Server(
-            uvicorn.Config(app, host="127.0.0.1", port=0, loop="uvloop", http="httptools", log_level="error")
+            uvicorn.Config(
+                app, host="127.0.0.1", port=0, loop="uvloop", http="httptools", log_config=None, log_level="error"
+            )
         )
         self._thread = threading.Thread(target=self._server.run, daemon=True)
 
@@ -85,7 +87,7 @@ class Service:
 
     def __exit__(self, *_: object) -> None:
         self._server.should_exit = True
-        self._thread.join(30)
+        self._thread.join(60)
         assert not self._thread.is_alive()
 
     def run(self, coroutine: Any) -> Any:

@@ -45,7 +45,7 @@ class Model:
                 model.asked.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
                 model.keys.append(self.headers["authorization"])
                 if model.status == 0:
-                    model.wait.wait(20)
+                    model.wait.wait(60)
                 self.send_response(model.status or 200)
                 self.send_header("content-length", str(len(model.body)))
                 self.end_headers()
@@ -75,9 +75,14 @@ def model() -> Iterator[Model]:
 
 @pytest.fixture(scope="module")
 def with_model(target: Target, model: Model) -> Iterator[Service]:
-    config = {"attributes_url": model.url, "attributes_model": "small", "attributes_key": KEY}
-    with Service(allow_hosts=(target.host,), limits=Limits(attributes=2, attribute_text=500), **config) as running:
+    with asking(model, target, Limits(attribute_text=500)) as running:
         yield running
+
+
+def asking(model: Model, target: Target, limits: Limits) -> Service:
+    """A service that asks the model."""
+    config = {"attributes_url": model.url, "attributes_model": "small", "attributes_key": KEY}
+    return Service(allow_hosts=(target.host,), limits=limits, **config)
 
 
 def attributes(service: Service, target: Target, asked: dict[str, Any] = ASKED) -> dict[str, Any]:
@@ -164,7 +169,7 @@ def test_a_reply_of_another_shape_is_too(with_model: Service, target: Target, mo
     assert attributes(with_model, target)["metadata"] == {"error": "extraction/unparsable-response"}
 
 
-@pytest.mark.parametrize(("status", "body"), [(401, b"{}"), (500, b"x"), (302, b""), (200, b"x" * 3_000_000), (0, b"")])
+@pytest.mark.parametrize(("status", "body"), [(401, b"{}"), (500, b"x"), (302, b""), (200, b"x" * 3_000_000)])
 def test_an_endpoint_that_fails_costs_the_attributes_only_and_its_key_is_nowhere(
     with_model: Service,
     target: Target,
@@ -180,6 +185,12 @@ def test_an_endpoint_that_fails_costs_the_attributes_only_and_its_key_is_nowhere
     assert set(answer["values"].values()) == {None}
     assert "The endpoint for custom attributes failed" in caplog.text
     assert KEY not in caplog.text + json.dumps(answer)
+
+
+def test_an_endpoint_that_does_not_answer_costs_the_attributes_only(target: Target, model: Model) -> None:
+    model.status = 0
+    with asking(model, target, Limits(attributes=0.5)) as running:
+        assert attributes(running, target)["metadata"] == {"error": "extraction/endpoint-failed"}
 
 
 def test_requests_and_tokens_are_counted(with_model: Service, target: Target, model: Model) -> None:

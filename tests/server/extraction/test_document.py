@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from scrapy_ext.api.extraction import EXTRACT_TYPES, FIELDS, OUTPUTS, PROBLEM_TYPES
-from scrapy_ext.api.extraction.fields import METHODS
+from scrapy_ext.api.extraction.fields import METHODS, OPTIONS
 from scrapy_ext.server.extraction.limits import Limits
 from tests.server.extraction.services import KEY, Answer, Service
 from tests.server.extraction.targets import Call, Target
@@ -117,7 +117,7 @@ _GOOD: dict[str, list[Any]] = {
     "actions": [[]],
     "includeIframes": [False],
     "requestCookies": [[], [{"name": "a", "value": "1"}]],
-    "serpOptions": [{}, {"extractFrom": "httpResponseBody"}],
+    **{name: [{}, {"extractFrom": "httpResponseBody"}] for name in OPTIONS.values()},
     "customAttributes": [{}],
     **{name: [False] for name in EXTRACT_TYPES},
 }
@@ -135,7 +135,8 @@ _BAD["geolocation"] += ["us", "USA", ""]
 _BAD["extractFrom"] += ["http", ""]
 _BAD["requestCookies"] += [["a=1"]]
 _BAD["actions"] += [["click"]]
-_BAD["serpOptions"] += [{"extractFrom": "x"}, {"extractfrom": "httpResponseBody"}]
+for _name in OPTIONS.values():
+    _BAD[_name] += [{"extractFrom": "x"}, {"extractFrom": None}, {"extractfrom": "httpResponseBody"}, {"model": "1"}]
 _BAD["screenshotOptions"] += [{"fullPage": 1}, {"format": 1}]
 
 
@@ -281,7 +282,6 @@ def test_rule_13_unknown_fields_are_refused_by_name_with_the_nearest_one(service
     assert "httpResponsebody: is not a field" in invalid(service, url=URL, httpResponsebody=True, **BODY)
     for wrong, right in (("Url", "url"), ("browserHTML", "browserHtml"), ("tag", "tags"), ("products", "product")):
         assert f"Did you mean {right}?" in invalid(service, **{"url": URL, **BODY, wrong: True})
-    assert "Write extractFrom beside the kind" in invalid(service, url=URL, product=True, productOptions={}, **BODY)
     assert "zzz: is not a field" in invalid(service, url=URL, zzz=1, **BODY)
 
 
@@ -381,14 +381,16 @@ def test_421_for_a_domain_that_is_not_there_or_does_not_answer(service: Service)
         problem(service.extract(url=f"http://{host}/", **BODY), "/website/domain-unreachable")
 
 
-def test_520_when_a_site_breaks_off_or_is_silent_and_521_when_its_answer_is_none(
-    service: Service, target: Target
-) -> None:
+def test_520_when_a_site_is_silent(target: Target) -> None:
     async def silent(call: Call, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(60)
 
+    with Service(allow_hosts=(target.host,), limits=Limits(read=0.5)) as running:
+        problem(running.extract(url=target.handle("/document/silent", silent), **BODY), "/download/temporary-error")
+
+
+def test_520_when_a_site_breaks_off_and_521_when_its_answer_is_none(service: Service, target: Target) -> None:
     for url in (
-        target.handle("/document/silent", silent),
         target.raw("/document/cut", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n1", then_close=True),
         target.raw("/document/gone", b"", then_close=True),
     ):
@@ -402,23 +404,30 @@ def test_520_when_a_site_breaks_off_or_is_silent_and_521_when_its_answer_is_none
         problem(service.extract(url=url, **BODY), "/download/internal-error")
 
 
+def test_500_when_a_request_takes_too_long(target: Target) -> None:
+    async def never(call: Call, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(60)
+
+    with Service(allow_hosts=(target.host,), limits=Limits(request=0.5)) as running:
+        problem(running.extract(url=target.handle("/document/never", never), **BODY), "/server/timed-out")
+
+
 def test_500_and_503(target: Target) -> None:
     entered, release = threading.Event(), threading.Event()
 
     async def hold(call: Call, writer: asyncio.StreamWriter) -> None:
         entered.set()
-        await asyncio.to_thread(release.wait, 10)
+        await asyncio.to_thread(release.wait, 60)
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 
     url = target.handle("/document/hold", hold)
-    answers: list[Answer] = []
-    with Service(allow_hosts=(target.host,), limits=Limits(requests=1, request=2)) as running:
-        first = threading.Thread(target=lambda: answers.append(running.extract(url=url, **BODY)))
+    with Service(allow_hosts=(target.host,), limits=Limits(requests=1)) as running:
+        first = threading.Thread(target=running.extract, kwargs={"url": url, **BODY})
         first.start()
-        assert entered.wait(10)
+        assert entered.wait(60)
         problem(running.extract(url=url, **BODY), "/limits/over-global-limit")
-        first.join()
         release.set()
-        problem(answers[0], "/server/timed-out")
+        first.join()
         running.run(running.service.fetcher.stop())  # as if a bug had closed it
         problem(running.extract(url=url, **BODY), "/server/internal")
 

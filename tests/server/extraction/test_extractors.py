@@ -93,7 +93,7 @@ def test_every_kind_is_extracted_through_the_service(
 
 @pytest.fixture
 async def odd() -> AsyncIterator[Extractors]:
-    pool = Extractors(Limits(extractors=1, extract=20), module="tests.server.extraction.odd_extractor")
+    pool = Extractors(Limits(extractors=1), module="tests.server.extraction.odd_extractor")
     yield pool
     await pool.stop()
 
@@ -107,7 +107,7 @@ async def test_a_process_serves_one_page_after_the_other(odd: Extractors) -> Non
 
 
 async def test_a_page_that_takes_too_long_is_500_and_its_process_is_ended() -> None:
-    pool = Extractors(Limits(extractors=1, extract=3), module="tests.server.extraction.odd_extractor")
+    pool = Extractors(Limits(extractors=1, extract=8), module="tests.server.extraction.odd_extractor")
     first = await pid_of(pool)
     with pytest.raises(ExtractionError) as caught:
         await pool.extract("product", "hang", "http://x/")
@@ -166,6 +166,6 @@ def test_the_process_ends_with_its_input_also_while_it_works() -> None:
     assert process.stdin is not None
     process.stdin.write(message(msgspec.json.encode(Task("article", "http://x/", ARTICLE))))
     process.stdin.close()
-    assert process.wait(30) == 0
+    assert process.wait(60) == 0
     assert process.stdout is not None
     process.stdout.close()

@@ -5,6 +5,7 @@ import base64
 import gzip
 import random
 import socket
+import time
 import tracemalloc
 import zlib
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import pytest
 
 from scrapy_ext.server.extraction.codings import zstd
 from scrapy_ext.server.extraction.limits import Limits
+from tests.server.extraction.conftest import LIMITS
 from tests.server.extraction.services import Service
 from tests.server.extraction.targets import Call, Target, self_signed
 
@@ -22,6 +24,70 @@ BODY = {"httpResponseBody": True}
 
 def body_of(result: dict[str, str]) -> bytes:
     return base64.b64decode(result["httpResponseBody"])
+
+
+# ── what the service knows beside the contract ──
+
+
+def test_a_redirect_is_returned_itself_where_that_is_asked_for(service: Service, target: Target) -> None:
+    url = target.page("/kept", "moved", 302, Location="/kept-target", Set_Cookie="a=1")
+    before = len(target.calls_of("/kept-target"))
+    result = service.result(url=url, followRedirect=False, httpResponseHeaders=True, **BODY)
+    assert (result["url"], result["statusCode"], body_of(result)) == (url, 302, b"moved")
+    assert {"name": "Location", "value": "/kept-target"} in result["httpResponseHeaders"]
+    assert "redirects" not in result
+    assert len(target.calls_of("/kept-target")) == before
+
+
+def test_redirects_that_were_followed_are_in_the_answer(service: Service, target: Target) -> None:
+    target.page("/chain-end", "end")
+    second = target.page("/chain-2", "", 307, Location="/chain-end")
+    first = target.page("/chain-1", "", 301, Location="/chain-2")
+    result = service.result(url=first, **BODY)
+    assert result["redirects"] == [{"url": first, "statusCode": 301}, {"url": second, "statusCode": 307}]
+    assert "redirects" not in service.result(url=target.url("/chain-end"), **BODY)
+
+
+def test_headers_of_the_service_can_be_left_out_and_those_of_the_caller_are_sent(
+    service: Service, target: Target
+) -> None:
+    url = target.page("/omitted", "ok")
+    names = ["user-agent", "Accept-Language", "Accept-Encoding", "Accept"]
+    sent = [{"name": "Accept", "value": "text/plain"}]
+    service.result(url=url, omitHttpRequestHeaders=names, customHttpRequestHeaders=sent, **BODY)
+    call = target.calls_of("/omitted")[-1]
+    assert [call.header(name) for name in names] == [None, None, None, "text/plain"]
+
+
+def test_every_answer_names_the_fields_that_only_this_service_knows(service: Service, target: Target) -> None:
+    answers = [service.extract(url=target.page("/named", "ok"), **BODY), service.send("OPTIONS"), service.extract()]
+    assert [answer.status for answer in answers] == [200, 405, 400]
+    for answer in answers:
+        assert answer.headers["extract-extensions"] == "omitHttpRequestHeaders, followRedirect, fieldSources"
+
+
+def test_a_problem_has_its_cause_in_a_header(service: Service, target: Target) -> None:
+    async def silent(call: Call, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(60)
+
+    causes = {
+        "http://nowhere.invalid/": "host-not-found",
+        "http://localhost:1/": "host-not-allowed",
+        target.handle("/cause/silent", silent): "timeout",
+        target.raw("/cause/cut", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n1", then_close=True): "cut-short",
+        target.page("/cause/large", b"x" * (LIMITS.body_bytes + 1)): "too-large",
+        target.raw("/cause/gone", b"", then_close=True): None,
+    }
+    assert {url: service.extract(url=url, **BODY).headers.get("extract-cause") for url in causes} == causes
+
+
+def test_a_connection_that_is_refused_is_told_from_a_name_that_does_not_exist() -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        host = f"localhost:{closed.getsockname()[1]}"
+        with Service(allow_hosts=(host,)) as running:
+            answer = running.extract(url=f"http://{host}/", **BODY)
+    assert (answer.status, answer.headers["extract-cause"]) == (421, "connection-refused")
 
 
 # ── answers ──
@@ -94,6 +160,17 @@ def test_the_length_of_what_head_does_not_send_is_not_held_against_it(service: S
     result = service.result(url=url, httpRequestMethod="HEAD", httpResponseHeaders=True, **BODY)
     assert (result["statusCode"], body_of(result)) == (200, b"")
     assert {"name": "Content-Length", "value": "9000000000"} in result["httpResponseHeaders"]
+
+
+def test_a_connection_that_was_idle_after_a_large_page_is_used_again(service: Service, target: Target) -> None:
+    """The page comes faster than it is read, so that aiohttp pauses reading; the pause of the test is longer than the
+    read limit, which holds for what a target sends and not for a connection that nobody uses."""
+    url = target.page("/large-page", b"x" * 800_000)
+    before = target.connections
+    assert len(body_of(service.result(url=url, **BODY))) == 800_000
+    time.sleep(LIMITS.read + 0.5)
+    assert len(body_of(service.result(url=url, **BODY))) == 800_000
+    assert target.connections <= before + 1
 
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -468,14 +545,15 @@ def test_a_target_that_stops_in_the_middle_is_520_with_retry_after(service: Serv
     assert int(answer.headers["retry-after"]) >= 0
 
 
-def test_a_target_that_never_answers_is_520(service: Service, target: Target) -> None:
+def test_a_target_that_never_answers_is_520(target: Target) -> None:
     async def silent(call: Call, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(60)
 
-    service.problem(520, "/download/temporary-error", url=target.handle("/silent", silent), **BODY)
+    with Service(allow_hosts=(target.host,), limits=Limits(read=0.5)) as running:
+        running.problem(520, "/download/temporary-error", url=target.handle("/silent", silent), **BODY)
 
 
-def test_a_target_that_drips_for_ever_is_520(service: Service, target: Target) -> None:
+def test_a_target_that_drips_for_ever_is_520(target: Target) -> None:
     async def drip(call: Call, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
         while True:
@@ -483,7 +561,8 @@ def test_a_target_that_drips_for_ever_is_520(service: Service, target: Target) -
             await writer.drain()
             await asyncio.sleep(0.2)
 
-    service.problem(520, "/download/temporary-error", url=target.handle("/drip", drip), **BODY)
+    with Service(allow_hosts=(target.host,), limits=Limits(fetch=1)) as running:
+        running.problem(520, "/download/temporary-error", url=target.handle("/drip", drip), **BODY)
 
 
 @pytest.mark.parametrize("announced", [True, False])

@@ -98,9 +98,9 @@ def test_a_request_that_is_under_way_is_told_and_one_whose_caller_left_is_broken
         body = json.dumps({"url": url, "httpResponseBody": True}).encode()
         with socket.create_connection(("127.0.0.1", running.port)) as raw:
             raw.sendall(head(f"Content-Length: {len(body)}") + body)
-            assert entered.wait(10)
+            assert entered.wait(60)
             assert running.run(told_of(running))["scrapy_ext_extraction_requests_under_way"] == 1
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while counted("http", "none", "broken") not in (seen := running.run(told_of(running))):
             assert time.monotonic() < deadline
             time.sleep(0.02)

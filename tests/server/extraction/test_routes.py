@@ -77,7 +77,7 @@ def test_a_body_over_5_mib_is_413(service: Service) -> None:
 
 
 def test_a_body_over_5_mib_is_413_while_it_arrives(service: Service) -> None:
-    with socket.create_connection(("127.0.0.1", service.port), timeout=30) as raw:
+    with socket.create_connection(("127.0.0.1", service.port), timeout=60) as raw:
         raw.sendall(head("Transfer-Encoding: chunked"))
         chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
         with contextlib.suppress(OSError):  # The server need not read what it has refused.
@@ -150,7 +150,7 @@ def test_a_request_that_takes_too_long_as_a_whole_is_500_timed_out(target: Targe
 def test_a_body_that_does_not_arrive_is_408(target: Target) -> None:
     with (
         Service(limits=Limits(request_body=0.3)) as running,
-        socket.create_connection(("127.0.0.1", running.port), timeout=30) as raw,
+        socket.create_connection(("127.0.0.1", running.port), timeout=60) as raw,
     ):
         raw.sendall(head("Content-Length: 100") + b"{")
         assert raw.recv(12) == b"HTTP/1.1 408"
@@ -161,14 +161,14 @@ def test_more_requests_than_the_server_takes_on_get_503_with_retry_after(target:
 
     async def hold(call: Call, writer: asyncio.StreamWriter) -> None:
         entered.set()
-        await asyncio.to_thread(release.wait, 10)
+        await asyncio.to_thread(release.wait, 60)
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 
     url = target.handle("/hold", hold)
     with Service(allow_hosts=(target.host,), limits=Limits(requests=1)) as running:
         first = threading.Thread(target=running.result, kwargs={"url": url, "httpResponseBody": True})
         first.start()
-        assert entered.wait(10)
+        assert entered.wait(60)
         answer = running.extract(url=url, httpResponseBody=True)
         release.set()
         first.join()
@@ -195,5 +195,5 @@ def test_work_for_a_caller_who_left_is_given_up(target: Target) -> None:
         body = json.dumps({"url": url, "httpResponseBody": True}).encode()
         with socket.create_connection(("127.0.0.1", running.port)) as raw:
             raw.sendall(head(f"Content-Length: {len(body)}") + body)
-            assert entered.wait(10)
-        assert left.wait(10)
+            assert entered.wait(60)
+        assert left.wait(60)

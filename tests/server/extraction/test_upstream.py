@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from scrapy_ext.server.extraction.languages import language_of
-from scrapy_ext.server.extraction.limits import Limits
 from scrapy_ext.server.extraction.upstream import ProxyRuleError, Upstreams
 from tests.server.extraction.services import Service
 from tests.server.extraction.targets import Target, self_signed
@@ -43,8 +42,7 @@ def service(target: Target, upstream: Upstream, dead_port: int) -> Iterator[Serv
         f"IT=http://user-7:secret@127.0.0.1:{dead_port}",
     )
     rules = (f"shop.example:80=127.0.0.1:{target.port}",)
-    limits = Limits(connect=3, read=3, fetch=8)
-    with Service(allow_hosts=(target.host,), connect_to=rules, proxies=proxies, limits=limits) as running:
+    with Service(allow_hosts=(target.host,), connect_to=rules, proxies=proxies) as running:
         yield running
 
 

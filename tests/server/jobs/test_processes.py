@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -114,7 +114,13 @@ async def test_nothing_outlives_a_supervisor_that_is_killed(
 ) -> None:
     job = await platform.run("py:family.py", cmd_args=f"{tmp_path} stay")
     pids = await born(tmp_path)
-    await asyncio.sleep(2.5)  # the node looks once a second
+    there = 1000 * time.time()
+
+    async def measured() -> bool:
+        """Whether the node has looked at the job since all of it was there: its samples are of such a look."""
+        return any(sample[0] > there + 1000 for sample in await platform.records("samples", job))
+
+    await wait_for(measured, "a sample of all processes")
     server = running.process.pid
     processes = table()
     (supervisor,) = [

@@ -131,7 +131,7 @@ async def test_every_path_refuses_strangers_and_keys_of_other_projects(server: R
 
 
 async def _until_known(http: Http) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while (await http.get("/hcf/4499/list")).status != 200:
             await asyncio.sleep(0.1)
 

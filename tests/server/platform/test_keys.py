@@ -19,7 +19,7 @@ from tests.server.http import Answer, Http
 from tests.servers import RunningServer
 
 #: How long a change may take to be seen on a busy machine; it takes REFRESH_SECONDS.
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 @pytest.fixture(scope="session")

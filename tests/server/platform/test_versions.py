@@ -145,7 +145,7 @@ async def test_only_keys_of_all_projects_deploy(server: RunningServer, http: Htt
         await store.close()
     for key, told in ((limited, "--deploy project"), (reader, "may read, and not write")):
         async with Http(server.url, key) as other:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 while (await other.get(f"/api/projects/{project}/versions")).status != 200:
                     await asyncio.sleep(0.1)
             for path in (f"/api/projects/{project}/versions?version=1", "/api/scrapyd/addversion.json"):

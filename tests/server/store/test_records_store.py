@@ -77,6 +77,50 @@ async def test_a_gap_is_refused_with_the_place_to_go_on(store: Store) -> None:
     assert len(await stored(store)) == 1
 
 
+async def test_what_the_first_index_leaves_out_can_be_filled_in_any_order(store: Store, clock: Any) -> None:
+    """Against a plain mapping of indexes to records: random writes that begin anywhere up to the end."""
+    chance = random.Random(7)
+    assert await store.items.write(KEY, 3000, packed([{"n": n} for n in range(5)]), may_skip=True) == 3000
+    expected = {3000 + n: {"n": n} for n in range(5)}
+    began = clock.now
+    for turn in range(40):
+        start = chance.choice([None, chance.randint(0, max(expected) + 1), chance.randint(2900, 3100)])
+        start = start if start is None else min(start, max(expected) + 1)
+        records = [{"turn": turn, f"field{chance.randint(0, 3)}": n} for n in range(chance.choice([1, 2, 40, 1200]))]
+        clock.now += 1
+        first = await store.items.write(KEY, start, packed(records))
+        assert first == (max(expected) + 1 if start is None else start)
+        expected.update(enumerate(records, first))
+        await store.items.write(KEY, first, packed(records))
+        assert await store.items.indexes(KEY) == range(min(expected), max(expected) + 1)
+    parts = [part async for part in store.items.scan(Span(1), (0, 0, 0))]
+    found = {part.start + at: msgspec.json.decode(line) for part in parts for at, line in enumerate(part.lines)}
+    assert found == expected
+    await check_stats(store, [*expected.values()])
+    for index in chance.sample(range(max(expected) + 2), 60):
+        assert [msgspec.json.decode(part.lines[0]) for part in await store.items.at(KEY, [index])] == (
+            [expected[index]] if index in expected else []
+        )
+    growth = await store.items.progress(KEY, 10)
+    assert growth[-1][1] == len(expected)
+    assert all(began <= when <= clock.now for when, _ in growth)
+
+
+async def test_records_that_are_the_same_at_other_places_are_not_taken_for_those_sent_again(store: Store) -> None:
+    await store.items.write(KEY, 8, packed([{"a": 1}] * 12), may_skip=True)
+    await store.items.write(KEY, 0, packed([{"a": 1}] * 5))
+    await store.items.write(KEY, 3, packed([{"a": 1}] * 7))
+    await check_stats(store, [{"a": 1}] * 20)
+    assert await store.items.indexes(KEY) == range(20)
+
+
+async def test_progress_counts_records_and_not_the_indexes_before_them(store: Store, clock: Any) -> None:
+    for number in range(4):
+        await store.items.write(KEY, None if number else 500, packed([{"n": n} for n in range(1000)]), may_skip=True)
+        clock.now += 10
+    assert [number for _, number in await store.items.progress(KEY, 4)] == [1000, 2000, 3000, 4000]
+
+
 async def test_without_a_start_records_go_to_the_end(store: Store) -> None:
     assert [await store.items.write(KEY, None, packed([{"a": n}, {}])) for n in range(3)] == [0, 2, 4]
 

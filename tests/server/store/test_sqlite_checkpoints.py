@@ -66,7 +66,7 @@ def is_in_use(data: Path) -> bool:
         [sys.executable, "-c", IN_USE, str(data / "platform.db-shm")],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=60,
         check=True,
     )
     return told.stdout == "in use\n"
@@ -107,6 +107,6 @@ async def test_a_store_is_closed_while_its_log_is_written_back(tmp_path: Path, m
     monkeypatch.setattr(sqlite_checkpoints, "_PAGES", 1)
     monkeypatch.setattr(sqlite, "Checkpoints", slow)
     store = await Store.open(tmp_path)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await begun.wait()
         await store.close()

@@ -112,7 +112,7 @@ async def test_a_key_that_is_not_for_extraction_tries_nothing(extracting: Runnin
     )
     (key,) = texts(made, "//code[@class='secret']")
     async with Http(extracting.url, key) as other:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while (answer := await other.get("/ui/extract")).status == 401:
                 await asyncio.sleep(0.1)
         document = page(answer)
@@ -131,7 +131,7 @@ async def test_a_key_that_opens_extraction_tries_it_in_its_own_name(
     made = page(await submit(http, "/ui/keys", {"action": "add", "name": "both", "opens": "both"}))
     (key,) = texts(made, "//code[@class='secret']")
     async with Http(extracting.url, key) as other:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while (await other.get("/ui/extract")).status == 401:
                 await asyncio.sleep(0.1)
         document = page(

@@ -161,6 +161,38 @@ async def test_statuses_of_many_requests_are_those_that_the_crawl_has_counted(ht
     assert counted.xpath("//svg")[0].xpath("string(./desc)") == "200: 2\u202f400; 404: 100"
 
 
+async def test_stats_that_are_times_are_shown_as_times_with_their_zone(http: Http, project: int) -> None:
+    key = await job(http, project)
+    stats = {"start_time": 1_795_000_000_000, "finish_time": 1_795_000_060_000, "item_scraped_count": 12_345}
+    await http.post(f"/jobs/{key}", json.dumps({"frameworkstats": stats}).encode())
+    shown = page(await http.get(f"/ui/{key}/stats"))
+    assert [" ".join(row.itertext()).split() for row in shown.xpath("//tbody/tr")] == [
+        ["finish_time", "2026-11-18", "11:07:40", "UTC"],
+        ["item_scraped_count", "12", "345"],
+        ["start_time", "2026-11-18", "11:06:40", "UTC"],
+    ]
+
+
+async def test_one_of_something_is_not_several(http: Http, project: int) -> None:
+    key = await job(http, project)
+    await http.post(f"/items/{key}", [{"name": "a"}])
+    assert "1 item, " in page(await http.get(f"/ui/{key}")).text_content()
+    await http.post(f"/items/{key}", [{"name": "b"}])
+    assert "2 items, " in page(await http.get(f"/ui/{key}")).text_content()
+
+
+async def test_items_whose_indexes_do_not_begin_at_0_are_all_found(http: Http, project: int) -> None:
+    key = await job(http, project)
+    await http.post(f"/items/{key}", [{"n": n} for n in range(500, 620)], Content_Range="items 500-/*")
+    first = page(await http.get(f"/ui/{key}/items"))
+    assert "items 500–549 of 620" in first.text_content()
+    (last,) = first.xpath("//nav[@aria-label='Pages']//a[text()='last']/@href")
+    numbers = page(await http.get(last)).xpath("//tbody/tr/td[1]//text()")
+    assert [number.strip() for number in numbers] == [str(n) for n in range(600, 620)]
+    one = page(await http.get(f"/ui/{key}/items/500"))
+    assert (one.xpath("//a[text()='previous']"), len(one.xpath("//a[text()='next']"))) == ([], 1)
+
+
 async def ended(http: Http, key: str) -> None:
     await http.post(f"/jobq/{key.partition('/')[0]}/update", [{"key": key, "state": "finished"}])
 

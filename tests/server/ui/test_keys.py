@@ -29,7 +29,7 @@ async def make(http: Http, name: str, **fields: Any) -> str:
 
 async def until(http: Http, path: str, status: int) -> None:
     """Servers look at keys every other second."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while (await http.get(path)).status != status:
             await asyncio.sleep(0.1)
 

@@ -54,7 +54,7 @@ async def test_a_node_is_shown_with_its_units_and_jobs_and_what_waits(running: R
 async def test_a_key_of_some_projects_does_not_see_the_nodes(server: RunningServer, http: Http, project: int) -> None:
     fields = {"action": "add", "name": f"nodes-{project}", "opens": "platform", "projects": str(project)}
     (key,) = texts(page(await submit(http, "/ui/keys", fields)), "//code[@class='secret']")
-    async with Http(server.url, key) as other, asyncio.timeout(30):
+    async with Http(server.url, key) as other, asyncio.timeout(60):
         while (answer := await other.get("/ui/nodes")).status == 401:
             await asyncio.sleep(0.1)
         document = page(answer, 403)

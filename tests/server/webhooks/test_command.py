@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import json
+import os
 import time
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pytest
-from scrapy.cmdline import execute
 
 from scrapy_ext.server.webhooks.signing import new_secret, signed_headers
+from tests.commands.called import scrapy
 from tests.servers import RunningServer
 
 GUIDE = Path(__file__).resolve().parents[3] / "docs" / "howto" / "webhooks.rst"
@@ -20,17 +19,9 @@ GUIDE = Path(__file__).resolve().parents[3] / "docs" / "howto" / "webhooks.rst"
 
 def run(server: RunningServer, project: int, *arguments: str) -> tuple[int, str, str]:
     """Exit code and output of the command, run in this process."""
-    streams = [io.TextIOWrapper(io.BytesIO(), "utf-8", newline="") for _ in range(2)]
     named = {"PLATFORM_URL": server.url, "PLATFORM_API_KEY": server.platform_key, "PLATFORM_PROJECT": str(project)}
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(streams[0]), redirect_stderr(streams[1]):
-        for name, value in named.items():
-            patch.setenv(name, value)
-        with pytest.raises(SystemExit) as ended:
-            execute(["scrapy", "platform", "webhooks", *arguments])
-    for stream in streams:
-        stream.flush()
-    out, error = (stream.buffer.getvalue().decode() for stream in streams)  # type: ignore[attr-defined]
-    return int(ended.value.code or 0), out, error
+    done = scrapy("platform", "webhooks", *arguments, environment={**os.environ, **named})
+    return done.returncode, done.stdout, done.stderr
 
 
 def test_they_are_added_listed_tried_and_removed(server: RunningServer, project: int) -> None:

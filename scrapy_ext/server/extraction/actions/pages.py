@@ -14,10 +14,14 @@ from scrapy_ext.server.extraction.actions.stage import Stage
 #: What a result of ``evaluate`` may be as JSON, in characters.
 MAX_RESULT: Final = 100_000
 
-_SCROLL: Final = """() => {
-    const e = document.scrollingElement || document.documentElement;
-    e.scrollTo(0, e.scrollHeight);
-    return e.scrollHeight;
+#: A page hears of being scrolled when it is drawn next, which a busy machine may put off: by the second frame it has
+#: asked for what it loads then. A page that draws nothing is waited for no longer than ``most`` milliseconds.
+_SCROLL: Final = """async most => {
+    const e = document.scrollingElement || document.documentElement, height = e.scrollHeight;
+    e.scrollTo(0, height);
+    const drawn = new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+    await Promise.race([drawn, new Promise(done => setTimeout(done, most))]);
+    return height;
 }"""
 _HEIGHT: Final = "() => (document.scrollingElement || document.documentElement).scrollHeight"
 #: The result as text, cut where it is longer than it may be, so that no more than that leaves the page.
@@ -40,10 +44,11 @@ async def scroll_bottom(stage: Stage, action: Action, seconds: float) -> None:
     """Scroll down until the page grows no more, or one of the bounds is reached, which is no failure."""
     ends = time.monotonic() + seconds
     for _ in range(action.max_scroll_count or 1000):
+        most = min(action.max_scroll_delay, max(ends - time.monotonic(), 0))
         stage.traffic.stir()
-        height: int = await stage.page.evaluate(_SCROLL)
+        height: int = await stage.page.evaluate(_SCROLL, 1000 * most)
         # What an endless page loads next comes after a moment.
-        await stage.traffic.quiet(stage.quiet, min(action.max_scroll_delay, max(ends - time.monotonic(), 0)))
+        await stage.traffic.quiet(stage.quiet, min(most, max(ends - time.monotonic(), 0)))
         grown: int = await stage.page.evaluate(_HEIGHT)
         if grown <= height or grown >= (action.max_page_height or grown + 1) or time.monotonic() >= ends:
             return

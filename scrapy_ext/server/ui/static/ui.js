@@ -49,7 +49,7 @@
     log.scrollTop = log.scrollHeight;
   };
   const state = () =>
-    following ? "Live: new lines appear as they come." : `Paused while you read: ${waiting} new lines below.`;
+    following ? "Live: new lines appear as they come." : `Paused while you read: ${waiting} new ${waiting === 1 ? "line" : "lines"} below.`;
 
   log.addEventListener("scroll", () => {
     const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 30;
@@ -80,7 +80,7 @@
     const { leftOut, lines } = JSON.parse(event.data);
     const added = document.createDocumentFragment();
     if (leftOut) {
-      const note = made("li", `${leftOut} lines came too fast to be shown here.`);
+      const note = made("li", `${leftOut} ${leftOut === 1 ? "line" : "lines"} came too fast to be shown here.`);
       note.className = "gap";
       added.append(note);
     }

@@ -54,10 +54,10 @@ async def _one(visit: Visit) -> Response:
         raise MissingError
     decoded = msgspec.json.decode(found[0].lines[0])  # shows letters where the bytes may have escapes
     text = msgspec.json.format(msgspec.json.encode(decoded), indent=2).decode()
-    last = (await visit.store.items.stats(visit.key)).totals.input_values - 1
+    indexes = await visit.store.items.indexes(visit.key)
     context = await job_context(visit, "items")
     return visit.rendered(
-        "item.html", **context, number=number, last=last, text=text, stored=found[0].ts, fields=decoded
+        "item.html", **context, number=number, indexes=indexes, text=text, stored=found[0].ts, fields=decoded
     )
 
 

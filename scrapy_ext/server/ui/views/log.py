@@ -28,17 +28,18 @@ _AT_A_LOOK: Final = 1000
 
 async def _show(visit: Visit) -> Response:
     context = await job_context(visit, "log")
+    end = (await visit.store.logs.indexes(visit.key)).stop
     level, text = _level(visit), visit.text("q")
     counts = (await visit.store.logs.stats(visit.key)).counts
     running = context["job"].state in (JobState.PENDING, JobState.RUNNING) and context["known"]
     live = running and not text and "start" not in visit.request.query_params
     if live:
-        records, paging = await _tail(visit, level, context["totals"]["logs"])
+        records, paging = await _tail(visit, level, end)
     elif level or text:
         start = visit.number("start")
         found = await look_through(visit.store.logs, visit.key, start, logged(level, text), _PER_PAGE)
         records = _decoded(found)
-        paging = shapes.searched(start, found.next, context["totals"]["logs"], ended=found.ended)
+        paging = shapes.searched(start, found.next, end, ended=found.ended)
     else:
         records, paging = await records_page(visit, visit.store.logs, visit.key, _PER_PAGE)
     return visit.rendered(
@@ -52,7 +53,7 @@ async def _show(visit: Visit) -> Response:
         errors=_from(counts, 40),
         live=live,
         running=running,
-        after=context["totals"]["logs"],
+        after=end,
     )
 
 
@@ -104,7 +105,7 @@ async def _looks(visit: Visit, at: int, level: int) -> AsyncIterator[list[Event]
     wanted = logged(level)
     while True:
         job = await store.jobs.get(key)
-        total = (await store.logs.stats(key)).totals.input_values
+        total = (await store.logs.indexes(key)).stop
         events: list[Event] = []
         if total > at:
             left_out = max(total - at - _AT_A_LOOK, 0)

@@ -6,9 +6,12 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
+from scrapy_ext.server.ui import shapes
 from scrapy_ext.server.ui.frame import Page, Visit
 from scrapy_ext.server.ui.job_context import PATH, job_context
 
+#: Stats with these names are times: Scrapy's are datetimes, which the platform has as milliseconds.
+_TIMES: Final = ("start_time", "finish_time")
 #: Stats of one page; who looks for others uses the search.
 _MOST: Final = 2000
 
@@ -20,8 +23,15 @@ async def _show(visit: Visit) -> Response:
         found = context["job"].metadata.get(group)
         stats |= found if isinstance(found, dict) else {}
     text = visit.text("q")
-    chosen = sorted(pair for pair in stats.items() if text.lower() in pair[0].lower())
-    return visit.rendered("stats.html", **context, text=text, stats=chosen[:_MOST], found=len(chosen), all=len(stats))
+    chosen = sorted(name for name in stats if text.lower() in name.lower())
+    shown = [(name, _shown(name, stats[name])) for name in chosen[:_MOST]]
+    return visit.rendered("stats.html", **context, text=text, stats=shown, found=len(chosen), all=len(stats))
+
+
+def _shown(name: str, value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, int):
+        return shapes.cell(value)
+    return f"{shapes.when(value)} UTC" if name in _TIMES else shapes.number(value)
 
 
 PAGES: Final = (Page(PATH + "/stats", "jobs", _show),)

@@ -1,0 +1,41 @@
+"""Errors of the command line that name what was probably meant."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from typing import Final, NoReturn
+
+#: The errors of argparse for a value, and for an option, that do not exist (Python 3.11 to 3.14).
+_CHOICE: Final = re.compile(r"invalid choice: '?([^']*?)'? \(choose from (.*)\)", re.DOTALL)
+_OPTION: Final = re.compile(r"unrecognized arguments: (-[^\s=]+)")
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return ``"did you mean 'items'?"`` for the known word nearest to one that is not known, or nothing."""
+    nearest = get_close_matches(word, list(known), 1)
+    return f"did you mean {nearest[0]!r}?" if nearest else ""
+
+
+class SuggestingParser(argparse.ArgumentParser):
+    """A parser, with the parsers of its actions, that names what was probably meant."""
+
+    def error(self, message: str) -> NoReturn:
+        """End the command with the message and what may have been meant."""
+        if found := _CHOICE.search(message):
+            meant = did_you_mean(found[1], re.findall(r"[^\s',]+", found[2]))
+        elif found := _OPTION.match(message):
+            meant = did_you_mean(found[1], _options(self))
+        else:
+            meant = ""
+        super().error(f"{message}; {meant}" if meant else message)
+
+
+def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
+    for action in parser._actions:
+        yield from action.option_strings
+        if isinstance(action, argparse._SubParsersAction):
+            for of_action in action.choices.values():
+                yield from _options(of_action)

@@ -1,0 +1,64 @@
+"""Duplicate requests of a crawl with a frontier: a filter of the user's decides first, then the frontier.
+
+Without a filter of the user's, the frontier's fingerprints do what Scrapy's ``RFPDupeFilter`` does. With one
+(``DUPEFILTER_CLASS``), the requests that it lets pass are new:
+
+- of a subclass of ``RFPDupeFilter``, the frontier remembers across processes what the filter holds in memory: a request
+  that passes for the first time in a process is still a duplicate if another process has sent it;
+- of any other filter, the frontier filters nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.dupefilters import RFPDupeFilter
+from scrapy.utils.defer import maybe_deferred_to_future
+from scrapy.utils.misc import build_from_crawler
+
+
+class Filtering:
+    """The filters of one crawl; ``own`` is the class of the user's filter, None for Scrapy's default."""
+
+    def __init__(self, crawler: Crawler, own: Any | None) -> None:
+        self._crawler = crawler
+        self._own: Any | None = None if own is None else build_from_crawler(own, crawler)
+        # It has no file and sees no request: it writes the log and the stats as Scrapy does.
+        self._log = RFPDupeFilter(
+            debug=crawler.settings.getbool("DUPEFILTER_DEBUG"), fingerprinter=crawler.request_fingerprinter
+        )
+
+    @property
+    def filter(self) -> Any:
+        """The dupefilter, as an attribute ``df`` of Scrapy's scheduler."""
+        return self._log if self._own is None else self._own
+
+    async def open(self) -> None:
+        """Open the user's filter, as Scrapy's scheduler does."""
+        if self._own is not None and (opened := self._own.open()) is not None:
+            await maybe_deferred_to_future(opened)
+
+    async def close(self, reason: str) -> None:
+        """Close the user's filter."""
+        if self._own is not None and (closed := self._own.close(reason)) is not None:
+            await maybe_deferred_to_future(closed)
+
+    def rejects(self, request: Request) -> bool:
+        """Whether the user's filter takes a request for a duplicate; it is logged then."""
+        if self._own is None or request.dont_filter or not self._own.request_seen(request):
+            return False
+        self._own.log(request, self._crawler.spider)
+        return True
+
+    def is_by_frontier(self, request: Request, *, is_known: bool) -> bool:
+        """Whether the frontier filters a request by Scrapy's fingerprint; ``is_known``: this process has sent it."""
+        if request.dont_filter:
+            return False
+        return self._own is None or (isinstance(self._own, RFPDupeFilter) and not is_known)
+
+    def log(self, request: Request) -> None:
+        """Log and count a request that the frontier filters."""
+        if self._crawler.spider is not None:
+            self._log.log(request, self._crawler.spider)

@@ -1,0 +1,55 @@
+"""Order of requests of one host and priority in the memory of a crawl."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple, Self
+
+from scrapy import Request
+from scrapy.settings import BaseSettings
+from scrapy.utils.misc import load_object
+
+from scrapy_ext import settings as names
+from scrapy_ext.settings import SettingError
+
+DEPTH_FIRST: Final = "depth-first"
+BREADTH_FIRST: Final = "breadth-first"
+
+
+class Order(NamedTuple):
+    """``newest_first``: as in Scrapy's LIFO queues; ``start_last``: start requests follow the others, oldest first or,
+    with ``start_newest_first``, newest first."""
+
+    newest_first: bool
+    start_last: bool
+    start_newest_first: bool = False
+
+    @classmethod
+    def of(cls, settings: BaseSettings) -> Self:
+        """Return the order of ``FRONTIER_ORDER``, else that of Scrapy's memory queues. Raises :class:`SettingError`."""
+        asked: str | None = names.FRONTIER_ORDER.read(settings)
+        if asked == DEPTH_FIRST:
+            return cls(newest_first=True, start_last=True)
+        if asked == BREADTH_FIRST:
+            return cls(newest_first=False, start_last=False)
+        if asked is not None:
+            raise SettingError(
+                "FRONTIER_ORDER",
+                f"must be {DEPTH_FIRST!r} or {BREADTH_FIRST!r}, got {asked[:60]!r}",
+                "Leave it out for the order of SCHEDULER_MEMORY_QUEUE, depth-first by default.",
+            )
+        start = settings["SCHEDULER_START_MEMORY_QUEUE"]
+        return cls(
+            newest_first=_is_lifo(settings["SCHEDULER_MEMORY_QUEUE"]),
+            start_last=bool(start),
+            start_newest_first=bool(start) and _is_lifo(start),
+        )
+
+    def is_last(self, request: Request) -> bool:
+        """Whether a request follows the others of its host and priority."""
+        return self.start_last and bool(request.meta.get("is_start_request"))
+
+
+def _is_lifo(queue: Any) -> bool:
+    # Scrapy's queue classes tell by their bases alone, and queuelib's LIFO queue is a subclass of the FIFO one.
+    bases = " ".join(base.__name__.lower() for base in load_object(queue).__mro__)
+    return "lifo" in bases or "fifo" not in bases

@@ -1,0 +1,26 @@
+"""Lines of the log for a fault that every request meets while it lasts."""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+#: Seconds from one line to the next.
+_INTERVAL: Final = 60.0
+
+
+class Repeats:
+    """Counts occurrences of one fault, of which one a minute is logged."""
+
+    def __init__(self) -> None:
+        self._logged = float("-inf")
+        self._since = 0
+
+    def due(self) -> int:
+        """Count an occurrence. Return how many there were since the last line if one is due now, else 0."""
+        self._since += 1
+        now = time.monotonic()
+        if now - self._logged < _INTERVAL:
+            return 0
+        count, self._logged, self._since = self._since, now, 0
+        return count
