@@ -17,12 +17,13 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any, Final
 
 # Read at the start, for some tests clear the environment.
 WIRING: Final = os.environ.get("SCRAPY_SUITE_WIRING")
 _NOTES: Final = os.environ.get("SCRAPY_SUITE_NOTES")
+_COMMAND_SECONDS: Final = 120
 _TEST: Final = "PYTEST_CURRENT_TEST"
 
 
@@ -63,6 +64,16 @@ def _name_host(module: ModuleType) -> None:
     module.BaseMockServer.__init__ = named
 
 
+def _wait_longer(module: ModuleType) -> None:
+    """Let commands take longer than the 15 seconds that they have there: the machine may be busy."""
+    import subprocess
+
+    def run(*arguments: Any, **named: Any) -> Any:
+        return subprocess.run(*arguments, **{**named, "timeout": _COMMAND_SECONDS})  # noqa: PLW1510  # by the caller
+
+    module.subprocess = SimpleNamespace(**{**vars(subprocess), "run": run})
+
+
 def _note(kind: str, **what: Any) -> None:
     # Of a process that has no such test any more, the mock servers for example, nobody needs notes.
     test = os.environ.get(_TEST, "").rpartition(" ")[0]
@@ -73,7 +84,7 @@ def _note(kind: str, **what: Any) -> None:
         file.write(line)
 
 
-_CHANGES: Final[dict[str, Callable[[ModuleType], None]]] = {}
+_CHANGES: Final[dict[str, Callable[[ModuleType], None]]] = {"tests.utils.cmdline": _wait_longer}
 if _NOTES:
     _CHANGES["scrapy.crawler"] = _note_crawlers
     _CHANGES["scrapy.statscollectors"] = _note_stats
