@@ -71,7 +71,7 @@ class _OneLine(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None
         if isinstance(error, ExtractError | ContractError) and str(record.msg).startswith("Error downloading"):
-            record.msg, record.args = f"{record.getMessage()}: {error}", ()
+            record.msg, record.args = f"{record.getMessage()}: {error} ({type(error).__name__})", ()
             record.exc_info = record.exc_text = None
         return True
 

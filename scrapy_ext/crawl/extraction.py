@@ -22,7 +22,7 @@ from scrapy.utils.job import job_dir
 from scrapy.utils.project import data_path
 
 from scrapy_ext import settings as names
-from scrapy_ext.api.extraction import PROBLEM_TYPES
+from scrapy_ext.api.extraction import EXTENSIONS, PROBLEM_TYPES
 from scrapy_ext.client.extraction import Attempt, Bounds, ExtractClient, ExtractError, ExtractTransport
 from scrapy_ext.client.extraction.budget import Budget, Spent
 from scrapy_ext.client.extraction.errors import UnreachableServiceError, is_fatal
@@ -33,7 +33,13 @@ from scrapy_ext.client.extraction.redact import redacted
 from scrapy_ext.client.extraction.results import to_response
 from scrapy_ext.client.extraction.retry import FIRST_PATIENCE, NO_CONNECTION, RetryPolicy
 from scrapy_ext.client.extraction.tally import Tally
-from scrapy_ext.client.extraction.translate import BodyOptions, omitted_headers, scrapy_default_headers, to_body
+from scrapy_ext.client.extraction.translate import (
+    BodyOptions,
+    has_omitted,
+    omitted_headers,
+    scrapy_default_headers,
+    to_body,
+)
 from scrapy_ext.client.extraction.transport import too_large
 from scrapy_ext.crawl.engine import watch
 from scrapy_ext.crawl.redirects import Redirects, is_left_to_scrapy
@@ -80,7 +86,10 @@ class Extraction:
             omitted_headers=omitted_headers(settings),
         )
         self.redirects = Redirects(crawler)
-        self._asking: asyncio.Future[None] | None = None
+        self._known: frozenset[str] | None = None
+        self._asking = asyncio.Lock()
+        self.redirects.extensions = frozenset(self._extra_fields)
+        self._options = msgspec.structs.replace(self._options, extensions=self.redirects.extensions)
         self._ledger: Ledger | None = None
         self._client: ExtractClient | None = None
         self._opening: asyncio.Future[ExtractClient] | None = None
@@ -92,8 +101,8 @@ class Extraction:
         :class:`~scrapy_ext.client.extraction.ledger.LedgerError` when the crawl's ledger must not be used.
         """
         client = self._client or await self._open()
-        if self._asking is None or not self._asking.done():
-            await self._ask_extensions(client)
+        if self._known is None:
+            await self._learn_extensions(client, request)
         spider = self._crawler.spider
         fields = to_body(request, self._options)
         escalation = Escalation.of(request, spider)
@@ -172,6 +181,7 @@ class Extraction:
         finally:
             if key:
                 self._rests_on(request, key)
+        self._know(client.extensions)
         request.meta["download_latency"] = time.monotonic() - started
         response = to_response(request, result)
         size = len(response.body)
@@ -233,23 +243,26 @@ class Extraction:
             self._opening = asyncio.ensure_future(self._opened())
         return await asyncio.shield(self._opening)
 
-    async def _ask_extensions(self, client: ExtractClient) -> None:
-        """Learn what the service knows beside the contract, once. While it cannot be asked, nothing beside is sent, and
-        the next request asks again."""
-        if self._asking is None:
-            self._asking = asyncio.ensure_future(self._learn_extensions(client))
-        try:
-            await asyncio.shield(self._asking)
-        except UnreachableServiceError as error:
-            self._asking = None
-            logger.debug("%s", error)
+    async def _learn_extensions(self, client: ExtractClient, request: Request) -> None:
+        """Take over what the service knows beside the contract, as far as its answers have said so.
 
-    async def _learn_extensions(self, client: ExtractClient) -> None:
-        known = await client.extensions()
-        if known is None:
-            raise UnreachableServiceError("the extraction service cannot be asked what it knows", ambiguous=False)
-        self.redirects.extensions = extensions = known | frozenset(self._extra_fields)
-        self._options = msgspec.structs.replace(self._options, extensions=extensions)
+        It is asked only for a request that depends on it: nothing else is sent to a service of somebody else.
+        """
+        if self.redirects.kept_by(request) or has_omitted(request, self._options):
+            async with self._asking:
+                try:
+                    if client.extensions is None:
+                        await client.ask_extensions()
+                except UnreachableServiceError as error:
+                    logger.debug("%s", error)  # The request itself reports a service that is away.
+        self._know(client.extensions)
+
+    def _know(self, extensions: frozenset[str] | None) -> None:
+        if extensions is None or self._known is not None:
+            return
+        self._known = extensions
+        self.redirects.extensions = extensions.union(self._extra_fields)
+        self._options = msgspec.structs.replace(self._options, extensions=self.redirects.extensions)
 
     async def _opened(self) -> ExtractClient:
         await self._session.open()
@@ -268,6 +281,8 @@ class Extraction:
                     "%d extraction requests of an earlier run may have been billed, and their answers are not known",
                     self._ledger.unanswered,
                 )
+        if not names.EXTRACT_API_URL.read(self._crawler.settings):
+            self._know(frozenset(EXTENSIONS))  # The embedded service is of this version.
         spent = self._ledger.spent if self._ledger is not None else Spent()
         self._client = ExtractClient(
             ExtractTransport(services.extract_url, services.extract_key, self._bounds.timeout or 0),

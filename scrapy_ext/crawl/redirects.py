@@ -49,7 +49,7 @@ class Redirects:
             return fields
         if fields.get("serp") or kind_of(fields) == "browser":
             return fields
-        if not fields.get("httpResponseHeaders") and not self._kept_by(request):
+        if not fields.get("httpResponseHeaders") and not self.kept_by(request):
             return fields
         return {**fields, FIELD: False}
 
@@ -62,7 +62,7 @@ class Redirects:
         followed = self._followed(request, response)
         if not followed:
             return response
-        kept_by = self._kept_by(request)
+        kept_by = self.kept_by(request)
         if kept_by:
             raise RedirectFollowedError(kept_by, response.url, sent={"url": request.url})
         redirected = self._redirected(request, response, followed)
@@ -74,14 +74,14 @@ class Redirects:
 
     def _followed(self, request: Request, response: Response) -> list[Redirect]:
         result: Mapping[str, Any] = getattr(response, "extract_result", None) or {}
-        if FIELD in self.extensions:
+        if FIELD in self.extensions or "redirects" in result:
             try:
                 return msgspec.convert(result.get("redirects") or [], list[Redirect])
             except msgspec.ValidationError:
                 return []
         return [] if is_same_page(request.url, response.url) else [Redirect(request.url, 0)]
 
-    def _kept_by(self, request: Request) -> str:
+    def kept_by(self, request: Request) -> str:
         """The meta key, attribute or setting by which a redirect is not to be followed; empty: it may be."""
         meta, spider = request.meta, self._crawler.spider
         for name in ("dont_redirect", "handle_httpstatus_all"):

@@ -235,7 +235,7 @@ class FaultyService:
         try:
             while (head := await reader.readuntil(b"\r\n\r\n")).startswith(b"OPTIONS"):
                 self.asked += 1
-                named = f"Extract-Extensions: {', '.join(self.extensions)}\r\n" if self.extensions else ""
+                named = "".join(f"{name}: {value}\r\n" for name, value in self._named(PAGE).headers)
                 writer.write(f"HTTP/1.1 405 No\r\n{named}Content-Length: 0\r\n\r\n".encode())
         except asyncio.IncompleteReadError:
             return None
@@ -272,7 +272,7 @@ class FaultyService:
         # Before it is written: what the client does upon it comes later in the order.
         self._end(post)
         try:
-            await _write(writer, answer, body, post)
+            await _write(writer, self._named(answer), body, post)
         except ConnectionError:
             post.broken = True
             raise
@@ -282,6 +282,11 @@ class FaultyService:
         plays = self._plays.get(post.place) or self._plays.get(post.domain) or (PAGE,)
         play = plays[min(post.number, len(plays) - 1)]
         return play if isinstance(play, Answer) else play(post)
+
+    def _named(self, answer: Answer) -> Answer:
+        if not self.extensions:
+            return answer
+        return replace(answer, headers=(*answer.headers, ("Extract-Extensions", ", ".join(self.extensions))))
 
     def _end(self, post: Post) -> None:
         post.ended_at = time.monotonic()

@@ -94,7 +94,7 @@ class TestByAService:
         ]
         return crawled(tmp_path_factory.mktemp("followed"), service, cases)
 
-    def test_the_field_is_not_sent_and_the_service_is_asked_once_what_it_knows(self, ended, service):
+    def test_the_field_is_not_sent_and_the_service_is_asked_once_by_those_that_depend_on_it(self, ended, service):
         assert [post.url for post in service.posts if "followRedirect" in post.fields] == []
         assert service.asked == 1
 
@@ -154,15 +154,16 @@ class TestThatAreReported:
         service.plays("site.example/post", moved(f"{SITE}/posted", 302))
         browser = {"browserHtml": True, "httpResponseHeaders": True}
         cases = [
-            {"url": f"{SITE}/hop0", "meta": {"extract_api": browser}},
             {"url": f"{SITE}/app", "meta": {"extract_api": browser, "dont_redirect": True}},
+            {"url": f"{SITE}/hop0", "meta": {"extract_api": browser}},
             {"url": f"{SITE}/many", "meta": {"extract_api": browser}},
             {"url": f"{SITE}/post", "method": "POST", "body": "a=1", "meta": {"extract_api": {"followRedirect": True}}},
             {"url": f"{SITE}/plain"},
             {"url": f"{SITE}/exact", "meta": {"extract_api": {"httpResponseBody": True}, "extract_api_automap": False}},
             {"url": f"{SITE}/item", "meta": {"extract_api": {"product": True, "extractFrom": "httpResponseBody"}}},
         ]
-        return crawled(tmp_path_factory.mktemp("reported"), service, cases, REDIRECT_MAX_TIMES=3)
+        folder = tmp_path_factory.mktemp("reported")
+        return crawled(folder, service, cases, REDIRECT_MAX_TIMES=3, CONCURRENT_REQUESTS=1)
 
     def test_each_is_in_the_meta_with_its_status(self, ended):
         item = ended[1]["/hop0"]
@@ -209,3 +210,12 @@ def test_a_setting_that_was_to_keep_it_is_named(tmp_path, service):
 def test_the_user_can_say_that_a_service_knows_the_field(tmp_path, service):
     crawled(tmp_path, service, [{"url": f"{SITE}/"}], EXTRACT_API_EXTRA_FIELDS=["followRedirect"])
     assert [post.fields["followRedirect"] for post in service.posts] == [False]
+
+
+def test_what_a_service_knows_is_learned_from_its_answers(tmp_path, service):
+    """A service of somebody else gets nothing but what was asked for."""
+    service.extensions = ("followRedirect", "omitHttpRequestHeaders")
+    cases = [{"url": f"{SITE}/{number}"} for number in range(3)]
+    crawled(tmp_path, service, cases, CONCURRENT_REQUESTS=1)
+    assert [post.fields.get("followRedirect") for post in service.posts] == [None, False, False]
+    assert service.asked == 0

@@ -132,9 +132,14 @@ class ExtractClient:
         """Close the connections."""
         await self._transport.close()
 
-    async def extensions(self) -> frozenset[str] | None:
-        """See :meth:`ExtractTransport.extensions`."""
-        return await self._transport.extensions()
+    @property
+    def extensions(self) -> frozenset[str] | None:
+        """See :class:`ExtractTransport`."""
+        return self._transport.extensions
+
+    async def ask_extensions(self) -> None:
+        """See :meth:`ExtractTransport.ask_extensions`."""
+        await self._transport.ask_extensions()
 
     async def extract(
         self,

@@ -305,9 +305,14 @@ def _custom_headers(headers: Iterable[tuple[bytes, list[bytes]]]) -> dict[str, A
     return {"customHttpRequestHeaders": listed} if listed else {}
 
 
+def has_omitted(request: Request, options: BodyOptions) -> bool:
+    """Whether a request may have headers that are None."""
+    return bool(options.omitted_headers) or not all(request.headers.values())
+
+
 def _omitted(request: Request, options: BodyOptions, *, by_http: bool) -> dict[str, Any]:
     """Headers that are None: Scrapy sends none of that name, and the service is asked to leave out its own."""
-    if not options.omitted_headers and all(request.headers.values()):
+    if not has_omitted(request, options):
         return {}
     names = [_text(name) for name, values in request.headers.items() if not values]
     names += [name for name in options.omitted_headers if name not in request.headers]

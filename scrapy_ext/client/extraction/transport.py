@@ -25,6 +25,8 @@ _NOT_CONNECTED: Final = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeout
 
 #: An answer without an extraction is there at once, or does not matter.
 _ASKING: Final = aiohttp.ClientTimeout(total=10.0)
+#: Statuses after which a service may answer otherwise when it is asked again.
+_LATER: Final = (429, 500, 502, 503, 504)
 
 
 class Bounds(msgspec.Struct, frozen=True):
@@ -64,6 +66,8 @@ class ExtractTransport:
         self._proxy = proxy_of(self.url)
         self._timeout = _timeout(timeout)
         self._connections = connections
+        #: Fields that the service knows beside those of the contract, as its answers say; None: none has said so.
+        self.extensions: frozenset[str] | None = None
         self._session: aiohttp.ClientSession | None = None
 
     def __repr__(self) -> str:
@@ -79,7 +83,9 @@ class ExtractTransport:
         session = self._opened()
         try:
             async with session.post(self._endpoint, data=body, allow_redirects=False, timeout=timeout) as response:
-                return RawAnswer(response.status, response.headers, await _read(response, bounds.max_size))
+                answer = RawAnswer(response.status, response.headers, await _read(response, bounds.max_size))
+                self._learn(answer.headers)
+                return answer
         except _NOT_CONNECTED as error:
             told = f"cannot connect to {self.url} ({_reason(error)})"
             raise UnreachableServiceError(told, ambiguous=False) from None
@@ -90,22 +96,25 @@ class ExtractTransport:
             told = f"no whole answer from {self.url} ({_reason(error)})"
             raise UnreachableServiceError(told, ambiguous=True) from None
 
-    async def extensions(self) -> frozenset[str] | None:
-        """Fields that the service knows beside those of the contract, as it says itself; None: it cannot be asked now.
+    async def ask_extensions(self) -> None:
+        """Ask the service for :attr:`extensions`, without an extraction, which would be billed.
 
-        It is asked without an extraction, which would be billed. Raises
-        :class:`~scrapy_ext.client.extraction.errors.UnreachableServiceError`.
+        Raises :class:`~scrapy_ext.client.extraction.errors.UnreachableServiceError` while it has no answer.
         """
         session = self._opened()
         try:
             async with session.options(self._endpoint, allow_redirects=False, timeout=_ASKING) as response:
-                named = response.headers.get(EXTENSIONS_HEADER, "")
-                if not named and (response.status >= 500 or response.status == 429):
-                    return None
-                return frozenset(name.strip() for name in named.split(",") if name.strip())
+                self._learn(response.headers)
+                if self.extensions is None and response.status not in _LATER:
+                    self.extensions = frozenset()
         except (aiohttp.ClientError, OSError) as error:
             told = f"{self.url} does not say what it knows ({_reason(error)})"
             raise UnreachableServiceError(told, ambiguous=False) from None
+
+    def _learn(self, headers: Mapping[str, str]) -> None:
+        named = headers.get(EXTENSIONS_HEADER)
+        if named is not None and self.extensions is None:
+            self.extensions = frozenset(name.strip() for name in named.split(","))
 
     async def close(self) -> None:
         """Close the connections. The transport can be used again afterwards."""
