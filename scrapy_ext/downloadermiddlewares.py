@@ -13,7 +13,6 @@ from scrapy.downloadermiddlewares.retry import RetryMiddleware
 from scrapy.exceptions import CloseSpider, NotConfigured
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
-from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.job import job_dir
 
@@ -34,7 +33,6 @@ from scrapy_ext.crawl.engine import LentPlaces, on_closing
 from scrapy_ext.crawl.extraction import Extraction
 from scrapy_ext.crawl.session import Session
 from scrapy_ext.crawl.tracking import RETURNED_KEY, Entry, current
-from scrapy_ext.settings import SettingError
 
 logger = logging.getLogger(__name__)
 
@@ -122,10 +120,6 @@ class ExtractMiddleware:
         """Called by Scrapy; raises :class:`SettingError`."""
         if not names.EXTRACT_API_ENABLED.read(crawler.settings):
             raise NotConfigured
-        if not is_asyncio_available():
-            raise SettingError(
-                "TWISTED_REACTOR", "must be the one of asyncio", "Remove the setting: it is Scrapy's default."
-            )
         return cls(crawler)
 
     async def process_request(self, request: Request) -> Request | Response | None:

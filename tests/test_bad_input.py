@@ -21,6 +21,7 @@ class One(scrapy.Spider):
         yield {"url": response.url}
 """
 SECRET = "0123456789abcdef-secret"
+SELECT_REACTOR = "TWISTED_REACTOR=twisted.internet.selectreactor.SelectReactor"
 
 
 @pytest.fixture
@@ -55,6 +56,12 @@ def free_port() -> int:
         (["PLATFORM_BATCH_SIZE=0"], "PLATFORM_BATCH_SIZE must be at least 1"),
         (["PLATFORM_JOB=1/2"], "PLATFORM_JOB is not a job"),
         (["PLATFORM_JOB=1/2/3"], "PLATFORM_JOB names 1/2/3, which does not exist"),
+        ([SELECT_REACTOR], "TWISTED_REACTOR must be the one of asyncio"),
+        pytest.param(
+            [SELECT_REACTOR, "PLATFORM_ENABLED=0", "EXTRACT_API_ENABLED=0"],
+            "TWISTED_REACTOR must be the one of asyncio",
+            marks=pytest.mark.full,
+        ),
     ],
 )
 def test_a_setting_that_is_wrong_is_named_with_the_remedy(project, settings, words):

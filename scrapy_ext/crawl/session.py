@@ -20,6 +20,8 @@ from typing import Final, Protocol
 from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider
+from scrapy.utils.asyncio import is_asyncio_available
+from scrapy.utils.reactor import is_reactor_installed
 
 from scrapy_ext import embedded
 from scrapy_ext import settings as names
@@ -127,6 +129,9 @@ class Session:
 
     def require(self, *, extraction: bool = False, platform: bool = False) -> Session:
         """Say, before the session opens, what it must have."""
+        if is_reactor_installed() and not is_asyncio_available():
+            remedy = "Remove the setting: it is Scrapy's default."
+            self.refuse(SettingError("TWISTED_REACTOR", "must be the one of asyncio", remedy))
         self._extraction |= extraction
         self._platform |= platform
         return self
@@ -152,6 +157,8 @@ class Session:
 
     async def open(self) -> bool:
         """Open the session if that was not done; tells whether it is open. Failure is logged, once."""
+        if self.failure is not None:
+            return False
         if self._opening is None:
             self._opening = asyncio.ensure_future(self._open())
         await asyncio.shield(self._opening)
