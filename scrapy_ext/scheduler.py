@@ -208,7 +208,7 @@ class FrontierScheduler(BaseScheduler):
 
     async def _open_owned(self, ownership: Ownership, finisher: Finisher, name: str) -> Frontier:
         mine = {slot for slot in range(self._slots) if self._worker is not None and self._worker.owns(slot)}
-        await ownership.open(mine, self._job_is_over)
+        await ownership.open(mine, self._job_is_over if self._name is None else None)
         if self._worker is not None:
             await ownership.claim_all(mine)
         # Behind what a former process had begun to store, which was done by now.

@@ -72,6 +72,8 @@ class Ownership:
         self._log: CommitLog | None = None
         #: Whether this worker, and no other, stores the items of ``start()``, which all of them run.
         self.stores_start_items = False
+        #: Whether no process has written to the journal before this one.
+        self._has_begun_it = False
 
     @property
     def writer(self) -> str:
@@ -101,6 +103,7 @@ class Ownership:
         journal = self.journal(self._name)
         heir = Checkpoint(worker=self._worker, slots=sorted(slots))
         number, checkpoint = await take_over(journal, self._finisher, heir)
+        self._has_begun_it = number == 1
         self._log = CommitLog(journal, number, checkpoint, is_over)
 
     async def assignment(self) -> tuple[int, Assignment]:
@@ -209,11 +212,11 @@ class Ownership:
     async def forget(self) -> None:
         """Delete the journal, once the job is finished and cannot be resumed.
 
-        A process of the job that slept past its end finds an empty journal then, but asks after each record whether its
-        job is over. Slots that are still assigned to the journal are free for others, who find no progress of it: so it
-        stays where there is some.
+        Only if this process has begun it: a former process of the job that merely slept could write to an empty journal
+        as if nobody had taken over from it. And only without progress: the slots that are still assigned to the journal
+        are free for others, who must find what there is of it.
         """
-        if not self.log.checkpoint.progress.done:
+        if self._has_begun_it and not self.log.checkpoint.progress.done:
             await self._client.frontier.delete_slot(self._project, self._frontier, self._name)
 
     async def has_successor(self) -> bool:
