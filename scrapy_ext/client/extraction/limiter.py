@@ -37,8 +37,9 @@ class Limiter:
         self._sleepers: set[asyncio.Future[None]] = set()
         #: How many wait for another attempt, or for another's request.
         self._aside = 0
-        #: How many wait for their turn after a first attempt.
+        #: How many wait for their turn after a first attempt, and how many have it.
         self._again = 0
+        self._repeated = 0
         self._is_closed = False
         #: Told that there may be room for a domain.
         self.on_room: list[Callable[[str], None]] = []
@@ -72,10 +73,10 @@ class Limiter:
     @property
     def held(self) -> int:
         """How many requests wait for anything but a place among all: a limit, the places of their domain, the time
-        before another attempt, an identical request. Those that go for another attempt count until they have their
-        turn: many of them would else keep out whatever has not been tried yet."""
+        before another attempt, an identical request. Another attempt counts as well, until it ends: with a slow
+        service, many that are repeated would take every turn, and keep out whatever has not been tried yet."""
         held = self._admission.held(asyncio.get_running_loop().time())
-        return min(self._admission.waiting, held + self._again) + self._aside
+        return min(self._admission.waiting, held + self._again) + self._repeated + self._aside
 
     def has_room(self, domain: str, others: int = 0) -> bool:
         """Whether a request for the domain would be sent without waiting for its domain. ``others`` is how many of the
@@ -174,6 +175,12 @@ class Limiter:
     # ── inside ──
 
     async def _enter(self, domain: str, again: bool) -> None:
+        await self._admitted(domain, again)
+        if again:
+            self._repeated += 1
+            self.on_held()
+
+    async def _admitted(self, domain: str, again: bool) -> None:
         self.check_open()
         loop = asyncio.get_running_loop()
         if self._admission.enter_now(domain, loop.time()):
@@ -201,10 +208,13 @@ class Limiter:
             self._admission.finish(domain)
             self.check_open()
 
-    def _leave(self, domain: str) -> None:
+    def _leave(self, domain: str, again: bool) -> None:
         self._admission.finish(domain)
         if self._admission.waiting:
             self._advance()
+        if again:
+            self._repeated -= 1
+            self.on_held()
 
     def _advance(self) -> None:
         if self._is_closed:
@@ -256,7 +266,7 @@ class Turn:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._limiter._leave(self._domain)
+        self._limiter._leave(self._domain, self._again)
 
 
 def _wake(waking: asyncio.Future[None]) -> None:

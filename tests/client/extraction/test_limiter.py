@@ -389,3 +389,18 @@ async def test_attempts_that_are_repeated_do_not_keep_out_what_was_not_tried_yet
     release.set()
     await asyncio.gather(first, *tasks)
     assert limiter.held == 0
+
+
+async def test_an_attempt_that_is_repeated_lends_its_place_also_while_it_is_sent():
+    limiter, release = Limiter(2, 0), asyncio.Event()
+
+    async def turn() -> None:
+        async with limiter.turn(A, again=True):
+            await release.wait()
+
+    tasks = [asyncio.ensure_future(turn()) for _ in range(2)]
+    await settled()
+    assert (limiter.active, limiter.waiting, limiter.held) == (2, 0, 2)
+    release.set()
+    await asyncio.gather(*tasks)
+    assert limiter.held == 0
