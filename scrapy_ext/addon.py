@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import logging
-from typing import Final, Self
+from inspect import iscoroutinefunction, unwrap
+from typing import Any, Final, Self
 
 from scrapy.crawler import Crawler
-from scrapy.settings import BaseSettings
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
+from scrapy.utils.misc import load_object
 
 from scrapy_ext import settings as names
 from scrapy_ext.client.extraction.fingerprint import ExtractRequestFingerprinter
@@ -21,6 +23,8 @@ from scrapy_ext.pqueues import DomainPriorityQueue
 from scrapy_ext.scheduler import FrontierScheduler
 from scrapy_ext.settings import SettingError
 from scrapy_ext.spidermiddlewares import ParentMiddleware
+
+logger = logging.getLogger(__name__)
 
 _PRIORITY: Final = "addon"
 
@@ -39,7 +43,7 @@ _ITEMS_ORDER: Final = 1000
 _PARENT_ORDER: Final = 0
 
 #: Scrapy starts so many tasks for each response, and its default of 100 takes most of the engine's time. Fewer than
-#: this are no faster, and slow a callback with many items down whose pipelines wait for something.
+#: this are no faster.
 _CONCURRENT_ITEMS: Final = 8
 
 #: The command of Scrapy that the add-on leaves alone.
@@ -90,7 +94,7 @@ class Addon:
         for name in ("asyncio", "twisted"):
             logging.getLogger(name).addFilter(_one_line)
         if names.EXTRACT_API_ENABLED.read(settings):
-            _default(settings, "EXTRACT_API_TRANSPARENT_MODE", True)
+            _default(settings, "EXTRACT_API_TRANSPARENT_MODE", not _has_own_handler(settings))
             _set_fingerprinter(settings)
             _set_provider(settings)
             _default(settings, "SCHEDULER_PRIORITY_QUEUE", DomainPriorityQueue)
@@ -112,11 +116,44 @@ class Addon:
             settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", ParentMiddleware, _PARENT_ORDER)
         elif names.DUPEFILTER_COLLECTION.read(settings):
             _default(settings, "DUPEFILTER_CLASS", CollectionDupeFilter)
-        # One request at a time keeps Scrapy's order to the letter: how many outputs of a callback are handled at once
-        # decides which of its requests is the newest when the next one is taken.
-        if settings.getint("CONCURRENT_REQUESTS") != 1:
+        if _may_have_fewer_tasks(settings):
             _default(settings, "CONCURRENT_ITEMS", _CONCURRENT_ITEMS)
         settings.setdefault_in_component_priority_dict("EXTENSIONS", FrozenStartup, 0)
+
+
+def _may_have_fewer_tasks(settings: BaseSettings) -> bool:
+    """Whether a crawl does the same with fewer tasks for each response than Scrapy has.
+
+    With one request at a time, how many outputs of a callback are handled at once decides which of its requests is
+    the newest when the next one is taken. A pipeline that waits may wait for other items of the same response.
+    """
+    if settings.getint("CONCURRENT_REQUESTS") == 1:
+        return False
+    pipelines = settings.getwithbase("ITEM_PIPELINES")
+    return not any(_waits(pipeline) for pipeline, order in pipelines.items() if order is not None)
+
+
+def _waits(pipeline: Any) -> bool:
+    process_item: Any = getattr(load_object(pipeline), "process_item", None)
+    return process_item is not ItemStoragePipeline.process_item and iscoroutinefunction(unwrap(process_item))
+
+
+def _has_own_handler(settings: BaseSettings) -> bool:
+    """Whether a download handler that is not Scrapy's gets the project's requests; then they are not routed unless the
+    project says so, for the handler does what the service does not know of."""
+    if (settings.getpriority("EXTRACT_API_TRANSPARENT_MODE") or 0) > SETTINGS_PRIORITIES[_PRIORITY]:
+        return False
+    for scheme in ("http", "https"):
+        handler = settings.getdict("DOWNLOAD_HANDLERS").get(scheme)
+        path = handler if isinstance(handler, str) else getattr(handler, "__module__", "scrapy.")
+        if not path.startswith("scrapy."):
+            logger.warning(
+                "DOWNLOAD_HANDLERS names %s for %s, so requests are not routed through the extraction API. To route "
+                "them all the same, set EXTRACT_API_TRANSPARENT_MODE = True, or meta extract_api for single requests",
+                *(path, scheme),
+            )
+            return True
+    return False
 
 
 def _set_fingerprinter(settings: BaseSettings) -> None:

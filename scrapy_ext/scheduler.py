@@ -25,7 +25,7 @@ from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.crawl.engine import watch
 from scrapy_ext.crawl.filtering import Filtering
 from scrapy_ext.crawl.frontier import Frontier
-from scrapy_ext.crawl.job import JobFile, is_over
+from scrapy_ext.crawl.job import JobFile, cannot_be_resumed, is_over
 from scrapy_ext.crawl.journal import Fenced
 from scrapy_ext.crawl.leases import Leases
 from scrapy_ext.crawl.order import Order
@@ -208,7 +208,7 @@ class FrontierScheduler(BaseScheduler):
 
     async def _open_owned(self, ownership: Ownership, finisher: Finisher, name: str) -> Frontier:
         mine = {slot for slot in range(self._slots) if self._worker is not None and self._worker.owns(slot)}
-        await ownership.open(mine, self._job_is_over if self._name is None else None)
+        await ownership.open(mine, self._job_is_over)
         if self._worker is not None:
             await ownership.claim_all(mine)
         # Behind what a former process had begun to store, which was done by now.
@@ -243,6 +243,12 @@ class FrontierScheduler(BaseScheduler):
     async def _job_is_over(self) -> bool:
         session = self._session
         return await self._persistence.until_done(lambda: is_over(session.client, session.job), "look at the job")
+
+    async def _cannot_be_resumed(self) -> bool:
+        session = self._session
+        return await self._persistence.until_done(
+            lambda: cannot_be_resumed(session.client, session.job), "look at the job"
+        )
 
     def _new_leases(self, ownership: Ownership, frontier: Frontier) -> Leases:
         lease_time: float = names.FRONTIER_LEASE_TIME.read(self._crawler.settings)
@@ -280,11 +286,10 @@ class FrontierScheduler(BaseScheduler):
             await self._leases.close()
         await self._frontier.close()
         await self._filtering.close(reason)
-        if self._session.is_replaced and self._name is None and await self._job_is_over():
+        if self._session.is_replaced and self._name is None and await self._cannot_be_resumed():
             # What this process has sent since has made a new one of the same name.
             await self._frontier.delete()
-        if complete:
+        if complete and self._ownership is not None:
             # Only when the job is finished: a job that is not can be resumed, and must find what it had.
-            self._session.after_finish.append(self._frontier.forget_payloads)
-            if self._name is None:
-                self._session.after_finish.append(self._frontier.delete)
+            rest = self._frontier.delete if self._name is None else self._ownership.forget
+            self._session.after_finish += [self._frontier.forget_payloads, rest]

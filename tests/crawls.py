@@ -54,7 +54,7 @@ class Running:
     process: subprocess.Popen[bytes]
     log: Path
 
-    def end(self, timeout: float = 120) -> Crawl:
+    def end(self, timeout: float = 300) -> Crawl:
         """Wait until it has ended."""
         try:
             self.process.wait(timeout)
@@ -112,7 +112,7 @@ class Project:
             input=typed,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
         )
         assert done.returncode == 0, done.stderr[-3000:]
         return done.stdout

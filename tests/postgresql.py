@@ -159,7 +159,7 @@ class Cluster:
         }
         command = [self._bin / program, *options]
         return subprocess.run(
-            command, capture_output=True, timeout=120, check=False, env=environment, **self._as_owner()
+            command, capture_output=True, timeout=300, check=False, env=environment, **self._as_owner()
         )
 
     def _as_owner(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any, ClassVar
 
@@ -24,6 +24,8 @@ from sphinx.util.rst import escape
 from scrapy_ext.api.extraction import FIELDS, PROBLEM_TYPES
 from scrapy_ext.client.extraction.errors import error_of
 from scrapy_ext.client.extraction.retry import DEFAULT_RULES
+from scrapy_ext.crawl import zyte_api_names
+from scrapy_ext.crawl.zyte_api_names import Equivalent
 from scrapy_ext.settings import SETTINGS, Setting
 
 logger = logging.getLogger(__name__)
@@ -203,6 +205,22 @@ class Attempts(Generated):
         yield from table(("Row", "Attempts", "First wait (s)", "Longest wait (s)"), rows, (40, 20, 20, 20))
 
 
+class ZyteApiNames(Generated):
+    """Names of scrapy-zyte-api, SETTINGS or META, with those here."""
+
+    required_arguments = 1
+    sources = ("scrapy_ext.crawl.zyte_api_names",)
+
+    def lines(self) -> Iterable[str]:
+        names: Mapping[str, Equivalent] = getattr(zyte_api_names, self.arguments[0])
+        role = "reqmeta" if self.arguments[0] == "META" else "setting"
+        rows = [
+            (code(theirs), f":{role}:`{row.ours}`" if row.ours else "none", text(row.note))
+            for theirs, row in names.items()
+        ]
+        yield from table(("With scrapy-zyte-api", "Here", "To know"), rows, (35, 25, 40))
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     directives: dict[str, type[Directive]] = {
         "settings-of": SettingsOf,
@@ -211,6 +229,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         "extract-action-members": ExtractActionMembers,
         "problem-types": ProblemTypes,
         "attempts": Attempts,
+        "zyte-api-names": ZyteApiNames,
     }
     for name, directive in directives.items():
         app.add_directive(name, directive)

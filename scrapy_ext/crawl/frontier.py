@@ -670,7 +670,7 @@ def _slot_of(entry: Entry) -> int:
 def _capacity(crawler: Crawler) -> Callable[[str], int]:
     """How many requests of a host may be in the downloader at once."""
     settings = crawler.settings
-    default = settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
+    default = settings.getint("CONCURRENT_REQUESTS_PER_IP") or settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
     slots = settings.getdict("DOWNLOAD_SLOTS").items()
     capacities = {host: int(slot["concurrency"]) for host, slot in slots if "concurrency" in slot}
     return lambda host: capacities.get(host, default)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -17,6 +17,9 @@ from scrapy_ext.client.platform.errors import NotFound
 from scrapy_ext.settings import SettingError
 
 logger = logging.getLogger(__name__)
+
+#: Close reason of a job whose work another process has taken over.
+REPLACED: Final = "frontier_lease_lost"
 
 
 class CrawlJob(msgspec.Struct, frozen=True):
@@ -107,6 +110,18 @@ async def finish_job(client: PlatformClient, job: CrawlJob, reason: str) -> None
     await client.jobq.update(job.key.project, job.key, state=JobState.FINISHED.value, close_reason=reason)
 
 
+async def finish_replaced(client: PlatformClient, key: JobKey) -> None:
+    """Finish a running job whose process was replaced, and may be dead. A job that a node runs is left to the node,
+    which sees the process end."""
+    try:
+        metadata = await client.jobs.metadata(key)
+    except NotFound:
+        return
+    if metadata.get("state") == JobState.RUNNING.value and "attempt" not in metadata:
+        await client.jobq.update(key.project, key, state=JobState.FINISHED.value, close_reason=REPLACED)
+        logger.info("Job %s ends as %s: this process goes on with what its own had", key, REPLACED)
+
+
 async def is_over(client: PlatformClient, job: CrawlJob) -> bool:
     """Whether the job is finished or gone, whoever did that."""
     try:
@@ -114,6 +129,16 @@ async def is_over(client: PlatformClient, job: CrawlJob) -> bool:
     except NotFound:
         return True
     return metadata.get("state") != JobState.RUNNING.value
+
+
+async def cannot_be_resumed(client: PlatformClient, job: CrawlJob) -> bool:
+    """Whether the job is gone, or finished as :func:`open_job` resumes none."""
+    try:
+        metadata = await client.jobs.metadata(job.key)
+    except NotFound:
+        return True
+    state, reason = metadata.get("state"), metadata.get("close_reason")
+    return state == JobState.DELETED.value or (state == JobState.FINISHED.value and reason == "finished")
 
 
 def plain_stats(stats: dict[str, Any]) -> dict[str, Any]:

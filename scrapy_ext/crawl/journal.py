@@ -11,7 +11,8 @@ is taken. That makes adding a record a compare-and-set, the only one that the AP
   appends it was.
 - The newest record has the lowest priority number, so a read of the queue's head brings it first. Older ones
   are deleted from time to time; their fingerprints stay, so no number is ever free again. The slot itself must not be
-  deleted while anybody may still write to it.
+  deleted while anybody may still write to it, or a late writer must see by other means that it is late
+  (:class:`~scrapy_ext.crawl.commitlog.CommitLog`).
 """
 
 from __future__ import annotations

@@ -24,9 +24,13 @@ import time
 from collections.abc import Awaitable, Callable, Collection
 from typing import Final
 
+from scrapy_ext.api.platform import JobKey
+from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.platform import PlatformClient
+from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.crawl.checkpoint import Assignment, Checkpoint, Progress
 from scrapy_ext.crawl.commitlog import CommitLog, take_over
+from scrapy_ext.crawl.job import finish_replaced
 from scrapy_ext.crawl.journal import Fenced, Journal, Place
 from scrapy_ext.crawl.persistence import Persistence
 from scrapy_ext.crawl.redo import Finisher
@@ -137,13 +141,27 @@ class Ownership:
         checkpoint = Checkpoint.read(head.data)
         if not checkpoint.closed and patient and slots.isdisjoint(checkpoint.slots):
             return None
+        has_ended = checkpoint.closed and checkpoint.worker
         number, checkpoint = await take_over(journal, self._finisher, Checkpoint(closed=True))
+        if not has_ended:
+            await self._finish_job_of(name)
         if checkpoint.redo is not None:
             checkpoint.redo = None
             with contextlib.suppress(Fenced):  # Somebody else takes over too, and tidies up.
                 await journal.append(number + 1, checkpoint.write())
                 await self._finisher.payloads.delete_all(f"{self._frontier}/{name}/")
         return checkpoint.progress
+
+    async def _finish_job_of(self, name: str) -> None:
+        """Finish the job of a journal that was taken over from a process that had not ended: its process may be dead,
+        and nobody else would."""
+        try:
+            key = JobKey.parse(f"{self._project}/{name.removeprefix(COMMITS).replace('-', '/')}")
+            await finish_replaced(self._client, key)
+        except ContractError:  # The name is not that of a job's journal.
+            return
+        except PlatformError as error:
+            logger.warning("The job of journal %s could not be finished: %s", name, error)
 
     async def assign(self, number: int, assignment: Assignment, slots: set[int], gone: Collection[str] = ()) -> bool:
         """Make these slots, and no others, ours, and strike out who is gone; False if somebody else changed the
@@ -183,6 +201,16 @@ class Ownership:
         # Every commit was carried out to its end.
         self.log.checkpoint.redo = None
         await self.log.write()
+
+    async def forget(self) -> None:
+        """Delete the journal, once the job is finished and cannot be resumed.
+
+        A process of the job that slept past its end finds an empty journal then, but asks after each record whether its
+        job is over. Slots that are still assigned to the journal are free for others, who find no progress of it: so it
+        stays where there is some.
+        """
+        if not self.log.checkpoint.progress.done:
+            await self._client.frontier.delete_slot(self._project, self._frontier, self._name)
 
     async def has_successor(self) -> bool:
         """Whether the process that took this one's journal over runs the same job, rather than only its slots."""

@@ -66,7 +66,9 @@ class Redirects:
         if kept_by:
             raise RedirectFollowedError(kept_by, response.url, sent={"url": request.url})
         redirected = self._redirected(request, response, followed)
-        self._check_offsite(redirected)
+        offsite = self._crawler.get_downloader_middleware(OffsiteMiddleware)
+        if offsite is not None:
+            offsite.process_request(redirected)
         response.request = redirected
         return response
 
@@ -113,15 +115,6 @@ class Redirects:
             **changes,
         )
         return redirected
-
-    def _check_offsite(self, redirected: Request) -> None:
-        spider = self._crawler.spider
-        offsite = self._crawler.get_downloader_middleware(OffsiteMiddleware)
-        if offsite is None or spider is None or redirected.dont_filter or redirected.meta.get("allow_offsite"):
-            return
-        if not offsite.should_follow(redirected, spider):
-            self._crawler.stats.inc_value("offsite/filtered")
-            raise IgnoreRequest(f"Filtered offsite redirect to {redirected.url}")
 
 
 def is_left_to_scrapy(response: Response) -> bool:

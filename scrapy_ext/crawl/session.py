@@ -31,7 +31,7 @@ from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import AttemptOver, PlatformError, Unauthorized
 from scrapy_ext.client.platform.outage import Outage
 from scrapy_ext.client.platform.writer import BatchWriter
-from scrapy_ext.crawl.job import CrawlJob, JobFile, finish_job, open_job, open_job_of, write_stats
+from scrapy_ext.crawl.job import REPLACED, CrawlJob, JobFile, finish_job, open_job, open_job_of, write_stats
 from scrapy_ext.crawl.journal import Fenced
 from scrapy_ext.crawl.unknown_names import UnknownNames
 from scrapy_ext.embedded import EmbeddedServerError, Services
@@ -44,12 +44,10 @@ _REASONS: Final[tuple[tuple[type[Exception], str], ...]] = (
     (SettingError, "bad_setting"),
     (EmbeddedServerError, "embedded_server_failed"),
     (Unauthorized, "platform_bad_key"),
-    (AttemptOver, "frontier_lease_lost"),
+    (AttemptOver, REPLACED),
     (PlatformError, "platform_unavailable"),
-    (Fenced, "frontier_lease_lost"),
+    (Fenced, REPLACED),
 )
-#: The one of them after which there is nothing to resume.
-_REPLACED: Final = "frontier_lease_lost"
 
 #: Attribute of a crawler that holds its session, so that both go together.
 _ATTRIBUTE: Final = "_scrapy_ext_session"
@@ -235,7 +233,7 @@ class Session:
             return
         self._failed = True
         if isinstance(error, AttemptOver):
-            self.is_replaced, reason = True, _REPLACED
+            self.is_replaced, reason = True, REPLACED
         logger.error("%s", error)
         if self._crawler.engine.spider is not None:
             self._closing = asyncio.ensure_future(self._crawler.engine.close_spider_async(reason=reason))
@@ -326,7 +324,7 @@ class Session:
             self._failed = True
             logger.error("Job %s could not be finished: %s. Resume it with PLATFORM_JOB=%s", job.key, error, job.key)
             return
-        if self._reason == _REPLACED:
+        if self._reason == REPLACED:
             logger.info("Job %s stopped (%s): another process goes on with what it had", job.key, self._reason)
             return
         if self._reason != "finished":

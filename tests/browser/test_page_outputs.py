@@ -81,6 +81,7 @@ def test_status_and_url_are_those_of_the_last_page_after_redirects_of_either_kin
     url = site.page("/moved", "", 302, Location="/script")
     result = service.result(url=url, browserHtml=True, httpResponseHeaders=True)
     assert (result["url"], result["statusCode"]) == (site.url("/final"), 404)
+    assert result["redirects"] == [{"url": url, "statusCode": 302}]
     assert {"name": "X-Page", "value": "final"} in result["httpResponseHeaders"]
     assert "end" in result["browserHtml"]
 

@@ -29,7 +29,7 @@ from scrapy_ext.api.platform import JobKey
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
 
 #: Seconds that a condition may take to come true, on a machine that does much else.
-PATIENCE = 90.0
+PATIENCE = 180.0
 
 
 T = TypeVar("T")

@@ -75,7 +75,7 @@ class Desk:
             input=typed,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
             check=False,
         )
         return Done(done.returncode, done.stdout, done.stderr)

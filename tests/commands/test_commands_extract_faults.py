@@ -284,7 +284,7 @@ async def test_of_a_million_lines_a_few_are_read_while_the_service_is_slow(desk:
     desk.server.script = [json_reply({"url": "https://shop.example/", **PAGE}, until=asyncio.Event())]
     with (desk.folder / "out").open("wb") as file:
         async with a_run(desk.server, 5, file.fileno()) as (run, counter):
-            await until(lambda: counter[0] >= MOST)
+            await until(lambda: counter[0] >= MOST and len(desk.server.requests) == 5)
             await settled(lambda: (counter[0], len(desk.server.requests)))
             assert len(desk.server.requests) == run.in_flight == 5
             assert counter[0] <= MOST + 10

@@ -321,7 +321,7 @@ def test_serve_runs_the_services_on_the_projects_data(tmp_path: Path) -> None:
     assert (tmp_path / ".scrapy" / "platform").is_dir()
     without_keys = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
     done = subprocess.run(
-        [*scrapy, "jobs"], cwd=tmp_path, env=without_keys, capture_output=True, text=True, timeout=90, check=False
+        [*scrapy, "jobs"], cwd=tmp_path, env=without_keys, capture_output=True, text=True, timeout=300, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [str(key)]

@@ -9,7 +9,7 @@ import gzip
 import json
 import re
 import xmlrpc.client
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import pytest
@@ -72,8 +72,10 @@ class Curl:
 
 
 @pytest.fixture
-def curl(server: RunningServer) -> Curl:
-    return Curl(server)
+def curl(server: RunningServer) -> Iterator[Curl]:
+    curl = Curl(server)
+    yield curl
+    curl.session.close()
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from scrapinghub import ScrapinghubClient
 from tests.server.jobs.projects import write_project
 from tests.servers import RunningServer
 
-_PATIENCE = 90
+_PATIENCE = 180
 
 
 @pytest.fixture(scope="module")

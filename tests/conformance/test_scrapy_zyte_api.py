@@ -119,7 +119,7 @@ def crawled(
         env={**os.environ, "ZYTE_API_KEY": extraction.extract_key, "PYTHONPATH": ""},
         capture_output=True,
         text=True,
-        timeout=150,
+        timeout=300,
         check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

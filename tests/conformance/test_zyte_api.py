@@ -87,7 +87,7 @@ def test_the_command_reads_a_list_and_writes_lines(
         env={**os.environ, "ZYTE_API_KEY": extraction.extract_key},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -73,6 +73,7 @@ def test_one_worker_goes_on_where_three_were_killed(make_crawls):
     crawls.maze.open_gate()
     crawls.worker("0/1").finish()
     crawls.check()
+    assert {crawls.state_of(worker.job) for worker in several} == {("finished", "frontier_lease_lost")}
 
 
 @pytest.mark.full
@@ -146,6 +147,7 @@ def test_a_worker_whose_lease_lapsed_while_it_slept_stops_and_doubles_nothing(ma
     assert crawl.returncode != 0
     assert crawl.reason == "frontier_lease_lost"
     crawls.check()
+    assert crawls.state_of(first.job) == ("finished", "frontier_lease_lost")
 
 
 @pytest.mark.full

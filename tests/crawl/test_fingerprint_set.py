@@ -119,5 +119,5 @@ for count in map(int, sys.argv[1:]):
 def resident(*counts: int) -> list[int]:
     """Bytes of resident memory of a process whose set holds so many."""
     run = [sys.executable, "-c", _MEASURE, *map(str, counts)]
-    said = subprocess.run(run, check=True, capture_output=True, text=True, timeout=150).stdout
+    said = subprocess.run(run, check=True, capture_output=True, text=True, timeout=300).stdout
     return [int(line) for line in said.split()]

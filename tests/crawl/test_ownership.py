@@ -7,11 +7,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from scrapy_ext.crawl.checkpoint import Progress
+from scrapy_ext.api.platform import JobKey
+from scrapy_ext.crawl.checkpoint import Checkpoint, Progress
+from scrapy_ext.crawl.commitlog import take_over
+from scrapy_ext.crawl.job import CrawlJob, cannot_be_resumed, finish_job, finish_replaced, is_over
 from scrapy_ext.crawl.journal import Fenced, UnreadableJournal
 from scrapy_ext.crawl.ownership import ASSIGNMENT
 from scrapy_ext.crawl.slots import Worker
-from tests.crawl.processes import add, journal
+from tests.crawl.processes import PROJECT, add, journal
 
 SLOTS = 8
 
@@ -179,3 +182,128 @@ async def test_another_number_of_workers_that_start_together_come_to_an_agreemen
     assert all([await worker.can_commit() for worker in workers])
     for index, worker in enumerate(workers):
         assert worker.log.checkpoint.progress.of(slots_of(index, 3)).done.keys() == slots_of(index, 3)
+
+
+# ── jobs of those that were replaced ──
+
+
+async def state_of(client, key):
+    metadata = await client.jobs.metadata(key)
+    return metadata["state"], metadata.get("close_reason")
+
+
+def journal_of(key):
+    return f"commits-{key.spider}-{key.job}"
+
+
+async def new_job(client, state="running"):
+    return JobKey.parse((await client.jobq.push(PROJECT, "books", state=state)).key)
+
+
+async def test_the_job_of_a_process_that_is_gone_ends_when_its_slots_are_taken_over(process, client):
+    dead, alive, newer = [await new_job(client) for _ in range(3)]
+    await process(journal_of(dead), "0/2").open(0, 2)
+    await process(journal_of(alive), "1/2").open(1, 3)
+    await process(journal_of(newer), "0/2").open(0, 2)
+    assert await state_of(client, dead) == ("finished", "frontier_lease_lost")
+    assert await state_of(client, alive) == ("running", None)
+    assert await state_of(client, newer) == ("running", None)
+
+
+async def test_the_job_of_a_process_that_has_ended_by_itself_keeps_its_reason(process, client):
+    ended, between = await new_job(client), await new_job(client)
+    await client.jobq.update(PROJECT, ended, state="finished", close_reason="finished")
+    for key, slot in ((ended, 0), (between, 1)):
+        worker = await process(journal_of(key), "0/1").open(slot)
+        await worker.ownership.close()
+    await process(journal_of(await new_job(client)), "0/1").open(0, 1)
+    assert await state_of(client, ended) == ("finished", "finished")
+    # Its process has written its last record, and is about to finish its job.
+    assert await state_of(client, between) == ("running", None)
+
+
+async def test_a_job_that_a_node_runs_is_left_to_the_node(client, job, monkeypatch):
+    """The node sees its process end, and starts it again or finishes the job. Only a node writes the attempt."""
+
+    async def metadata(_key):
+        return {"state": "running", "attempt": 1}
+
+    monkeypatch.setattr(client.jobs, "metadata", metadata)
+    await finish_replaced(client, job)
+    monkeypatch.undo()
+    assert await state_of(client, job) == ("running", None)
+
+
+async def test_a_takeover_that_died_before_it_finished_the_job_is_made_good_by_the_next(process, client):
+    key = await new_job(client)
+    older = await process(journal_of(key), "0/1").open(0)
+    await take_over(older.journal, older.finisher, Checkpoint(closed=True))
+    await process(journal_of(await new_job(client)), "0/1").open(0)
+    assert await state_of(client, key) == ("finished", "frontier_lease_lost")
+
+
+async def test_a_job_that_was_deleted_holds_nobody_up(process, client):
+    key = await new_job(client)
+    await process(journal_of(key), "0/1").open(0)
+    await client.jobq.update(PROJECT, key, state="finished")
+    await client.jobq.update(PROJECT, key, state="deleted")
+    newer = await process(journal_of(await new_job(client)), "0/1").open(0)
+    assert await newer.can_commit()
+
+
+# ── journals of jobs that are finished ──
+
+
+async def slots_in(client, frontier):
+    return set(await client.frontier.slots(PROJECT, frontier))
+
+
+async def test_the_journal_of_a_finished_job_goes_and_its_slots_are_free(process, client, frontier):
+    key = await new_job(client)
+    first = await process(journal_of(key), "0/1").open(0, 1)
+    await first.ownership.close()
+    await first.ownership.forget()
+    assert await slots_in(client, frontier) == {ASSIGNMENT}
+    second = await process(journal_of(await new_job(client)), "0/1").open(0, 1)
+    assert await second.can_commit()
+    assert list(await owners(second)) == [second.ownership.name]
+
+
+async def test_a_journal_with_progress_stays_for_whoever_takes_the_slots(process, client, frontier):
+    first = await process("commits-1-1", "0/1").open(0)
+    first.log.checkpoint.progress.add(Progress({0: {"a": "1"}}))
+    await first.ownership.close()
+    await first.ownership.forget()
+    second = await process("commits-1-2", "0/1").open(0)
+    assert second.log.checkpoint.progress.done == {0: {"a": "1"}}
+
+
+async def test_a_process_that_slept_past_the_end_of_its_job_cannot_commit_to_an_empty_journal(process, client):
+    key = await new_job(client)
+    job = CrawlJob(key, resumed=False)
+    sleeper, newer = process(journal_of(key), "0/1"), process(journal_of(key), "0/1")
+    await sleeper.ownership.open({0}, lambda: is_over(client, job))
+    await sleeper.ownership.claim_all({0})
+    await newer.open(0)
+    await newer.ownership.close()
+    await finish_job(client, job, "finished")
+    await newer.ownership.forget()
+    assert not await sleeper.can_commit()
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "gone"),
+    [
+        ("running", None, False),
+        ("finished", "shutdown", False),
+        ("finished", "finished", True),
+        ("deleted", None, True),
+    ],
+)
+async def test_a_job_can_be_resumed_unless_it_is_finished_or_gone(client, state, reason, gone):
+    key = await new_job(client)
+    if state != "running":
+        await client.jobq.update(PROJECT, key, state="finished", close_reason=reason)
+    if state == "deleted":
+        await client.jobq.update(PROJECT, key, state=state)
+    assert await cannot_be_resumed(client, CrawlJob(key, resumed=False)) is gone

@@ -56,7 +56,7 @@ FROM_NOTHING = (
 )
 #: Pages that show one.
 WITH_BROWSER = ("tutorial/index.rst", "howto/browser.rst")
-PATIENCE = 60
+PATIENCE = 180
 
 _MARK = re.compile(r"^(?:\.\. test: (?P<rst>.+)|<!-- test: (?P<md>.+) -->)$")
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")

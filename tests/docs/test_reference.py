@@ -16,6 +16,7 @@ from scrapy_ext.client.extraction.tally import STATS
 from scrapy_ext.crawl import session
 from scrapy_ext.server.extraction.auto import KINDS
 from scrapy_ext.server.store.lines import BEATS, RUNNER, SERVER, WORKER
+from tests.docs.tables import rows_of
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -23,6 +24,7 @@ README = ROOT / "README.md"
 PACKAGE = ROOT / "scrapy_ext"
 #: Meta keys of Scrapy, and those that only this package writes.
 NOT_OURS = {
+    "bindaddress",
     "dont_merge_cookies",
     "dont_retry",
     "download_latency",
@@ -30,7 +32,13 @@ NOT_OURS = {
     "download_slot",
     "download_timeout",
     "download_warnsize",
+    "handle_httpstatus_list",
     "is_start_request",
+    "proxy",
+    "redirect_reasons",
+    "redirect_times",
+    "redirect_ttl",
+    "redirect_urls",
     "verbatim_url",
 }
 
@@ -78,7 +86,12 @@ def test_every_close_reason_is_described_and_exists() -> None:
     tables = {reason for _, reason in session._REASONS}
     middleware = ast.parse((PACKAGE / "downloadermiddlewares.py").read_text("utf-8"))
     for node in ast.walk(middleware):
-        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) in ("_FATAL", "_BUDGETS", "_UNAVAILABLE"):
+        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) in (
+            "_FATAL",
+            "_BUDGETS",
+            "_UNAVAILABLE",
+            "_NO_BROWSER",
+        ):
             assert node.value is not None
             values = node.value.values if isinstance(node.value, ast.Dict) else [node.value]
             tables |= {text for value in values for text in texts(value)}
@@ -104,15 +117,6 @@ def test_the_reason_for_every_dependency_is_told() -> None:
     page = (DOCS / "architecture" / "dependencies.rst").read_text("utf-8")
     told = re.findall(r"^   \* - ([\w.-]+)$", page, re.MULTILINE)
     assert told == [match[0] for match in names if match]
-
-
-def rows_of(page: str, title: str) -> Iterator[list[str]]:
-    """The rows of the table below a title, without its header: the text of each cell on one line."""
-    below = page.split(f"\n{title}\n", 1)[1].split(".. list-table::", 1)[1]
-    table = re.split(r"\n(?=\S)", below, maxsplit=1)[0]
-    rows = re.split(r"^   \* - ", table, flags=re.MULTILINE)[2:]
-    for row in rows:
-        yield [" ".join(cell.split()) for cell in re.split(r"^     - ", row, flags=re.MULTILINE)]
 
 
 def test_what_the_addon_sets_is_what_the_reference_says() -> None:

@@ -30,7 +30,7 @@ def demonstrate(folder: Path, *arguments: str) -> subprocess.CompletedProcess[st
         env={**without_keys(), "PWD": str(folder)},
         capture_output=True,
         text=True,
-        timeout=170,
+        timeout=300,
         check=False,
     )
 
@@ -53,7 +53,7 @@ def test_it_shows_its_jobs_and_how_to_look_closer_and_again_at_a_second_run(fold
         env=without_keys(),
         capture_output=True,
         text=True,
-        timeout=90,
+        timeout=300,
         check=False,
     )
     assert (shown.returncode, shown.stderr) == (0, "")

@@ -46,7 +46,7 @@ class Project:
             env=self.environment,
             capture_output=True,
             text=True,
-            timeout=170,
+            timeout=300,
             check=False,
         )
         assert done.returncode == 0, done.stderr[-6000:]

@@ -46,14 +46,14 @@ def ended(service, tmp_path_factory) -> tuple[Plan, Crawl]:
     wave = [
         asked("silent"),
         asked("silent-twice", download_timeout=0.5, extract_api_retry_policy={"network": 2}),
-        asked("large"),
-        asked("large-in-browser", extract_api={"browserHtml": True}),
-        asked("just"),
-        asked("over"),
-        asked("allowed", download_maxsize=3 * LIMIT),
+        asked("large", download_timeout=60),
+        asked("large-in-browser", extract_api={"browserHtml": True}, download_timeout=60),
+        asked("just", download_timeout=60),
+        asked("over", download_timeout=60),
+        asked("allowed", download_maxsize=3 * LIMIT, download_timeout=60),
         asked("small", download_maxsize=1000),
     ]
-    return plan, plan.crawl([asked("there")], wave)
+    return plan, plan.crawl([asked("there", download_timeout=60)], wave)
 
 
 def outcome(ended, name: str):

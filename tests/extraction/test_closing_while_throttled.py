@@ -17,7 +17,7 @@ from tests.extraction.planned import ALONE, KEY, WITH_FRONTIER, Plan, pages, set
 #: Seconds, for each answer that says when to come back.
 LONG = 600
 #: Seconds in which a crawl must have closed: nothing is on its way any more.
-PATIENCE = 60
+PATIENCE = 180
 WAITING = ["limited.example", "limited-org.example", "banned.example"]
 TYPES = ["/limits/over-domain-limit", "/limits/over-org-domain-limit", "/download/temporary-error"]
 

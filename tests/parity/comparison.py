@@ -43,7 +43,8 @@ class Comparison:
     def _run(self, sites: Sites) -> None:
         free = iter(sites.ports)
         ports = {wiring: {spider: next(free) for spider in self._spiders} for wiring in WIRINGS}
-        allowed = [f"{host}:{port}" for port in sites.ports for host in ("localhost", OTHER)]
+        # Port 1, where nothing listens, for a connection that is refused.
+        allowed = ["localhost:1", *(f"{host}:{port}" for port in sites.ports for host in ("localhost", OTHER))]
         connect = [option for port in sites.ports for option in ("--connect-to", f"{OTHER}:{port}=127.0.0.1:{port}")]
         with RunningServer(self._folder / "data", allow_hosts=allowed, options=connect) as server:
             processes = {wiring: self._start(wiring, ports[wiring], server) for wiring in WIRINGS}

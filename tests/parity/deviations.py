@@ -12,19 +12,22 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Deviation:
-    """One entry. ``spiders`` empty: any of them. ``fields`` are patterns of whole names of compared fields; ``docs`` is
-    the page that tells it, and ``says`` the words there."""
+    """One entry. ``fields`` are patterns of whole names of compared fields; ``docs`` is its page, and ``says``
+    are words there. With ``sometimes`` it need not show."""
 
     reason: str
-    fields: tuple[str, ...]
+    spiders: tuple[str, ...]
     wirings: tuple[str, ...]
+    fields: tuple[str, ...]
     docs: str
     says: str
-    spiders: tuple[str, ...] = ()
+    sometimes: bool = False
 
-    def explains(self, spider: str, wiring: str, field: str) -> bool:
-        of_spider = not self.spiders or spider in self.spiders
-        return of_spider and wiring in self.wirings and any(re.fullmatch(each, field) for each in self.fields)
+    def concerns(self, spider: str, wiring: str) -> bool:
+        return spider in self.spiders and wiring in self.wirings
+
+    def explains(self, field: str) -> bool:
+        return any(re.fullmatch(each, field) for each in self.fields)
 
 
 @cache
@@ -38,16 +41,17 @@ def deviations() -> tuple[Deviation, ...]:
 
 def unexplained(spider: str, wiring: str, fields: Iterable[str]) -> list[str]:
     """Fields that no entry explains."""
-    return [field for field in fields if not any(entry.explains(spider, wiring, field) for entry in deviations())]
+    entries = [entry for entry in deviations() if entry.concerns(spider, wiring)]
+    return [field for field in fields if not any(entry.explains(field) for entry in entries)]
 
 
 def out_of_date(spider: str, wiring: str, fields: Iterable[str]) -> list[str]:
-    """Reasons of entries that name this spider and wiring, and no field of which differs."""
+    """Patterns of entries for this spider and wiring that no field matches which differs, with the reason."""
     found = list(fields)
     return [
         f"{entry.reason}: {pattern}"
         for entry in deviations()
-        if spider in entry.spiders and wiring in entry.wirings
+        if entry.concerns(spider, wiring) and not entry.sometimes
         for pattern in entry.fields
         if not any(re.fullmatch(pattern, field) for field in found)
     ]

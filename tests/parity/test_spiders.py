@@ -8,7 +8,6 @@ items, feeds, requests that the site gets, signals, stats, log, close reason. Wh
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -80,19 +79,6 @@ def test_a_deviation_is_documented(deviation: Deviation) -> None:
     assert deviation.says in page
     assert set(deviation.spiders) <= set(SPIDERS)
     assert set(deviation.wirings) <= set(OTHERS)
-
-
-@pytest.mark.full
-def test_a_deviation_of_all_spiders_is_seen_somewhere(comparison: Comparison) -> None:
-    for deviation in deviations():
-        if deviation.spiders:
-            continue
-        for wiring in deviation.wirings:
-            seen = {field for spider in SPIDERS for field in comparison.differences(spider, wiring)}
-            unseen = [
-                pattern for pattern in deviation.fields if not any(re.fullmatch(pattern, field) for field in seen)
-            ]
-            assert not unseen, f"{deviation.reason} [{wiring}]: {unseen}"
 
 
 def _short(value: object) -> str:

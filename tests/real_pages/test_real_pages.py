@@ -43,7 +43,7 @@ def crawl(folder: Path, pages: dict[str, bytes], ports: dict[str, int], extract_
     scrapy = [sys.executable, "-m", "scrapy"]
     crawled = subprocess.run(
         [*scrapy, "runspider", str(SPIDER), *settings, *arguments],
-        cwd=folder, capture_output=True, text=True, timeout=170, check=False,
+        cwd=folder, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert crawled.returncode == 0, crawled.stderr[-4000:]
     shown = subprocess.run(

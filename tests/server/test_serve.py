@@ -32,7 +32,7 @@ def failed_start(*options: str, file_limit: int | None = None) -> str:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=90,
+        timeout=300,
         env={**without_keys(), "EXTRACT_API_KEY": "a", "PLATFORM_API_KEY": "b"},
         check=False,
         preexec_fn=None if file_limit is None else lambda: limit_files(file_limit),
@@ -120,10 +120,10 @@ async def test_options_of_extraction_reach_the_service(tmp_path: Path, monkeypat
 
 
 def test_wrong_options_are_explained() -> None:
-    done = subprocess.run(command("--port", "70000"), capture_output=True, text=True, timeout=90, check=False)
+    done = subprocess.run(command("--port", "70000"), capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 2
     assert "must be 0 to 65535" in done.stderr
-    done = subprocess.run(command("--browser", "/no/such"), capture_output=True, text=True, timeout=90, check=False)
+    done = subprocess.run(command("--browser", "/no/such"), capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 2
     assert "/no/such is not a program" in done.stderr
 
@@ -325,5 +325,5 @@ async def test_a_full_disk_is_told_and_nothing_is_half_stored(tmp_path: Path) ->
 
 def test_it_starts_without_scrapy(tmp_path: Path) -> None:
     code = "import scrapy_ext.server.__main__, sys; print('scrapy' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=90, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
     assert json.loads(done.stdout.strip().lower()) is False

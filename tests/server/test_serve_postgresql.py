@@ -39,7 +39,7 @@ def failed_start(*options: str, **environment: str) -> tuple[int, str]:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=90,
+        timeout=300,
         env={**without_keys(), "EXTRACT_API_KEY": "a", "PLATFORM_API_KEY": "b", **environment},
         check=False,
     )

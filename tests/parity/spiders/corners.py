@@ -10,6 +10,7 @@ from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from scrapy.downloadermiddlewares.redirect import RedirectMiddleware
 from scrapy.exceptions import DontCloseSpider
 from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.defer import deferred_from_coro
 
 from tests.parity.local import ONE_AT_A_TIME, LocalSpider
 
@@ -206,6 +207,18 @@ class Batches(LocalSpider):
     def parse(self, response):
         for number in range(40):
             yield {"number": number}
+
+
+class DeferringPipeline(BatchingPipeline):
+    """The same by Deferreds, as before coroutines."""
+
+    def process_item(self, item):
+        return deferred_from_coro(super().process_item(item))
+
+
+class DeferredBatches(Batches):
+    name = "batching-pipeline-of-deferreds"
+    custom_settings = {"ITEM_PIPELINES": {DeferringPipeline: 300}}
 
 
 class CountingHandler(HTTP11DownloadHandler):

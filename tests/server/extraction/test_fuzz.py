@@ -11,6 +11,7 @@ import gzip
 import http.client
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,7 +26,7 @@ from tests.servers import RunningServer
 
 EXAMPLES, EXAMPLES_IN_FULL = 60, 3000
 #: A server that has not answered by then hangs.
-PATIENCE = 60
+PATIENCE = 180
 
 
 class Sender:
@@ -56,6 +57,9 @@ class Sender:
             assert len(content["detail"]) < 20_000
         return answer.status, content
 
+    def close(self) -> None:
+        self._connection.close()
+
 
 @pytest.fixture(scope="module")
 def send(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sender]:
@@ -63,7 +67,8 @@ def send(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sender]:
     page = site.page("/", "<title>title</title><h1>title</h1><p>text</p>")
     folder = tmp_path_factory.mktemp("fuzz") / "data"
     with RunningServer(folder, allow_hosts=[site.host]) as server:
-        yield Sender(server, page)
+        with closing(Sender(server, page)) as sender:
+            yield sender
         assert "Traceback" not in server.log()
     site.stop()
 

@@ -113,7 +113,7 @@ def wheel_of(name: str, version: str, made: Mapping[str, str], needs: str = "", 
 
 def says(python: str, code: str, at: Path) -> str:
     """What Python says to this code, in a folder."""
-    done = subprocess.run([python, "-c", code], cwd=at, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([python, "-c", code], cwd=at, capture_output=True, text=True, timeout=300, check=False)
     return done.stdout.strip() + done.stderr
 
 

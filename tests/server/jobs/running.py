@@ -11,7 +11,7 @@ from typing import Any
 from tests.server.http import Answer, Http
 
 #: Seconds that a machine with much else to do may take for anything.
-PATIENCE = 90
+PATIENCE = 180
 
 
 async def wait_for(look: Callable[[], Awaitable[Any]], what: str) -> Any:

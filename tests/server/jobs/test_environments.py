@@ -117,7 +117,7 @@ async def test_a_folder_becomes_an_environment_with_its_spiders_and_their_argume
     assert elsewhere == told  # scripts run from anywhere
     assert "secret" not in (prepared.directory / "scrapy.cfg").read_text()
     listed = subprocess.run(
-        [prepared.python, "-m", "scrapy", "list"], cwd=prepared.directory, capture_output=True, check=True, timeout=120
+        [prepared.python, "-m", "scrapy", "list"], cwd=prepared.directory, capture_output=True, check=True, timeout=300
     )
     assert listed.stdout.split() == [b"books", b"news"]
 

@@ -81,13 +81,20 @@ async def test_one_that_is_asked_to_end_does_not_wait_for_its_build(
     assert await store.attempts.current(key) is None
 
 
-async def test_a_node_that_leaves_gives_back_what_it_has_not_begun(store: Store, tmp_path: Path) -> None:
+async def test_a_node_that_leaves_gives_back_what_it_has_not_begun(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "project").mkdir()
     local = LocalProject(1, tmp_path / "project")
     environments = Building(store, tmp_path / "cache", local)
     config = NodeConfig(units=1, local=local)
     other = await Store.open(tmp_path / "data")  # of another process: the node hears nothing of what that adds
     node = Node(Lines(store, store, store), environments, Door("http://127.0.0.1:1"), config, LocalCarrier())
+
+    async def look() -> None:
+        """Begin nothing: a node on a busy machine would look in between."""
+
+    monkeypatch.setattr(node, "_look", look)
     await node.start()
     try:
         key = await scheduled(other, "py:script.py")

@@ -17,7 +17,7 @@ from tests.server.ui.test_pages import job
 from tests.servers import RunningServer
 
 #: Seconds for what comes within one, on a machine that does much else.
-PATIENCE = 60
+PATIENCE = 180
 
 
 class Stream:

@@ -79,7 +79,7 @@ assert not any(name in sys.modules for name in {heavy}), sys.modules.keys()
 auto.preload()
 assert all(name in sys.modules for name in {heavy})
 """
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=300)
 
 
 def test_preload_may_be_called_again() -> None:
