@@ -227,7 +227,9 @@ class _Handler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         if self._crawler() is None:
-            logging.getLogger().removeHandler(self)
+            # A new list: the root logger goes through the old one just now, and would pass over the next handler.
+            root = logging.getLogger()
+            root.handlers = [handler for handler in root.handlers if handler is not self]
             return
         if record.name.startswith(_NOT_UPLOADED) or self._is_of_another_crawl(record):
             return

@@ -7,6 +7,7 @@ came of it, ``request_left_downloader``.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -18,6 +19,8 @@ from scrapy.http import Response
 from twisted.python.failure import Failure
 
 from scrapy_ext.crawl.slots import host_of
+
+logger = logging.getLogger(__name__)
 
 #: Meta key by which AutoThrottle leaves a request alone.
 _NO_THROTTLE: Final = "autothrottle_dont_adjust_delay"
@@ -70,8 +73,11 @@ class DownloadSignals:
                 request.meta[_NO_THROTTLE] = had
 
     def _stop(self, signal: object, **arguments: Any) -> StopDownload | None:
-        for _, result in self._send(signal, **arguments):
+        for handler, result in self._send(signal, **arguments):
             if isinstance(result, Failure) and isinstance(result.value, StopDownload):
+                name = getattr(handler, "__qualname__", handler)
+                # In Scrapy's words.
+                logger.debug("Download stopped for %s from signal handler %s", arguments["request"], name)
                 return result.value
         return None
 

@@ -536,9 +536,10 @@ class Frontier:
             self._local.add(fp)
         if not self._stat("scheduler/unserializable"):
             reason = error if isinstance(error, NotSerializableError) else repr(error)
+            # Begins as Scrapy's scheduler has it, for those who look for it in logs.
             logger.warning(
-                "Request %s stays in this process, and would be repeated from its parent after a crash: %s. "
-                "No more such requests will be shown.",
+                "Unable to serialize request: %s - reason: %s - it stays in this process, and would be repeated from "
+                "its parent after a crash. No more unserializable requests will be logged.",
                 request,
                 reason,
             )
