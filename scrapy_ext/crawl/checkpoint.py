@@ -96,11 +96,13 @@ class Checkpoint(msgspec.Struct, omit_defaults=True):
 class Assignment(msgspec.Struct, omit_defaults=True):
     """A record of the journal that says which slots belong to whose commit journal.
 
-    ``left`` is the progress of slots that an owner gave up.
+    ``left`` is the progress of slots that an owner gave up; ``start``, the commit journal of the worker that stores the
+    items of ``start()``: the first that owned slots.
     """
 
     owners: dict[str, list[int]] = {}
     left: Progress = msgspec.field(default_factory=Progress)
+    start: str = ""
 
     @classmethod
     def read(cls, data: dict[str, Any]) -> Assignment:

@@ -292,16 +292,23 @@ class Frontier:
         """An item of what is being done, as JSON: stored when that is committed."""
         entry = current.get()
         if entry is START:
-            if self._start_items_stored:
-                self._start_items_stored -= 1
-            else:
-                self._committer.add(Lot(None, [record], is_start=True))
+            self._add_start_item(record)
             return
         if not isinstance(entry, Entry) or not self._tracker.is_open(entry):
             self._committer.add(Lot(None, [record]))
             return
         entry.add_item(record)
         self._spill_if_large(entry)
+
+    def _add_start_item(self, record: bytes) -> None:
+        if not (self._alone or self._ownership.stores_start_items):
+            if not self._stat("frontier/start_items_of_others"):
+                logger.info("The items of start() are stored by another worker of frontier %s", self.name)
+            self._count("frontier/start_items_of_others")
+        elif self._start_items_stored:
+            self._start_items_stored -= 1
+        else:
+            self._committer.add(Lot(None, [record], is_start=True))
 
     def note_item(self) -> None:
         """What is being done has led to an item that somebody else stores."""

@@ -70,6 +70,8 @@ class Ownership:
         self._worker = worker
         self._assignment = self.journal(ASSIGNMENT)
         self._log: CommitLog | None = None
+        #: Whether this worker, and no other, stores the items of ``start()``, which all of them run.
+        self.stores_start_items = False
 
     @property
     def writer(self) -> str:
@@ -185,10 +187,12 @@ class Ownership:
         left.drop(slots)
         given_up = set(checkpoint.progress.done) - slots
         left.add(checkpoint.progress.of(given_up))
+        start = assignment.start or self._name
         try:
-            await self._assignment.append(number + 1, Assignment(owners, left).write())
+            await self._assignment.append(number + 1, Assignment(owners, left, start).write())
         except Fenced:
             return False
+        self.stores_start_items = start == self._name
         checkpoint.progress.drop(given_up)
         if checkpoint.slots != sorted(slots):
             checkpoint.slots = sorted(slots)

@@ -41,6 +41,16 @@ async def test_workers_that_start_together_take_each_slot_once(process, count):
     assert all([await worker.can_commit() for worker in workers])
 
 
+async def test_one_worker_stores_the_items_of_start_and_does_so_when_it_is_resumed(process):
+    workers = await asyncio.gather(*(start(process, index, 3) for index in range(3)))
+    (first,) = (index for index, worker in enumerate(workers) if worker.ownership.stores_start_items)
+    for index in range(3):
+        again = await start(process, index, 3)
+        assert again.ownership.stores_start_items == (index == first)
+    newcomer = await start(process, first, 3, "new")
+    assert not newcomer.ownership.stores_start_items
+
+
 async def test_another_number_of_workers_moves_slots_with_their_progress(process):
     for index in range(2):
         worker = await start(process, index, 2)
