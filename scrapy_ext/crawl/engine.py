@@ -13,6 +13,7 @@ arrive from elsewhere (scrapy issues 6733 and 7978). What is used instead:
   progress; no signal tells of it.
 - ``engine.downloader.total_concurrency`` is compared with the number of requests in the downloader each time the
   engine looks for the next one.
+- ``request._meta`` and ``request._cb_kwargs`` are the objects that the properties of these names return.
 
 :func:`watch` checks for the first two when the crawl opens and fails with a message that says what to do.
 """
@@ -110,6 +111,12 @@ class LentPlaces:
         downloader.total_concurrency += more
         if more > 0:
             wake(self._crawler)
+
+
+def share_values(request: Request, other: Request) -> None:
+    """Let ``other`` have the very ``meta`` and ``cb_kwargs`` of a request, which Scrapy copies into each new one."""
+    theirs: Any = other
+    theirs._meta, theirs._cb_kwargs = request.meta, request.cb_kwargs
 
 
 def is_between_stages(crawler: Crawler, request: Request) -> bool:

@@ -25,6 +25,7 @@ from scrapy_ext.api.extraction import Redirect
 from scrapy_ext.client.addresses import is_same_page
 from scrapy_ext.client.extraction.budget import kind_of
 from scrapy_ext.client.extraction.errors import RedirectFollowedError
+from scrapy_ext.crawl.engine import share_values
 
 FIELD: Final = "followRedirect"
 STATUSES: Final = frozenset({301, 302, 303, 307, 308})
@@ -69,6 +70,9 @@ class Redirects:
         offsite = self._crawler.get_downloader_middleware(OffsiteMiddleware)
         if offsite is not None:
             offsite.process_request(redirected)
+        # Middlewares have the first request, and the callback gets what they write to it by the other.
+        request.meta.update(redirected.meta)
+        share_values(request, redirected)
         response.request = redirected
         return response
 

@@ -49,6 +49,36 @@ class RedirectChain(_Asks):
     asks = {"/chain/3": {}}
 
 
+class FillingMiddleware:
+    """Gives callbacks what they need, as scrapy-poet does, and meta a note."""
+
+    def process_response(self, request, response):
+        request.cb_kwargs["length"] = len(response.body)
+        request.meta["filled"] = request.meta.get("depth", 0)
+        return response
+
+
+class FollowedByTheService(LocalSpider):
+    """A middleware writes to a request that was redirected by the service itself."""
+
+    name = "redirect-and-a-middleware-that-fills"
+    paths = ["/chain/2"]
+    custom_settings = {
+        "DOWNLOADER_MIDDLEWARES": {FillingMiddleware: 543},
+        "EXTRACT_API_PARAMS": {"followRedirect": True},
+    }
+
+    def parse(self, response, length):
+        meta = response.meta
+        yield {
+            "length": length,
+            "filled": meta["filled"],
+            "urls": meta["redirect_urls"],
+            "url": response.request.url,
+            "one": meta is response.request.meta,
+        }
+
+
 class RedirectTwice(LocalSpider):
     """Two redirects to one page, and a link to it."""
 
