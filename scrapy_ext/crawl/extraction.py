@@ -164,15 +164,15 @@ class Extraction:
     # ── one extraction ──
 
     async def _extract(self, client: ExtractClient, request: Request, fields: Mapping[str, Any]) -> Response:
-        fields = self.redirects.to_send(request, fields)
+        sent = self.redirects.to_send(request, fields)
         if self._log_requests:
-            logger.debug("POST /extract %s", msgspec.json.encode(redacted(fields)).decode())
+            logger.debug("POST /extract %s", msgspec.json.encode(redacted(sent)).decode())
         bounds = self._bounds_of(request)
-        key = key_of(fields) if self._ledger is not None else b""
+        key = key_of(sent) if self._ledger is not None else b""
         started = time.monotonic()
         try:
             result = await client.extract(
-                fields,
+                sent,
                 domain=host_of(request),
                 policy=self._policies.of(request, first=not client.is_there),
                 bounds=bounds,
@@ -184,9 +184,11 @@ class Extraction:
         self._know(client.extensions)
         request.meta["download_latency"] = time.monotonic() - started
         response = to_response(request, result)
+        if self.redirects.is_to_be_repeated(request, response, sent, fields):
+            return await self._extract(client, request, fields)
         size = len(response.body)
         if 0 < bounds.max_size < size:
-            raise too_large(size, bounds.max_size, fields)
+            raise too_large(size, bounds.max_size, sent)
         warn_size = request.meta.get("download_warnsize", self._warn_size)
         if warn_size and size > warn_size:
             logger.warning("%d bytes are more than DOWNLOAD_WARNSIZE (%d) in %s", size, warn_size, request)
@@ -246,9 +248,11 @@ class Extraction:
     async def _learn_extensions(self, client: ExtractClient, request: Request) -> None:
         """Take over what the service knows beside the contract, as far as its answers have said so.
 
-        It is asked only for a request that depends on it: nothing else is sent to a service of somebody else.
+        It is asked only for a request that depends on it: nothing else is sent to a service of somebody else. A request
+        that must not be sent twice depends on it, for the service may follow redirects (:meth:`_extract`).
         """
-        if self.redirects.kept_by(request) or has_omitted(request, self._options):
+        is_safe = request.method in ("GET", "HEAD")
+        if not is_safe or self.redirects.kept_by(request) or has_omitted(request, self._options):
             async with self._asking:
                 try:
                     if client.extensions is None:

@@ -70,6 +70,8 @@ class Comparison:
                 "PLATFORM_API_KEY": server.platform_key,
                 "EXTRACT_API_URL": f"{server.url}/v1",
                 "EXTRACT_API_KEY": server.extract_key,
+                # One server for all spiders stands for the embedded one, of which a crawl knows what it knows.
+                "EXTRACT_API_EXTRA_FIELDS": "followRedirect,omitHttpRequestHeaders",
             },
             "spiders": {
                 spider: {"port": port, "folder": str(self._folder / wiring / spider)} for spider, port in ports.items()
