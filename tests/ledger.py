@@ -70,20 +70,24 @@ class Client(Protocol):
 
 
 class NumberedItems:
-    """Says where its items belong, by ``start`` or ``Content-Range``, and sends again what was not answered."""
+    """Says where its items belong, by ``start`` or ``Content-Range``, and sends again what was not answered.
+
+    The first item may have any index, which ``Content-Range`` sets.
+    """
 
     def __init__(self, number: int, chance: random.Random) -> None:
         self._path = f"/items/{number}/1/1"
         self._chance = chance
+        self._first = chance.choice((0, 500))
         self._stored: list[dict[str, Any]] = []
         self._pending: list[dict[str, Any]] = []
 
     async def step(self, call: Caller) -> None:
-        start = len(self._stored)
+        start = self._first + len(self._stored)
         if not self._pending:
             numbers = range(start, start + self._chance.choice((1, 3, 40, 1100)))
             self._pending = [{"n": n, f"field {n % 3}": "x" * (n % 50)} for n in numbers]
-        if self._chance.random() < 0.5:
+        if self._stored and self._chance.random() < 0.5:
             answer = await call("POST", f"{self._path}?start={start}", self._pending)
         else:
             answer = await call("POST", self._path, self._pending, Content_Range=f"items {start}-/*")
@@ -94,7 +98,9 @@ class NumberedItems:
     async def check(self, call: Caller) -> None:
         while self._pending:
             await self.step(call)
-        assert (await call.surely("GET", self._path)).lines == self._stored
+        found = (await call.surely("GET", f"{self._path}?meta=_key")).lines
+        keys = [f"{self._path.removeprefix('/items/')}/{self._first + place}" for place in range(len(self._stored))]
+        assert found == [item | {"_key": key} for item, key in zip(self._stored, keys, strict=True)]
         stats = (await call.surely("GET", f"{self._path}/stats")).json
         assert stats["totals"]["input_values"] == len(self._stored)
         assert stats["counts"] == Counter(field for item in self._stored for field in item)
