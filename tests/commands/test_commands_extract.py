@@ -435,6 +435,16 @@ def test_a_full_disk_is_told(desk: Desk) -> None:
     assert done.stderr == "scrapy extract: /dev/full: No space left on device\n"
 
 
+def test_a_device_is_written_to_by_any_number_at_once(desk: Desk) -> None:
+    master, slave = pty.openpty()
+    fcntl.flock(slave, fcntl.LOCK_EX)  # as another run would hold a file
+    done = desk.here(f"{desk.url}/page/1", "-o", os.ttyname(slave))
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert b"/page/1" in os.read(master, 65536)
+    os.close(slave)
+    os.close(master)
+
+
 def test_a_reader_that_stops_early_ends_the_run_without_a_word(desk: Desk) -> None:
     desk.pages(200)
     command = f"{' '.join(SCRAPY)} -i urls.txt | head -n 1; echo ${{PIPESTATUS[0]}}"

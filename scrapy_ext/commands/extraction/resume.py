@@ -146,12 +146,14 @@ class OutputFile:
         except OSError as error:
             raise CallError(f"{self.name} cannot be written: {error.strerror}") from None
         self._kept.callback(os.close, file)
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            return file  # A device such as /dev/null belongs to nobody, and any number may write to it.
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise CallError(f"another scrapy extract is writing to {self.name}; wait for it") from None
         except OSError:
-            pass  # A file system, or a kind of file, that has no locks.
+            pass  # A file system that has no locks.
         return file
 
     def _records(self, file: IO[bytes]) -> Iterator[_Record]:
