@@ -279,7 +279,7 @@ def test_a_caller_who_leaves_closes_its_page(own: Any, site: Target) -> None:
 
 def test_a_server_without_a_browser_says_how_to_get_one(site: Target, caplog: pytest.LogCaptureFixture) -> None:
     with Service(allow_hosts=(site.host,), browser_path="/nonexistent/chromium") as running:
-        detail = running.problem(500, "/server/internal", url=site.page("/b", "b"), browserHtml=True)
+        detail = running.problem(422, "/request/unprocessable", url=site.page("/b", "b"), browserHtml=True)
     assert "/nonexistent/chromium" in detail
     assert "playwright install chromium" in detail
     assert "playwright install chromium" in caplog.text
