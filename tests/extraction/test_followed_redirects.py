@@ -219,3 +219,18 @@ def test_what_a_service_knows_is_learned_from_its_answers(tmp_path, service):
     crawled(tmp_path, service, cases, CONCURRENT_REQUESTS=1)
     assert [post.fields.get("followRedirect") for post in service.posts] == [None, False, False]
     assert service.asked == 0
+
+
+def test_a_first_page_that_the_service_redirected_is_asked_for_again_for_scrapy_to_follow(tmp_path, service):
+    service.extensions = ("followRedirect", "omitHttpRequestHeaders")
+    service.plays("site.example/first", moved(f"{SITE}/elsewhere", 302), page(b"<p>moved</p>"))
+    _, items = crawled(tmp_path, service, [{"url": f"{SITE}/first"}], CONCURRENT_REQUESTS=1)
+    assert [post.fields.get("followRedirect") for post in service.posts] == [None, False]
+    assert items["/first"]["url"] == f"{SITE}/first"
+
+
+def test_a_first_post_is_not_sent_twice_but_asks_what_the_service_knows(tmp_path, service):
+    service.extensions = ("followRedirect", "omitHttpRequestHeaders")
+    crawled(tmp_path, service, [{"url": f"{SITE}/login", "method": "POST", "body": "a=1"}])
+    assert [post.fields.get("followRedirect") for post in service.posts] == [False]
+    assert service.asked == 1
