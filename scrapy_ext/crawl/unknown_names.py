@@ -25,6 +25,7 @@ META_KEYS: Final = (
     "extract_api_automap",
     "extract_api_escalate",
     "extract_api_retry_policy",
+    "frontier_max_attempts",
     "frontier_not_before",
     "frontier_slot",
 )

@@ -61,6 +61,6 @@ def test_a_worker_takes_all_that_the_project_sets_for_extraction(configured) -> 
     config = configured[0]
     assert (config.connect_to, config.proxies, config.verify_tls) == (
         ("*:443=127.0.0.1:1",),
-        ("*:*=http://p:1",),
+        ("*:*=http://proxy:1",),
         False,
     )

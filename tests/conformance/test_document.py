@@ -326,10 +326,12 @@ def test_request_records(curl, project_id):
     assert curl.lines(f"{root}/1/1?nodata=1&meta=_key&count=1") == [{"_key": f"{project_id}/1/1/0"}]
     assert curl.lines(f"{root}?startafter={project_id}/1/1/0") == [second]
     assert curl("GET", f"{root}?format=csv&fields=url,fp").body == b"http://a/,\nhttp://a/,f\n"
-    for name in REQUEST:
+    for name in REQUEST.keys() - {"method"}:
         short = {each: value for each, value in REQUEST.items() if each != name}
         answer = curl("POST", f"{root}/1/1", [short])
         assert (answer.status, name in answer.body.decode()) == (400, True)
+    curl.done("POST", f"{root}/1/2", [{name: value for name, value in REQUEST.items() if name != "method"}])
+    assert [record["method"] for record in curl.lines(f"{root}/1/2")] == ["GET"]
 
 
 # ── Collections ──
