@@ -48,6 +48,7 @@ class Planned(scrapy.Spider):
                 yield self.request(row, True)
             if number < len(waves):
                 await self.over.wait()
+        Path("start-is-over").touch()
 
     def request(self, row, counts=False):
         row = dict(row)
@@ -191,6 +192,11 @@ class Plan:
     def crawl(self, *waves: Iterable[Any], options: Iterable[str] = (), timeout: float = 180) -> Crawl:
         """Crawl them to the end."""
         return self.start(*waves, options=options).end(timeout)
+
+    @property
+    def start_is_over(self) -> bool:
+        """Whether a crawl has asked for everything that it was to ask for: all of it is in the scheduler, or behind."""
+        return (self.folder / "start-is-over").exists()
 
     @property
     def outcomes(self) -> list[Outcome]:

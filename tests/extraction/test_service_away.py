@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.crash.lives import until
-from tests.extraction.faulty_service import NEVER, PAGE, Answer, page, problem
+from tests.extraction.faulty_service import NEVER, PAGE, Answer, held, page, problem
 from tests.extraction.planned import IMPATIENT, pages
 
 PATIENT = {**IMPATIENT, "no-connection": {"attempts": 1000, "wait": 0.05, "longest": 0.1}}
@@ -36,9 +36,10 @@ def test_a_service_that_is_away_for_a_while_costs_nothing_but_time(plan, service
 
 
 def test_a_service_that_stays_away_closes_the_crawl_which_keeps_the_rest(plan, service):
-    service.plays("site.example", Answer(after=0.01))
     wave = pages("site.example", 100)
     crawls = plan(EXTRACT_API_RETRY_POLICY=HASTY, JOBDIR="job")
+    # Scrapy does not keep what start() yields after the scheduler was closed.
+    service.plays("site.example", held(Answer(after=0.01), lambda: crawls.start_is_over))
     running = crawls.start(wave)
     until(lambda: service.answered("site.example") >= 20, "some pages were answered")
     service.go_away()
