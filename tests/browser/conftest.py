@@ -31,6 +31,11 @@ def site() -> Iterator[Target]:
     target.stop()
 
 
+@pytest.fixture(autouse=True)
+def _no_call_is_of_another_test(site: Target) -> None:
+    site.calls.clear()
+
+
 @pytest.fixture(scope="session")
 def forbidden() -> Iterator[Target]:
     """A site on loopback, on a port open for public hosts, that nobody allowed: it must never be called."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 from collections.abc import Iterator
 
@@ -37,6 +38,13 @@ def extraction(tmp_path_factory: pytest.TempPathFactory, shop: Shop) -> Iterator
     """One server, and one browser, for the clients of the extraction service."""
     with RunningServer(tmp_path_factory.mktemp("extraction"), allow_hosts=[shop.host]) as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def collected() -> Iterator[None]:
+    """Collect what a client leaves open while warnings of that are ignored, so that no other file is warned of it."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,6 @@ Those about eggs of their own and images need paths that this server does not ha
 
 from __future__ import annotations
 
-import gc
 import json
 import shutil
 from pathlib import Path
@@ -20,14 +19,11 @@ import shub.utils
 from click.testing import CliRunner
 from shub.tool import cli
 
-pytestmark = [pytest.mark.filterwarnings("ignore:.*distutils.*"), pytest.mark.filterwarnings("ignore:unclosed")]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _collected():
-    """Collect what shub leaves open while warnings of that are ignored, so that no other file is warned of it."""
-    yield
-    gc.collect()
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*distutils.*"),
+    pytest.mark.filterwarnings("ignore:unclosed"),
+    pytest.mark.usefixtures("collected"),
+]
 
 
 @pytest.fixture

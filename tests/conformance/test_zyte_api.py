@@ -22,6 +22,9 @@ from tests.conformance.shop import Shop
 from tests.server.extraction.services import KEY, Service
 from tests.servers import RunningServer
 
+#: Its blocking client closes no event loop.
+pytestmark = [pytest.mark.filterwarnings("ignore:unclosed event loop"), pytest.mark.usefixtures("collected")]
+
 #: The command that the package installs.
 COMMAND = Path(sys.executable).with_name("zyte-api")
 

@@ -20,6 +20,11 @@ def target() -> Iterator[Target]:
     site.stop()
 
 
+@pytest.fixture(autouse=True)
+def _no_call_is_of_another_test(target: Target) -> None:
+    target.calls.clear()
+
+
 @pytest.fixture(scope="session")
 def forbidden() -> Iterator[Target]:
     """A site on loopback that nobody allowed: it must never be called."""
