@@ -49,7 +49,7 @@ def test_what_is_labelled_as_an_advertisement_is_none_in_any_language(label: str
 
 
 @pytest.mark.parametrize(
-    ("link", "target"),
+    ("link", "destination"),
     [
         ("https://search.example/url?q=https%3A%2F%2Fa.example.org%2Fx%3Fy%3D1&sa=U", "https://a.example.org/x?y=1"),
         ("https://www.search.example/l/?uddg=http%3A%2F%2Fa.example.org%2F", "http://a.example.org/"),
@@ -61,5 +61,5 @@ def test_what_is_labelled_as_an_advertisement_is_none_in_any_language(label: str
         ("https://search.example/ck/a?u=a1aHR0c!!!", None),
     ],
 )
-def test_redirects_of_the_engine_are_unwrapped(link: str, target: str | None) -> None:
-    assert target_of(link, ENGINE) == target
+def test_redirects_of_the_engine_are_unwrapped(link: str, destination: str | None) -> None:
+    assert target_of(link, ENGINE) == destination
