@@ -107,7 +107,8 @@ def test_three_workers_go_on_where_one_was_killed(make_crawls):
     ],
 )
 def test_the_slots_of_a_worker_that_never_comes_back_are_taken_over_by_the_others(make_crawls, point):
-    crawls = make_crawls(pages=48, settings=LEASE, gate=40)
+    # Many small commits: the second of them must come before the gate.
+    crawls = make_crawls(pages=48, settings=LEASE + "PLATFORM_FLUSH_INTERVAL = 0.01\n", gate=40)
     first, second, third = crawls.workers(3, "auto")
     dead = second.start(point)
     until(lambda: dead.is_over, "the first of them is killed")
