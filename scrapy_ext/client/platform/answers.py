@@ -6,6 +6,7 @@ the end of the gzip stream must have come as well.
 
 from __future__ import annotations
 
+import asyncio
 import zlib
 from collections.abc import AsyncGenerator, Iterator
 from typing import Any, Final, TypeVar
@@ -78,16 +79,17 @@ class Answer:
 
 class Stream:
     """An answer that is read as it arrives. ``framed`` says whether HTTP tells where the body ends; when it does
-    not, an end proves nothing."""
+    not, an end proves nothing. Each wait for data takes ``timeout`` seconds at most."""
 
-    def __init__(self, response: aiohttp.ClientResponse) -> None:
+    def __init__(self, response: aiohttp.ClientResponse, timeout: float) -> None:
         self._response = response
+        self._timeout = timeout
         headers = response.headers
         self.framed = "Content-Length" in headers or "chunked" in headers.get("Transfer-Encoding", "").lower()
 
     def lines(self) -> AsyncGenerator[bytes]:
         """The body's lines."""
-        return lines.split(_pieces(self._response))
+        return lines.split(_pieces(self._response, self._timeout))
 
 
 async def whole(call: Call, response: aiohttp.ClientResponse) -> Answer:
@@ -100,13 +102,14 @@ async def whole(call: Call, response: aiohttp.ClientResponse) -> Answer:
     return Answer(call, response.status, body)
 
 
-async def stream(call: Call, response: aiohttp.ClientResponse) -> Stream:
+async def stream(call: Call, response: aiohttp.ClientResponse, wait: float) -> Stream:
     """Begin to read an answer; raises the error that it stands for."""
     if response.status >= 300:
-        raise await refusal(call, response)
+        async with asyncio.timeout(wait):
+            raise await refusal(call, response)
     if response.content_type == "text/html" and response.content_length != 0:
         raise _page(call, response)
-    return Stream(response)
+    return Stream(response, wait)
 
 
 async def refusal(call: Call, response: aiohttp.ClientResponse) -> PlatformError:
@@ -161,21 +164,33 @@ async def _beginning(response: aiohttp.ClientResponse) -> bytes:
     return body
 
 
-async def _pieces(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes]:
-    """The body, decompressed; one that is cut off raises :class:`aiohttp.ClientPayloadError`."""
+async def _pieces(response: aiohttp.ClientResponse, wait: float | None = None) -> AsyncGenerator[bytes]:
+    """The body, decompressed; one that is cut off raises :class:`aiohttp.ClientPayloadError`, and one of which nothing
+    comes for ``wait`` seconds :class:`TimeoutError`."""
     encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding not in ("identity", "gzip", "x-gzip"):
         raise aiohttp.ClientPayloadError(f"the answer has the encoding {encoding[:40]!r}, which was not asked for")
     if encoding == "identity":
-        async for chunk in response.content.iter_any():
+        async for chunk in _chunks(response, wait):
             yield chunk
         return
     gunzip = _Gunzip()
-    async for chunk in response.content.iter_any():
+    async for chunk in _chunks(response, wait):
         for piece in gunzip.feed(chunk):
             yield piece
     if not gunzip.complete:
         raise aiohttp.ClientPayloadError("the compressed answer broke off")
+
+
+async def _chunks(response: aiohttp.ClientResponse, wait: float | None) -> AsyncGenerator[bytes]:
+    # Not by sock_read of aiohttp: where a body came faster than it was read, its timer goes on after the end of the
+    # body, fires on the idle connection, and fails the next call on it.
+    while True:
+        async with asyncio.timeout(wait):
+            chunk = await response.content.readany()
+        if not chunk:
+            return
+        yield chunk
 
 
 class _Gunzip:

@@ -85,12 +85,13 @@ class Transport:
     async def stream(self, call: Call) -> AsyncIterator[Stream]:
         """Make a call once and read its answer as it arrives. The reading raises :class:`PlatformError` too."""
         headers, body = await self._prepared(call)
-        # The whole may take as long as its reader needs; each wait for data is bounded.
-        timeout = aiohttp.ClientTimeout(sock_connect=self._timeout, sock_read=self._timeout)
         try:
             with _told_as_unreachable(call, self.urls):
-                async with self._request(call, headers, body, timeout) as response:
-                    yield await answers.stream(call, response)
+                async with asyncio.timeout(self._timeout):
+                    response = await self._request(call, headers, body, aiohttp.ClientTimeout(total=None))
+                async with response:
+                    # The whole may take as long as its reader needs; each wait for data is bounded.
+                    yield await answers.stream(call, response, self._timeout)
         except LineError as error:
             raise call.error(UnexpectedAnswer, str(error)) from None
 
