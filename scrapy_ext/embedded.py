@@ -26,6 +26,7 @@ from typing import IO, Final
 from urllib.parse import urlsplit
 
 import msgspec
+from scrapy.exceptions import NotConfigured
 from scrapy.settings import BaseSettings
 from scrapy.utils.conf import closest_scrapy_cfg
 from scrapy.utils.project import data_path
@@ -145,7 +146,15 @@ def check_installed() -> None:
 
 def data_directory(settings: BaseSettings) -> Path:
     """Where the embedded server keeps its data."""
-    return Path(data_path(names.SERVER_DATA.read(settings))).absolute()
+    return project_data(names.SERVER_DATA.read(settings))
+
+
+def project_data(path: str | Path) -> Path:
+    """A path in the project's data folder, ``.scrapy``; without ``scrapy.cfg`` it is that of the current folder."""
+    try:
+        return Path(data_path(path)).absolute()
+    except NotConfigured:  # SCRAPY_SETTINGS_MODULE alone says that there is a project.
+        return Path(".scrapy", path).absolute()
 
 
 def project_folder() -> Path | None:

@@ -19,7 +19,6 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.utils.job import job_dir
-from scrapy.utils.project import data_path
 
 from scrapy_ext import settings as names
 from scrapy_ext.api.extraction import EXTENSIONS, PROBLEM_TYPES
@@ -46,6 +45,7 @@ from scrapy_ext.crawl.redirects import Redirects, is_left_to_scrapy
 from scrapy_ext.crawl.session import Session
 from scrapy_ext.crawl.slots import host_of
 from scrapy_ext.crawl.tracking import Entry, current
+from scrapy_ext.embedded import project_data
 
 logger = logging.getLogger(__name__)
 
@@ -311,7 +311,9 @@ class Extraction:
         if self._session.items is None or self._session.job_key is None:
             return None
         name = str(self._session.job_key).replace("/", "-")
-        return Path(data_path("extract-ledger", createdir=True), f"{name}.sqlite")
+        folder = project_data("extract-ledger")
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder / f"{name}.sqlite"
 
 
 class _Policies:

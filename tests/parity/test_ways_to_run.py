@@ -143,3 +143,22 @@ def test_the_command_crawls_the_same(project: Project, site: str, setting: str) 
     crawl = project.crawl("titles", "-a", f"site=http://{site}", "-s", setting)
     assert (crawl.returncode, crawl.reason, crawl.errors) == (0, "finished", [])
     assert _brought(project.folder, "titles") == sorted(EXPECTED["titles"])
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("services", ["", "EXTRACT_API_ENABLED = False\n", "PLATFORM_ENABLED = False\n"])
+def test_a_module_of_settings_without_a_scrapy_cfg_is_enough(project: Project, site: str, services: str) -> None:
+    (project.folder / "scrapy.cfg").unlink()
+    settings = project.folder / "project" / "settings.py"
+    settings.write_text(settings.read_text() + services)
+    (project.folder / "run.py").write_text(
+        "import os\n"
+        'os.environ["SCRAPY_SETTINGS_MODULE"] = "project.settings"\n'
+        "from scrapy.crawler import CrawlerProcess\n"
+        "from scrapy.utils.project import get_project_settings\n"
+        "process = CrawlerProcess(get_project_settings())\n"
+        f"process.crawl('titles', site='http://{site}')\n"
+        "process.start()\n"
+    )
+    project.run("run.py")
+    assert _brought(project.folder, "titles") == sorted(EXPECTED["titles"])

@@ -243,7 +243,10 @@ async def test_a_server_that_does_not_answer_is_given_up_after_the_timeout(serve
 
 async def test_a_connection_is_good_after_it_was_idle_for_longer_than_the_timeout(server):
     """The records come faster than they are read, so that aiohttp pauses reading."""
-    server.script = [lines_reply(*({"_key": f"1/2/3/{n}", "text": "x" * 16_000} for n in range(52))), json_reply({"id": 1})]
+    server.script = [
+        lines_reply(*({"_key": f"1/2/3/{n}", "text": "x" * 16_000} for n in range(52))),
+        json_reply({"id": 1}),
+    ]
     async with PlatformClient(PlatformUrls.single(server.url), KEY, timeout=1, attempts=1) as client:
         async for _ in client.items.iter(JOB):
             await asyncio.sleep(0.001)
