@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import sys
 from inspect import iscoroutinefunction, unwrap
+from types import ModuleType
 from typing import Any, Final, Self
 
 from scrapy.crawler import Crawler
@@ -45,6 +47,8 @@ _PARENT_ORDER: Final = 0
 #: Scrapy starts so many tasks for each response, and its default of 100 takes most of the engine's time. Fewer than
 #: this are no faster.
 _CONCURRENT_ITEMS: Final = 8
+#: Modules that a pipeline gets Deferreds from.
+_OF_DEFERREDS: Final = ("twisted", "scrapy.utils.defer")
 
 #: The command of Scrapy that the add-on leaves alone.
 _BENCHMARK: Final = "bench"
@@ -134,8 +138,27 @@ def _may_have_fewer_tasks(settings: BaseSettings) -> bool:
 
 
 def _waits(pipeline: Any) -> bool:
-    process_item: Any = getattr(load_object(pipeline), "process_item", None)
-    return process_item is not ItemStoragePipeline.process_item and iscoroutinefunction(unwrap(process_item))
+    """Whether ``process_item`` may wait: its class has a coroutine function, or its module can make Deferreds."""
+    found = load_object(pipeline)
+    process_item: Any = getattr(found, "process_item", None)
+    if process_item is None or process_item is ItemStoragePipeline.process_item:
+        return False
+    bases = (found if isinstance(found, type) else type(found)).__mro__
+    return iscoroutinefunction(unwrap(process_item)) or any(_has_coroutines(b) or _names_deferreds(b) for b in bases)
+
+
+def _has_coroutines(base: type) -> bool:
+    return any(iscoroutinefunction(unwrap(value)) for value in vars(base).values() if callable(value))
+
+
+def _names_deferreds(base: type) -> bool:
+    """Whether the module of a class has imported what a Deferred can come from."""
+    module = sys.modules.get(base.__module__)
+    for value in vars(module).values() if module is not None else ():
+        home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+        if isinstance(home, str) and home.startswith(_OF_DEFERREDS):
+            return True
+    return False
 
 
 def _has_own_handler(settings: BaseSettings) -> bool:

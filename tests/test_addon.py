@@ -18,6 +18,22 @@ class Waiting:
         return item
 
 
+class Storing:
+    """Returns a coroutine."""
+
+    def process_item(self, item):
+        return self.store(item)
+
+    async def store(self, item):
+        return item
+
+
+class OfAnotherModule(Plain):
+    """As one that is written in a module that imports Deferreds."""
+
+    __module__ = "scrapy.pipelines.media"
+
+
 def updated(**settings):
     made = Settings(settings)
     Addon().update_settings(made)
@@ -30,12 +46,24 @@ def updated(**settings):
         ({}, 8),
         ({"ITEM_PIPELINES": {Plain: 1}}, 8),
         ({"ITEM_PIPELINES": {Waiting: None}}, 8),
+        ({"ITEM_PIPELINES": {Storing: 1}}, 100),
+        ({"ITEM_PIPELINES": {OfAnotherModule: 1}}, 100),
         ({"ITEM_PIPELINES": {Waiting: 1}}, 100),
         ({"ITEM_PIPELINES": {"scrapy.pipelines.images.ImagesPipeline": 1}}, 100),
         ({"CONCURRENT_REQUESTS": 1}, 100),
         ({"CONCURRENT_ITEMS": 50}, 50),
     ],
-    ids=["none", "plain", "disabled", "waiting", "images", "one request", "the project's"],
+    ids=[
+        "none",
+        "plain",
+        "disabled",
+        "a coroutine behind it",
+        "Deferreds in its module",
+        "waiting",
+        "images",
+        "one request",
+        "the project's",
+    ],
 )
 def test_fewer_items_of_a_response_are_processed_at_once_only_where_that_changes_nothing(settings, tasks):
     assert updated(**settings).getint("CONCURRENT_ITEMS") == tasks
