@@ -31,7 +31,7 @@ class Storing:
 class OfAnotherModule(Plain):
     """As one that is written in a module that imports Deferreds."""
 
-    __module__ = "scrapy.pipelines.media"
+    __module__ = "scrapy.crawler"
 
 
 def updated(**settings):
