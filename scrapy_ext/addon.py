@@ -24,7 +24,7 @@ from scrapy_ext.poet import PoetMiddleware
 from scrapy_ext.pqueues import DomainPriorityQueue
 from scrapy_ext.scheduler import FrontierScheduler
 from scrapy_ext.settings import SettingError
-from scrapy_ext.spidermiddlewares import ParentMiddleware
+from scrapy_ext.spidermiddlewares import ParentMiddleware, RequestsFirstMiddleware
 
 logger = logging.getLogger(__name__)
 
@@ -122,6 +122,10 @@ class Addon:
             _default(settings, "DUPEFILTER_CLASS", CollectionDupeFilter)
         if _may_have_fewer_tasks(settings):
             _default(settings, "CONCURRENT_ITEMS", _CONCURRENT_ITEMS)
+            if settings.getpriority("CONCURRENT_ITEMS") == SETTINGS_PRIORITIES[_PRIORITY]:
+                orders = settings.getwithbase("SPIDER_MIDDLEWARES").values()
+                nearest = min(order for order in orders if order is not None) - 1
+                settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", RequestsFirstMiddleware, nearest)
         settings.setdefault_in_component_priority_dict("EXTENSIONS", FrozenStartup, 0)
 
 

@@ -32,6 +32,7 @@ from scrapy_ext.crawl.download_signals import DownloadSignals
 from scrapy_ext.crawl.engine import LentPlaces, on_closing
 from scrapy_ext.crawl.extraction import Extraction
 from scrapy_ext.crawl.session import Session
+from scrapy_ext.crawl.slots import host_of
 from scrapy_ext.crawl.tracking import RETURNED_KEY, Entry, current
 
 logger = logging.getLogger(__name__)
@@ -131,7 +132,7 @@ class ExtractMiddleware:
         if not self._routes(request):
             return None
         try:
-            self._limiter.check_open()
+            self._limiter.check_open(host_of(request))
             return await self._respond(request)
         except Closing:
             pass
@@ -217,7 +218,7 @@ class ExtractMiddleware:
 
     def _spider_opened(self) -> None:
         self._lent = LentPlaces(self._crawler)
-        on_closing(self._crawler, self._limiter.close)
+        on_closing(self._crawler, self._limiter.wind_up)
         retries = self._crawler.get_downloader_middleware(RetryMiddleware)
         if retries is not None:
             retries.exceptions_to_retry = (_but_ours(retries.exceptions_to_retry),)

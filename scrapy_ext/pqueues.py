@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter
 from typing import Any, Final
 
 from scrapy import Request
@@ -14,6 +14,7 @@ from scrapy_ext.client.extraction.limiter import Limiter
 from scrapy_ext.client.extraction.translate import is_routed
 from scrapy_ext.crawl.engine import wake
 from scrapy_ext.crawl.session import Session
+from scrapy_ext.crawl.turns import Turns
 
 #: Ends the key of a domain's requests that go direct, which no limit of the service concerns.
 _DIRECT: Final = " direct"
@@ -22,24 +23,25 @@ _DIRECT: Final = " direct"
 class DomainPriorityQueue(DownloaderAwarePriorityQueue):
     """A ``SCHEDULER_PRIORITY_QUEUE`` for crawls through the extraction service.
 
-    Domains take turns. One that the service limits, or that has as many requests under way as it may have, is passed
-    over until it has room again, whatever its requests' priority: so they wait here, on disk with ``JOBDIR``, and hold
-    no place of ``CONCURRENT_REQUESTS``. What it writes to disk is what Scrapy's own default writes, so that a crawl can
-    be resumed with either. Without :class:`~scrapy_ext.downloadermiddlewares.ExtractMiddleware` it is that one.
+    Requests come out in the order of Scrapy's ``DownloaderAwarePriorityQueue``, but a domain that the service limits is
+    passed over while it has no room. So its requests wait here, on disk with ``JOBDIR``, and hold no place of
+    ``CONCURRENT_REQUESTS``. On disk it is what Scrapy's own queue writes: a crawl can be resumed with either.
+    Without :class:`~scrapy_ext.downloadermiddlewares.ExtractMiddleware` it is that one.
     """
 
     def __init__(self, crawler: Crawler, *args: Any, **kwargs: Any) -> None:
         super().__init__(crawler, *args, **kwargs)
         self._limiter: Limiter | None = Session.of(crawler).limiter
         self._transparent: bool = names.EXTRACT_API_TRANSPARENT_MODE.read(crawler.settings)
-        #: Keys of :attr:`pqueues` in the order of their turns, and those that are passed over.
-        self._turns: deque[str] = deque(self.pqueues)
+        #: Keys of :attr:`pqueues` that may be served, and those that are passed over until a limit changes.
+        self._turns = Turns()
         self._blocked: set[str] = set()
-        #: Requests that were taken from here and have not come as far as the limiter, or may not have.
-        self._taken: dict[str, set[Request]] = {}
-        self._slots: dict[str, Any] = crawler.settings.getdict("DOWNLOAD_SLOTS")
-        self._per_domain = crawler.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
+        #: Requests that were taken from here and are in the downloader, and how many of each key they are.
+        self._out: dict[Request, str] = {}
+        self._counts: Counter[str] = Counter()
         if self._limiter is not None:
+            for key in self.pqueues:
+                self._turns.put(key, 0)
             self._limiter.on_room.append(self._has_room_again)
 
     def push(self, request: Request) -> None:
@@ -53,37 +55,43 @@ class DomainPriorityQueue(DownloaderAwarePriorityQueue):
         if key not in self.pqueues:
             self.pqueues[key] = self.pqfactory(key)
             if key not in self._blocked:
-                self._turns.append(key)
+                self._turns.put(key, self._counts[key])
         self.pqueues[key].push(request)
 
     def pop(self) -> Request | None:
         """The next request of a domain that has room, or None when none has."""
         if self._limiter is None:
             return super().pop()
-        for _ in range(len(self._turns)):
-            key = self._turns.popleft()
-            if key not in self.pqueues:
-                continue
+        self._look_who_is_back()
+        busy: list[str] = []
+        request = None
+        while request is None and (key := self._turns.first()) is not None:
             if not self._has_room(key, self._limiter):
-                if key.endswith(_DIRECT) or self._limiter.has_room(key):
-                    self._turns.append(key)  # It waits for requests of which the limiter does not know.
+                self._turns.discard(key)
+                if self._limiter.has_room(key):
+                    busy.append(key)  # It waits for requests of which the limiter does not know.
                 else:
                     self._blocked.add(key)
                 continue
+            self._turns.serve(key)
             request = self._pop_of(key)
-            if key in self.pqueues:
-                self._turns.append(key)
             if request is not None:
-                self._taken.setdefault(key, set()).add(request)
-                self._tidy_up()
-                return request
-        return None
+                self._out[request] = key
+                self._counts[key] += 1
+            if key in self.pqueues:
+                self._turns.put(key, self._counts[key])
+            else:
+                self._turns.discard(key)
+        for key in busy:
+            self._turns.put(key, self._counts[key])
+        return request
 
     def peek(self) -> Request | None:
         """What :meth:`pop` would return."""
         if self._limiter is None:
             return super().peek()
-        key = next((key for key in self._turns if key in self.pqueues and self._has_room(key, self._limiter)), None)
+        self._look_who_is_back()
+        key = next((key for key in self._turns if self._has_room(key, self._limiter)), None)
         return None if key is None else self.pqueues[key].peek()
 
     def _pop_of(self, key: str) -> Request | None:
@@ -96,30 +104,23 @@ class DomainPriorityQueue(DownloaderAwarePriorityQueue):
                 del others[key]
             self.pqueues = others
 
+    def _look_who_is_back(self) -> None:
+        active = self.crawler.engine.downloader.active
+        for request in [request for request in self._out if request not in active]:
+            key = self._out.pop(request)
+            self._counts[key] -= 1
+            if not self._counts[key]:
+                del self._counts[key]
+            if key in self._turns:
+                self._turns.put(key, self._counts[key])
+
     def _has_room(self, key: str, limiter: Limiter) -> bool:
         # The engine takes as many as it may at once, before the first of them comes as far as the limiter.
-        active = self.crawler.engine.downloader.active
-        taken = self._taken.get(key)
-        if taken is not None:
-            taken &= active
-            if not taken:
-                del self._taken[key]
-        if key.endswith(_DIRECT):
-            # As many as Scrapy's downloader sends at once: more would take the places of other domains.
-            slot = self._slots.get(key.removesuffix(_DIRECT), {})
-            most = int(slot.get("concurrency", self._per_domain))
-            return not most or len(taken or ()) < most
-        return limiter.has_room(key, len(taken or ()))
-
-    def _tidy_up(self) -> None:
-        """Forget the last requests of domains that have no more."""
-        active = self.crawler.engine.downloader.active
-        if len(self._taken) > 2 * (len(self.pqueues) + len(active)) + 16:
-            self._taken = {key: taken & active for key, taken in self._taken.items() if taken & active}
+        return key.endswith(_DIRECT) or not limiter.is_limited(key) or limiter.has_room(key, self._counts[key])
 
     def _has_room_again(self, domain: str) -> None:
         if domain in self._blocked:
             self._blocked.discard(domain)
             if domain in self.pqueues:
-                self._turns.append(domain)
+                self._turns.put(domain, self._counts[domain])
                 wake(self.crawler)

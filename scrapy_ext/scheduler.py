@@ -129,6 +129,13 @@ class FrontierScheduler(BaseScheduler):
         """Whether the crawl must go on: requests here or in the frontier, or something not yet durable."""
         return self._frontier is not None and not self._frontier.is_drained
 
+    def __len__(self) -> int:
+        """How many requests wait in the memory of this process."""
+        return len(self.mqs)
+
+    def __bool__(self) -> bool:
+        return True
+
     def enqueue_request(self, request: Request) -> bool:
         """Send a request to the frontier. False for a duplicate that this process knows of."""
         if self._frontier is None:
@@ -179,6 +186,7 @@ class FrontierScheduler(BaseScheduler):
         if self._session.limiter is not None:
             self._session.limiter.on_pause.append(frontier.park_host)
             self._session.limiter.on_sleep.append(frontier.asleep)
+            self._session.limiter.on_room.append(frontier.has_room_again)
         self._session.items = frontier
         self._frontier = frontier
         logger.info("Frontier %s, %d slots", frontier.name, self._slots)

@@ -1,4 +1,5 @@
-"""``ParentMiddleware``: tells which request each request was made by, and lets a full buffer slow the spider."""
+"""``ParentMiddleware``: tells which request each request was made by, and lets a full buffer slow the spider.
+``RequestsFirstMiddleware``: keeps the order of requests with fewer tasks than Scrapy's."""
 
 from __future__ import annotations
 
@@ -6,10 +7,11 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any, Final, Self
 
-from scrapy import Request, Spider
+from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
+from scrapy_ext.crawl.engine import keep_waiting_outputs
 from scrapy_ext.crawl.parents import RECORD_KEY, Parent, mark
 from scrapy_ext.crawl.session import Session
 from scrapy_ext.crawl.tracking import START, current
@@ -17,6 +19,8 @@ from scrapy_ext.crawl.tracking import START, current
 #: Outputs of ``start()`` between two turns of the event loop. Scrapy itself takes none while ``start()`` never waits; a
 #: turn after each would change which request goes first.
 _PAUSE_EVERY: Final = 100
+#: Outputs of a callback that Scrapy takes before it looks for the next request: two for each of its 100 tasks.
+_AT_ONCE: Final = 200
 
 
 class ParentMiddleware:
@@ -66,3 +70,48 @@ class ParentMiddleware:
     def _parent(self, request: Request | None) -> Parent | None:
         record = request.meta.get(RECORD_KEY) if request is not None else None
         return None if record is None else Parent(record, str(self._session.job_key))
+
+
+class RequestsFirstMiddleware:
+    """Has the scheduler get the requests of a callback before a task is free for its items.
+
+    With Scrapy's 100 tasks for each response all its requests are scheduled before the next one is sent, so that the
+    newest goes first. With the fewer tasks of the add-on's ``CONCURRENT_ITEMS`` they would come in small groups. Put it
+    nearest to the engine of all; the add-on does.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Called by Scrapy."""
+        return cls(crawler)
+
+    def _spider_opened(self) -> None:
+        keep_waiting_outputs(self._crawler)
+
+    async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """Schedule requests; pass on the rest."""
+        crawl = self._crawler.engine.crawl
+        count = 0
+        async for output in result:
+            if count == _AT_ONCE:
+                count = 0
+                # One turn of the event loop for those before to be scheduled, one for the engine to send some.
+                await asyncio.sleep(0)
+                await asyncio.sleep(0)
+            count += 1
+            if not isinstance(output, Request):
+                yield output
+                continue
+            try:
+                crawl(output)
+            except Exception as error:
+                # In Scrapy it ends a task: it is no error of the callback.
+                self._failed = asyncio.ensure_future(_raise(error))
+
+
+async def _raise(error: Exception) -> None:
+    raise error

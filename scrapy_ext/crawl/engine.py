@@ -13,6 +13,8 @@ arrive from elsewhere (scrapy issues 6733 and 7978). What is used instead:
   progress; no signal tells of it.
 - ``engine.downloader.total_concurrency`` is compared with the number of requests in the downloader each time the
   engine looks for the next one.
+- ``engine.scraper.concurrent_items`` is the number of tasks that process the outputs of a callback, and, times two, how
+  many outputs wait for one of them.
 - ``request._meta`` and ``request._cb_kwargs`` are the objects that the properties of these names return.
 
 :func:`watch` checks for the first two when the crawl opens and fails with a message that says what to do.
@@ -111,6 +113,20 @@ class LentPlaces:
         downloader.total_concurrency += more
         if more > 0:
             wake(self._crawler)
+
+
+class _Tasks(int):
+    """A number of tasks, with as many outputs waiting for them as for Scrapy's default of 100 tasks."""
+
+    def __mul__(self, times: int) -> int:
+        return 100 * times
+
+
+def keep_waiting_outputs(crawler: Crawler) -> None:
+    """Have as many outputs of a callback wait for fewer tasks as Scrapy has by default."""
+    scraper: Any = crawler.engine.scraper
+    if isinstance(getattr(scraper, "concurrent_items", None), int):
+        scraper.concurrent_items = _Tasks(scraper.concurrent_items)
 
 
 def share_values(request: Request, other: Request) -> None:

@@ -25,7 +25,8 @@ class Filtering:
     def __init__(self, crawler: Crawler, own: Any | None) -> None:
         self._crawler = crawler
         self._own: Any | None = None if own is None else build_from_crawler(own, crawler)
-        # It has no file and sees no request: it writes the log and the stats as Scrapy does.
+        # It has no file, and sees no request but those that a spider marks as seen by its request_seen. It writes the
+        # log and the stats as Scrapy does.
         self._log = RFPDupeFilter(
             debug=crawler.settings.getbool("DUPEFILTER_DEBUG"), fingerprinter=crawler.request_fingerprinter
         )
@@ -46,11 +47,18 @@ class Filtering:
             await maybe_deferred_to_future(closed)
 
     def rejects(self, request: Request) -> bool:
-        """Whether the user's filter takes a request for a duplicate; it is logged then."""
-        if self._own is None or request.dont_filter or not self._own.request_seen(request):
+        """Whether the user's filter takes a request for a duplicate, or a spider has marked it as seen; it is logged
+        then."""
+        if request.dont_filter:
             return False
-        self._own.log(request, self._crawler.spider)
-        return True
+        if self._own is None:
+            marked = self._log.fingerprints
+            is_rejected = bool(marked) and self._log.request_fingerprint(request) in marked
+        else:
+            is_rejected = self._own.request_seen(request)
+        if is_rejected:
+            self.filter.log(request, self._crawler.spider)
+        return is_rejected
 
     def is_by_frontier(self, request: Request, *, is_known: bool) -> bool:
         """Whether the frontier filters a request by Scrapy's fingerprint; ``is_known``: this process has sent it."""

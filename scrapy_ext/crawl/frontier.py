@@ -114,7 +114,7 @@ class Frontier:
         self._order = order
         self._filtering = filtering
         self._ready: HostQueue[Entry] = HostQueue(
-            _capacity(crawler),
+            self._has_room,
             time.time,
             newest_first=order.newest_first,
             last_newest_first=order.start_newest_first,
@@ -266,6 +266,17 @@ class Frontier:
         self._tracker.finished(request)
         if self._let_go is not None:
             self._let_go.set()
+
+    def has_room_again(self, host: str) -> None:
+        """A limit of the service for a host has changed."""
+        if self._ready.look_again(host):
+            self.wake()
+
+    def _has_room(self, host: str, out: int) -> bool:
+        """Whether one more request of a host may go to the downloader. As in Scrapy as many go as there are places,
+        whatever the delay and the concurrency of the host; but one that the service limits takes no place in vain."""
+        limiter = self._session.limiter
+        return limiter is None or not limiter.is_limited(host) or limiter.has_room(host, out)
 
     def asleep(self) -> None:
         """What is being done waits for its next attempt: others of its host may go meanwhile."""
@@ -672,12 +683,3 @@ def _place(priority: int) -> int:
 
 def _slot_of(entry: Entry) -> int:
     return -1 if entry.slot is None else entry.slot
-
-
-def _capacity(crawler: Crawler) -> Callable[[str], int]:
-    """How many requests of a host may be in the downloader at once."""
-    settings = crawler.settings
-    default = settings.getint("CONCURRENT_REQUESTS_PER_IP") or settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
-    slots = settings.getdict("DOWNLOAD_SLOTS").items()
-    capacities = {host: int(slot["concurrency"]) for host, slot in slots if "concurrency" in slot}
-    return lambda host: capacities.get(host, default)

@@ -1,8 +1,8 @@
-"""Queue of the requests in memory: by priority, in turn among hosts, newest or oldest first within a host.
+"""Queue of the requests in memory, in the order of Scrapy's scheduler: hosts take turns, and within a host the highest
+priority comes first, of equal ones the newest or oldest.
 
-A host that has as many requests out as it may have is out of the heap until one comes back, and a host or a request
-that must wait for a time is in a heap of its own until then: a pop never looks at what cannot be served. O(log n) in
-the number of hosts.
+A host that has no room is out of the turns until one of its requests comes back, and a host or a request that must wait
+for a time is in a heap until then: a pop never looks at what cannot be served.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from collections.abc import Callable
 from itertools import count
 from typing import Final, Generic, TypeVar
 
+from scrapy_ext.crawl.turns import Turns
+
 T = TypeVar("T")
 
 _NEVER: Final = 0.0
 #: Added to the rank of a request that goes after the others of its priority.
 _LAST: Final = 2**62
-#: Entries of the heap that are no longer valid, beyond one for each host, before they are cleared away.
-_STALE: Final = 1000
 
 
 class _Host(Generic[T]):
-    __slots__ = ("name", "not_before", "out", "queue", "turn")
+    __slots__ = ("name", "not_before", "out", "queue")
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -31,8 +31,6 @@ class _Host(Generic[T]):
         self.queue: list[tuple[int, int, T]] = []
         #: Requests handed out and not back.
         self.out = 0
-        #: The one entry of the heap of hosts that is valid for this host; 0: it is not in the heap.
-        self.turn = 0
         #: On the clock; nothing of it is served earlier.
         self.not_before = _NEVER
 
@@ -40,27 +38,27 @@ class _Host(Generic[T]):
 class HostQueue(Generic[T]):
     """A priority queue that takes turns among hosts.
 
-    ``capacity`` gives how many requests of a host may be out at once; 0 is no limit. Times are those of ``clock``,
-    in seconds. With ``newest_first``, requests of one host and priority come out in reverse order, as from Scrapy's
+    ``has_room`` says whether one more request of a host may be out, beside so many. Times are those of ``clock``, in
+    seconds. With ``newest_first``, requests of one host and priority come out in reverse order, as from Scrapy's
     LIFO queues. Those that are pushed with ``last`` come after the others of their priority, in order, or in reverse
     order with ``last_newest_first``.
     """
 
     def __init__(
         self,
-        capacity: Callable[[str], int],
+        has_room: Callable[[str, int], bool],
         clock: Callable[[], float] = time.monotonic,
         *,
         newest_first: bool = False,
         last_newest_first: bool = False,
     ) -> None:
-        self._capacity = capacity
+        self._has_room = has_room
         self._clock = clock
         self._newest_first = newest_first
         self._last_newest_first = last_newest_first
         self._hosts: dict[str, _Host[T]] = {}
-        #: Heap of (negative priority of its next request, turn, host).
-        self._ready: list[tuple[int, int, _Host[T]]] = []
+        #: Hosts with a request that may go.
+        self._turns = Turns()
         #: Heap of (when, order, host, the request to push then or None for the host itself).
         self._parked: list[tuple[float, int, str, tuple[int, T, bool] | None]] = []
         self._order = count(1)
@@ -97,35 +95,40 @@ class HostQueue(Generic[T]):
             if not host.not_before:
                 self._waiting += len(host.queue)
             host.not_before = not_before
-            host.turn = 0
+            self._turns.discard(host_name)
             heapq.heappush(self._parked, (not_before, next(self._order), host_name, None))
 
     def pop(self) -> tuple[str, T] | None:
         """The next host and request, or None when every host with requests must wait."""
         if self._parked:
             self._serve_due()
-        while self._ready:
-            _, turn, host = heapq.heappop(self._ready)
-            if turn != host.turn:
+        while (name := self._turns.first()) is not None:
+            host = self._hosts[name]
+            if not self._has_room(name, host.out):
+                self._turns.discard(name)
                 continue
-            host.turn = 0
+            self._turns.serve(name)
             _, _, value = heapq.heappop(host.queue)
             self._length -= 1
             host.out += 1
-            if host.queue and self._has_room(host):
-                self._line_up(host)
-            return host.name, value
+            self._line_up(host)
+            return name, value
         return None
 
     def release(self, host_name: str) -> None:
         """A request of a host that was popped is back."""
         host = self._hosts[host_name]
         host.out -= 1
-        if host.queue:
-            if not host.turn and self._has_room(host):
-                self._line_up(host)
-        elif not host.out and not host.not_before:
-            del self._hosts[host_name]
+        self._line_up(host)
+        self._forget(host)
+
+    def look_again(self, host_name: str) -> bool:
+        """Whether a host that had no room may be served now. To be called when it may have got some."""
+        host = self._hosts.get(host_name)
+        if host is None or host_name in self._turns:
+            return False
+        self._line_up(host)
+        return host_name in self._turns
 
     def remove(self, unwanted: Callable[[T], bool]) -> list[T]:
         """Take out those of what was not popped that are unwanted."""
@@ -137,11 +140,8 @@ class HostQueue(Generic[T]):
                 self._waiting -= len(gone) if host.not_before else 0
                 host.queue = [entry for entry in host.queue if not unwanted(entry[2])]
                 heapq.heapify(host.queue)
-                host.turn = 0
-                if host.queue and self._has_room(host):
-                    self._line_up(host)
-                elif not (host.queue or host.out or host.not_before):
-                    del self._hosts[host.name]
+                self._line_up(host)
+                self._forget(host)
         waiting = [entry[3][1] for entry in self._parked if entry[3] is not None and unwanted(entry[3][1])]
         if waiting:
             self._parked = [entry for entry in self._parked if entry[3] is None or not unwanted(entry[3][1])]
@@ -152,7 +152,6 @@ class HostQueue(Generic[T]):
 
     def _push(self, priority: int, host_name: str, value: T, *, last: bool) -> None:
         host = self._host(host_name)
-        overtakes = not host.queue or -priority < host.queue[0][0]
         rank = next(self._order)
         if self._last_newest_first if last else self._newest_first:
             rank = -rank
@@ -161,7 +160,7 @@ class HostQueue(Generic[T]):
         heapq.heappush(host.queue, (-priority, rank, value))
         if host.not_before:
             self._waiting += 1
-        if (overtakes or not host.turn) and self._has_room(host):
+        if host_name not in self._turns:
             self._line_up(host)
 
     def _serve_due(self) -> None:
@@ -178,11 +177,8 @@ class HostQueue(Generic[T]):
                 continue  # It was parked for longer since.
             host.not_before = _NEVER
             self._waiting -= len(host.queue)
-            if host.queue:
-                if not host.turn and self._has_room(host):
-                    self._line_up(host)
-            elif not host.out:
-                del self._hosts[host_name]
+            self._line_up(host)
+            self._forget(host)
 
     def _host(self, name: str) -> _Host[T]:
         host = self._hosts.get(name)
@@ -190,15 +186,13 @@ class HostQueue(Generic[T]):
             host = self._hosts[name] = _Host(name)
         return host
 
-    def _has_room(self, host: _Host[T]) -> bool:
-        if host.not_before:
-            return False
-        capacity = self._capacity(host.name)
-        return capacity <= 0 or host.out < capacity
-
     def _line_up(self, host: _Host[T]) -> None:
-        if len(self._ready) > 2 * len(self._hosts) + _STALE:
-            self._ready = [entry for entry in self._ready if entry[1] == entry[2].turn]
-            heapq.heapify(self._ready)
-        host.turn = next(self._order)
-        heapq.heappush(self._ready, (host.queue[0][0], host.turn, host))
+        """Have a host take turns, or none if nothing of it may go."""
+        if host.queue and not host.not_before and self._has_room(host.name, host.out):
+            self._turns.put(host.name, host.out)
+        else:
+            self._turns.discard(host.name)
+
+    def _forget(self, host: _Host[T]) -> None:
+        if not (host.queue or host.out or host.not_before):
+            del self._hosts[host.name]

@@ -135,7 +135,9 @@ async def outcome(spider: type[LocalSpider], wiring: dict[str, Any], port: int, 
         "signals": sent.counts,
         "stats": {name: value for name, value in stats.items() if isinstance(value, int | float | str)},
         "log": records.lines,
-        "settings": {"CONCURRENT_REQUESTS": crawler.settings.getint("CONCURRENT_REQUESTS")},
+        "settings": {
+            name: crawler.settings.getint(name) for name in ("CONCURRENT_REQUESTS", "CONCURRENT_REQUESTS_PER_DOMAIN")
+        },
     }
 
 

@@ -65,7 +65,7 @@ class Window:
 
 
 class _Domain(Generic[T]):
-    __slots__ = ("active", "in_hand", "paused_until", "sleeping", "waiting", "window")
+    __slots__ = ("active", "in_hand", "limited_until", "paused_until", "sleeping", "waiting", "window")
 
     def __init__(self, window: Window) -> None:
         self.waiting: OrderedDict[T, None] = OrderedDict()
@@ -73,7 +73,8 @@ class _Domain(Generic[T]):
         #: Extractions that have begun and not ended, without those that sleep between two attempts.
         self.in_hand = 0
         self.sleeping = 0
-        self.paused_until = _LONG_AGO
+        #: Nothing is sent before, be it for a delay or for a limit; for a limit alone.
+        self.paused_until = self.limited_until = _LONG_AGO
         self.window = window
 
     def is_forgettable(self, now: float) -> bool:
@@ -104,6 +105,8 @@ class Admission(Generic[T]):
         self._ready: OrderedDict[str, None] = OrderedDict()
         #: Heap of when a pause may end, or a domain may be forgotten.
         self._changes: list[tuple[float, str]] = []
+        #: Domains with requests that wait.
+        self._queued: dict[str, _Domain[T]] = {}
         self._all_paused_until = _LONG_AGO
         self._active = 0
         self._waiting = 0
@@ -119,10 +122,15 @@ class Admission(Generic[T]):
         return self._waiting
 
     def held(self, now: float) -> int:
-        """How many requests wait for something other than a place among all: for their domain, or a pause."""
+        """How many requests wait for a limit of the service to end. Delays and caps of the caller's do not count: a
+        request that waits for these has its place among all, as in Scrapy's downloader."""
         if now < self._all_paused_until:
             return self._waiting
-        return self._waiting - sum(len(self._domains[domain].waiting) for domain in self._ready)
+        return sum(
+            len(known.waiting)
+            for domain, known in self._queued.items()
+            if domain not in self._ready and self._is_limited(domain, known, now)
+        )
 
     def is_all_paused(self, now: float) -> bool:
         """Whether everything is held back."""
@@ -143,7 +151,7 @@ class Admission(Generic[T]):
     def fall_asleep(self, domain: str) -> bool:
         """An extraction waits for its next attempt. False: too many of its domain do, and it counts as before."""
         known = self._domains[domain]
-        if known.sleeping >= max(_LEAST_SLEEPERS, _SLEEPERS * self._caps.get(domain, self._per_domain)):
+        if known.sleeping >= self._most_asleep(domain):
             return False
         known.in_hand -= 1
         known.sleeping += 1
@@ -154,6 +162,11 @@ class Admission(Generic[T]):
         known = self._domains[domain]
         known.in_hand += 1
         known.sleeping -= 1
+
+    def is_limited(self, domain: str, now: float) -> bool:
+        """Whether a limit of the service holds for a domain, or many of its requests wait for another attempt."""
+        known = self._domains.get(domain)
+        return known is not None and self._is_limited(domain, known, now)
 
     def has_room(self, domain: str, others: int, now: float) -> bool:
         """Whether an extraction that began now could be sent without waiting for its domain. ``others`` is how many of
@@ -181,6 +194,7 @@ class Admission(Generic[T]):
         """A request begins to wait."""
         known = self._domain(domain)
         known.waiting[ticket] = None
+        self._queued[domain] = known
         self._waiting += 1
         self._offer(domain, known)
 
@@ -192,6 +206,7 @@ class Admission(Generic[T]):
             self._waiting -= 1
             if not known.waiting:
                 self._ready.pop(domain, None)
+                del self._queued[domain]
             self._forget(domain, known)
 
     def finish(self, domain: str) -> None:
@@ -226,10 +241,9 @@ class Admission(Generic[T]):
             return before
         known = self._domain(domain)
         before = known.paused_until
-        if scope is not Scope.NONE and until > before:
-            known.paused_until = until
-            heapq.heappush(self._changes, (until, domain))
-            self._ready.pop(domain, None)
+        if scope is not Scope.NONE and until > known.limited_until:
+            known.limited_until = until
+            self._hold(domain, known, until)
         return before
 
     def admit(self, now: float) -> list[tuple[str, T]]:
@@ -244,6 +258,8 @@ class Admission(Generic[T]):
             if known is None or not self._may_go(known, now):
                 continue
             ticket, _ = known.waiting.popitem(last=False)
+            if not known.waiting:
+                del self._queued[domain]
             self._waiting -= 1
             self._activate(domain, known, now)
             admitted.append((domain, ticket))
@@ -266,7 +282,7 @@ class Admission(Generic[T]):
                 continue
             # A pause that grew has a later entry.
             if known.paused_until == when:
-                known.paused_until = _LONG_AGO
+                known.paused_until = known.limited_until = _LONG_AGO
                 ended.append(domain)
                 self._offer(domain, known, now)
             self._forget(domain, known, now)
@@ -277,6 +293,18 @@ class Admission(Generic[T]):
         return [(name, ticket) for name, known in self._domains.items() for ticket in known.waiting]
 
     # ── inside ──
+
+    def _hold(self, domain: str, known: _Domain[T], until: float) -> None:
+        if until > known.paused_until:
+            known.paused_until = until
+            heapq.heappush(self._changes, (until, domain))
+            self._ready.pop(domain, None)
+
+    def _is_limited(self, domain: str, known: _Domain[T], now: float) -> bool:
+        return now < known.limited_until or known.window.is_cut(now) or known.sleeping >= self._most_asleep(domain)
+
+    def _most_asleep(self, domain: str) -> int:
+        return max(_LEAST_SLEEPERS, _SLEEPERS * self._caps.get(domain, self._per_domain))
 
     def _domain(self, name: str) -> _Domain[T]:
         known = self._domains.get(name)
@@ -298,7 +326,7 @@ class Admission(Generic[T]):
         known.active += 1
         delay = self._delay_of(domain) if self._delay_of is not None else 0
         if delay > 0:
-            self.pause(Scope.DOMAIN, domain, now + delay)
+            self._hold(domain, known, now + delay)
 
     def _may_go(self, known: _Domain[T], now: float) -> bool:
         return bool(known.waiting) and now >= known.paused_until and known.window.has_room(known.active)

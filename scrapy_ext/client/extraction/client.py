@@ -202,7 +202,7 @@ class ExtractClient:
     async def _attempt(self, fields: Mapping[str, Any], body: bytes, call: _Call, ledger_key: bytes) -> _Attempt:
         """One POST, with what it costs."""
         price = self._prices.of(fields)
-        await self._reserve(price)
+        await self._reserve(price, call.domain)
         ledger = self._ledger
         if ledger is not None:
             ledger.sent(ledger_key, price)
@@ -227,10 +227,10 @@ class ExtractClient:
         seconds = asyncio.get_running_loop().time() - sent
         return _Attempt(result, kind_of(fields), sent, seconds, price - refund)
 
-    async def _reserve(self, price: float) -> None:
+    async def _reserve(self, price: float, domain: str) -> None:
         await self._budget.reserve(price)
         try:
-            self._limiter.check_open()  # It may have waited for others.
+            self._limiter.check_open(domain)  # It may have waited for others.
         except Closing:
             self._budget.give_back(price)
             raise

@@ -1,7 +1,8 @@
 """The waiting around :mod:`~scrapy_ext.client.extraction.admission`: futures, and one timer.
 
-A request that waits here holds nothing else. It can be cancelled, and ends with :class:`Closing` when the crawl
-closes, so that it can go back to where it came from.
+A request that waits here holds nothing else. It can be cancelled. When the crawl closes, one that waits for a limit of
+the service to end, or for another attempt, ends with :class:`Closing`, so that it can go back to where it came from.
+One that waits for its turn alone is sent, as it is by Scrapy.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Limiter:
         #: How many wait for their turn after a first attempt, and how many have it.
         self._again = 0
         self._repeated = 0
-        self._is_closed = False
+        self._is_closed = self._is_closing = False
         #: Told that there may be room for a domain.
         self.on_room: list[Callable[[str], None]] = []
         #: Told that the service wants nothing for a domain for so many seconds.
@@ -72,9 +73,9 @@ class Limiter:
 
     @property
     def held(self) -> int:
-        """How many requests wait for anything but a place among all: a limit, the places of their domain, the time
-        before another attempt, an identical request. Another attempt counts as well, until it ends: with a slow
-        service, many that are repeated would take every turn, and keep out whatever has not been tried yet."""
+        """How many requests wait for a limit, the time before another attempt, or an identical request. Another attempt
+        counts as well, until it ends: with a slow service, many that are repeated would take every turn, and keep out
+        whatever has not been tried yet."""
         held = self._admission.held(asyncio.get_running_loop().time())
         return min(self._admission.waiting, held + self._again) + self._repeated + self._aside
 
@@ -83,6 +84,10 @@ class Limiter:
         domain the caller knows of: those that are here, and those that are on their way. A pause of everything does not
         count: it holds all back here."""
         return self._admission.has_room(domain, others, asyncio.get_running_loop().time())
+
+    def is_limited(self, domain: str) -> bool:
+        """Whether a limit of the service holds for a domain, or many of its requests wait for another attempt."""
+        return self._admission.is_limited(domain, asyncio.get_running_loop().time())
 
     def take_up(self, domain: str) -> None:
         """An extraction begins."""
@@ -93,10 +98,10 @@ class Limiter:
         self._admission.put_down(domain)
         self._tell_room(domain)
 
-    def check_open(self) -> None:
-        """Raises :class:`Closing` when nothing may be sent any more."""
-        if self._is_closed:
-            raise Closing("the crawl is closing")
+    def check_open(self, domain: str) -> None:
+        """Raises :class:`Closing` when nothing may be sent to a domain any more."""
+        if self._is_closed or (self._is_closing and (self.is_all_paused or self.is_limited(domain))):
+            raise _closing()
 
     def turn(self, domain: str, *, again: bool = False) -> Turn:
         """A request's turn, waited for; it lasts as long as the context. ``again`` says that it had one before. Raises
@@ -117,7 +122,8 @@ class Limiter:
     async def sleep(self, domain: str, seconds: float, *, lend: bool = True) -> None:
         """Wait before another attempt, in an extraction that was taken up; ``lend``: others may go meanwhile. Raises
         :class:`Closing`."""
-        self.check_open()
+        if self._is_closed or self._is_closing:
+            raise _closing()
         if not lend or not self._admission.fall_asleep(domain):
             await self._sleep(seconds, lend)
             return
@@ -157,8 +163,24 @@ class Limiter:
         if scope in (Scope.DOMAIN, Scope.ORGANISATION_DOMAIN):
             for tell in self.on_pause:
                 tell(domain, seconds)
+        if self._is_closing:
+            self._end_limited()
         self._advance()
         return max(0.0, now + seconds - max(before, now))
+
+    def wind_up(self) -> None:
+        """End the waits for limits and for other attempts, and let none begin. The rest goes on."""
+        self._is_closing = True
+        self._end_limited()
+        for waking in list(self._sleepers):
+            _end(waking)
+
+    def _end_limited(self) -> None:
+        is_all_paused = self.is_all_paused
+        for domain, ticket in self._admission.tickets():
+            if is_all_paused or self.is_limited(domain):
+                self._admission.leave(domain, ticket)
+                _end(ticket)
 
     def close(self) -> None:
         """End every wait, and let none begin."""
@@ -181,7 +203,7 @@ class Limiter:
             self.on_held()
 
     async def _admitted(self, domain: str, again: bool) -> None:
-        self.check_open()
+        self.check_open(domain)
         loop = asyncio.get_running_loop()
         if self._admission.enter_now(domain, loop.time()):
             if self._has_delays:
@@ -206,7 +228,7 @@ class Limiter:
             self.on_held()
         if self._is_closed:  # It was given its turn and had not run yet.
             self._admission.finish(domain)
-            self.check_open()
+            raise _closing()
 
     def _leave(self, domain: str, again: bool) -> None:
         self._admission.finish(domain)
@@ -276,4 +298,8 @@ def _wake(waking: asyncio.Future[None]) -> None:
 
 def _end(waiter: asyncio.Future[None]) -> None:
     if not waiter.done():
-        waiter.set_exception(Closing("the crawl is closing"))
+        waiter.set_exception(_closing())
+
+
+def _closing() -> Closing:
+    return Closing("the crawl is closing")

@@ -305,7 +305,7 @@ async def test_closing_ends_every_wait_and_lets_none_begin():
     first, waiting = (asyncio.ensure_future(hold(limiter, A, release)) for _ in range(2))
     sleeping = asyncio.ensure_future(sleeper(limiter, A, 3600))
     await settled()
-    assert (limiter.waiting, limiter.held) == (1, 2)
+    assert (limiter.waiting, limiter.held) == (1, 1)
     limiter.close()
     for task in (waiting, sleeping, asyncio.ensure_future(hold(limiter, B, release))):
         with pytest.raises(Closing):
@@ -328,12 +328,50 @@ def test_room_is_counted_in_extractions_not_in_attempts():
     assert (admission.has_room(A, 2, 0.0), admission.has_room(B, 2, 0.0)) == (False, False)
 
 
-def test_a_request_that_waits_for_its_domain_alone_lends_its_place_and_one_that_waits_for_any_place_does_not():
+def test_a_request_that_waits_for_a_limit_lends_its_place_and_one_that_waits_for_its_turn_does_not():
     admission = entered(Admission(2, 1), A, A, B, C)
     assert sorted(tickets(admission, 0.0)) == [0, 2]
-    assert (admission.waiting, admission.held(0.0)) == (2, 1)
+    assert (admission.waiting, admission.held(0.0)) == (2, 0)
+    admission.pause(Scope.DOMAIN, A, 5.0)
+    assert (admission.held(0.0), admission.held(5.0)) == (1, 0)
     admission.pause(Scope.USER, A, 5.0)
-    assert (admission.held(0.0), admission.held(5.0)) == (2, 1)
+    assert (admission.held(0.0), admission.held(5.0)) == (2, 0)
+
+
+def test_delays_and_caps_of_the_caller_are_no_limits_of_the_service():
+    admission: Admission[int] = Admission(0, 1, delay_of=lambda domain: 10.0)
+    assert admission.enter_now(A, 0.0)
+    assert (admission.has_room(A, 1, 0.0), admission.is_limited(A, 0.0)) == (False, False)
+    admission.pause(Scope.DOMAIN, A, 5.0)
+    assert (admission.is_limited(A, 4.0), admission.is_limited(A, 5.0), admission.is_limited(B, 0.0)) == (
+        True,
+        False,
+        False,
+    )
+    assert not admission.enter_now(A, 7.0), "the delay is longer than the limit"
+
+
+async def test_when_the_crawl_closes_what_waits_for_its_turn_is_sent_and_what_waits_for_a_limit_is_not():
+    limiter, release = Limiter(0, 1), asyncio.Event()
+    release.set()
+    first = asyncio.ensure_future(hold(limiter, A, asyncio.Event()))
+    await settled()
+    turn, limited = (asyncio.ensure_future(hold(limiter, domain, release)) for domain in (A, B))
+    await settled()
+    assert limited.done()
+    limiter.refused(Scope.DOMAIN, B, 3600, asyncio.get_running_loop().time())
+    limited = asyncio.ensure_future(hold(limiter, B, release))
+    sleeping = asyncio.ensure_future(sleeper(limiter, C, 3600))
+    await settled()
+    limiter.wind_up()
+    later = asyncio.ensure_future(hold(limiter, B, release))
+    for task in (limited, sleeping, later):
+        with pytest.raises(Closing):
+            await task
+    assert not turn.done()
+    first.cancel()
+    await turn
+    await hold(limiter, C, release)
 
 
 def test_a_throttled_domain_is_remembered_for_a_while_and_not_for_ever():
