@@ -28,7 +28,7 @@ from scrapy_ext.crawl.frontier import Frontier
 from scrapy_ext.crawl.job import JobFile, cannot_be_resumed, is_over
 from scrapy_ext.crawl.journal import Fenced
 from scrapy_ext.crawl.leases import Leases
-from scrapy_ext.crawl.order import Order
+from scrapy_ext.crawl.order import Order, warn_of_own_queues
 from scrapy_ext.crawl.ownership import COMMITS, Ownership
 from scrapy_ext.crawl.persistence import Persistence
 from scrapy_ext.crawl.redo import Finisher
@@ -83,6 +83,7 @@ class FrontierScheduler(BaseScheduler):
                 raise SettingError("FRONTIER_NAME", "cannot be used", str(error)) from None
         if directory := job_dir(settings):
             self._session.job_file = JobFile(directory)
+            self._session.job_file.warn_of_other_queue()
         self._persistence = Persistence(names.PLATFORM_RETRY_TIME.read(settings), outage=self._session.outage)
         self._slots: int = names.FRONTIER_SLOTS.read(settings)
         text: str = names.FRONTIER_WORKER.read(settings).strip()
@@ -99,6 +100,7 @@ class FrontierScheduler(BaseScheduler):
                 "FRONTIER_NAME", f"must be set when FRONTIER_WORKER is {text!r}", "Give all workers the same name."
             )
         self._order = Order.of(settings)
+        warn_of_own_queues(settings)
         dupefilter = load_object(settings["DUPEFILTER_CLASS"])
         if isinstance(dupefilter, type) and issubclass(dupefilter, CollectionDupeFilter):
             self._dupefilter = dupefilter.from_crawler(crawler)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from crawls import Project
 
+from scrapy_ext.api.platform import JobKey
+from scrapy_ext.crawl.job import JobFile
+
 SPIDERS = """
 import scrapy
 
@@ -68,3 +71,18 @@ def test_a_callback_that_raises_runs_as_often_as_was_asked_for(site, tmp_path):
     assert site.hits == {"/page/1": 2, "/page/2": 3, "/page/3": 1}
     assert crawl.stat("frontier/dead_letters") == 3
     assert crawl.reason == "finished"
+
+
+def test_requests_that_scrapys_own_scheduler_left_in_the_directory_are_reported(tmp_path, caplog):
+    file = JobFile(str(tmp_path))
+    (tmp_path / "requests.queue").mkdir()
+    file.warn_of_other_queue()
+    assert caplog.messages == []
+    (tmp_path / "requests.queue" / "example.com").mkdir()
+    file.warn_of_other_queue()
+    assert [message.partition(".")[0] for message in caplog.messages] == [
+        f"JOBDIR {tmp_path} has requests of a crawl with Scrapy's own scheduler"
+    ]
+    file.write(JobKey(1, 1, 1))
+    file.warn_of_other_queue()
+    assert len(caplog.messages) == 1

@@ -80,6 +80,17 @@ class JobFile:
         except FileNotFoundError:
             return None
 
+    def warn_of_other_queue(self) -> None:
+        """Report a queue of Scrapy's own scheduler beside it, which the frontier does not read."""
+        queue = Path(self.directory, "requests.queue")
+        if not self._path.exists() and queue.is_dir() and any(queue.iterdir()):
+            logger.warning(
+                "JOBDIR %s has requests of a crawl with Scrapy's own scheduler. The frontier does not read them, and "
+                "this crawl starts from the beginning. To go on with that one, set FRONTIER_ENABLED = False until it "
+                "is finished; to start anew without this warning, use another JOBDIR",
+                self.directory,
+            )
+
     def write(self, key: JobKey) -> None:
         """Keep the key of another job from now on."""
         beside = self._path.with_suffix(".new")

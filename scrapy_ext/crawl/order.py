@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any, Final, NamedTuple, Self
 
 from scrapy import Request
+from scrapy.pqueues import DownloaderAwarePriorityQueue
 from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
 
@@ -13,6 +15,8 @@ from scrapy_ext.settings import SettingError
 
 DEPTH_FIRST: Final = "depth-first"
 BREADTH_FIRST: Final = "breadth-first"
+
+logger = logging.getLogger(__name__)
 
 
 class Order(NamedTuple):
@@ -47,6 +51,23 @@ class Order(NamedTuple):
     def is_last(self, request: Request) -> bool:
         """Whether a request follows the others of its host and priority."""
         return self.start_last and bool(request.meta.get("is_start_request"))
+
+
+def warn_of_own_queues(settings: BaseSettings) -> None:
+    """Report queue classes of the project, of which the frontier keeps no order."""
+    turns, memory = (load_object(settings[name]) for name in ("SCHEDULER_PRIORITY_QUEUE", "SCHEDULER_MEMORY_QUEUE"))
+    if turns is not DownloaderAwarePriorityQueue and not turns.__module__.startswith("scrapy_ext."):
+        _warn_of("SCHEDULER_PRIORITY_QUEUE")
+    if memory.__module__ != "scrapy.squeues":
+        _warn_of("SCHEDULER_MEMORY_QUEUE")
+
+
+def _warn_of(name: str) -> None:
+    logger.warning(
+        "%s is not used with the frontier, whose order is that of Scrapy's default queues or of FRONTIER_ORDER. To "
+        "have the order of this class, set FRONTIER_ENABLED = False",
+        name,
+    )
 
 
 def _is_lifo(queue: Any) -> bool:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import pytest
 from scrapy import Request
+from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.settings import Settings
 
 from scrapy_ext.crawl.hosts import HostQueue
-from scrapy_ext.crawl.order import Order
+from scrapy_ext.crawl.order import Order, warn_of_own_queues
 from scrapy_ext.settings import SettingError
 
 START = {"is_start_request": True}
 
 
 def served(order, requests):
-    queue = HostQueue(lambda host: 0, newest_first=order.newest_first, last_newest_first=order.start_newest_first)
+    queue = HostQueue(
+        lambda host, out: True, newest_first=order.newest_first, last_newest_first=order.start_newest_first
+    )
     for request in requests:
         queue.push(request.priority, "a.example", request, last=order.is_last(request))
     return [queue.pop()[1].url[-1] for _ in requests]
@@ -52,3 +55,16 @@ def test_priority_comes_before_order():
     made = requests()
     made[1] = made[1].replace(priority=1)
     assert served(order, made)[0] == "2"
+
+
+class OwnQueue(ScrapyPriorityQueue):
+    """As a project may have one."""
+
+
+def test_queue_classes_of_the_project_that_are_not_used_are_reported(caplog):
+    warn_of_own_queues(Settings())
+    warn_of_own_queues(Settings({"SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue"}))
+    warn_of_own_queues(Settings({"SCHEDULER_PRIORITY_QUEUE": "scrapy_ext.pqueues.DomainPriorityQueue"}))
+    assert caplog.messages == []
+    warn_of_own_queues(Settings({"SCHEDULER_PRIORITY_QUEUE": OwnQueue, "SCHEDULER_MEMORY_QUEUE": OwnQueue}))
+    assert [message.split()[0] for message in caplog.messages] == ["SCHEDULER_PRIORITY_QUEUE", "SCHEDULER_MEMORY_QUEUE"]

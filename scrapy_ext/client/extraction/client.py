@@ -186,7 +186,8 @@ class ExtractClient:
                 return result
         failures: Counter[str] = Counter()
         while True:
-            async with self._limiter.turn(call.domain, again=bool(failures)):
+            # Until the service has answered once, nothing else is to go in the place of what fails.
+            async with self._limiter.turn(call.domain, again=bool(failures) and self.is_there):
                 attempt = await self._attempt(fields, body, call, ledger_key)
                 if isinstance(attempt.result, dict):
                     self._succeeded(attempt, call.domain)
