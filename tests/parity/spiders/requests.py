@@ -73,6 +73,22 @@ class Cookies(LocalSpider):
         yield {"url": response.url, "title": response.css("h1::text").get()}
 
 
+class OddCookies(LocalSpider):
+    """Cookies with names and values that break the rules of HTTP."""
+
+    name = "odd-cookies"
+    paths = ["/set-cookie?cart%5B0%5D=1&a%20b=%22q%22&%C3%83%C2%A9=%C3%83%C2%BC&%7Bx%7D=a,b&to=/cookies?first"]
+    custom_settings = ONE_AT_A_TIME
+
+    def parse(self, response):
+        yield {"title": response.css("h1::text").get()}
+        yield response.follow("/cookies?second", self.title, cookies={"[x]": "{y}", "(z)": "a b"})
+        yield response.follow("/cookies?third", self.title, headers={"Cookie": "alone; a=1; a=2"})
+
+    def title(self, response):
+        yield {"url": response.url, "title": response.css("h1::text").get()}
+
+
 class CookieJars(LocalSpider):
     name = "cookie-jars"
     custom_settings = ONE_AT_A_TIME
