@@ -184,8 +184,8 @@ class _Reader:
 
     def _statuses(self, value: Any) -> frozenset[int]:
         statuses = [*_listed(value)]
-        if not all(type(status) is int and 100 <= status <= 599 for status in statuses):
-            self._fault("status", "must be a status or a list of statuses, from 100 to 599", "Write [403, 503].")
+        if not all(type(status) is int and 100 <= status <= 999 for status in statuses):
+            self._fault("status", "must be a status or a list of statuses, from 100 to 999", "Write [403, 503].")
             return frozenset()
         return frozenset(statuses)
 

@@ -103,7 +103,7 @@ def _url(decoded: Mapping[str, Any], request: Request) -> str:
 
 def _status(decoded: Mapping[str, Any]) -> int:
     status = decoded.get("statusCode")
-    return status if isinstance(status, int) and 100 <= status <= 599 else 200
+    return status if isinstance(status, int) and 100 <= status <= 999 else 200
 
 
 def _headers(decoded: Mapping[str, Any]) -> Headers:

@@ -83,6 +83,11 @@ def test_an_empty_page_has_empty_text():
     assert response_of(page(b"", ("Content-Type", "text/html"))).text == ""
 
 
+@pytest.mark.parametrize("status", [100, 600, 999])
+def test_a_status_of_three_digits_is_kept(status):
+    assert response_of({"browserHtml": "", "statusCode": status}).status == status
+
+
 def test_status_and_final_url_are_those_of_the_result():
     response = response_of({"browserHtml": "", "statusCode": 404, "url": "https://books.example/end"})
     assert (response.status, response.url) == (404, "https://books.example/end")
