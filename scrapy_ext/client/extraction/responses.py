@@ -77,6 +77,9 @@ class _WithResult:
 
     def replace(self, *args: Any, cls: type[Response] | None = None, **kwargs: Any) -> Response:
         """A response with some attributes replaced; with ``cls``, of that class, which may know fewer."""
+        if cls is not None and kwargs.get("body") is self.body:
+            # HttpCompressionMiddleware chooses the class anew where it does not know the content coding.
+            cls = CLASSES.get(cls, cls)
         made = cls or type(self)
         for name in self.attributes:
             if name in made.attributes:

@@ -146,9 +146,13 @@ def test_a_long_coded_body_is_undone_as_well(service: Service, target: Target) -
     )
 
 
-def test_a_coded_body_that_is_cut_short_is_520_and_one_that_is_none_is_521(service: Service, target: Target) -> None:
+def test_a_coded_body_that_is_cut_short_is_a_result_and_one_that_is_none_is_521(
+    service: Service, target: Target
+) -> None:
     cut = target.page("/cut-short", gzip.compress(b"plain" * 1000)[:-4], Content_Encoding="gzip")
-    service.problem(520, "/download/temporary-error", url=cut, **BODY)
+    assert body_of(service.result(url=cut, **BODY)) == b"plain" * 1000
+    none = target.page("/cut-shorter", gzip.compress(b"plain" * 1000)[:10], Content_Encoding="gzip")
+    service.problem(520, "/download/temporary-error", url=none, **BODY)
     plain = target.page("/not-coded", "plain", Content_Encoding="gzip")
     service.problem(521, "/download/internal-error", url=plain, **BODY)
 
