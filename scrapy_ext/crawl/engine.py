@@ -13,6 +13,7 @@ arrive from elsewhere (scrapy issues 6733 and 7978). What is used instead:
   progress; no signal tells of it.
 - ``engine.downloader.total_concurrency`` is compared with the number of requests in the downloader each time the
   engine looks for the next one.
+- ``engine.downloader._get_slot(request)`` makes the slot of a request, which ``slots`` then has.
 - ``request._meta`` and ``request._cb_kwargs`` are the objects that the properties of these names return.
 
 :func:`watch` checks for the first two when the crawl opens and fails with a message that says what to do.
@@ -21,6 +22,7 @@ arrive from elsewhere (scrapy issues 6733 and 7978). What is used instead:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from time import monotonic
 from typing import Any
 
 from scrapy import Request
@@ -111,6 +113,15 @@ class LentPlaces:
         downloader.total_concurrency += more
         if more > 0:
             wake(self._crawler)
+
+
+def keep_slot(crawler: Crawler, request: Request) -> None:
+    """Let ``engine.downloader.slots`` have the slot of a request that the downloader does not see, as it has those of
+    others: spiders and extensions look it up. It is dropped when it has not been used for a minute."""
+    get_slot: Any = getattr(crawler.engine.downloader, "_get_slot", None)
+    if callable(get_slot):
+        _, slot = get_slot(request)
+        slot.lastseen = monotonic()
 
 
 def share_values(request: Request, other: Request) -> None:

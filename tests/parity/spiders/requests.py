@@ -357,4 +357,20 @@ class Attributes(LocalSpider):
             "protocol": response.protocol,
             "address": str(response.ip_address),
             "slot": response.meta.get("download_slot"),
+            "repr": repr(response).partition(":")[0],
+            "attributes": response.attributes,
         }
+
+
+class Slots(LocalSpider):
+    """Looks up the downloader's slot of a response, as recipes for another delay do."""
+
+    name = "downloader-slots"
+    paths = ["/page/1"]
+    custom_settings = {"DOWNLOAD_DELAY": 0.1, "DOWNLOAD_SLOTS": {"own": {"concurrency": 3, "delay": 0.2}}}
+
+    def parse(self, response):
+        slot = self.crawler.engine.downloader.slots[response.meta["download_slot"]]
+        yield {"delay": slot.delay, "concurrency": slot.concurrency}
+        slot.delay = 0.05
+        yield response.follow("/page/2", self.parse, meta={"download_slot": "own"})
