@@ -18,6 +18,7 @@ from scrapy.exceptions import StopDownload
 from scrapy.http import Response
 from twisted.python.failure import Failure
 
+from scrapy_ext.crawl.engine import keep_slot
 from scrapy_ext.crawl.slots import host_of
 
 logger = logging.getLogger(__name__)
@@ -36,10 +37,12 @@ class DownloadSignals:
     def of(self, request: Request) -> Iterator[None]:
         """The time that a request spends where the downloader would have it."""
         request.meta["download_slot"] = host_of(request)
+        keep_slot(self._crawler, request)
         self._send(signals.request_reached_downloader, request=request)
         try:
             yield
         finally:
+            keep_slot(self._crawler, request)
             self._send(signals.request_left_downloader, request=request)
 
     def received(self, request: Request, response: Response) -> Response:

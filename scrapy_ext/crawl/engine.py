@@ -15,6 +15,7 @@ arrive from elsewhere (scrapy issues 6733 and 7978). What is used instead:
   engine looks for the next one.
 - ``engine.scraper.concurrent_items`` is the number of tasks that process the outputs of a callback, and, times two, how
   many outputs wait for one of them.
+- ``engine.downloader._get_slot(request)`` makes the slot of a request, which ``slots`` then has.
 - ``request._meta`` and ``request._cb_kwargs`` are the objects that the properties of these names return.
 
 :func:`watch` checks for the first two when the crawl opens and fails with a message that says what to do.
@@ -23,6 +24,7 @@ arrive from elsewhere (scrapy issues 6733 and 7978). What is used instead:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from time import monotonic
 from typing import Any
 
 from scrapy import Request
@@ -127,6 +129,15 @@ def keep_waiting_outputs(crawler: Crawler) -> None:
     scraper: Any = crawler.engine.scraper
     if isinstance(getattr(scraper, "concurrent_items", None), int):
         scraper.concurrent_items = _Tasks(scraper.concurrent_items)
+
+
+def keep_slot(crawler: Crawler, request: Request) -> None:
+    """Let ``engine.downloader.slots`` have the slot of a request that the downloader does not see, as it has those of
+    others: spiders and extensions look it up. It is dropped when it has not been used for a minute."""
+    get_slot: Any = getattr(crawler.engine.downloader, "_get_slot", None)
+    if callable(get_slot):
+        _, slot = get_slot(request)
+        slot.lastseen = monotonic()
 
 
 def share_values(request: Request, other: Request) -> None:

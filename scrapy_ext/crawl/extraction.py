@@ -30,7 +30,7 @@ from scrapy_ext.client.extraction.from_settings import limiter_of, params_of, po
 from scrapy_ext.client.extraction.ledger import Ledger, key_of
 from scrapy_ext.client.extraction.redact import redacted
 from scrapy_ext.client.extraction.results import to_response
-from scrapy_ext.client.extraction.retry import FIRST_PATIENCE, NO_CONNECTION, RetryPolicy
+from scrapy_ext.client.extraction.retry import FAILURES, FIRST_PATIENCE, NO_CONNECTION, RetryPolicy
 from scrapy_ext.client.extraction.tally import Tally
 from scrapy_ext.client.extraction.translate import (
     BodyOptions,
@@ -323,7 +323,9 @@ class _Policies:
         self.default = default
         self._first = default.at_first()
         self._once = RetryPolicy({})
-        self._by_meta: dict[bytes, RetryPolicy] = {}
+        #: For meta ``max_retry_times`` 0, which is to one request what RETRY_TIMES = 0 is to all.
+        self._failing_once = default.with_overrides(dict.fromkeys(FAILURES, 1), "")
+        self._by_meta: dict[tuple[bool, bytes], RetryPolicy] = {}
 
     def of(self, request: Request, *, first: bool) -> RetryPolicy:
         """The policy that holds for a request; ``first``: the service has not yet answered. Raises
@@ -331,14 +333,18 @@ class _Policies:
         if request.meta.get("dont_retry"):
             return self._once
         overrides = request.meta.get("extract_api_retry_policy")
+        fails_once = request.meta.get("max_retry_times") == 0
+        base = self._failing_once if fails_once else self.default
         if not overrides:
-            return self._first if first else self.default
+            if fails_once:
+                return base.at_first() if first else base
+            return self._first if first else base
         if not isinstance(overrides, Mapping):
             overrides = {str(overrides): None}  # Refused, with what it must be.
-        key = msgspec.json.encode(overrides, order="deterministic", enc_hook=repr)
+        key = fails_once, msgspec.json.encode(overrides, order="deterministic", enc_hook=repr)
         policy = self._by_meta.get(key)
         if policy is None:
-            policy = self.default.with_overrides(overrides, _RETRY_META)
+            policy = base.with_overrides(overrides, _RETRY_META)
             if len(self._by_meta) >= _POLICIES:
                 self._by_meta.clear()
             self._by_meta[key] = policy

@@ -190,6 +190,22 @@ def test_request_cookies_are_sent_to_their_host(service: Service, site: Target) 
     assert sorted(sent.split("; ")) == ["domain=2", "host=1", "path=4"]
 
 
+def test_a_browser_sends_oddly_named_cookies(service: Service, site: Target) -> None:
+    odd = {
+        "cart[0]": "1",
+        "a b": '"q"',
+        "\xe9": "\xfc",
+        "{x}": "a,b c=d",
+        "": "alone",
+        "__Secure-x": "1",
+        "__host-y": "2",
+    }
+    cookies = [{"name": name, "value": value, "domain": "localhost"} for name, value in odd.items()]
+    service.result(url=site.page("/odd", "<h1>odd</h1>"), browserHtml=True, requestCookies=[*cookies, *cookies])
+    sent = (site.calls_of("/odd")[-1].header("cookie") or "").encode("latin-1").decode()
+    assert sorted(sent.split("; ")) == sorted(f"{name}={value}".lstrip("=") for name, value in odd.items())
+
+
 @pytest.mark.parametrize(
     "cookie",
     [

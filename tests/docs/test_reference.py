@@ -34,6 +34,7 @@ NOT_OURS = {
     "download_warnsize",
     "handle_httpstatus_list",
     "is_start_request",
+    "max_retry_times",
     "proxy",
     "redirect_reasons",
     "redirect_times",

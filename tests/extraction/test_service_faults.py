@@ -59,6 +59,13 @@ OF_ITS_OWN = {
         DROPPED,
         4,
     ),
+    "max-internal": ({"max_retry_times": 0}, problem("/server/internal"), 1),
+    "max-dropped": ({"max_retry_times": 0}, DROPPED, 1),
+    "max-five": (
+        {"max_retry_times": 0, "extract_api_retry_policy": {"/server/internal": 5}},
+        problem("/server/internal"),
+        5,
+    ),
     "dont-internal": ({"dont_retry": True}, problem("/server/internal"), 1),
     "dont-banned": ({"dont_retry": True}, problem("/download/temporary-error", retry_after=0), 1),
     "dont-dropped": ({"dont_retry": True}, DROPPED, 1),
@@ -176,7 +183,9 @@ def test_a_site_that_is_busy_is_tried_again_by_scrapy_as_ever(ended, service):
 
 def test_attempts_that_may_have_been_billed_are_counted(ended, service):
     may_have_been = [host(name) for name, (_, _, ambiguous) in THREE_TIMES.items() if ambiguous]
-    failed = sum(service.count(domain) for domain in (*may_have_been, "fast.example", "dont-dropped.example"))
+    failed = sum(
+        service.count(domain) for domain in (*may_have_been, *map(host, ("fast", "dont-dropped", "max-dropped")))
+    )
     passed = sum(service.count(f"passes-{domain}") - 1 for domain in may_have_been)
     assert ended[1].stat("extract_api/ambiguous") == failed + passed
 

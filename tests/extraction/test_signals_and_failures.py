@@ -187,7 +187,8 @@ class TestOneCrawl:
             assert (item["size"] > 0) == (where == "bytes")
 
     def test_autothrottle_neither_counts_them_nor_leaves_a_trace(self, ended):
-        assert (ended[1]["/page"]["delay"], ended[1]["/page"]["throttle"]) == (None, False)
+        # AUTOTHROTTLE_START_DELAY, with which each slot begins.
+        assert (ended[1]["/page"]["delay"], ended[1]["/page"]["throttle"]) == (5.0, False)
 
 
 def test_without_scrapys_retries_a_failure_is_final_and_a_limit_is_waited_for(tmp_path, service):

@@ -281,6 +281,10 @@ PAGES: Final[dict[str, Callable[[Visit], Reply]]] = {
     "file": lambda visit: Reply(200, f"file {visit.rest}".encode(), content_type="application/octet-stream"),
     "latin1": text_of("<h1>caf\xe9</h1>".encode("latin-1"), "text/html; charset=iso-8859-1"),
     "gzip": text_of(gzip.compress(b"<h1>packed</h1>"), HTML, ("Content-Encoding", "gzip")),
+    # Without the end of its stream.
+    "gzip-cut": text_of(gzip.compress(b"<h1>packed</h1>")[:-8], HTML, ("Content-Encoding", "gzip")),
+    "identity": text_of(b"<html><h1>as it is</h1></html>", HTML, ("Content-Encoding", "identity")),
+    "unknown-coding": text_of(b"some text", HTML, ("Content-Encoding", "exi")),
     "json": text_of(b'{"name": "tea", "price": 3}', "application/json"),
     "two-headers": text_of(b"<h1>two</h1>", HTML, ("X-Two", "a"), ("X-Two", "b")),
     "private": lambda _visit: page("private"),

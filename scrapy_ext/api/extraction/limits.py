@@ -13,3 +13,5 @@ MIN_HTTP_REQUEST_TEXT_LENGTH: Final = 1
 MAX_HTTP_REQUEST_TEXT_LENGTH: Final = 400_000
 MAX_CUSTOM_HEADERS: Final = 200
 MIN_HEADER_NAME_LENGTH: Final = 1
+#: ``requestCookies`` that this package's service takes, and its client sends. More bytes than sites take in a header.
+MAX_COOKIES: Final = 3000

@@ -39,6 +39,7 @@ from scrapy_ext.api.extraction.fields import OPTIONS
 from scrapy_ext.api.extraction.rules import BODY_ONLY
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.client.extraction.budget import kind_of
+from scrapy_ext.client.extraction.cookies import for_browser
 from scrapy_ext.client.extraction.errors import BanError, ExtractError
 from scrapy_ext.client.extraction.translate import BROWSER_HEADERS
 
@@ -183,8 +184,8 @@ class _Reader:
 
     def _statuses(self, value: Any) -> frozenset[int]:
         statuses = [*_listed(value)]
-        if not all(type(status) is int and 100 <= status <= 599 for status in statuses):
-            self._fault("status", "must be a status or a list of statuses, from 100 to 599", "Write [403, 503].")
+        if not all(type(status) is int and 100 <= status <= 999 for status in statuses):
+            self._fault("status", "must be a status or a list of statuses, from 100 to 999", "Write [403, 503].")
             return frozenset()
         return frozenset(statuses)
 
@@ -218,6 +219,8 @@ def by_browser(fields: Mapping[str, Any]) -> dict[str, Any]:
         raise ContractError(faults)
     dropped = {*BODY_ONLY, "httpResponseBody", "extractFrom", "followRedirect"}
     escalated = {name: value for name, value in fields.items() if name not in dropped}
+    if isinstance(fields.get("requestCookies"), list):
+        escalated["requestCookies"] = for_browser(fields["requestCookies"])
     for kind, name in OPTIONS.items():
         options = _object(fields.get(name))
         if fields.get(kind) and (kind == "serp" or "extractFrom" in options):

@@ -1,4 +1,5 @@
-"""Responses that carry an extraction's result: Scrapy's classes with one attribute more.
+"""Responses that carry an extraction's result: Scrapy's classes with one attribute more, which is not in the list of
+``attributes`` that Scrapy's classes have.
 
 ``response.extract_result`` is the whole decoded body of the 200 answer, with bytes for what the service sends as
 Base64. What of it is the body of the response is the very same object there, and is held and stored once. It
@@ -77,10 +78,15 @@ class _WithResult:
 
     def replace(self, *args: Any, cls: type[Response] | None = None, **kwargs: Any) -> Response:
         """A response with some attributes replaced; with ``cls``, of that class, which may know fewer."""
+        if cls is not None and kwargs.get("body") is self.body:
+            # HttpCompressionMiddleware chooses the class anew where it does not know the content coding.
+            cls = CLASSES.get(cls, cls)
         made = cls or type(self)
         for name in self.attributes:
             if name in made.attributes:
                 kwargs.setdefault(name, getattr(self, name))
+        if issubclass(made, _WithResult):
+            kwargs.setdefault("extract_result", self.extract_result)
         response: Response = made(*args, **kwargs)  # type: ignore[assignment]
         return response
 
@@ -88,9 +94,8 @@ class _WithResult:
         """What the HTTP cache stores: with the body once."""
         stored: dict[str, Any] = super().to_dict()  # type: ignore[misc]
         result = self.extract_result
-        if result:
-            same = {name: _IS_BODY for name in _BODIES if name in result and result[name] is self.body}
-            stored["extract_result"] = {**result, **same}
+        same = {name: _IS_BODY for name in _BODIES if result and name in result and result[name] is self.body}
+        stored["extract_result"] = {**result, **same} if result else result
         return stored
 
     @classmethod
@@ -108,14 +113,12 @@ class ExtractResponse(_WithResult, Response):  # type: ignore[misc]
     """Binary content, such as an image or a screenshot."""
 
     __slots__ = ("_extract_item", "extract_result")
-    attributes = (*Response.attributes, "extract_result")
 
 
 class ExtractTextResponse(_WithResult, TextResponse):  # type: ignore[misc]
     """Text."""
 
     __slots__ = ("_extract_item", "extract_result")
-    attributes = (*TextResponse.attributes, "extract_result")
 
 
 class ExtractHtmlResponse(_WithResult, HtmlResponse):
@@ -126,7 +129,6 @@ class ExtractHtmlResponse(_WithResult, HtmlResponse):
     """
 
     __slots__ = ("_body_text", "_extract_item", "extract_result")
-    attributes = (*HtmlResponse.attributes, "extract_result")
 
     def __init__(self, *args: Any, body_text: str | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -168,14 +170,12 @@ class ExtractXmlResponse(_WithResult, XmlResponse):  # type: ignore[misc]
     """XML."""
 
     __slots__ = ("_extract_item", "extract_result")
-    attributes = (*XmlResponse.attributes, "extract_result")
 
 
 class ExtractJsonResponse(_WithResult, JsonResponse):  # type: ignore[misc]
     """JSON."""
 
     __slots__ = ("_extract_item", "extract_result")
-    attributes = (*JsonResponse.attributes, "extract_result")
 
 
 #: Ours for each of Scrapy's.

@@ -25,8 +25,14 @@ from scrapy_ext.client.extraction.responses import CLASSES, FLAG, ExtractHtmlRes
 
 #: Outputs that are sent as Base64.
 _BASE64: Final = ("httpResponseBody", "screenshot")
-#: Headers of a result that no longer hold for its decoded body.
-_NOT_MAPPED: Final = frozenset({"content-encoding", "transfer-encoding"})
+#: Headers of a result that Scrapy's responses do not have: those of the connection to the site. Content codings are
+#: told apart by themselves.
+_NOT_MAPPED: Final = frozenset(
+    {"connection", "keep-alive", "te", "trailers", "transfer-encoding", "upgrade", "proxy-connection"}
+    | {"content-encoding"}
+)
+#: Content codings that services undo, as Scrapy does. Others are left as they are, with those applied before them.
+_UNDONE: Final = frozenset({"gzip", "x-gzip", "deflate", "br", "zstd"})
 #: How many bytes of a body tell what it is, and the control characters that no text has, both as in Scrapy.
 _SNIFFED: Final = 5000
 _NOT_IN_TEXT: Final = bytes(set(range(32)) - set(b"\0\t\n\r"))
@@ -42,7 +48,7 @@ def to_response(request: Request, result: Mapping[str, Any] | ExtractResult) -> 
     alone has an empty one. Raises :class:`UnexpectedAnswerError` for a result that does not hold what it says.
     """
     decoded = _decoded(result, request)
-    url, headers = _url(decoded, request), _headers(decoded)
+    url, headers = _url(decoded, request), _headers(decoded, request)
     common: dict[str, Any] = {
         "url": url,
         "status": _status(decoded),
@@ -103,24 +109,38 @@ def _url(decoded: Mapping[str, Any], request: Request) -> str:
 
 def _status(decoded: Mapping[str, Any]) -> int:
     status = decoded.get("statusCode")
-    return status if isinstance(status, int) and 100 <= status <= 599 else 200
+    return status if isinstance(status, int) and 100 <= status <= 999 else 200
 
 
-def _headers(decoded: Mapping[str, Any]) -> Headers:
+def _headers(decoded: Mapping[str, Any], request: Request) -> Headers:
     """Every value of every header, in order. What is no header is passed over."""
     listed = decoded.get("httpResponseHeaders")
     if not isinstance(listed, list):
         return Headers()
-    pairs = (
+    pairs = [
         (header["name"], header["value"])
         for header in listed
         if isinstance(header, dict) and isinstance(header.get("name"), str) and isinstance(header.get("value"), str)
-    )
-    return Headers(
+    ]
+    headers = Headers(
         (name.encode("utf-8", "replace"), value.encode("utf-8", "replace"))
         for name, value in pairs
         if name.lower() not in _NOT_MAPPED
     )
+    if decoded.get("browserHtml") is None:
+        codings = [value for name, value in pairs if name.lower() == "content-encoding"]
+        kept = codings if request.method == "HEAD" else _codings_left(codings)
+        if kept:
+            headers["Content-Encoding"] = kept
+    return headers
+
+
+def _codings_left(values: list[str]) -> list[str]:
+    """The content codings of a body that no service undoes, with those applied before them, as in Scrapy."""
+    codings = [coding.strip().lower() for value in values for coding in value.split(",")]
+    while codings and codings[-1] in _UNDONE:
+        codings.pop()
+    return codings
 
 
 def _rendered(html: str, common: dict[str, Any]) -> ExtractHtmlResponse:

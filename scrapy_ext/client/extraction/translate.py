@@ -33,10 +33,11 @@ import msgspec
 from scrapy import Request
 from scrapy.http import Headers
 from scrapy.settings import BaseSettings
-from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_ext.api.extraction import OUTPUTS
 from scrapy_ext.api.violations import ContractError, Violation
+from scrapy_ext.client.extraction.budget import kind_of
+from scrapy_ext.client.extraction.cookies import as_text, cookies_of, for_browser
 
 logger = logging.getLogger(__name__)
 
@@ -117,7 +118,7 @@ def own_headers(request: Request, defaults: DefaultHeaders) -> list[str]:
     if not request.headers:
         return []
     return [
-        _text(name)
+        as_text(name)
         for name, values in request.headers.items()
         if values and all((name, value) in defaults for value in values)
     ]
@@ -156,9 +157,10 @@ def to_body(request: Request, options: BodyOptions | None = None) -> dict[str, A
         if value is None and name not in options.params and name not in AUTOMATIC:
             _warn_nothing_removed(name)
     headers = _headers(request, options.default_headers)
-    automatic = _custom_headers(headers) if fields.get("httpResponseBody") else _browser_headers(headers)
-    automatic.update(_omitted(request, options, by_http=bool(fields.get("httpResponseBody"))))
-    automatic.update(_cookies(request, options))
+    by_http = bool(fields.get("httpResponseBody"))
+    automatic = _custom_headers(headers) if by_http else _browser_headers(headers)
+    automatic.update(_omitted(request, options, by_http=by_http))
+    automatic.update(_cookies(request, options, by_http=kind_of(fields) == "http"))
     if options.job_id is not None:
         automatic["jobId"] = options.job_id
     given = {**options.params, **asked}
@@ -299,9 +301,14 @@ def _headers(request: Request, defaults: DefaultHeaders) -> Iterable[tuple[bytes
         yield name, values
 
 
+def _line(value: bytes) -> str:
+    """A header's value. Line breaks become spaces, as when Scrapy sends it."""
+    return as_text(b" ".join(value.splitlines()))
+
+
 def _custom_headers(headers: Iterable[tuple[bytes, list[bytes]]]) -> dict[str, Any]:
     """Several values of one header are joined, since only the last of a name is sent (rule 11)."""
-    listed = [{"name": _text(name), "value": ",".join(map(_text, values))} for name, values in headers]
+    listed = [{"name": as_text(name), "value": ",".join(map(_line, values))} for name, values in headers]
     return {"customHttpRequestHeaders": listed} if listed else {}
 
 
@@ -314,7 +321,7 @@ def _omitted(request: Request, options: BodyOptions, *, by_http: bool) -> dict[s
     """Headers that are None: Scrapy sends none of that name, and the service is asked to leave out its own."""
     if not has_omitted(request, options):
         return {}
-    names = [_text(name) for name, values in request.headers.items() if not values]
+    names = [as_text(name) for name, values in request.headers.items() if not values]
     names += [name for name in options.omitted_headers if name not in request.headers]
     if not names:
         return {}
@@ -338,9 +345,9 @@ def _browser_headers(headers: Iterable[tuple[bytes, list[bytes]]]) -> dict[str, 
     named: dict[str, str] = {}
     for name, values in headers:
         if name in BROWSER_HEADERS:
-            named[BROWSER_HEADERS[name]] = ",".join(map(_text, values))
+            named[BROWSER_HEADERS[name]] = ",".join(map(_line, values))
         else:
-            _warn_left_out(_text(name))
+            _warn_left_out(as_text(name))
     return {"requestHeaders": named} if named else {}
 
 
@@ -350,53 +357,18 @@ def _warn_left_out(name: str) -> None:
     logger.warning(
         "The header %s is not sent with requests for anything but httpResponseBody; %s can be",
         name,
-        ", ".join(_text(known) for known in BROWSER_HEADERS),
+        ", ".join(as_text(known) for known in BROWSER_HEADERS),
     )
 
 
-def _cookies(request: Request, options: BodyOptions) -> dict[str, Any]:
-    """The Cookie header that CookiesMiddleware made, or the request's own cookies where it did not run. A header
-    does not tell domains: those that the request's own cookies name are kept."""
+def _cookies(request: Request, options: BodyOptions, *, by_http: bool) -> dict[str, Any]:
     if not request.cookies and b"Cookie" not in request.headers:
         return {}
-    own = []
-    if request.cookies and options.cookies and not request.meta.get("dont_merge_cookies"):
-        own = [*_own_cookies(request)]
-    cookies = [*_header_cookies(request, own)] or (own if options.own_cookies else [])
+    # Of the services, that of this package takes cookies without a name; it is known by its own fields.
+    nameless = "followRedirect" in options.extensions
+    cookies = cookies_of(request, own=options.cookies, own_alone=options.own_cookies, nameless=nameless)
+    cookies = cookies if by_http else for_browser(cookies)
     return {"requestCookies": cookies} if cookies else {}
-
-
-def _header_cookies(request: Request, own: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    domains = {(cookie["name"], cookie["value"]): cookie["domain"] for cookie in own}
-    host = urlparse_cached(request).hostname
-    for pair in _text(b";".join(request.headers.getlist("Cookie"))).split(";"):
-        name, separator, value = (part.strip() for part in pair.partition("="))
-        if separator and name:
-            yield {"name": name, "value": value, "domain": domains.get((name, value), host)}
-
-
-def _own_cookies(request: Request) -> Iterator[dict[str, Any]]:
-    """Those that have a name and a value, as in Scrapy."""
-    host = urlparse_cached(request).hostname
-    cookies: Iterable[Mapping[str, Any]] = (
-        ({"name": name, "value": value} for name, value in request.cookies.items())
-        if isinstance(request.cookies, dict)
-        else request.cookies
-    )
-    for cookie in cookies:
-        name, value = cookie.get("name"), cookie.get("value")
-        if name is not None and value is not None:
-            yield {"name": _text(name), "value": _text(value), "domain": _text(cookie.get("domain") or host)}
-
-
-def _text(value: Any) -> str:
-    """A header or cookie as text. Bytes that are not UTF-8 are taken one by one, which never fails."""
-    if not isinstance(value, bytes):
-        return str(value)
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return value.decode("latin-1")
 
 
 def _is_default(settings: BaseSettings, name: str) -> bool:

@@ -4,7 +4,8 @@
   bomb costs no more memory than a page of that size.
 * Deflate comes in two forms, with and without the wrapper that its standard asks for. Browsers take both.
 * What follows the end of a gzip stream is read as one more stream where it looks like one, and is else thrown away.
-* A stream that ends too early is as broken as a body that does. Half of a page is not a result.
+* Of a stream that ends too early, the result is what could be decoded, as in browsers and Scrapy: the body has arrived
+  as the site sent it. So it is with a gzip stream of which the checksum is wrong.
 * A coding that is not known is left as it is, with all that was applied before it.
 """
 
@@ -13,6 +14,8 @@ from __future__ import annotations
 import sys
 import zlib
 from collections.abc import Callable
+from gzip import GzipFile
+from io import BytesIO
 from typing import Any, Final
 
 import brotli
@@ -28,7 +31,9 @@ ACCEPTED: Final = "gzip, deflate, br, zstd"
 _MOST: Final = 4
 #: The window that a decoder of this content coding has to have (RFC 9659), and so the most memory it takes: 8 MiB.
 _ZSTD_WINDOW: Final[dict[int, int]] = {zstd.DecompressionParameter.window_log_max: 23}
+_STEP: Final = 64 * 1024
 _GZIP_MAGIC: Final = b"\x1f\x8b"
+_ISAL_ERROR: Final[Any] = isal_zlib.error
 _ERRORS: Final[Any] = (zlib.error, isal_zlib.error, brotli.error, zstd.ZstdError, EOFError)
 
 
@@ -37,7 +42,7 @@ class CodingError(Exception):
 
 
 class CutShortError(CodingError):
-    """A body that ends in the middle of its coding."""
+    """A body that ends before anything of it can be decoded."""
 
 
 class OverLimitError(CodingError):
@@ -70,39 +75,62 @@ def _gzip(body: bytes, most: int) -> bytes:
     if not _GZIP_MAGIC.startswith(body[:2]):
         raise CodingError
     parts: list[bytes] = []
-    while True:
+    while most > 0:
         decoder = isal_zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-        parts.append(decoder.decompress(body, most))
-        most -= len(parts[-1])
-        if most <= 0:
+        try:
+            part = decoder.decompress(body, most)
+        except _ISAL_ERROR:
+            parts.append(_damaged_gzip(body, most))
             break
+        parts.append(part)
+        most -= len(part)
         if not decoder.eof:
-            raise CutShortError
+            _require_some(parts)
+            break
         body = decoder.unused_data
         if not body.startswith(_GZIP_MAGIC):
             break
     return b"".join(parts)
 
 
+def _damaged_gzip(body: bytes, most: int) -> bytes:
+    """What can be decoded of a stream with a wrong checksum: isal returns nothing of it."""
+    parts: list[bytes] = []
+    file = GzipFile(fileobj=BytesIO(body))
+    try:
+        while most > 0 and (part := file.read1(min(most, _STEP))):
+            parts.append(part)
+            most -= len(part)
+    except OSError:
+        _require_some(parts)
+    return b"".join(parts)
+
+
+def _require_some(parts: list[bytes]) -> None:
+    """Raise :class:`CutShortError` where nothing of a broken stream could be decoded."""
+    if not any(parts):
+        raise CutShortError
+
+
 def _deflate(body: bytes, most: int) -> bytes:
     wrapped = len(body) > 1 and body[0] & 15 == 8 and int.from_bytes(body[:2]) % 31 == 0
     decoder = isal_zlib.decompressobj(wbits=zlib.MAX_WBITS if wrapped else -zlib.MAX_WBITS)
-    return _to_the_end(decoder, decoder.decompress(body, most), most)
+    return _checked(decoder, decoder.decompress(body, most))
 
 
 def _zstd(body: bytes, most: int) -> bytes:
     parts: list[bytes] = []
     while body and most > 0:
         decoder = zstd.ZstdDecompressor(options=_ZSTD_WINDOW)
-        parts.append(_to_the_end(decoder, decoder.decompress(body, most), most))
+        parts.append(_checked(decoder, decoder.decompress(body, most)))
         most -= len(parts[-1])
         body = decoder.unused_data if decoder.eof else b""
     return b"".join(parts)
 
 
-def _to_the_end(decoder: Any, data: bytes, most: int) -> bytes:
-    if not decoder.eof and len(data) < most:
-        raise CutShortError
+def _checked(decoder: Any, data: bytes) -> bytes:
+    if not decoder.eof:
+        _require_some([data])
     return data
 
 
@@ -113,7 +141,8 @@ def _brotli(body: bytes, most: int) -> bytes:
     while size < most and not decoder.is_finished():
         part = decoder.process(b"", output_buffer_limit=most - size)
         if not part:
-            raise CutShortError
+            _require_some(parts)
+            break
         parts.append(part)
         size += len(part)
     return b"".join(parts)

@@ -41,7 +41,14 @@ from scrapy_ext.server.extraction.errors import (
 from scrapy_ext.server.extraction.guard import Guard
 from scrapy_ext.server.extraction.limits import Limits
 from scrapy_ext.server.extraction.locations import target_of
-from scrapy_ext.server.extraction.outgoing import PRIVATE, Cookie, cookie_received, headers_to_send, is_of_host
+from scrapy_ext.server.extraction.outgoing import (
+    PRIVATE,
+    Cookie,
+    cookie_pair,
+    cookie_received,
+    headers_to_send,
+    is_of_host,
+)
 from scrapy_ext.server.extraction.plan import HttpPlan
 from scrapy_ext.server.extraction.proxy import PageProxy
 
@@ -167,7 +174,15 @@ class _Exchange:
         self._url = self._take_credentials(URL(plan.url, encoded=True))
         # Each request that meets cookies has a jar of its own.
         self._jar: aiohttp.CookieJar | None = None
+        #: Cookies of the caller beside others of the same name, which the jar does not hold: Scrapy sends all of those
+        #: that a site set for several paths, the most specific one first.
+        self._repeated: list[Cookie] = []
+        keys = set()
         for cookie in plan.cookies:
+            if cookie.key in keys:
+                self._repeated.append(cookie)
+                continue
+            keys.add(cookie.key)
             self._keep([(cookie.name, _morsel(cookie))])
 
     async def run(self) -> HttpResult:
@@ -240,7 +255,10 @@ class _Exchange:
     def _headers_with_cookies(self) -> CIMultiDict[str]:
         if self._jar is None:
             return self._headers
-        pairs = [f"{name}={morsel.value}" for name, morsel in self._jar.filter_cookies(self._url).items()]
+        kept = self._jar.filter_cookies(self._url)
+        pairs = [cookie_pair(name, morsel.value) for name, morsel in kept.items()]
+        if not self._redirects:
+            pairs += [cookie_pair(cookie.name, cookie.value) for cookie in self._repeated if cookie.name in kept]
         headers = self._headers.copy()
         if pairs:
             headers["Cookie"] = "; ".join(pairs)

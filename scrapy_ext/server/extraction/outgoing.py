@@ -16,7 +16,7 @@ import msgspec
 
 from scrapy_ext.api.extraction import Header
 from scrapy_ext.api.extraction.forms import CONTROL
-from scrapy_ext.api.extraction.limits import MAX_CUSTOM_HEADERS
+from scrapy_ext.api.extraction.limits import MAX_COOKIES, MAX_CUSTOM_HEADERS
 from scrapy_ext.api.violations import Violation
 from scrapy_ext.server.extraction.codings import ACCEPTED
 from scrapy_ext.server.extraction.languages import LANGUAGE, accept_language
@@ -47,9 +47,6 @@ _NOT_THE_CALLERS: Final = frozenset(
 )
 #: Headers that the target of a redirect on another origin must not see.
 PRIVATE: Final = ("Authorization", "Proxy-Authorization")
-
-#: Cookies of one request; browsers keep fewer for a site.
-MAX_COOKIES: Final = 500
 
 _TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -107,7 +104,7 @@ def read_request_headers(headers: Mapping[str, Any]) -> tuple[list[Header], list
 
 
 class Cookie(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """A cookie to send. Without ``domain`` it is for the host of the URL alone."""
+    """A cookie to send. Without ``domain`` it is for the host of the URL alone. An empty name is not sent."""
 
     name: str
     value: str
@@ -117,6 +114,16 @@ class Cookie(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=
     http_only: bool = False
     secure: bool = False
     same_site: str | None = None
+
+    @property
+    def key(self) -> tuple[str, str | None, str]:
+        """The identity of a cookie: of those that share it, a browser keeps one."""
+        return self.name, self.domain, self.path
+
+
+def cookie_pair(name: str, value: str) -> str:
+    """A cookie as it is written in a Cookie header."""
+    return f"{name}={value}" if name else value
 
 
 def is_of_host(domain: str, host: str) -> bool:
@@ -168,8 +175,10 @@ def read_cookies(cookies: list[dict[str, Any]]) -> tuple[list[Cookie], list[Viol
 
 
 def _faults(cookie: Cookie, place: str) -> Iterator[Violation]:
-    if not _TOKEN.fullmatch(cookie.name):
-        yield Violation(f"{place}.name", "is not a cookie name", _COOKIE_FORM)
+    if CONTROL.search(cookie.name) or ";" in cookie.name or "=" in cookie.name:
+        yield Violation(f"{place}.name", "must not have control characters, ; or =", _COOKIE_FORM)
+    if not cookie.name and not cookie.value:
+        yield Violation(place, "must have a name or a value", _COOKIE_FORM)
     if CONTROL.search(cookie.value) or ";" in cookie.value:
         yield Violation(f"{place}.value", "must not have control characters or ;", "Encode the value.")
     if cookie.domain is not None and not re.fullmatch(r"\.?[0-9A-Za-z._\-]+", cookie.domain):

@@ -151,7 +151,7 @@ def test_a_site_that_banned_the_service_is_tried_by_browser():
         ({"xpath": "//h1["}, "['xpath']: has the selector '//h1[', which cannot be read"),
         ({"xpath": "//x:h1"}, "Undefined namespace prefix"),
         ({"xpath": "sole(//h1)"}, "Unregistered function"),
-        ({"status": "403"}, "['status']: must be a status or a list of statuses, from 100 to 599. Write [403, 503]."),
+        ({"status": "403"}, "['status']: must be a status or a list of statuses, from 100 to 999. Write [403, 503]."),
         ({"status": [403, True]}, "must be a status or a list of statuses"),
         ({"status": 99}, "must be a status or a list of statuses"),
         ({"check": "is_book"}, "['check']: names 'is_book', which is no method of the spider. Give a function"),

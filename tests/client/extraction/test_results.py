@@ -7,7 +7,9 @@ import tracemalloc
 
 import pytest
 from scrapy import Request
+from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
 from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlResponse
+from scrapy.utils.test import get_crawler
 
 from scrapy_ext.api.extraction import ExtractResult, Header
 from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
@@ -83,6 +85,11 @@ def test_an_empty_page_has_empty_text():
     assert response_of(page(b"", ("Content-Type", "text/html"))).text == ""
 
 
+@pytest.mark.parametrize("status", [100, 600, 999])
+def test_a_status_of_three_digits_is_kept(status):
+    assert response_of({"browserHtml": "", "statusCode": status}).status == status
+
+
 def test_status_and_final_url_are_those_of_the_result():
     response = response_of({"browserHtml": "", "statusCode": 404, "url": "https://books.example/end"})
     assert (response.status, response.url) == (404, "https://books.example/end")
@@ -113,13 +120,40 @@ def test_duplicate_headers_are_kept_and_encodings_that_no_longer_hold_are_not():
             ("set-cookie", "b=2"),
             ("Content-Encoding", "gzip"),
             ("transfer-encoding", "chunked"),
+            ("Connection", "close"),
+            ("Upgrade", "h2,h2c"),
             ("X-Ünicode", "ä"),
         )
     )
     assert response.headers.getlist("Set-Cookie") == [b"a=1", b"b=2"]
     assert b"Content-Encoding" not in response.headers
-    assert b"Transfer-Encoding" not in response.headers
+    assert not {b"Transfer-Encoding", b"Connection", b"Upgrade"} & response.headers.keys()
     assert {"name": "Content-Encoding", "value": "gzip"} in response.extract_result["httpResponseHeaders"]
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        (["identity"], [b"identity"]),
+        (["utf-8"], [b"utf-8"]),
+        (["gzip"], []),
+        (["gzip, BR"], []),
+        (["exi, gzip"], [b"exi"]),
+        (["gzip", "exi"], [b"gzip", b"exi"]),
+    ],
+)
+def test_content_codings_that_nobody_undoes_stay_in_the_headers(sent, kept):
+    response = response_of(page(b"<html>", *(("Content-Encoding", value) for value in sent)))
+    assert response.headers.getlist("Content-Encoding") == kept
+    assert b"Content-Encoding" not in response_of({"browserHtml": "", **page(b"", ("Content-Encoding", "exi"))}).headers
+
+
+def test_the_compression_middleware_keeps_the_result_of_a_body_that_it_cannot_unpack():
+    sent = page(b"<html><p>1</p></html>", ("Content-Encoding", "identity"), ("Content-Type", "text/html"))
+    response = response_of(sent)
+    again = HttpCompressionMiddleware.from_crawler(get_crawler()).process_response(response.request, response)
+    assert isinstance(again, HtmlResponse)
+    assert again.extract_result == response.extract_result
 
 
 def test_rendered_html_is_utf_8_whatever_it_declares():

@@ -12,7 +12,10 @@ from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
 from scrapy_ext.api.extraction import EXTRACT_TYPES, check
+from scrapy_ext.api.extraction.limits import MAX_COOKIES
 from scrapy_ext.api.violations import ContractError
+from scrapy_ext.client.extraction import cookies as cookies_module
+from scrapy_ext.client.extraction.escalation import by_browser
 from scrapy_ext.client.extraction.translate import (
     OWN_HEADERS_KEY,
     BodyOptions,
@@ -24,6 +27,7 @@ from scrapy_ext.client.extraction.translate import (
     scrapy_default_headers,
     to_body,
 )
+from scrapy_ext.server.extraction.outgoing import read_cookies
 
 URL = "https://books.example/page?a=1"
 PAGE = {"url": URL, "httpResponseBody": True, "httpResponseHeaders": True}
@@ -405,6 +409,59 @@ def test_cookies_are_sent_as_cookies_whatever_is_asked_for(fields):
     assert body_of(fields, headers={"Cookie": "a=1; b=x=y; ; nonsense"})["requestCookies"] == expected
     assert body_of(fields, headers={"Cookie": ["a=1", "b=x=y"]})["requestCookies"] == expected
     assert body_of(fields, cookies={"a": "1", "b": "x=y"})["requestCookies"] == expected
+
+
+def test_oddly_named_cookies_are_sent():
+    header = {"Cookie": 'cart[0]=1; a b="q"; \xe9=\xfc; a=2; a=3'}
+    expected = [
+        cookie("cart[0]", "1"),
+        cookie("a b", '"q"'),
+        cookie("\xe9", "\xfc"),
+        cookie("a", "2"),
+        cookie("a", "3"),
+    ]
+    assert body_of(headers=header)["requestCookies"] == expected
+
+
+def test_cookies_without_a_name_are_sent_to_services_that_take_them():
+    header = {"Cookie": "a=1; alone; =also"}
+    options = BodyOptions(extensions=["followRedirect"])
+    named, *others = [cookie("a", "1"), cookie("", "alone"), cookie("", "also")]
+    assert body_of(headers=header, options=options)["requestCookies"] == [named, *others]
+    assert body_of(headers=header)["requestCookies"] == [named]
+
+
+def test_cookies_that_cannot_be_sent_are_left_out_with_one_warning(caplog, monkeypatch):
+    monkeypatch.setattr(cookies_module, "_reported", set())
+    header = {"Cookie": "a\x01=1; b=\x7f; c=2"}
+    for _ in range(2):
+        assert body_of(headers=header)["requestCookies"] == [cookie("c", "2")]
+    (message,) = caplog.messages
+    assert "has a character that no Cookie header can have" in message
+
+
+def test_cookies_that_browsers_refuse_are_left_out_with_one_warning(caplog, monkeypatch):
+    monkeypatch.setattr(cookies_module, "_reported", set())
+    header = {"Cookie": f"a={'x' * 4096}; b={'x' * 4095}"}
+    for _ in range(2):
+        assert [each["name"] for each in body_of(headers=header)["requestCookies"]] == ["a", "b"]
+        assert [each["name"] for each in body_of({"browserHtml": True}, headers=header)["requestCookies"]] == ["b"]
+        assert [each["name"] for each in by_browser(body_of(headers=header))["requestCookies"]] == ["b"]
+    (message,) = caplog.messages
+    assert "browsers take no cookie of more than 4096 bytes" in message
+
+
+def test_more_cookies_than_the_service_takes_are_left_out(caplog, monkeypatch):
+    monkeypatch.setattr(cookies_module, "_reported", set())
+    header = {"Cookie": "; ".join(f"c{number}=1" for number in range(MAX_COOKIES + 1))}
+    sent = body_of(headers=header)["requestCookies"]
+    assert len(sent) == MAX_COOKIES
+    assert read_cookies(sent)[1] == []
+    assert "more than 3000" in caplog.text
+
+
+def test_line_breaks_in_headers_become_spaces():
+    assert body_of(headers={"X-A": "a\r\n b"})["customHttpRequestHeaders"] == [{"name": "X-A", "value": "a  b"}]
 
 
 def test_cookies_given_as_a_field_win():

@@ -192,6 +192,8 @@ class Statuses(_Asks):
         "/status/204": {},
         "/status/201": {},
         "/status/299": {},
+        "/status/999": {},
+        "/status/600": {"meta": {"handle_httpstatus_list": [600]}},
     }
 
 

@@ -73,6 +73,22 @@ class Cookies(LocalSpider):
         yield {"url": response.url, "title": response.css("h1::text").get()}
 
 
+class OddCookies(LocalSpider):
+    """Cookies with names and values that break the rules of HTTP."""
+
+    name = "odd-cookies"
+    paths = ["/set-cookie?cart%5B0%5D=1&a%20b=%22q%22&%C3%83%C2%A9=%C3%83%C2%BC&%7Bx%7D=a,b&to=/cookies?first"]
+    custom_settings = ONE_AT_A_TIME
+
+    def parse(self, response):
+        yield {"title": response.css("h1::text").get()}
+        yield response.follow("/cookies?second", self.title, cookies={"[x]": "{y}", "(z)": "a b"})
+        yield response.follow("/cookies?third", self.title, headers={"Cookie": "alone; a=1; a=2"})
+
+    def title(self, response):
+        yield {"url": response.url, "title": response.css("h1::text").get()}
+
+
 class CookieJars(LocalSpider):
     name = "cookie-jars"
     custom_settings = ONE_AT_A_TIME
@@ -276,6 +292,9 @@ class Classes(LocalSpider):
         "/page/1",
         "/latin1",
         "/gzip",
+        "/gzip-cut",
+        "/identity",
+        "/unknown-coding",
         "/json",
         "/picture",
         "/file/x",
@@ -338,4 +357,20 @@ class Attributes(LocalSpider):
             "protocol": response.protocol,
             "address": str(response.ip_address),
             "slot": response.meta.get("download_slot"),
+            "repr": repr(response).partition(":")[0],
+            "attributes": response.attributes,
         }
+
+
+class Slots(LocalSpider):
+    """Looks up the downloader's slot of a response, as recipes for another delay do."""
+
+    name = "downloader-slots"
+    paths = ["/page/1"]
+    custom_settings = {"DOWNLOAD_DELAY": 0.1, "DOWNLOAD_SLOTS": {"own": {"concurrency": 3, "delay": 0.2}}}
+
+    def parse(self, response):
+        slot = self.crawler.engine.downloader.slots[response.meta["download_slot"]]
+        yield {"delay": slot.delay, "concurrency": slot.concurrency}
+        slot.delay = 0.05
+        yield response.follow("/page/2", self.parse, meta={"download_slot": "own"})

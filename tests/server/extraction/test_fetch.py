@@ -146,9 +146,13 @@ def test_a_long_coded_body_is_undone_as_well(service: Service, target: Target) -
     )
 
 
-def test_a_coded_body_that_is_cut_short_is_520_and_one_that_is_none_is_521(service: Service, target: Target) -> None:
+def test_a_coded_body_that_is_cut_short_is_a_result_and_one_that_is_none_is_521(
+    service: Service, target: Target
+) -> None:
     cut = target.page("/cut-short", gzip.compress(b"plain" * 1000)[:-4], Content_Encoding="gzip")
-    service.problem(520, "/download/temporary-error", url=cut, **BODY)
+    assert body_of(service.result(url=cut, **BODY)) == b"plain" * 1000
+    none = target.page("/cut-shorter", gzip.compress(b"plain" * 1000)[:10], Content_Encoding="gzip")
+    service.problem(520, "/download/temporary-error", url=none, **BODY)
     plain = target.page("/not-coded", "plain", Content_Encoding="gzip")
     service.problem(521, "/download/internal-error", url=plain, **BODY)
 
@@ -298,11 +302,30 @@ def test_request_cookies_reach_their_host_and_no_other(service: Service, target:
     assert sorted((target.calls_of("/cookies")[-1].header("cookie") or "").split("; ")) == ["here=1", "shop=2"]
 
 
+def test_oddly_named_cookies_are_sent_as_they_are(service: Service, target: Target) -> None:
+    odd = {"cart[0]": "1", "a b": '"q"', "\xe9": "\xfc", "{x}": "a,b c=d", "path": "x", "": "alone"}
+    cookies = [{"name": name, "value": value, "domain": "localhost"} for name, value in odd.items()]
+    service.result(url=target.page("/odd", "ok"), requestCookies=cookies, **BODY)
+    sent = (target.calls_of("/odd")[-1].header("cookie") or "").encode("latin-1").decode()
+    assert sorted(sent.split("; ")) == sorted(f"{name}={value}".lstrip("=") for name, value in odd.items())
+
+
+def test_cookies_of_one_name_are_all_sent(service: Service, target: Target) -> None:
+    cookies = [{"name": "a", "value": value} for value in ("1", "2")] + [{"name": "b", "value": "3"}]
+    service.result(url=target.page("/same-name", "ok"), requestCookies=cookies, **BODY)
+    sent = (target.calls_of("/same-name")[-1].header("cookie") or "").split("; ")
+    assert [pair for pair in sent if pair.startswith("a")] == ["a=1", "a=2"]
+    assert "b=3" in sent
+
+
 @pytest.mark.parametrize(
     ("fields", "named"),
     [
         ({"requestCookies": [{"name": "a"}]}, "requestCookies[0]"),
-        ({"requestCookies": [{"name": "a b", "value": "1"}]}, "requestCookies[0].name"),
+        ({"requestCookies": [{"name": "a=b", "value": "1"}]}, "requestCookies[0].name"),
+        ({"requestCookies": [{"name": "a;b", "value": "1"}]}, "requestCookies[0].name"),
+        ({"requestCookies": [{"name": "a\n", "value": "1"}]}, "requestCookies[0].name"),
+        ({"requestCookies": [{"name": "", "value": ""}]}, "requestCookies[0]"),
         ({"requestCookies": [{"name": "a", "value": "1\r\nX: 1"}]}, "requestCookies[0].value"),
     ],
 )

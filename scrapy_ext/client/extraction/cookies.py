@@ -1,0 +1,122 @@
+"""``requestCookies``: the cookies that Scrapy would send with a request, as ``{name, value, domain}`` objects.
+
+Sites set cookies that break the rules of HTTP, and browsers and Scrapy send them all the same. A cookie that no
+service can send is left out with a warning: it never makes a request fail. Cookies that the user gave as a field are
+left to the rules.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from scrapy import Request
+from scrapy.utils.httpobj import urlparse_cached
+
+from scrapy_ext.api.extraction.forms import CONTROL
+from scrapy_ext.api.extraction.limits import MAX_COOKIES
+
+logger = logging.getLogger(__name__)
+
+_DOMAIN: Final = re.compile(r"\.?[0-9A-Za-z._\-]+")
+#: Bytes of name and value that browsers take (RFC 6265bis, 5.7).
+_BROWSERS_SIZE: Final = 4096
+#: Prefixes of names that promise something of a cookie. Browsers take no cookie without a name and such a value.
+_PREFIXES: Final = ("__secure-", "__host-", "__http-")
+#: Reasons of which a warning was logged.
+_reported: Final[set[str]] = set()
+
+
+def cookies_of(request: Request, *, own: bool, own_alone: bool, nameless: bool) -> list[dict[str, Any]]:
+    """The cookies of the Cookie header, which CookiesMiddleware made.
+
+    ``own``: the cookies of the request itself are read for their domains, which a header does not have;
+    ``own_alone``: they are sent where there is no header; ``nameless``: the service takes cookies without a name.
+    """
+    given = [*_own_cookies(request)] if own and request.cookies and not request.meta.get("dont_merge_cookies") else []
+    cookies = [*_header_cookies(request, given)] or (given if own_alone else [])
+    sent = [cookie for cookie in cookies if _can_be_sent(cookie, nameless=nameless)]
+    if len(sent) > MAX_COOKIES:
+        _warn_left_out(sent[MAX_COOKIES]["name"], f"the request has more than {MAX_COOKIES}")
+    return sent[:MAX_COOKIES]
+
+
+def for_browser(cookies: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """These cookies without those that no browser takes."""
+    return [cookie for cookie in cookies if _is_of_browsers(cookie)]
+
+
+def as_text(value: Any) -> str:
+    """A header or cookie as text. Bytes that are not UTF-8 are taken one by one, which never fails."""
+    if not isinstance(value, bytes):
+        return str(value)
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
+
+
+def _header_cookies(request: Request, own: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    domains = {(cookie["name"], cookie["value"]): cookie["domain"] for cookie in own}
+    host = urlparse_cached(request).hostname
+    for pair in as_text(b";".join(request.headers.getlist("Cookie"))).split(";"):
+        name, separator, value = (part.strip(" \t") for part in pair.partition("="))
+        if not separator:
+            name, value = "", name
+        if name or value:
+            yield {"name": name, "value": value, "domain": domains.get((name, value), host)}
+
+
+def _own_cookies(request: Request) -> Iterator[dict[str, Any]]:
+    """Those that have a name and a value, as in Scrapy."""
+    host = urlparse_cached(request).hostname
+    cookies: Iterable[Mapping[str, Any]] = (
+        ({"name": name, "value": value} for name, value in request.cookies.items())
+        if isinstance(request.cookies, dict)
+        else request.cookies
+    )
+    for cookie in cookies:
+        name, value = cookie.get("name"), cookie.get("value")
+        if name is not None and value is not None:
+            domain = as_text(cookie.get("domain") or host)
+            yield {
+                "name": as_text(name),
+                "value": as_text(value),
+                "domain": domain if _DOMAIN.fullmatch(domain) else host,
+            }
+
+
+def _can_be_sent(cookie: Mapping[str, Any], *, nameless: bool) -> bool:
+    name, value = cookie["name"], cookie["value"]
+    if not name and not nameless:
+        return _warn_left_out(value, "it has no name, and the service is not known to send such cookies")
+    if CONTROL.search(name + value) or ";" in name + value or "=" in name:
+        return _warn_left_out(name, "it has a character that no Cookie header can have")
+    return bool(name or value)
+
+
+def _is_of_browsers(cookie: Any) -> bool:
+    if not isinstance(cookie, dict):
+        return True
+    name, value = cookie.get("name"), cookie.get("value")
+    if not isinstance(name, str) or not isinstance(value, str):
+        return True  # It was given as a field: the rules refuse it.
+    if len((name + value).encode(errors="replace")) > _BROWSERS_SIZE:
+        return _warn_left_out(name, f"browsers take no cookie of more than {_BROWSERS_SIZE} bytes")
+    if "\t" in name + value or (not name and value.lower().startswith(_PREFIXES)):
+        return _warn_left_out(name or value, "browsers refuse such a cookie")
+    return True
+
+
+def _warn_left_out(name: str, reason: str) -> bool:
+    """Log a warning, once for each reason: the names may be many."""
+    if reason not in _reported:
+        _reported.add(reason)
+        logger.warning(
+            "The cookie %.60r is not sent to the extraction service: %s. Others with the same fault are not logged",
+            name,
+            reason,
+        )
+    return False
