@@ -13,14 +13,13 @@ from scrapy.utils.test import get_crawler
 
 from scrapy_ext.api.extraction import EXTRACT_TYPES, check
 from scrapy_ext.api.violations import ContractError
+from scrapy_ext.client.extraction.own_headers import note
 from scrapy_ext.client.extraction.translate import (
-    OWN_HEADERS_KEY,
     BodyOptions,
     content_fields,
     is_routed,
     need,
     needed_of,
-    own_headers,
     scrapy_default_headers,
     to_body,
 )
@@ -387,7 +386,7 @@ def test_a_header_that_the_user_set_on_the_request_is_sent_with_its_default_valu
     settings = Settings()
     options = BodyOptions(default_headers=scrapy_default_headers(settings))
     request = Request(URL, headers={"User-Agent": settings["USER_AGENT"]})
-    request.meta[OWN_HEADERS_KEY] = own_headers(request, options.default_headers)
+    note(request, options.default_headers)
     body = to_body(request, options)
     assert body["customHttpRequestHeaders"] == [{"name": "User-Agent", "value": settings["USER_AGENT"]}]
 
