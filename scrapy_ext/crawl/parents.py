@@ -89,8 +89,9 @@ def to_meta(request: Request) -> None:
 
 def from_meta(request: Request) -> None:
     """Take the parent of a request out of its meta."""
-    parent = _read(request.meta.pop(_DISK_KEY, None))
+    parent = _read(request.meta.get(_DISK_KEY))
     if parent is not None:
+        del request.meta[_DISK_KEY]
         mark(request, parent)
 
 

@@ -230,7 +230,7 @@ class MetaKeys(LocalSpider):
     """The keys in meta, of requests and responses, wherever a spider sees them."""
 
     name = "meta-keys"
-    paths = ["/page/1", "/redirect/302?to=/page/2", "/flaky/503/1/again", "/status/404", "/drop"]
+    paths = ["/page/1", "/redirect/302?to=/page/2", "/flaky/503/1/again", "/status/404"]
     custom_settings = {"RETRY_TIMES": 1, **ONE_AT_A_TIME}
 
     async def start(self):
@@ -247,7 +247,11 @@ class MetaKeys(LocalSpider):
         yield response.request.replace(callback=self.part, dont_filter=True)
 
     def part(self, response):
-        yield {"url": response.url, "meta": sorted(response.meta), "dict": sorted(response.request.to_dict()["meta"])}
+        yield {
+            "url": response.url,
+            "meta": sorted(response.meta),
+            "dict": sorted(response.request.to_dict(spider=self)["meta"]),
+        }
 
 
 class LargeSharedList(LocalSpider):
