@@ -249,6 +249,18 @@ class LateComponents(LocalSpider):
         yield {"url": response.url, "signed": signed}
 
 
+class ForgetfulPipeline:
+    """Forgets to return the item."""
+
+    def process_item(self, item):
+        return [item] if item["number"] == 3 else None
+
+
+class PipelineReturnsNone(Pipelines):
+    name = "pipeline-returns-none"
+    custom_settings = {**ONE_AT_A_TIME, "ITEM_PIPELINES": {ForgetfulPipeline: 300}}
+
+
 class ReplacingPipeline:
     def process_item(self, item):
         return {"inner": ItemAdapter(item).asdict(), "kind": type(item).__name__}
