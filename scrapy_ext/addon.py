@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import math
 import sys
 from inspect import iscoroutinefunction, unwrap
 from types import ModuleType
@@ -31,15 +32,16 @@ logger = logging.getLogger(__name__)
 _PRIORITY: Final = "addon"
 
 #: The first before Scrapy adds headers of its own (400); the second nearest to the downloader, behind the HTTP cache
-#: (900), so that cached pages cost nothing.
-_DOWNLOADER_MIDDLEWARES: Final = ((OwnHeadersMiddleware, 390), (ExtractMiddleware, 1000))
+#: (900), so that cached pages cost nothing, and behind all of the project (:func:`_last`).
+_OWN_HEADERS_ORDER: Final = 390
+_EXTRACT_ORDER: Final = 1000
 #: Just before the extraction middleware, in projects that use scrapy-poet.
 _POET_ORDER: Final = 999
 #: Named and not imported: scrapy-poet does that in projects that use it.
 _PROVIDER: Final = "scrapy_ext.providers.ExtractProvider"
 #: Behind the providers of scrapy-poet itself.
 _PROVIDER_ORDER: Final = 1100
-#: Behind the user's pipelines, so that what is stored is what they made of the item.
+#: Behind the user's pipelines (:func:`_last`), so that what is stored is what they made of the item.
 _ITEMS_ORDER: Final = 1000
 #: Nearest to the engine, so that it sees what the other spider middlewares leave.
 _PARENT_ORDER: Final = 0
@@ -104,14 +106,18 @@ class Addon:
             _default(settings, "SCHEDULER_PRIORITY_QUEUE", DomainPriorityQueue)
             # The service knows best which headers keep a site from banning it.
             _default(settings, "REFERRER_POLICY", "no-referrer")
-            for middleware, order in _DOWNLOADER_MIDDLEWARES:
+            for middleware, order in (
+                (OwnHeadersMiddleware, _OWN_HEADERS_ORDER),
+                (ExtractMiddleware, _last(settings, "DOWNLOADER_MIDDLEWARES", _EXTRACT_ORDER)),
+            ):
                 settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", middleware, order)
         if self._command is not None:
             # Over what the project sets for its crawls.
             settings.set("EXTRACT_API_LEDGER", False, priority="spider")
             return
         if names.PLATFORM_ENABLED.read(settings):
-            settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", ItemStoragePipeline, _ITEMS_ORDER)
+            order = _last(settings, "ITEM_PIPELINES", _ITEMS_ORDER)
+            settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", ItemStoragePipeline, order)
             for extension in _EXTENSIONS:
                 settings.setdefault_in_component_priority_dict("EXTENSIONS", extension, 0)
             settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", ParentMiddleware, _PARENT_ORDER)
@@ -127,6 +133,12 @@ class Addon:
                 nearest = min(order for order in orders if order is not None) - 1
                 settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", RequestsFirstMiddleware, nearest)
         settings.setdefault_in_component_priority_dict("EXTENSIONS", FrozenStartup, 0)
+
+
+def _last(settings: BaseSettings, name: str, order: int) -> int:
+    """The order, or a higher one that is behind all components of the project and of the spider's custom_settings."""
+    orders = [value for value in settings.getdict(name).values() if isinstance(value, int | float)]
+    return max([order, *(math.floor(value) + 1 for value in orders)])
 
 
 def _may_have_fewer_tasks(settings: BaseSettings) -> bool:

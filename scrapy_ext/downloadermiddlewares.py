@@ -27,9 +27,10 @@ from scrapy_ext.client.extraction.errors import (
 )
 from scrapy_ext.client.extraction.ledger import LedgerError
 from scrapy_ext.client.extraction.limiter import Closing
-from scrapy_ext.client.extraction.translate import OWN_HEADERS_KEY, is_routed, own_headers, scrapy_default_headers
+from scrapy_ext.client.extraction.own_headers import mark_added, note
+from scrapy_ext.client.extraction.translate import is_routed, scrapy_default_headers
 from scrapy_ext.crawl.download_signals import DownloadSignals
-from scrapy_ext.crawl.engine import LentPlaces, on_closing
+from scrapy_ext.crawl.engine import LentPlaces, on_closing, on_fetched
 from scrapy_ext.crawl.extraction import Extraction
 from scrapy_ext.crawl.session import Session
 from scrapy_ext.crawl.slots import host_of
@@ -181,6 +182,7 @@ class ExtractMiddleware:
             entry = current.get()
             if isinstance(entry, Entry):
                 entry.is_interrupted = True
+            request.meta.pop(RETURNED_KEY, None)
             raise CrawlClosingError("the crawl is closing", sent={"url": request.url})
         self._extraction.keep_answers(request)
         # The dupefilter has seen it.
@@ -257,7 +259,9 @@ class OwnHeadersMiddleware:
     """
 
     def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
         self._defaults = scrapy_default_headers(crawler.settings)
+        crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -267,6 +271,16 @@ class OwnHeadersMiddleware:
         return cls(crawler)
 
     def process_request(self, request: Request) -> None:
-        """Note them in the meta, once: what replaces a request, as a retry does, has Scrapy's headers already."""
-        if OWN_HEADERS_KEY not in request.meta:
-            request.meta[OWN_HEADERS_KEY] = own_headers(request, self._defaults)
+        """Note those of the user."""
+        note(request, self._defaults)
+
+    def _spider_opened(self) -> None:
+        on_fetched(self._crawler, self._mark)
+
+    def _mark(self, request: Request, result: object) -> None:
+        """Mark those of Scrapy in the request and in what a middleware or a redirect put in its place, for their copies
+        are requests with Scrapy's headers."""
+        mark_added(request, self._defaults, request)
+        other = result if isinstance(result, Request) else getattr(result, "request", None)
+        if other is not None and other is not request:
+            mark_added(other, self._defaults, request)

@@ -24,7 +24,7 @@ from scrapy_ext.api.platform.requests import RequestRecord
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.platform.writer import BatchWriter
 from scrapy_ext.crawl.job import write_stats
-from scrapy_ext.crawl.parents import RECORD_KEY, parent_of
+from scrapy_ext.crawl.parents import note_record, parent_of
 from scrapy_ext.crawl.session import Session
 from scrapy_ext.settings import SettingError
 
@@ -155,7 +155,7 @@ class RequestLog(_Extension):
             self._crawler.stats.inc_value("platform/requests/refused")
             logger.warning("No request record is stored for a URL of %d characters", len(request.url))
             return
-        request.meta[RECORD_KEY] = self._writer.add(line)
+        note_record(request, self._writer.add(line))
         self._crawler.stats.inc_value("platform/requests/count")
 
 

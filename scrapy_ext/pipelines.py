@@ -12,7 +12,7 @@ from scrapy_ext import settings as names
 from scrapy_ext.api.platform.items import MAX_ITEM_BYTES
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.platform.writer import BatchWriter
-from scrapy_ext.crawl.items import UnstorableItemError, item_to_json
+from scrapy_ext.crawl.items import NotAnItemError, UnstorableItemError, item_to_json
 from scrapy_ext.crawl.session import ItemSink, Session
 from scrapy_ext.settings import SettingError
 
@@ -31,7 +31,8 @@ class ItemStoragePipeline:
     overwrites itself.
 
     An item that cannot be stored is refused by itself: an error in the log, stat ``platform/items/refused``, and the
-    item goes on to the pipelines behind this one.
+    item goes on to the pipelines behind this one. So does what is not an item, such as None that a pipeline returned,
+    with one warning a crawl.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -42,6 +43,8 @@ class ItemStoragePipeline:
             raise SettingError("PLATFORM_ITEMS_MODE", f"must be exact or streaming, got {self._mode!r}", "Write exact.")
         self._sink: ItemSink | None = None
         self._writer: BatchWriter | None = None
+        #: Whether something that is not an item was reported.
+        self._has_warned = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -76,8 +79,7 @@ class ItemStoragePipeline:
                     f"it is {len(record)} bytes of JSON, and the platform takes {MAX_ITEM_BYTES}: split it"
                 )
         except UnstorableItemError as error:
-            logger.error("An item of type %s is not stored: %s", type(item).__qualname__, error)
-            self._count("platform/items/refused")
+            self._refuse(item, error)
             return item
         if self._sink is not None:
             self._sink.add_item(record)
@@ -86,6 +88,20 @@ class ItemStoragePipeline:
         self._count("platform/items/count")
         self._count("platform/items/bytes", len(record))
         return item
+
+    def _refuse(self, item: Any, error: UnstorableItemError) -> None:
+        self._count("platform/items/refused")
+        if not isinstance(error, NotAnItemError):
+            logger.error("An item of type %s is not stored: %s", type(item).__qualname__, error)
+        elif not self._has_warned:
+            # Once: Scrapy takes them without a word, and what does it to one item mostly does it to all.
+            self._has_warned = True
+            logger.warning(
+                "Not stored: an object of type %s, which is not an item. A callback must yield dicts or item objects, "
+                "and process_item of a pipeline must return one. Further ones are only counted, in stat "
+                "platform/items/refused",
+                type(item).__qualname__,
+            )
 
     async def close_spider(self) -> None:
         """Store what is left, so that the scheduler's last acknowledgement may follow."""

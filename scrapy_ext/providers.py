@@ -26,7 +26,7 @@ from scrapy_ext.api.extraction.fields import source_of
 from scrapy_ext.api.extraction.rules import BODY_ONLY
 from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
 from scrapy_ext.client.extraction.responses import FLAG
-from scrapy_ext.client.extraction.translate import OWN_HEADERS_KEY, needed_of
+from scrapy_ext.client.extraction.translate import needed_of
 from scrapy_ext.poet import set_lookup
 
 
@@ -48,7 +48,6 @@ _OUTPUTS: Final[Mapping[Any, str]] = {
 }
 #: Meta that a request for a part of a page has from that of the page.
 _KEPT_META: Final = (
-    OWN_HEADERS_KEY,
     "cookiejar",
     "dont_cache",
     "dont_merge_cookies",

@@ -10,9 +10,10 @@ from typing import Any, Final, Self
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
+from scrapy.utils.job import job_dir
 
-from scrapy_ext.crawl.engine import keep_waiting_outputs
-from scrapy_ext.crawl.parents import RECORD_KEY, Parent, mark
+from scrapy_ext.crawl.engine import keep_waiting_outputs, on_fetched
+from scrapy_ext.crawl.parents import Parent, from_meta, hand_on, mark, record_of, to_meta
 from scrapy_ext.crawl.session import Session
 from scrapy_ext.crawl.tracking import START, current
 
@@ -31,7 +32,10 @@ class ParentMiddleware:
     """
 
     def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
         self._session = Session.of(crawler)
+        self._has_job_dir = bool(job_dir(crawler.settings))
+        crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -63,12 +67,33 @@ class ParentMiddleware:
         async for output in result:
             if parent is not None and isinstance(output, Request):
                 mark(output, parent)
+                if self._is_queued_on_disk:
+                    to_meta(output)
             yield output
             if session.is_full:
                 await session.wait_for_room()
 
+    def _spider_opened(self) -> None:
+        on_fetched(self._crawler, self._fetched)
+
+    def _fetched(self, request: Request, result: object) -> None:
+        """Hand what is known of a request on to what stands in its place, and hide it from callbacks."""
+        from_meta(request)
+        other = result if isinstance(result, Request) else getattr(result, "request", None)
+        if other is None:
+            return
+        from_meta(other)
+        hand_on(request, other)
+        if self._is_queued_on_disk and isinstance(result, Request):
+            to_meta(result)
+
+    @property
+    def _is_queued_on_disk(self) -> bool:
+        """Whether requests go through queues on disk, those of Scrapy's own scheduler."""
+        return self._has_job_dir and self._session.items is None
+
     def _parent(self, request: Request | None) -> Parent | None:
-        record = request.meta.get(RECORD_KEY) if request is not None else None
+        record = record_of(request) if request is not None else None
         return None if record is None else Parent(record, str(self._session.job_key))
 
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import pytest
+from scrapy import Spider
 from scrapy.settings import Settings
+from scrapy.utils.test import get_crawler
 
 from scrapy_ext.addon import Addon
+from scrapy_ext.downloadermiddlewares import ExtractMiddleware
+from scrapy_ext.pipelines import ItemStoragePipeline
 
 
 class Plain:
@@ -67,6 +73,34 @@ def updated(**settings):
 )
 def test_fewer_items_of_a_response_are_processed_at_once_only_where_that_changes_nothing(settings, tasks):
     assert updated(**settings).getint("CONCURRENT_ITEMS") == tasks
+
+
+class Spidery(Spider):
+    name = "spidery"
+    custom_settings: ClassVar = {
+        "ITEM_PIPELINES": {Plain: 1100},
+        "DOWNLOADER_MIDDLEWARES": {Plain: 1200.5, Waiting: None},
+    }
+
+
+ADDONS = {"ADDONS": {Addon: 500}}
+
+
+@pytest.mark.parametrize(
+    ("spider", "settings", "pipeline", "middleware"),
+    [
+        (Spider, {}, 1000, 1000),
+        (Spider, {"ITEM_PIPELINES": {Plain: 300, Waiting: None}, "DOWNLOADER_MIDDLEWARES": {Plain: 543}}, 1000, 1000),
+        (Spider, {"ITEM_PIPELINES": {Plain: 1000}, "DOWNLOADER_MIDDLEWARES": {Plain: 9999}}, 1001, 10000),
+        (Spidery, {}, 1101, 1201),
+        (Spider, {"ITEM_PIPELINES": {Plain: 1100, ItemStoragePipeline: 5}}, 5, 1000),
+    ],
+    ids=["none", "lower", "higher", "custom settings", "ours is placed"],
+)
+def test_ours_come_behind_all_of_the_project_unless_it_places_them(spider, settings, pipeline, middleware):
+    crawler = get_crawler(spider, ADDONS | settings)
+    assert crawler.settings["ITEM_PIPELINES"][ItemStoragePipeline] == pipeline
+    assert crawler.settings["DOWNLOADER_MIDDLEWARES"][ExtractMiddleware] == middleware
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from scrapy_ext.addon import Addon
 from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
 from scrapy_ext.client.extraction.fingerprint import ExtractRequestFingerprinter
 from scrapy_ext.client.extraction.results import to_response
-from scrapy_ext.client.extraction.translate import OWN_HEADERS_KEY, need
+from scrapy_ext.client.extraction.translate import need
 from scrapy_ext.poet import PoetMiddleware
 from scrapy_ext.providers import ExtractProvider, Screenshot
 
@@ -432,7 +432,7 @@ async def test_a_request_made_apart_is_as_that_of_the_page_but_for_what_it_asks_
         "https://shop.example/",
         needs_html_and_page,
         headers={"User-Agent": "Scrapy"},
-        meta={"extract_api": asked, "cookiejar": 1, OWN_HEADERS_KEY: [], "depth": 3},
+        meta={"extract_api": asked, "cookiejar": 1, "depth": 3},
         cb_kwargs={"a": 1},
     )
     sent = []
@@ -445,11 +445,7 @@ async def test_a_request_made_apart_is_as_that_of_the_page_but_for_what_it_asks_
     response = to_response(request, {"httpResponseBody": ""})
     assert await provider({BrowserHtml}, request, response, injector.crawler) == ["<p>"]
     (made,) = sent
-    assert made.meta == {
-        "extract_api": {"browserHtml": True, "geolocation": "DE"},
-        "cookiejar": 1,
-        OWN_HEADERS_KEY: [],
-    }
+    assert made.meta == {"extract_api": {"browserHtml": True, "geolocation": "DE"}, "cookiejar": 1}
     assert (made.url, made.headers, made.callback, made.cb_kwargs) == (request.url, request.headers, NO_CALLBACK, {})
 
 

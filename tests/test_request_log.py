@@ -24,7 +24,7 @@ class Walk(scrapy.Spider):
         yield scrapy.Request(self.closed_port, self.parse, errback=self.failed)
 
     def parse(self, response):
-        yield {"url": response.url}
+        yield {"url": response.url, "meta": sorted(response.meta)}
         if response.url.endswith(("/page/1", "/page/2")):
             yield response.follow("/child-of" + response.url[-2:], self.parse, meta=response.meta)
             yield response.follow("/moved/4" if response.url.endswith("1") else "/flaky/5", self.parse)
@@ -127,16 +127,7 @@ def test_each_answer_has_a_record_and_nothing_else_has(walked, site):
     # The port that is closed was tried twice.
     assert crawl.stat("platform/requests/no_answer") == 2
 
-    place = {}
-    for number, (path, _) in enumerate(records):
-        place.setdefault(path, []).append(number)
-    parents = {path: {record.get("parent") for name, record in records if name == path} for path in place}
-    one, two = place["/page/1"][0], place["/page/2"][0]
-    for path in ("/page/1", "/moved/2", "/page/2", "/flaky/3", "/gone", "/slow"):
-        assert parents[path] == {None}, path
-    assert parents["/child-of/1"] == parents["/moved/4"] == parents["/page/4"] == {one}
-    assert parents["/child-of/2"] == parents["/flaky/5"] == {two}
-
+    check_parents(records)
     for path, record in records:
         assert began * 1000 - 1 <= record["time"] <= record["time"] + record["duration"] <= ended * 1000 + 1, path
     (slow,) = (record for path, record in records if path == "/slow")
@@ -148,6 +139,27 @@ def test_each_answer_has_a_record_and_nothing_else_has(walked, site):
     for (_, first), (_, retried) in zip(*[iter(r for r in records if r[0] == "/flaky/3")] * 2, strict=True):
         assert (first["status"], retried["status"]) == (503, 200)
         assert first["time"] + first["duration"] <= retried["time"] + 1
+
+
+def check_parents(records):
+    place = {}
+    for number, (path, _) in enumerate(records):
+        place.setdefault(path, []).append(number)
+    parents = {path: {record.get("parent") for name, record in records if name == path} for path in place}
+    one, two = place["/page/1"][0], place["/page/2"][0]
+    for path in ("/page/1", "/moved/2", "/page/2", "/flaky/3", "/gone", "/slow"):
+        assert parents[path] == {None}, path
+    assert parents["/child-of/1"] == parents["/moved/4"] == parents["/page/4"] == {one}
+    assert parents["/child-of/2"] == parents["/flaky/5"] == {two}
+
+
+@pytest.mark.full
+def test_parents_are_right_with_scrapys_own_queues_on_disk(project, site):
+    switches = ("-s", "FRONTIER_ENABLED=False", "-s", "JOBDIR=job")
+    crawl = project.crawl("walk", "-a", f"site={site.url}", "-a", "closed_port=http://127.0.0.1:1/x", *switches)
+    assert crawl.reason == "finished", crawl.log[-3000:]
+    check_parents([(each["url"].removeprefix(site.url), each) for each in records_of(project, "1/1/1")])
+    assert not [item for item in project.items("1/1/1") if "_parent" in item["meta"]]
 
 
 @pytest.mark.parametrize("flush_interval", [pytest.param(0.1, marks=pytest.mark.full), 60])

@@ -16,6 +16,8 @@ arrive from elsewhere (scrapy issues 6733 and 7978). What is used instead:
 - ``engine.scraper.concurrent_items`` is the number of tasks that process the outputs of a callback, and, times two, how
   many outputs wait for one of them.
 - ``engine.downloader._get_slot(request)`` makes the slot of a request, which ``slots`` then has.
+- ``engine.downloader.fetch`` is what each request goes through, with the downloader middlewares; no signal tells which
+  request a middleware has put in place of which.
 - ``request._meta`` and ``request._cb_kwargs`` are the objects that the properties of these names return.
 
 :func:`watch` checks for the first two when the crawl opens and fails with a message that says what to do.
@@ -96,6 +98,22 @@ def on_closing(crawler: Crawler, tell: Callable[[], None]) -> None:
         await close()
 
     slot.close = closing
+
+
+def on_fetched(crawler: Crawler, tell: Callable[[Request, object], None]) -> None:
+    """Call ``tell`` with each request that leaves the downloader and its middlewares, and with the result: a response,
+    a failure, or the request that a middleware has put in its place. To be called when the spider is open."""
+    downloader: Any = crawler.engine.downloader
+    fetch: Callable[..., Any] = downloader.fetch
+
+    def fetched(request: Request, *arguments: Any) -> Any:
+        def pass_on(result: object) -> object:
+            tell(request, result)
+            return result
+
+        return fetch(request, *arguments).addBoth(pass_on)
+
+    downloader.fetch = fetched
 
 
 class LentPlaces:

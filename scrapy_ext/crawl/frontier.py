@@ -44,6 +44,7 @@ from scrapy_ext.crawl.journal import Fenced
 from scrapy_ext.crawl.order import Order
 from scrapy_ext.crawl.outgoing import Outgoing
 from scrapy_ext.crawl.ownership import Ownership
+from scrapy_ext.crawl.parents import hand_on
 from scrapy_ext.crawl.reader import SlotReader
 from scrapy_ext.crawl.redo import Finisher
 from scrapy_ext.crawl.seen import SeenPages, Skipping
@@ -229,7 +230,11 @@ class Frontier:
 
     def _own(self, request: Request) -> Request:
         """A request that stands for no other entry: a spider may yield the same object twice."""
-        return request.copy() if request in self._tracker else request
+        if request not in self._tracker:
+            return request
+        copy = request.copy()
+        hand_on(request, copy)
+        return copy
 
     def _pending(self) -> Iterable[Request]:
         return chain(self._sent.kept(), self._tracker.stored_requests())

@@ -1,8 +1,8 @@
 """A :class:`scrapy.Request` as JSON, and back, so that another process can go on with it.
 
-The JSON is an object with ``v`` (the version of this form) and every attribute that differs from that of
-``Request(url)``, under the names of Scrapy. Callback and errback are names of spider methods. Values that
-JSON does not have are tagged objects: ``{"$type": "tuple", "value": [1, 2]}``.
+The JSON is an object with ``v`` (the version of this form), every attribute that differs from that of
+``Request(url)``, under the names of Scrapy, and ``parent`` (:mod:`scrapy_ext.crawl.parents`). Callback and errback are
+names of spider methods. Values that JSON does not have are tagged objects: ``{"$type": "tuple", "value": [1, 2]}``.
 
 Nothing is pickled, and nothing is guessed: what this form cannot hold exactly raises
 :class:`NotSerializableError`, and stays in the process that made it.
@@ -23,14 +23,14 @@ from typing import Any, Final
 from scrapy import Request, Spider
 from scrapy.http import FormRequest, JsonRequest, XmlRpcRequest
 
-from scrapy_ext.client.extraction.translate import OWN_HEADERS_KEY
-from scrapy_ext.crawl.parents import RECORD_KEY
+from scrapy_ext.client.extraction.own_headers import AddedValue, is_added
+from scrapy_ext.crawl.parents import from_stored, to_stored
 from scrapy_ext.crawl.tracking import RETURNED_KEY
 
 VERSION: Final = 1
 
 #: Meta keys that belong to one process: they are written by this package or by Scrapy's downloader.
-LOCAL_META: Final = frozenset({RECORD_KEY, RETURNED_KEY, OWN_HEADERS_KEY, "download_latency"})
+LOCAL_META: Final = frozenset({RETURNED_KEY, "download_latency"})
 
 #: Classes that a stored request can name. A name from storage never imports anything.
 _CLASSES: Final[dict[str, type[Request]]] = {
@@ -75,6 +75,8 @@ def request_to_json(request: Request, spider: Spider) -> dict[str, Any]:
         stored["headers"] = {
             key.decode("latin-1"): [value.decode("latin-1") for value in values if value is not None]
             for key, values in request.headers.items()
+            # Scrapy adds them again.
+            if not is_added(values)
         }
     if request.body:
         stored["body"] = _encode_body(request.body)
@@ -87,7 +89,7 @@ def request_to_json(request: Request, spider: Spider) -> dict[str, Any]:
         stored["meta"] = _encode(meta, "meta")
     if request.cb_kwargs:
         stored["cb_kwargs"] = _encode(request.cb_kwargs, "cb_kwargs")
-    return stored
+    return stored | to_stored(request)
 
 
 def request_from_json(stored: Any, spider: Spider) -> Request:
@@ -112,7 +114,9 @@ def request_from_json(stored: Any, spider: Spider) -> Request:
                 arguments[name] = _method(spider, stored[name])
         # Some subclasses have defaults of their own.
         arguments.setdefault("dont_filter", False)
-        return cls(stored["url"], **arguments)
+        request = cls(stored["url"], **arguments)
+        from_stored(request, stored)
+        return request
     except UnreadableRequestError:
         raise
     except Exception as error:  # What storage holds may be anything; each decoder has errors of its own.
@@ -166,6 +170,8 @@ def _encode(value: Any, place: str) -> Any:
         if isinstance(value, str) and not isinstance(value, Enum):
             # A text of lxml knows its element, as the link texts of CrawlSpider do; it equals its characters.
             return _encode_text(str.__str__(value), place)
+        if isinstance(value, AddedValue):
+            return _encode(bytes(value), place)
         raise NotSerializableError(f"its {place} holds a {cls.__module__}.{cls.__qualname__}, which JSON cannot hold")
     try:
         return encode(value, place)

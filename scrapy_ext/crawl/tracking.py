@@ -26,7 +26,8 @@ from typing import Any, Final, NamedTuple
 
 from scrapy import Request
 
-#: Meta key of a request that was not sent because the crawl is closing, and goes back to its queue.
+#: Meta key of a request that was not sent because the crawl is closing, and goes back to its queue. It is in the meta
+#: for queues on disk, and taken out before a callback or errback gets the request.
 RETURNED_KEY: Final = "_returned"
 
 

@@ -1,18 +1,22 @@
 """Warnings about settings and request meta that nothing reads: names with a typo, and names of scrapy-zyte-api.
 
 One warning a name and crawl, at most. A name is reported when it begins with EXTRACT_API_ or ``extract_api``, which is
-ours alone, or is nearly one of ours; other names of users and of other packages are left alone.
+ours alone, or is nearly one of ours, in capitals or not; other names of users and of other packages are left alone. The
+warning says only that scrapy-ext does not read the name: a project may have a setting of its own that resembles one.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import re
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, Final
 
 from scrapy.settings import BaseSettings, default_settings
+from scrapy.utils.project import ENVVAR
 
 from scrapy_ext.crawl import zyte_api_names
 from scrapy_ext.settings import SETTINGS
@@ -66,6 +70,8 @@ class UnknownNames:
         """Warn of settings, and of environment variables, that nothing reads. To be called once."""
         defaults = vars(default_settings)
         given = [name for name in self._settings if name not in SETTINGS and name not in defaults]
+        module = sys.modules.get(os.environ.get(ENVVAR, ""))
+        given += _not_in_capitals(vars(module) if module is not None else {})
         for warning in _of_settings(given, is_zyte_api_used=self._is_zyte_api_used):
             logger.warning(warning)
         for warning in _of_environment(os.environ):
@@ -87,9 +93,9 @@ class UnknownNames:
     def _of_meta(self, name: str) -> str:
         if name.startswith(zyte_api_names.META_PREFIX):
             return "" if self._is_zyte_api_used else _theirs(f"The meta key {name}", name, zyte_api_names.META)
-        near = _nearest(name, META_KEYS, _ALIKE_META)
-        if near or name.startswith(_OUR_META):
-            return f"The meta key {name} is not read by anything.{_did_you_mean(near)}"
+        near = _nearest(name.lower(), META_KEYS, _ALIKE_META) or _reordered(name, META_KEYS)
+        if near or name.lower().startswith(_OUR_META):
+            return f"The meta key {name} is not read by scrapy-ext.{_did_you_mean(near)}"
         return ""
 
 
@@ -99,9 +105,14 @@ def _of_settings(given: Iterable[str], *, is_zyte_api_used: bool) -> Iterator[st
             if not is_zyte_api_used:
                 yield _theirs(f"The setting {name}", name, zyte_api_names.SETTINGS)
             continue
-        near = _nearest_setting(name, SETTINGS)
-        if near or name.startswith(_OUR_SETTINGS):
-            yield f"The setting {name} is not read by anything.{_did_you_mean(near)}"
+        near = _nearest_setting(name.upper(), SETTINGS)
+        if near or name.upper().startswith(_OUR_SETTINGS):
+            yield f"The setting {name} is not read by scrapy-ext.{_did_you_mean(near)}"
+
+
+def _not_in_capitals(module: Mapping[str, Any]) -> list[str]:
+    """Names of ours in a settings module that Scrapy does not take from it, for they are not in capitals."""
+    return [name for name in module if not name.isupper() and name.upper() in SETTINGS and name.upper() not in module]
 
 
 def _of_environment(environment: Iterable[str]) -> Iterator[str]:
@@ -114,7 +125,7 @@ def _of_environment(environment: Iterable[str]) -> Iterator[str]:
             continue
         near = _nearest_setting(name, read)
         if near or name.startswith(_OUR_SETTINGS):
-            yield f"The environment variable {name} is not read by anything.{_did_you_mean(near)}"
+            yield f"The environment variable {name} is not read by scrapy-ext.{_did_you_mean(near)}"
 
 
 def _nearest_setting(name: str, known: Collection[str]) -> str:
@@ -130,6 +141,15 @@ def _nearest_setting(name: str, known: Collection[str]) -> str:
 def _nearest(name: str, known: Collection[str], likeness: float) -> str:
     """The known name that another one is nearly, if there is one."""
     return next(iter(get_close_matches(name, known, n=1, cutoff=likeness)), "")
+
+
+def _reordered(name: str, known: Collection[str]) -> str:
+    """The known name that has the same words in another order, if there is one."""
+    return next((each for each in known if _words(each) == _words(name)), "")
+
+
+def _words(name: str) -> list[str]:
+    return sorted(re.split(r"[\W_]+", name.lower()))
 
 
 def _did_you_mean(near: str) -> str:

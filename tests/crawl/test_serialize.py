@@ -10,7 +10,8 @@ from scrapy.http import JsonRequest, XmlRpcRequest
 from scrapy.utils.request import fingerprint
 
 from scrapy_ext.api.platform.frontier import FrontierRequest
-from scrapy_ext.crawl.parents import RECORD_KEY, Parent, mark, parent_of
+from scrapy_ext.client.extraction.own_headers import AddedValue
+from scrapy_ext.crawl.parents import Parent, mark, note_record, parent_of, record_of
 from scrapy_ext.crawl.serialize import (
     LOCAL_META,
     NotSerializableError,
@@ -114,10 +115,22 @@ def test_a_typical_request_is_small():
 def test_what_belongs_to_one_process_stays_there_and_the_parent_goes_along():
     request = Request(URL, meta=dict.fromkeys(LOCAL_META, 1) | {"depth": 1})
     mark(request, Parent(5, "7/1/2"))
+    note_record(request, 6)
     back = through_json(request)
-    assert RECORD_KEY in LOCAL_META
-    assert not LOCAL_META & back.meta.keys()
-    assert (back.meta["depth"], parent_of(back)) == (1, Parent(5, "7/1/2"))
+    assert back.meta == {"depth": 1}
+    assert (parent_of(back), record_of(back)) == (Parent(5, "7/1/2"), None)
+
+
+@pytest.mark.parametrize("parent", [5, [5], ["7/1/2", 5], {}], ids=repr)
+def test_a_parent_that_cannot_be_read_is_none(parent):
+    assert parent_of(request_from_json({"v": 1, "url": URL, "parent": parent}, spider)) is None
+
+
+def test_headers_that_scrapy_added_are_not_stored_for_it_adds_them_again():
+    request = Request(URL, headers={"Accept": AddedValue(b"text/html"), "X-Own": "1"}, meta={"a": AddedValue(b"x")})
+    back = through_json(request)
+    assert back.headers == {b"X-Own": [b"1"]}
+    assert back.meta == {"a": b"x"}
 
 
 @pytest.mark.parametrize("cls", [Request, FormRequest, JsonRequest, XmlRpcRequest], ids=lambda cls: cls.__name__)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -57,23 +59,44 @@ def warned(caplog: pytest.LogCaptureFixture, settings: Mapping[str, Any] | None 
         ("FRONTIER_WORKERS", "FRONTIER_WORKER"),
         ("SERVER_ALLOW_HOST", "SERVER_ALLOW_HOSTS"),
         ("DUPEFILTER_COLLECTIONS", "DUPEFILTER_COLLECTION"),
+        ("PLATFORM_enabled", "PLATFORM_ENABLED"),
+        ("extract_api_enabled", "EXTRACT_API_ENABLED"),
+        ("Platform_Ulr", "PLATFORM_URL"),
     ],
 )
 def test_a_setting_with_a_typo_is_reported_with_the_name_that_was_meant(
     caplog: pytest.LogCaptureFixture, name: str, meant: str
 ) -> None:
-    assert warned(caplog, {name: 1}) == [f"The setting {name} is not read by anything. Did you mean {meant}?"]
+    assert warned(caplog, {name: 1}) == [f"The setting {name} is not read by scrapy-ext. Did you mean {meant}?"]
 
 
 def test_a_setting_that_begins_as_ours_alone_do_is_reported_even_if_none_is_like_it(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     (warning,) = warned(caplog, {"EXTRACT_API_ZZZ": 1})
-    assert warning.startswith("The setting EXTRACT_API_ZZZ is not read by anything. Remove it")
+    assert warning.startswith("The setting EXTRACT_API_ZZZ is not read by scrapy-ext. Remove it")
+
+
+def test_a_name_in_small_letters_in_the_settings_module_is_reported_for_scrapy_does_not_read_it(
+    caplog: pytest.LogCaptureFixture, environment: pytest.MonkeyPatch
+) -> None:
+    module = ModuleType("project_settings")
+    vars(module).update(platform_enabled=False, platform_url="x", PLATFORM_URL="x", frontier_backend="x")
+    environment.setitem(sys.modules, "project_settings", module)
+    environment.setenv("SCRAPY_SETTINGS_MODULE", "project_settings")
+    assert warned(caplog) == ["The setting platform_enabled is not read by scrapy-ext. Did you mean PLATFORM_ENABLED?"]
 
 
 def test_settings_of_scrapy_of_users_and_of_other_packages_are_left_alone(caplog: pytest.LogCaptureFixture) -> None:
-    others = ("PLATFORM_NAME", "PLATFORM_HOST", "SERVER_NAME", "SERVER_PORT", "FRONTERA_SETTINGS", "FRONTIER_BACKEND")
+    others = (
+        "PLATFORM_NAME",
+        "PLATFORM_HOST",
+        "PLATFORM_TOKEN",
+        "SERVER_NAME",
+        "SERVER_PORT",
+        "FRONTERA_SETTINGS",
+        "FRONTIER_BACKEND",
+    )
     more = ("DUPEFILTER_DEBUG", "DUPEFILTER_KEY", "BACKEND", "HCF_AUTH", "EXTRACTORS", "SPIDERMON_ENABLED")
     ours = dict.fromkeys(SETTINGS)
     assert warned(caplog, dict.fromkeys((*others, *more), 1) | ours) == []
@@ -85,10 +108,10 @@ def test_environment_variables_that_are_not_read_are_reported(
     for name in ("EXTRACT_API_KEYS", "EXTRACT_API_MAX_REQUESTS", "PLATFORM_ULR", "PLATFORM_URL", "PLATFORM_BRANCH"):
         environment.setenv(name, "x")
     assert sorted(warned(caplog)) == [
-        "The environment variable EXTRACT_API_KEYS is not read by anything. Did you mean EXTRACT_API_KEY?",
+        "The environment variable EXTRACT_API_KEYS is not read by scrapy-ext. Did you mean EXTRACT_API_KEY?",
         "The environment variable EXTRACT_API_MAX_REQUESTS is not read. Set EXTRACT_API_MAX_REQUESTS in settings.py "
         "or with -s.",
-        "The environment variable PLATFORM_ULR is not read by anything. Did you mean PLATFORM_URL?",
+        "The environment variable PLATFORM_ULR is not read by scrapy-ext. Did you mean PLATFORM_URL?",
     ]
 
 
@@ -100,11 +123,15 @@ def test_environment_variables_that_are_not_read_are_reported(
         ("extract_api_automat", "extract_api_automap"),
         ("extract_api_retry_policies", "extract_api_retry_policy"),
         ("frontier_slots", "frontier_slot"),
+        ("EXTRACT_API", "extract_api"),
+        ("Extract_Api", "extract_api"),
+        ("api_extract", "extract_api"),
+        ("not_before_frontier", "frontier_not_before"),
     ],
 )
 def test_a_meta_key_with_a_typo_is_reported_once(caplog: pytest.LogCaptureFixture, name: str, meant: str) -> None:
     metas = [{name: number, "depth": number} for number in range(3)]
-    assert warned(caplog, {}, *metas) == [f"The meta key {name} is not read by anything. Did you mean {meant}?"]
+    assert warned(caplog, {}, *metas) == [f"The meta key {name} is not read by scrapy-ext. Did you mean {meant}?"]
 
 
 def test_other_meta_keys_are_left_alone(caplog: pytest.LogCaptureFixture) -> None:

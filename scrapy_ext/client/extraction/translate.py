@@ -38,6 +38,7 @@ from scrapy_ext.api.extraction import OUTPUTS
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.client.extraction.budget import kind_of
 from scrapy_ext.client.extraction.cookies import as_text, cookies_of, for_browser
+from scrapy_ext.client.extraction.own_headers import DefaultHeaders, own_names
 
 logger = logging.getLogger(__name__)
 
@@ -60,12 +61,6 @@ AUTOMATIC: Final = frozenset(
 )
 #: How deep fields are looked into.
 _DEEPEST: Final = 50
-
-#: Meta key with the names of headers that the user set to the values that Scrapy gives them by itself.
-OWN_HEADERS_KEY: Final = "_extract_own_headers"
-
-#: Header names and values that Scrapy adds by itself.
-DefaultHeaders = Collection[tuple[bytes, bytes]]
 
 #: What page objects need of a request beside what its meta asks for (scrapy_ext.poet). It is not written into the
 #: meta, which requests hand on to others.
@@ -113,17 +108,6 @@ def scrapy_default_headers(settings: BaseSettings) -> DefaultHeaders:
     return frozenset((name, value) for name, values in headers.items() for value in values)
 
 
-def own_headers(request: Request, defaults: DefaultHeaders) -> list[str]:
-    """Names of headers that a request has, before Scrapy added any, with just the values that it would add."""
-    if not request.headers:
-        return []
-    return [
-        as_text(name)
-        for name, values in request.headers.items()
-        if values and all((name, value) in defaults for value in values)
-    ]
-
-
 def is_routed(request: Request, *, transparent: bool) -> bool:
     """Whether a request goes through the extraction service: as its meta says, else when every request does, or
     page objects need it."""
@@ -144,8 +128,8 @@ def needed_of(request: Request) -> Mapping[str, Any]:
 def to_body(request: Request, options: BodyOptions | None = None) -> dict[str, Any]:
     """The fields to send for a request; raises :class:`ContractError` when its meta cannot be read.
 
-    Headers that its meta names as the user's own (:func:`own_headers`) are sent also when their values are the
-    default ones.
+    Headers that are noted as the user's own (:mod:`scrapy_ext.client.extraction.own_headers`) are sent also when their
+    values are the default ones.
     """
     options = options or BodyOptions()
     asked = {**_asked(request), **needed_of(request)}
@@ -292,7 +276,7 @@ def _base64(data: bytes) -> str:
 
 
 def _headers(request: Request, defaults: DefaultHeaders) -> Iterable[tuple[bytes, list[bytes]]]:
-    own = {name.encode() for name in request.meta.get(OWN_HEADERS_KEY, ())}
+    own = own_names(request)
     for name, values in request.headers.items():
         if not values or name in NOT_SENT:
             continue

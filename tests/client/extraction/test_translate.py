@@ -16,14 +16,13 @@ from scrapy_ext.api.extraction.limits import MAX_COOKIES
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.extraction import cookies as cookies_module
 from scrapy_ext.client.extraction.escalation import by_browser
+from scrapy_ext.client.extraction.own_headers import note
 from scrapy_ext.client.extraction.translate import (
-    OWN_HEADERS_KEY,
     BodyOptions,
     content_fields,
     is_routed,
     need,
     needed_of,
-    own_headers,
     scrapy_default_headers,
     to_body,
 )
@@ -391,7 +390,7 @@ def test_a_header_that_the_user_set_on_the_request_is_sent_with_its_default_valu
     settings = Settings()
     options = BodyOptions(default_headers=scrapy_default_headers(settings))
     request = Request(URL, headers={"User-Agent": settings["USER_AGENT"]})
-    request.meta[OWN_HEADERS_KEY] = own_headers(request, options.default_headers)
+    note(request, options.default_headers)
     body = to_body(request, options)
     assert body["customHttpRequestHeaders"] == [{"name": "User-Agent", "value": settings["USER_AGENT"]}]
 

@@ -226,6 +226,34 @@ class SameRequest(LocalSpider):
         yield {"same": response.request is self.made}
 
 
+class MetaKeys(LocalSpider):
+    """The keys in meta, of requests and responses, wherever a spider sees them."""
+
+    name = "meta-keys"
+    paths = ["/page/1", "/redirect/302?to=/page/2", "/flaky/503/1/again", "/status/404"]
+    custom_settings = {"RETRY_TIMES": 1, **ONE_AT_A_TIME}
+
+    async def start(self):
+        for path in self.paths:
+            yield scrapy.Request(self.url(path), errback=self.failed)
+
+    def failed(self, failure):
+        self.note("errback", failure.request.url, sorted(failure.request.meta))
+
+    def parse(self, response):
+        made = response.follow("/page/3", self.part, meta=response.meta, dont_filter=True)
+        yield made
+        yield {"url": response.url, "meta": sorted(response.meta), "request": sorted(made.meta)}
+        yield response.request.replace(callback=self.part, dont_filter=True)
+
+    def part(self, response):
+        yield {
+            "url": response.url,
+            "meta": sorted(response.meta),
+            "dict": sorted(response.request.to_dict(spider=self)["meta"]),
+        }
+
+
 class LargeSharedList(LocalSpider):
     """A queue in meta: each response asks for the next URL of one list."""
 

@@ -211,6 +211,56 @@ class Pipelines(LocalSpider):
             yield {"number": number}
 
 
+class SigningMiddleware:
+    """Signs requests last of all, refuses some and answers others."""
+
+    def process_request(self, request):
+        if "ignore" in request.url:
+            raise IgnoreRequest("not this one")
+        if "answer" in request.url:
+            return HtmlResponse(request.url, body=b"<h1>made by the middleware</h1>", request=request)
+        request.headers["X-Own"] = "signed"
+        return None
+
+
+class LatePipeline:
+    def process_item(self, item):
+        item["late"] = True
+        return item
+
+
+class LateComponents(LocalSpider):
+    """A middleware nearer to the downloader, and a pipeline behind all, than any order in Scrapy's documentation."""
+
+    name = "late-components"
+    paths = ["/echo", "/page/1?ignore", "/page/1?answer"]
+    custom_settings = {
+        "ITEM_PIPELINES": {LatePipeline: 1100},
+        "DOWNLOADER_MIDDLEWARES": {SigningMiddleware: 1200},
+        "FEEDS": {"items.jl": {"format": "jsonlines"}},
+    }
+
+    async def start(self):
+        for path in self.paths:
+            yield scrapy.Request(self.url(path), errback=self.failed)
+
+    def parse(self, response):
+        signed = response.json()["headers"].get("x-own") if "echo" in response.url else None
+        yield {"url": response.url, "signed": signed}
+
+
+class ForgetfulPipeline:
+    """Forgets to return the item."""
+
+    def process_item(self, item):
+        return [item] if item["number"] == 3 else None
+
+
+class PipelineReturnsNone(Pipelines):
+    name = "pipeline-returns-none"
+    custom_settings = {**ONE_AT_A_TIME, "ITEM_PIPELINES": {ForgetfulPipeline: 300}}
+
+
 class ReplacingPipeline:
     def process_item(self, item):
         return {"inner": ItemAdapter(item).asdict(), "kind": type(item).__name__}

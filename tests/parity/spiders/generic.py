@@ -30,6 +30,17 @@ class Rules(LocalSpider, CrawlSpider):
         yield {"other": response.url, "by": by, "marked": bool(response.meta["marked"])}
 
 
+class RulesYieldText(LocalSpider, CrawlSpider):
+    """Callbacks of rules yield what is not an item."""
+
+    name = "rules-yield-text"
+    parse = CrawlSpider.parse
+    rules = (Rule(LinkExtractor(allow=r"/page/[1-3]$"), callback="page", follow=False),)
+
+    def page(self, response):
+        return [response.url, {"page": response.url}, 7]
+
+
 class XmlFeed(LocalSpider, XMLFeedSpider):
     name = "xml-feed-spider"
     paths = ["/catalogue.xml"]
