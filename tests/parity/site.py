@@ -75,7 +75,7 @@ class Reply:
     headers: list[tuple[str, str]] = field(default_factory=list)
     content_type: str = HTML
     wait: float = 0
-    #: Bytes that the head promises and the body has not.
+    #: Bytes that the head promises and the body has not; below 0, those that the body has beyond its length.
     missing: int = 0
 
 
@@ -285,6 +285,10 @@ PAGES: Final[dict[str, Callable[[Visit], Reply]]] = {
     "gzip-cut": text_of(gzip.compress(b"<h1>packed</h1>")[:-8], HTML, ("Content-Encoding", "gzip")),
     "identity": text_of(b"<html><h1>as it is</h1></html>", HTML, ("Content-Encoding", "identity")),
     "unknown-coding": text_of(b"some text", HTML, ("Content-Encoding", "exi")),
+    "no-colon": text_of(b"<h1>no colon</h1>", HTML, ("X-Two", "a\r\nno colon here")),
+    "two-lengths": text_of(b"<h1>twice</h1>", HTML, ("Content-Length", "14")),
+    "longer": lambda _visit: Reply(200, b"<h1>longer</h1>and more", missing=-8),
+    "connection": text_of(b"<h1>closed</h1>", HTML, ("Connection", "close"), ("Upgrade", "h2c")),
     "json": text_of(b'{"name": "tea", "price": 3}', "application/json"),
     "two-headers": text_of(b"<h1>two</h1>", HTML, ("X-Two", "a"), ("X-Two", "b")),
     "private": lambda _visit: page("private"),

@@ -39,6 +39,7 @@ from scrapy_ext.server.extraction.errors import (
     unreachable,
 )
 from scrapy_ext.server.extraction.guard import Guard
+from scrapy_ext.server.extraction.lenient import use_lenient_handler
 from scrapy_ext.server.extraction.limits import Limits
 from scrapy_ext.server.extraction.locations import target_of
 from scrapy_ext.server.extraction.outgoing import (
@@ -89,6 +90,7 @@ class Fetcher:
         connector = aiohttp.TCPConnector(
             resolver=GuardedResolver(self._guard), use_dns_cache=False, ssl=self._tls, limit=0, keepalive_timeout=15
         )
+        use_lenient_handler(connector)
         self._session = aiohttp.ClientSession(
             connector=connector,
             cookie_jar=aiohttp.DummyCookieJar(),

@@ -295,6 +295,10 @@ class Classes(LocalSpider):
         "/gzip-cut",
         "/identity",
         "/unknown-coding",
+        "/no-colon",
+        "/two-lengths",
+        "/longer",
+        "/connection",
         "/json",
         "/picture",
         "/file/x",
@@ -315,6 +319,7 @@ class Classes(LocalSpider):
             "type": response.headers.get("Content-Type").decode(),
             "two": [value.decode() for value in response.headers.getlist("X-Two")],
             "packed": response.headers.get("Content-Encoding"),
+            "headers": sorted(response.headers),
         }
 
 

@@ -194,6 +194,13 @@ CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
         b"HTTP/1.1 200 caf\xe9\r\n\r\nok",
         b"HTTP/1.1 200 OK\r\nX: a\r\n b\r\nContent-Length: 2\r\n\r\nok",
         b"HTTP/1.1 200 OK\r\nSet-Cookie: \xff=\x01;;;=\r\nSet-Cookie: a b c\r\nContent-Length: 2\r\n\r\nok",
+        b"HTTP/1.1 200 OK\r\nX-A: 1\r\nno colon here\r\n going on\r\nContent-Length: 2\r\n\r\nok",
+        b"HTTP/1.1 200 OK\nno colon here\nContent-Length: 2\n\nok",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\ncontent-length:  2\r\n\r\nok",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok and more",
+        b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok and more",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 404 Other\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 103 Early Hints\r\nno colon here\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokmore",
         b"HTTP/1.1 200 OK\r\n" + b"".join(b"X-%d: 1\r\n" % n for n in range(500)) + b"Content-Length: 2\r\n\r\nok",
     ],
 )

@@ -1,0 +1,147 @@
+"""Answers that break the rules of HTTP in ways that browsers and Scrapy do not mind, put right for aiohttp to parse.
+
+* A line of the head without a colon is left out.
+* ``Content-Length`` that is there several times, with one value, is there once.
+* What follows a body of known length is thrown away, and the connection is not used again: whose answer it is cannot
+  be known.
+
+All else is left to the parser, which refuses what cannot be trusted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import re
+from typing import Any, Final
+
+import aiohttp
+from aiohttp.client_proto import ResponseHandler
+
+_START: Final = b"HTTP/"
+_STATUS: Final = re.compile(rb"HTTP/\d\.\d (\d{3})\b")
+_END_OF_HEAD: Final = re.compile(rb"\n\r?\n")
+#: Bytes of a head that are held. A longer one is passed on as it is.
+_LONGEST_HEAD: Final = 256 * 1024
+#: Statuses of answers without a body.
+_BODILESS: Final = frozenset({204, 304})
+_SWITCHING: Final = 101
+
+
+class Answer:
+    """One answer of a site as its bytes come in. Without ``has_body``, as to HEAD, it ends with its head."""
+
+    def __init__(self, *, has_body: bool = True) -> None:
+        self._has_body = has_body
+        self._head = bytearray()
+        self._is_in_head = True
+        #: Bytes of the body that are still to come; None where the head does not say.
+        self._left: int | None = None
+        #: Whether bytes came after the end.
+        self.is_overrun = False
+
+    def feed(self, data: bytes) -> bytes:
+        """Return what is to be parsed now: nothing as long as the head is not complete."""
+        heads = b""
+        while self._is_in_head:
+            held = len(self._head)
+            self._head += data
+            end = _END_OF_HEAD.search(self._head, max(0, held - 2))
+            is_http = self._head.startswith(_START) or _START.startswith(self._head)
+            if is_http and end is None and len(self._head) <= _LONGEST_HEAD:
+                return heads
+            if not is_http or end is None:
+                self._is_in_head = False
+                return heads + self.rest()
+            head, data = bytes(self._head[: end.end()]), bytes(self._head[end.end() :])
+            self._head.clear()
+            heads += self._repaired(head)
+        if self._left is None:
+            return heads + data
+        kept = data[: self._left]
+        self.is_overrun = self.is_overrun or len(data) > self._left
+        self._left -= len(kept)
+        return heads + kept
+
+    def rest(self) -> bytes:
+        """Return what is held of a head that does not end."""
+        held = bytes(self._head)
+        self._head.clear()
+        return held
+
+    def _repaired(self, head: bytes) -> bytes:
+        lines: list[bytes] = []
+        lengths: list[bytes] = []
+        is_coded = is_left_out = False
+        for line in head.split(b"\n"):
+            if not lines or not line.strip(b"\r"):
+                lines.append(line)
+                continue
+            if not (line[:1] in (b" ", b"\t") and len(lines) > 1):  # else it goes on with the line before it
+                name, colon, value = line.partition(b":")
+                is_length = name.lower() == b"content-length"
+                is_left_out = not colon or (is_length and value.strip() in lengths)
+                is_coded = is_coded or name.lower() == b"transfer-encoding"
+                if is_length:
+                    lengths.append(value.strip())
+            if not is_left_out:
+                lines.append(line)
+        self._begin_body(head, lengths, is_coded=is_coded)
+        return b"\n".join(lines)
+
+    def _begin_body(self, head: bytes, lengths: list[bytes], *, is_coded: bool) -> None:
+        match = _STATUS.match(head)
+        status = int(match[1]) if match else 0
+        if 100 <= status < 200 and status != _SWITCHING:
+            return  # The head of the answer itself is still to come.
+        self._is_in_head = False
+        if status in _BODILESS or (status >= 200 and not self._has_body):
+            self._left = 0
+        elif status >= 200 and not is_coded and len(set(lengths)) == 1 and lengths[0].isdigit():
+            self._left = int(lengths[0])
+
+
+class LenientHandler(ResponseHandler):
+    """aiohttp's end of a connection to a site, which gets each answer by way of an :class:`Answer`."""
+
+    _answer: Answer | None = None
+
+    def set_response_params(self, *, skip_payload: bool = False, **params: Any) -> None:
+        """Called before each request."""
+        self._answer = Answer(has_body=not skip_payload)
+        super().set_response_params(skip_payload=skip_payload, **params)
+
+    def data_received(self, data: bytes) -> None:
+        """Called by the transport, and with no data when reading is resumed."""
+        if self._answer is None or not data:
+            super().data_received(data)
+            return
+        fed = self._answer.feed(data)
+        if self._answer.is_overrun:
+            self.force_close()
+        if fed:
+            super().data_received(fed)
+        elif not self._answer.is_overrun:
+            self.start_timeout()
+        elif self.transport is not None:
+            self.transport.close()
+
+    def eof_received(self) -> None:
+        """Called by the transport."""
+        self._flush()
+        super().eof_received()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """Called by the transport."""
+        self._flush()
+        super().connection_lost(exc)
+
+    def _flush(self) -> None:
+        held = self._answer.rest() if self._answer is not None else b""
+        if held:
+            super().data_received(held)
+
+
+def use_lenient_handler(connector: aiohttp.TCPConnector) -> None:
+    """Make the connections of a connector lenient; aiohttp has no public way to choose their class."""
+    connector._factory = functools.partial(LenientHandler, loop=asyncio.get_running_loop())  # type: ignore[assignment]
