@@ -24,7 +24,7 @@ from scrapy_ext.crawl.tracking import Entry, current
 #: Member of the form in which the frontier stores a request.
 _MEMBER: Final = "parent"
 #: Meta key for queues on disk.
-_DISK_KEY: Final = "_parent"
+_DISK_KEY: Final = "_scrapy_ext_parent"
 
 
 class Parent(msgspec.Struct, frozen=True, array_like=True):

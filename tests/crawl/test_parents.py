@@ -51,7 +51,7 @@ def test_a_queue_on_disk_has_the_parent_in_the_meta_until_it_is_taken_out():
     assert (parent_of(read), read.meta) == (PARENT, {"a": 1})
 
 
-def test_a_meta_key_of_a_user_is_left_as_it_is_when_it_is_no_parent():
-    request = Request(URL, meta={"_parent": "mine"})
+def test_a_meta_key_of_a_user_is_left_as_it_is():
+    request = Request(URL, meta={"_parent": [5, "7/1/2"]})
     from_meta(request)
-    assert (parent_of(request), request.meta) == (None, {"_parent": "mine"})
+    assert (parent_of(request), request.meta) == (None, {"_parent": [5, "7/1/2"]})
