@@ -31,6 +31,7 @@ from typing import Any
 
 from scrapy import Request
 from scrapy.crawler import Crawler
+from twisted.internet.defer import Deferred
 
 
 class UnsupportedScrapyError(RuntimeError):
@@ -111,7 +112,9 @@ def on_fetched(crawler: Crawler, tell: Callable[[Request, object], None]) -> Non
             tell(request, result)
             return result
 
-        return fetch(request, *arguments).addBoth(pass_on)
+        result = fetch(request, *arguments)
+        # A downloader of the user's may return something else, which the engine refuses.
+        return result.addBoth(pass_on) if isinstance(result, Deferred) else pass_on(result)
 
     downloader.fetch = fetched
 
