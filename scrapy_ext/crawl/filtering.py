@@ -19,17 +19,34 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.misc import build_from_crawler
 
 
+class _Marked(RFPDupeFilter):
+    """Scrapy's default filter as a spider sees it: requests that it marks as seen, by ``request_seen``, are filtered.
+    The crawl's own requests are the frontier's."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        debug = crawler.settings.getbool("DUPEFILTER_DEBUG")
+        super().__init__(debug=debug, fingerprinter=crawler.request_fingerprinter)
+        self._marked: set[bytes] = set()
+
+    def request_seen(self, request: Request) -> bool:
+        """Mark a request as seen; whether it was already."""
+        was_marked = self.has_marked(request)
+        self._marked.add(self.fingerprinter.fingerprint(request))
+        return was_marked
+
+    def has_marked(self, request: Request) -> bool:
+        """Whether a spider has marked a request as seen."""
+        return bool(self._marked) and self.fingerprinter.fingerprint(request) in self._marked
+
+
 class Filtering:
     """The filters of one crawl; ``own`` is the class of the user's filter, None for Scrapy's default."""
 
     def __init__(self, crawler: Crawler, own: Any | None) -> None:
         self._crawler = crawler
         self._own: Any | None = None if own is None else build_from_crawler(own, crawler)
-        # It has no file, and sees no request but those that a spider marks as seen by its request_seen. It writes the
-        # log and the stats as Scrapy does.
-        self._log = RFPDupeFilter(
-            debug=crawler.settings.getbool("DUPEFILTER_DEBUG"), fingerprinter=crawler.request_fingerprinter
-        )
+        # It writes the log and the stats as Scrapy does.
+        self._log = _Marked(crawler)
 
     @property
     def filter(self) -> Any:
@@ -52,8 +69,7 @@ class Filtering:
         if request.dont_filter:
             return False
         if self._own is None:
-            marked = self._log.fingerprints
-            is_rejected = bool(marked) and self._log.request_fingerprint(request) in marked
+            is_rejected = self._log.has_marked(request)
         else:
             is_rejected = self._own.request_seen(request)
         if is_rejected:
