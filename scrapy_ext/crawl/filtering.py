@@ -68,10 +68,7 @@ class Filtering:
         then."""
         if request.dont_filter:
             return False
-        if self._own is None:
-            is_rejected = self._log.has_marked(request)
-        else:
-            is_rejected = self._own.request_seen(request)
+        is_rejected = self._log.has_marked(request) if self._own is None else self._own.request_seen(request)
         if is_rejected:
             self.filter.log(request, self._crawler.spider)
         return is_rejected
