@@ -176,9 +176,8 @@ class Limiter:
             _end(waking)
 
     def _end_limited(self) -> None:
-        is_all_paused = self.is_all_paused
         for domain, ticket in self._admission.tickets():
-            if is_all_paused or self.is_limited(domain):
+            if self.is_all_paused or self.is_limited(domain):
                 self._admission.leave(domain, ticket)
                 _end(ticket)
 
