@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Any, Final, Self
 
 from scrapy import Request, Spider, signals
@@ -107,6 +107,7 @@ class RequestsFirstMiddleware:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
+        self._crawl: Callable[[Request], None] | None = None
         crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
 
     @classmethod
@@ -115,11 +116,12 @@ class RequestsFirstMiddleware:
         return cls(crawler)
 
     def _spider_opened(self) -> None:
+        self._crawl = self._crawler.engine.crawl
         keep_waiting_outputs(self._crawler)
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """Schedule requests; pass on the rest."""
-        crawl = self._crawler.engine.crawl
+        """Schedule requests; pass on the rest. Without a crawl, all is passed on."""
+        crawl = self._crawl
         count = 0
         async for output in result:
             if count == _AT_ONCE:
@@ -128,7 +130,7 @@ class RequestsFirstMiddleware:
                 await asyncio.sleep(0)
                 await asyncio.sleep(0)
             count += 1
-            if not isinstance(output, Request):
+            if crawl is None or not isinstance(output, Request):
                 yield output
                 continue
             try:
