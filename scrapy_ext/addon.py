@@ -130,7 +130,7 @@ class Addon:
             _default(settings, "CONCURRENT_ITEMS", _CONCURRENT_ITEMS)
             if settings.getpriority("CONCURRENT_ITEMS") == SETTINGS_PRIORITIES[_PRIORITY]:
                 orders = settings.getwithbase("SPIDER_MIDDLEWARES").values()
-                nearest = min(order for order in orders if order is not None) - 1
+                nearest = min((order for order in orders if order is not None), default=0) - 1
                 settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", RequestsFirstMiddleware, nearest)
         settings.setdefault_in_component_priority_dict("EXTENSIONS", FrozenStartup, 0)
 
