@@ -79,7 +79,7 @@ def test_one_worker_goes_on_where_three_were_killed(make_crawls):
 @pytest.mark.full
 def test_three_workers_go_on_where_one_was_killed(make_crawls):
     crawls = make_crawls(gate=25)
-    alone = crawls.worker("0/1")
+    alone = crawls.worker("0/1", in_shared=True)
     life = alone.start()
     until(lambda: crawls.maze.is_at_gate, "it is in the middle of it", life)
     life.kill()
@@ -137,9 +137,10 @@ def test_workers_with_leases_share_a_crawl_that_one_of_them_began(make_crawls):
 def test_a_worker_whose_lease_lapsed_while_it_slept_stops_and_doubles_nothing(make_crawls):
     crawls = make_crawls(pages=48, settings=LEASE, gate=30)
     first, second = crawls.workers(2, "auto")
-    lives = [first.start(), second.start()]
-    until(lambda: crawls.maze.is_at_gate, "both are in the middle of it", *lives)
+    lives = [first.start()]
+    until(lambda: crawls.maze.is_at_gate, "the first is in the middle of it", *lives)
     lives[0].send(signal.SIGSTOP)
+    lives.append(second.start())
     first.is_given_up = True
     crawls.maze.open_gate()
     finished(lives[1])
