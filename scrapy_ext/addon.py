@@ -154,7 +154,7 @@ def _may_have_fewer_tasks(settings: BaseSettings) -> bool:
 
 
 def _waits(pipeline: Any) -> bool:
-    """Whether ``process_item`` may wait: its class has a coroutine function, or its module can make Deferreds."""
+    """Return whether ``process_item`` may wait, for coroutine functions in its class or Deferreds in its module."""
     found = load_object(pipeline)
     process_item: Any = getattr(found, "process_item", None)
     if process_item is None or process_item is ItemStoragePipeline.process_item:
@@ -168,7 +168,7 @@ def _has_coroutines(base: type) -> bool:
 
 
 def _names_deferreds(base: type) -> bool:
-    """Whether the module of a class has imported what a Deferred can come from."""
+    """Return whether the module of a class has imported what a Deferred can come from."""
     module = sys.modules.get(base.__module__)
     for value in vars(module).values() if module is not None else ():
         home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)

@@ -132,7 +132,7 @@ class FrontierScheduler(BaseScheduler):
         return self._frontier is not None and not self._frontier.is_drained
 
     def __len__(self) -> int:
-        """How many requests wait in the memory of this process."""
+        """Number of requests that wait in the memory of this process."""
         return len(self.mqs)
 
     def __bool__(self) -> bool:

@@ -89,7 +89,7 @@ class ParentMiddleware:
 
     @property
     def _is_queued_on_disk(self) -> bool:
-        """Whether requests go through queues on disk, those of Scrapy's own scheduler."""
+        """Return whether requests go through queues on disk, those of Scrapy's own scheduler."""
         return self._has_job_dir and self._session.items is None
 
     def _parent(self, request: Request | None) -> Parent | None:

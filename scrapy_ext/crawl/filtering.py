@@ -35,7 +35,7 @@ class _Marked(RFPDupeFilter):
         return was_marked
 
     def has_marked(self, request: Request) -> bool:
-        """Whether a spider has marked a request as seen."""
+        """Return whether a spider has marked a request as seen."""
         return bool(self._marked) and self.fingerprinter.fingerprint(request) in self._marked
 
 
@@ -64,8 +64,8 @@ class Filtering:
             await maybe_deferred_to_future(closed)
 
     def rejects(self, request: Request) -> bool:
-        """Whether the user's filter takes a request for a duplicate, or a spider has marked it as seen; it is logged
-        then."""
+        """Log a request that the user's filter takes for a duplicate, or that a spider has marked as seen; return
+        whether it is one."""
         if request.dont_filter:
             return False
         is_rejected = self._log.has_marked(request) if self._own is None else self._own.request_seen(request)

@@ -278,8 +278,8 @@ class Frontier:
             self.wake()
 
     def _has_room(self, host: str, out: int) -> bool:
-        """Whether one more request of a host may go to the downloader. As in Scrapy as many go as there are places,
-        whatever the delay and the concurrency of the host; but one that the service limits takes no place in vain."""
+        """Return whether one more request of a host may go to the downloader. As many go as there are places, as in
+        Scrapy, whatever the delay and the concurrency of the host; one that the service limits has to wait."""
         limiter = self._session.limiter
         return limiter is None or not limiter.is_limited(host) or limiter.has_room(host, out)
 

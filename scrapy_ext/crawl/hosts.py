@@ -123,7 +123,7 @@ class HostQueue(Generic[T]):
         self._forget(host)
 
     def look_again(self, host_name: str) -> bool:
-        """Whether a host that had no room may be served now. To be called when it may have got some."""
+        """Return whether a host that had no room may be served now. To be called when it may have got some."""
         host = self._hosts.get(host_name)
         if host is None or host_name in self._turns:
             return False

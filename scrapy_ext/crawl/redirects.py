@@ -57,8 +57,8 @@ class Redirects:
     def is_to_be_repeated(
         self, request: Request, response: Response, sent: Mapping[str, Any], fields: Mapping[str, Any]
     ) -> bool:
-        """Whether the service has followed redirects that Scrapy is to follow: those of the first requests of a crawl,
-        before an answer has said that the service knows the field."""
+        """Return whether the service has followed redirects that Scrapy is to follow: those of the first requests of a
+        crawl, before an answer has said that the service knows the field."""
         result: Mapping[str, Any] = getattr(response, "extract_result", None) or {}
         return bool(result.get("redirects")) and FIELD not in sent and FIELD in self.to_send(request, fields)
 

@@ -122,8 +122,8 @@ class Admission(Generic[T]):
         return self._waiting
 
     def held(self, now: float) -> int:
-        """How many requests wait for a limit of the service to end. Delays and caps of the caller's do not count: a
-        request that waits for these has its place among all, as in Scrapy's downloader."""
+        """Number of requests that wait for a limit of the service to end. Delays and caps of the caller do not count:
+        a request that waits for these has its place among all, as in Scrapy's downloader."""
         if now < self._all_paused_until:
             return self._waiting
         return sum(
@@ -164,7 +164,7 @@ class Admission(Generic[T]):
         known.sleeping -= 1
 
     def is_limited(self, domain: str, now: float) -> bool:
-        """Whether a limit of the service holds for a domain, or many of its requests wait for another attempt."""
+        """Return whether the service limits a domain, or many of its requests wait for another attempt."""
         known = self._domains.get(domain)
         return known is not None and self._is_limited(domain, known, now)
 

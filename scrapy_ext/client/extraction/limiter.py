@@ -73,9 +73,9 @@ class Limiter:
 
     @property
     def held(self) -> int:
-        """How many requests wait for a limit, the time before another attempt, or an identical request. Another attempt
-        counts as well, until it ends: with a slow service, many that are repeated would take every turn, and keep out
-        whatever has not been tried yet."""
+        """Number of requests that wait for a limit, for the time before another attempt, or for an identical request.
+        Another attempt counts as well, until it ends: with a slow service, many that are repeated would take every
+        turn, and keep out all that has not been tried yet."""
         held = self._admission.held(asyncio.get_running_loop().time())
         return min(self._admission.waiting, held + self._again) + self._repeated + self._aside
 
@@ -86,7 +86,7 @@ class Limiter:
         return self._admission.has_room(domain, others, asyncio.get_running_loop().time())
 
     def is_limited(self, domain: str) -> bool:
-        """Whether a limit of the service holds for a domain, or many of its requests wait for another attempt."""
+        """Return whether the service limits a domain, or many of its requests wait for another attempt."""
         return self._admission.is_limited(domain, asyncio.get_running_loop().time())
 
     def take_up(self, domain: str) -> None:

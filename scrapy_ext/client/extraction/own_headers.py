@@ -29,7 +29,7 @@ class AddedValue(bytes):
 
 
 def is_added(values: Iterable[bytes | None]) -> bool:
-    """Whether values of a header are marked as added by Scrapy."""
+    """Return whether values of a header are marked as added by Scrapy."""
     return any(isinstance(value, AddedValue) for value in values)
 
 

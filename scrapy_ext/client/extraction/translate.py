@@ -297,7 +297,7 @@ def _custom_headers(headers: Iterable[tuple[bytes, list[bytes]]]) -> dict[str, A
 
 
 def has_omitted(request: Request, options: BodyOptions) -> bool:
-    """Whether a request may have headers that are None."""
+    """Return whether a request may have headers that are None."""
     return bool(options.omitted_headers) or not all(request.headers.values())
 
 

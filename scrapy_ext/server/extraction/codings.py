@@ -94,7 +94,7 @@ def _gzip(body: bytes, most: int) -> bytes:
 
 
 def _damaged_gzip(body: bytes, most: int) -> bytes:
-    """What can be decoded of a stream with a wrong checksum: isal returns nothing of it."""
+    """Decode what can be decoded of a stream with a wrong checksum, of which isal returns nothing."""
     parts: list[bytes] = []
     file = GzipFile(fileobj=BytesIO(body))
     try:

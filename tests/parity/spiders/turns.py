@@ -93,16 +93,9 @@ class ClosesInTheMiddle(LocalSpider):
             raise CloseSpider("enough")
 
 
-class ClosesByCount(LocalSpider):
+class ClosesByCount(ManyLinks):
     name = "closes-by-count"
     custom_settings = {**POLITE, "CLOSESPIDER_ITEMCOUNT": 5}
-
-    def parse(self, response):
-        for number in range(30):
-            yield scrapy.Request(self.url(f"/page/{number}"), self.parse_leaf)
-
-    def parse_leaf(self, response):
-        yield {"url": response.url}
 
 
 class ClosesFromStart(LocalSpider):
