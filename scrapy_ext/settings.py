@@ -162,6 +162,14 @@ EXTRACT_API_MEMORY_LIMIT_MB = _setting(
     "quarter of MEMUSAGE_LIMIT_MB.",
     least=0,
 )
+EXTRACT_API_STOP_GRACE = _setting(
+    "EXTRACT_API_STOP_GRACE",
+    _FLOAT,
+    20.0,
+    "Seconds for the answers that are under way when the crawl is stopped by a signal; then their requests go back to "
+    "the queue.",
+    least=0,
+)
 EXTRACT_API_LOG_REQUESTS = _setting(
     "EXTRACT_API_LOG_REQUESTS", _BOOL, False, "Log each extraction request at level DEBUG, without secrets."
 )
