@@ -29,6 +29,7 @@ from scrapy_ext.api.platform.versions import settings_faults
 from scrapy_ext.server.jobs.versions import archives
 from scrapy_ext.server.jobs.versions.archives import ArchiveError
 from scrapy_ext.server.jobs.versions.children import die_with_parent
+from scrapy_ext.server.jobs.versions.inspection import bounded_memory
 
 #: Parts of an environment.
 READY: Final = "ready.json"
@@ -55,8 +56,6 @@ class Specification(msgspec.Struct):
     """What to build, where, and over which folders of packages. ``settings``: "" when the archive says it."""
 
     archive: str
-    format: str
-    filename: str
     settings: str
     requirements: str
     target: str
@@ -81,7 +80,7 @@ def main() -> None:
     try:
         _build(specification)
     except (BuildFailedError, ArchiveError) as error:
-        _say("error", str(error))
+        _say("error", f"the archive cannot be used: {error}" if isinstance(error, ArchiveError) else str(error))
         sys.exit(1)
 
 
@@ -139,14 +138,17 @@ def _fill(part: Path, wanted: Specification) -> Built:
     (packages / "_environment_in_use.py").write_text(_HOLD, "utf-8")
     (packages / "aa_in_use.pth").write_text("import _environment_in_use\n", "utf-8")
     project, archive = part / PROJECT, Path(wanted.archive)
+    with archive.open("rb") as file, bounded_memory():
+        contents = archives.look(file)
     to_install: list[str] = []
-    if wanted.format in (archives.WHEEL, archives.SDIST):
+    if contents.format in (archives.WHEEL, archives.SDIST):
         project.mkdir()
-        named = part / wanted.filename
+        named = part / contents.filename
         os.link(archive, named)
         to_install.append(str(named))
     else:
-        archives.unpack(archive, project)
+        with bounded_memory():
+            archives.unpack(archive, project)
         # Behind the packages of the environment and before the server's: a path in it, wherever it is moved to.
         hook = f"import os, sys; sys.path.append(os.path.join(os.path.dirname(sys.prefix), {PROJECT!r}))\n"
         (packages / "bb_project.pth").write_text(hook, "utf-8")
@@ -159,13 +161,13 @@ def _fill(part: Path, wanted: Specification) -> Built:
         _say("progress", "installing packages")
         _install(python, to_install, part)
     for name in to_install[-1:]:
-        if name.endswith(wanted.filename):
+        if name.endswith(contents.filename):
             Path(name).unlink()
     settings = _settings(project, packages, wanted)
     if faults := settings_faults(settings):
         raise BuildFailedError(str(faults[0]))
     (project / "scrapy.cfg").write_text(f"[settings]\ndefault = {settings}\n", "utf-8")
-    return Built(settings, _scripts(part, packages, wanted.format))
+    return Built(settings, _scripts(part, packages, contents.format))
 
 
 def _install(python: Path, to_install: Sequence[str], folder: Path) -> None:

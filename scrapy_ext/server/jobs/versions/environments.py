@@ -26,7 +26,6 @@ from typing import Final, NamedTuple
 import msgspec
 
 from scrapy_ext.api.platform.versions import LOCAL, SCRIPT, SpiderInfo, VersionState
-from scrapy_ext.server.jobs.versions import archives
 from scrapy_ext.server.jobs.versions.building import (
     IN_USE,
     LOCK,
@@ -38,7 +37,7 @@ from scrapy_ext.server.jobs.versions.building import (
     Specification,
     locked,
 )
-from scrapy_ext.server.jobs.versions.children import TimedOutError, bare_environment, run
+from scrapy_ext.server.jobs.versions.children import TimedOutError, bare_environment, package_root, run
 from scrapy_ext.server.jobs.versions.spiders import ReadingError, read_spiders
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.version_rows import StoredVersion
@@ -194,10 +193,7 @@ class Environments:
             await asyncio.to_thread(self._cache.mkdir, parents=True, exist_ok=True, mode=0o700)
             archive = await self._fetched(project, version)
             try:
-                contents = await asyncio.to_thread(_look, archive)
-                await self._run_build(version, self._cache / key, archive, contents, report)
-            except archives.ArchiveError as error:
-                raise BuildError(f"the archive cannot be used: {error}") from None
+                await self._run_build(version, self._cache / key, archive, report)
             finally:
                 await asyncio.to_thread(archive.unlink, missing_ok=True)
             home = await asyncio.to_thread(_used, self._cache / key)
@@ -206,13 +202,9 @@ class Environments:
             await asyncio.to_thread(_trim, self._cache, self._keep)
             return home
 
-    async def _run_build(
-        self, version: StoredVersion, target: Path, archive: Path, contents: archives.Contents, report: Report
-    ) -> None:
+    async def _run_build(self, version: StoredVersion, target: Path, archive: Path, report: Report) -> None:
         specification = Specification(
             archive=str(archive),
-            format=contents.format,
-            filename=contents.filename,
             settings=version.settings,
             requirements=version.shown.requirements,
             target=str(target),
@@ -260,17 +252,8 @@ class Environments:
         return path
 
 
-def _look(archive: Path) -> archives.Contents:
-    with archive.open("rb") as file:
-        return archives.look(file)
-
-
-def _package_root() -> str:
-    return str(Path(__file__).resolve().parents[4])
-
-
 _CHILD: Final = (
-    f"import sys; sys.path.insert(0, {_package_root()!r}); "
+    f"import sys; sys.path.insert(0, {package_root()!r}); "
     "from scrapy_ext.server.jobs.versions.building import main; main()"
 )
 
@@ -279,7 +262,7 @@ def _base_folders() -> list[str]:
     """Where the server's own packages are."""
     known = [*site.getsitepackages(), site.getusersitepackages()]
     folders = [folder for folder in sys.path if folder in known or folder.endswith(("site-packages", "dist-packages"))]
-    return list(dict.fromkeys([*folders, *([] if _package_root() in folders else [_package_root()])]))
+    return list(dict.fromkeys([*folders, *([] if package_root() in folders else [package_root()])]))
 
 
 def _key(project: int, version: StoredVersion) -> str:
