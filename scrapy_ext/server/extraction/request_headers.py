@@ -1,8 +1,8 @@
 """``requestHeaders`` in the browser: they go to the page itself, not to what it loads from others.
 
 They are added to each navigation of the page, its redirects too, wherever it goes; credentials, and headers whose names
-tell of keys, tokens and the like, go to the origin of the URL that was asked for, and to no other. By DevTools: Playwright shows no redirects, and would have every request of the
-page pass through this process.
+tell of keys, tokens and the like, go to the origin of the URL that was asked for, and to no other. By DevTools:
+Playwright shows no redirects, and would have every request of the page pass through this process.
 """
 
 from __future__ import annotations
