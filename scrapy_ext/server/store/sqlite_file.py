@@ -62,6 +62,9 @@ def open_writer(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA wal_autocheckpoint = 48000")
         connection.execute("PRAGMA journal_size_limit = 67108864")
         connection.execute("PRAGMA cache_size = -65536")
+        # What is deleted is overwritten with zeros, also where a page comes free. Debian's SQLite does that by itself.
+        # FAST, which leaves free pages, costs nothing; this one writes a third more where a crawl takes its requests.
+        connection.execute("PRAGMA secure_delete = ON")
     except sqlite3.Error as error:
         raise translated(error, path) from error
     return connection
