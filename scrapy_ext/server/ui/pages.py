@@ -142,6 +142,7 @@ class Pages:
         return answer
 
     async def _log_out(self, visit: Visit) -> Response:
+        await self._sessions.end(visit.request.cookies.get(await self._sessions.cookie_name(), ""))
         answer = RedirectResponse("/login", 303, HEADERS)
         await self._set_cookie(answer, visit.request, "", 0)
         return answer
