@@ -19,7 +19,7 @@ async def main():
     logging.basicConfig(level=logging.INFO)
     launcher = Launcher(Limits(), None)
     browser = await launcher.launch(images=False)
-    for process in below([os.getpid()], table())[os.getpid()]:
+    for process in below([os.getpid()], table())[os.getpid()][1:]:
         arguments = Path(f"/proc/{process.pid}/cmdline").read_bytes()
         if b"--type=zygote" in arguments:
             print("off" if b"--no-sandbox" in arguments else "on")
