@@ -27,6 +27,8 @@ from scrapy_ext.server.store.errors import StoreAwayError
 
 #: Seconds after which one has to log in again.
 LIFETIME: Final = 12 * 3600
+#: Seconds by which the clocks of servers may differ.
+_CLOCKS_DIFFER: Final = 300
 
 _SECRET: Final = "page-sessions"  # noqa: S105 - the name of a secret
 _decode: Final = msgspec.json.Decoder(tuple[str, str, int, str]).decode
@@ -85,7 +87,9 @@ class Sessions:
         if not hmac.compare_digest(self._sign("session", text).encode(), signature.encode()):
             return None
         read = _decode(urlsafe_b64decode(text))
-        return None if self._store.clock() // 1000 >= read[2] else read
+        left = read[2] - self._store.clock() // 1000
+        # One that lasts longer than any was begun by a clock that was wrong.
+        return read if 0 < left <= LIFETIME + _CLOCKS_DIFFER else None
 
     async def of_cookie(self, value: str) -> Session | None:
         """The session of a cookie; None when it was not made here, has ended, or its key opens nothing any more."""

@@ -12,9 +12,9 @@ import aiohttp
 import lxml.html
 import pytest
 
-from scrapy_ext.server.keyring import add_key
+from scrapy_ext.server.keyring import Keyring, add_key
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.ui.sessions import local_path
+from scrapy_ext.server.ui.sessions import LIFETIME, Sessions, local_path
 from tests.server.http import Http
 from tests.servers import RunningServer
 
@@ -295,4 +295,24 @@ async def test_ended_sessions_are_kept_until_they_would_have_ended(tmp_path: Pat
     assert await store.keys.has_ended("one")
     await store.keys.end_session("two", 60)
     assert [await store.keys.has_ended(name) for name in ("one", "two", "three")] == [False, True, False]
+    await store.close()
+
+
+async def test_a_session_that_was_begun_by_a_clock_that_was_wrong_does_not_last_longer(tmp_path: Path) -> None:
+    now = 1_700_000_000_000
+    store = await Store.open(tmp_path, lambda: now)
+    keys = Keyring()
+    await keys.load(store, "extract-key", "platform-key")
+    sessions = Sessions(store, keys)
+    now += 365 * 24 * 3_600_000
+    wrong = await sessions.begin("platform-key")
+    now -= 365 * 24 * 3_600_000
+    right = await sessions.begin("platform-key")
+    assert wrong is not None
+    assert right is not None
+    assert await sessions.of_cookie(wrong) is None
+    now -= 60_000  # as much as clocks of two servers differ
+    assert await sessions.of_cookie(right) is not None
+    now += LIFETIME * 1000 + 60_000
+    assert await sessions.of_cookie(right) is None
     await store.close()
