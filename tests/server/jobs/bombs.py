@@ -169,6 +169,11 @@ ATTACKS: Final[dict[str, tuple[Callable[[], bytes], str]]] = {
     "same path twice": (lambda: tar_of(("scrapy.cfg", b""), ("./scrapy.cfg", b"")), "is in it twice"),
     "path through a file": (lambda: tar_of(("scrapy.cfg", b""), ("scrapy.cfg/a", b"")), "leads through a file"),
     "file where a folder is": (lambda: tar_of(("a/b", b""), ("a", b"")), "is in it twice"),
+    "requirements of 9 MB": (
+        lambda: bytes(zip_of(("EGG-INFO/requires.txt", b"a\n" * 4_500_000))),
+        "is over 8388608 bytes",
+    ),
+    "metadata of 9 MB": (lambda: bytes(zip_of(("a-1.dist-info/METADATA", b"a" * 9_000_000))), "is over 8388608 bytes"),
     "packed by xz": (lambda: __import__("lzma").compress(b"scrapy.cfg"), "damaged"),
     "packed by bzip2": (lambda: __import__("bz2").compress(b"scrapy.cfg"), "damaged"),
     "gzip in gzip": (lambda: gzip.compress(tar_of(("scrapy.cfg", b""))), "damaged"),

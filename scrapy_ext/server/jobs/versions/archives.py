@@ -34,6 +34,11 @@ _MAX_HEADERS: Final = 64 * 1024 * 1024
 _MAX_PATH: Final = 1024
 _MAX_PART: Final = 255
 _COPIED: Final = 256 * 1024
+#: Bytes of a file that says something of the project, which pip and the build read whole.
+_MAX_ABOUT: Final = 8 * 1024 * 1024
+_ABOUT: Final = re.compile(
+    r"(.+[.-]info/|EGG-INFO/|egg-info/).*|([^/]+/)?(scrapy\.cfg|PKG-INFO|pyproject\.toml|setup\.cfg)"
+)
 
 WHEEL: Final = "wheel"
 EGG: Final = "egg"
@@ -254,6 +259,8 @@ def _checked(members: Iterable[_Member]) -> Iterator[_Member]:
         if total > MAX_UNPACKED:
             raise ArchiveError(f"it becomes over {MAX_UNPACKED} bytes. Leave out what is not code")
         path = _path(member.path)
+        if member.size > _MAX_ABOUT and _ABOUT.fullmatch(str(path)):
+            raise ArchiveError(f"{member.path[:100]!r} in it is over {_MAX_ABOUT} bytes. Build it again")
         if member.entry is not None:
             if path in files or path in folders:
                 raise ArchiveError(f"the path {member.path[:100]!r} is in it twice. Build it again")
