@@ -37,7 +37,7 @@ _COPIED: Final = 256 * 1024
 #: Bytes of a file that says something of the project, which pip and the build read whole.
 _MAX_ABOUT: Final = 8 * 1024 * 1024
 _ABOUT: Final = re.compile(
-    r"(.+[.-]info/|EGG-INFO/|egg-info/).*|([^/]+/)?(scrapy\.cfg|PKG-INFO|pyproject\.toml|setup\.cfg)"
+    r"(.+\.(dist|egg)-info/|EGG-INFO/).*|([^/]+/)?(scrapy\.cfg|PKG-INFO|pyproject\.toml|setup\.cfg)"
 )
 
 WHEEL: Final = "wheel"
