@@ -116,7 +116,9 @@ def translated(error: sqlite3.Error, path: Path) -> StoreError:
     if code in LOCKED:
         return StoreBusyError(f"{path} was locked by another process for {BUSY_SECONDS:.0f} s. Try again.")
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH):
-        return StoreError(
+        # A disk that fails is made read-only by the system: for clients that is as one that is full.
+        kind = StoreFullError if code == sqlite3.SQLITE_READONLY else StoreError
+        return kind(
             f"{path} cannot be written ({error}). Check the permissions of the data directory, or use another one."
         )
     if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
