@@ -144,9 +144,11 @@ def test_a_disk_that_was_made_read_only_is_for_clients_as_one_that_is_full(tmp_p
     path = tmp_path / "platform.db"
     with closing(sqlite3.connect(path)) as database:
         database.execute("CREATE TABLE a (b)")
-    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
-        with pytest.raises(sqlite3.OperationalError) as caught:
-            database.execute("INSERT INTO a VALUES (1)")
+    with (
+        closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database,
+        pytest.raises(sqlite3.OperationalError) as caught,
+    ):
+        database.execute("INSERT INTO a VALUES (1)")
     error = translated(caught.value, path)
     assert isinstance(error, StoreFullError)  # 507
     assert "Check the permissions of the data directory" in str(error)
