@@ -86,8 +86,8 @@ def look(file: BinaryIO) -> Contents:
 
 
 def unpack(path: Path, folder: Path) -> None:
-    """Write the files of an archive into a new folder; raises :class:`ArchiveError`."""
-    folder.mkdir()
+    """Write the files of an archive into an empty folder; raises :class:`ArchiveError`."""
+    folder.mkdir(exist_ok=True)
     with path.open("rb") as file, _refusing_damage():
         whole = cast("BinaryIO", _Bounded(file))
         if zipfile.is_zipfile(whole):

@@ -56,6 +56,8 @@ class Specification(msgspec.Struct):
     """What to build, where, and over which folders of packages. ``settings``: "" when the archive says it."""
 
     archive: str
+    format: str
+    filename: str
     settings: str
     requirements: str
     target: str
@@ -80,7 +82,7 @@ def main() -> None:
     try:
         _build(specification)
     except (BuildFailedError, ArchiveError) as error:
-        _say("error", f"the archive cannot be used: {error}" if isinstance(error, ArchiveError) else str(error))
+        _say("error", str(error))
         sys.exit(1)
 
 
@@ -138,12 +140,10 @@ def _fill(part: Path, wanted: Specification) -> Built:
     (packages / "_environment_in_use.py").write_text(_HOLD, "utf-8")
     (packages / "aa_in_use.pth").write_text("import _environment_in_use\n", "utf-8")
     project, archive = part / PROJECT, Path(wanted.archive)
-    with archive.open("rb") as file, bounded_memory():
-        contents = archives.look(file)
     to_install: list[str] = []
-    if contents.format in (archives.WHEEL, archives.SDIST):
+    if wanted.format in (archives.WHEEL, archives.SDIST):
         project.mkdir()
-        named = part / contents.filename
+        named = part / wanted.filename
         os.link(archive, named)
         to_install.append(str(named))
     else:
@@ -161,13 +161,13 @@ def _fill(part: Path, wanted: Specification) -> Built:
         _say("progress", "installing packages")
         _install(python, to_install, part)
     for name in to_install[-1:]:
-        if name.endswith(contents.filename):
+        if name.endswith(wanted.filename):
             Path(name).unlink()
     settings = _settings(project, packages, wanted)
     if faults := settings_faults(settings):
         raise BuildFailedError(str(faults[0]))
     (project / "scrapy.cfg").write_text(f"[settings]\ndefault = {settings}\n", "utf-8")
-    return Built(settings, _scripts(part, packages, contents.format))
+    return Built(settings, _scripts(part, packages, wanted.format))
 
 
 def _install(python: Path, to_install: Sequence[str], folder: Path) -> None:

@@ -53,11 +53,6 @@ def bare_environment() -> dict[str, str]:
     } | {"PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8:backslashreplace"}
 
 
-def package_root() -> str:
-    """The folder that the package is imported from."""
-    return str(Path(__file__).resolve().parents[4])
-
-
 def die_with_parent() -> None:
     """End this process when the one that started it does; called in the process itself. Where the system cannot do
     that, nothing happens."""

@@ -26,6 +26,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from scrapy_ext.api.platform.versions import LOCAL, SCRIPT, SpiderInfo, VersionState
+from scrapy_ext.server.jobs.versions import archives
 from scrapy_ext.server.jobs.versions.building import (
     IN_USE,
     LOCK,
@@ -37,7 +38,8 @@ from scrapy_ext.server.jobs.versions.building import (
     Specification,
     locked,
 )
-from scrapy_ext.server.jobs.versions.children import TimedOutError, bare_environment, package_root, run
+from scrapy_ext.server.jobs.versions.children import TimedOutError, bare_environment, run
+from scrapy_ext.server.jobs.versions.inspection import Inspector
 from scrapy_ext.server.jobs.versions.spiders import ReadingError, read_spiders
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.version_rows import StoredVersion
@@ -91,6 +93,7 @@ class Environments:
         self._keep = keep
         self._builds: dict[str, asyncio.Task[Path]] = {}
         self._slots = asyncio.Semaphore(_AT_ONCE)
+        self._inspector = Inspector()
         self._local_spiders: list[SpiderInfo] = []
         self._local_error: str | None = None
         self._local_read: float | None = None
@@ -193,7 +196,10 @@ class Environments:
             await asyncio.to_thread(self._cache.mkdir, parents=True, exist_ok=True, mode=0o700)
             archive = await self._fetched(project, version)
             try:
-                await self._run_build(version, self._cache / key, archive, report)
+                contents = await self._look(archive)
+                await self._run_build(version, self._cache / key, archive, contents, report)
+            except archives.ArchiveError as error:
+                raise BuildError(f"the archive cannot be used: {error}") from None
             finally:
                 await asyncio.to_thread(archive.unlink, missing_ok=True)
             home = await asyncio.to_thread(_used, self._cache / key)
@@ -202,9 +208,13 @@ class Environments:
             await asyncio.to_thread(_trim, self._cache, self._keep)
             return home
 
-    async def _run_build(self, version: StoredVersion, target: Path, archive: Path, report: Report) -> None:
+    async def _run_build(
+        self, version: StoredVersion, target: Path, archive: Path, contents: archives.Contents, report: Report
+    ) -> None:
         specification = Specification(
             archive=str(archive),
+            format=contents.format,
+            filename=contents.filename,
             settings=version.settings,
             requirements=version.shown.requirements,
             target=str(target),
@@ -237,6 +247,10 @@ class Environments:
             reason = told.get("error") or f"the build ended with status {ended.status}:\n{ended.said}"
             raise BuildError("\n".join([reason, *log]))
 
+    async def _look(self, archive: Path) -> archives.Contents:
+        with archive.open("rb") as file:
+            return await self._inspector.inspect(file)
+
     async def _fetched(self, project: int, version: StoredVersion) -> Path:
         """The archive as a file, with the content that was uploaded."""
         digest = hashlib.sha256()
@@ -252,8 +266,12 @@ class Environments:
         return path
 
 
+def _package_root() -> str:
+    return str(Path(__file__).resolve().parents[4])
+
+
 _CHILD: Final = (
-    f"import sys; sys.path.insert(0, {package_root()!r}); "
+    f"import sys; sys.path.insert(0, {_package_root()!r}); "
     "from scrapy_ext.server.jobs.versions.building import main; main()"
 )
 
@@ -262,7 +280,7 @@ def _base_folders() -> list[str]:
     """Where the server's own packages are."""
     known = [*site.getsitepackages(), site.getusersitepackages()]
     folders = [folder for folder in sys.path if folder in known or folder.endswith(("site-packages", "dist-packages"))]
-    return list(dict.fromkeys([*folders, *([] if package_root() in folders else [package_root()])]))
+    return list(dict.fromkeys([*folders, *([] if _package_root() in folders else [_package_root()])]))
 
 
 def _key(project: int, version: StoredVersion) -> str:

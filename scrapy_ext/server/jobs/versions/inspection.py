@@ -23,7 +23,6 @@ from scrapy_ext.server.jobs.versions.children import (
     TimedOutError,
     bare_environment,
     die_with_parent,
-    package_root,
     run,
 )
 
@@ -35,9 +34,10 @@ _AT_ONCE: Final = 2
 #: Characters of a message: with its quotes doubled it is still one line that ``run`` keeps whole.
 _MAX_MESSAGE: Final = 400
 
+#: The folder that the package is imported from.
+_ROOT: Final = str(Path(__file__).resolve().parents[4])
 _CHILD: Final = (
-    f"import sys; sys.path.insert(0, {package_root()!r}); "
-    "from scrapy_ext.server.jobs.versions.inspection import main; main()"
+    f"import sys; sys.path.insert(0, {_ROOT!r}); from scrapy_ext.server.jobs.versions.inspection import main; main()"
 )
 
 
