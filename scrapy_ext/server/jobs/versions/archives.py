@@ -114,6 +114,8 @@ def _refusing_damage() -> Iterator[None]:
         *(zipfile.BadZipFile, tarfile.TarError, zlib.error, struct.error, OSError, EOFError),
         *(ValueError, OverflowError, NotImplementedError, RuntimeError, IndexError, KeyError),
     ) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # a full disk, for example
+            raise ArchiveError(f"it cannot be read or unpacked ({error.strerror})") from None
         raise ArchiveError(f"it is not {_KINDS}, or it is damaged ({str(error)[:200]})") from None
 
 
