@@ -224,6 +224,7 @@ class ExtractMiddleware:
     def _spider_opened(self) -> None:
         self._lent = LentPlaces(self._crawler)
         on_closing(self._crawler, self._wind_up)
+        on_fetched(self._crawler, self._extraction.redirects.keep_private)
         retries = self._crawler.get_downloader_middleware(RetryMiddleware)
         if retries is not None:
             retries.exceptions_to_retry = (_but_ours(retries.exceptions_to_retry),)
