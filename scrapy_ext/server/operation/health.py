@@ -141,7 +141,7 @@ class Health:
 
     def _server(self) -> Iterator[str]:
         front, store = self._front, self._store.measures
-        yield from gauge("connections", "Connections that are open.", front.connections())
+        yield from gauge("connections", "Connections that are open.", len(front.connections))
         yield from gauge("requests_under_way", "Requests that are being answered.", front.under_way)
         yield from gauge("body_bytes_held", "Bytes of bodies that are under way.", front.memory.held)
         yield from gauge("store_writes_waiting", "Writes that wait for the database.", store.waiting)

@@ -71,18 +71,14 @@ def _slot(call: Call) -> Slot:
 
 async def _add(call: Call) -> Response:
     slot = _slot(call)
-    requests = [
-        _queued(line, number)
-        async for first, group in bodies.lines(call.request)
-        for number, line in enumerate(group, first)
-        if line.strip()
-    ]
-    added = await call.store.frontier.add(slot, requests) if requests else 0
+    added = 0
+    async for requests in bodies.gathered(call.request, _queued):
+        added += await call.store.frontier.add(slot, requests)
     call.wrote(added)
     return json(NewCount(added))
 
 
-def _queued(line: bytes, number: int) -> QueuedRequest:
+def _queued(line: bytes, number: int) -> tuple[QueuedRequest]:
     place = f"line {number}"
     try:
         request = _decode(line)  # whole, to be sure that its data is correct JSON
@@ -93,7 +89,7 @@ def _queued(line: bytes, number: int) -> QueuedRequest:
     if faults:
         raise ContractError(faults)
     pair = b"[" + _encode(raw.fp) + b"," + bytes(raw.qdata) + b"]"
-    return QueuedRequest(raw.fp.encode(), pair, bytes(raw.fdata) or None, raw.p)
+    return (QueuedRequest(raw.fp.encode(), pair, bytes(raw.fdata) or None, raw.p),)
 
 
 async def _read(call: Call) -> Response:
@@ -131,8 +127,7 @@ def _batch_id(call: Call, name: str, remedy: str) -> str | None:
 
 async def _delete_batches(call: Call) -> Response:
     slot = _slot(call)
-    ids = await bodies.strings(call.request)
-    if ids:
+    async for ids in bodies.strings(call.request):
         await call.store.frontier.delete_batches(slot, ids)
     return empty()
 

@@ -1,0 +1,158 @@
+"""The memory that requests and answers may hold: one bound for the process, counted before it is taken.
+
+Invariants:
+
+- ``Memory.held`` is never below what bodies, what they decode to, and answers hold, apart from a constant: one block of
+  a body at a time is decoded without being counted (:mod:`scrapy_ext.server.platform.bodies`), and no connection has
+  more than :data:`limits.UNCOUNTED` in its buffers before they count.
+- Whoever finds no room is refused and holds nothing. What was counted is released when its request ends, at the latest.
+- Above :data:`PRESSURE` of the bound, clients that read nothing lose their connections, the slowest first, so that
+  those who read find room.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import gc
+import os
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Final, Protocol
+
+from scrapy_ext.server.operation import limits
+
+#: The part of the machine's memory that requests may hold by default, but never less than :data:`limits.MEMORY`.
+SHARE: Final = 32
+#: The part of the bound above which slow readers are cut off.
+PRESSURE: Final = 0.75
+#: Seconds for which a client may read nothing although memory is short.
+_SHORT_PAUSE: Final = 1.0
+#: Seconds of work after which others have their turn.
+_TURN: Final = 0.002
+#: Bytes that were released before the allocator is asked to return free pages to the system, and seconds between two.
+_TRIM: Final = 64 * limits.MIB
+_TRIM_EVERY: Final = 5.0
+
+_CGROUPS: Final = Path("/sys/fs/cgroup")
+
+
+class Reader(Protocol):
+    """A connection whose client does not read its answer."""
+
+    def cut_off(self, reason: str) -> None:
+        """End it at once."""
+
+
+class Memory:
+    """The count of what requests hold together."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.held = 0
+        #: Requests that found no room.
+        self.refused = 0
+        #: Connections whose clients read nothing, and since when; those that have waited longest come first.
+        self.stalled: dict[Reader, float] = {}
+        self._turn = asyncio.Lock()
+        self._released = 0
+        self._trimmed = -_TRIM_EVERY
+
+    def hold(self, size: int) -> bool:
+        """Count bytes; False when there is no room for them now."""
+        if self.held + size > self.limit * PRESSURE and self.stalled:
+            self._cut_off()
+        if not self.fits(size):
+            return False
+        self.held += size
+        return True
+
+    def fits(self, size: int) -> bool:
+        """Whether there is room for so many bytes now; counted as refused if not."""
+        if self.held + size <= self.limit:
+            return True
+        self.refused += 1
+        return False
+
+    def add(self, size: int) -> None:
+        """Count bytes that are there already."""
+        self.held += size
+        if self.held > self.limit * PRESSURE and self.stalled:
+            self._cut_off()
+
+    def release(self, size: int) -> None:
+        """Count bytes no longer."""
+        self.held -= size
+        self._released += size
+        if self._released >= _TRIM:
+            now = time.monotonic()
+            if now - self._trimmed >= _TRIM_EVERY:
+                self._released, self._trimmed = 0, now
+                with contextlib.suppress(RuntimeError):  # no loop runs: a test
+                    asyncio.get_running_loop().call_later(1.0, trim)
+
+    def _cut_off(self) -> None:
+        """End the connections that have read nothing for longest; their requests release what they hold as they end."""
+        latest = time.monotonic() - _SHORT_PAUSE
+        for reader, since in list(self.stalled.items())[: 1 + len(self.stalled) // 8]:
+            if since > latest:
+                return
+            self.stalled.pop(reader, None)
+            reader.cut_off("memory")
+
+    @contextlib.asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Do long work in the event loop, one caller at a time: other requests are answered between two of them."""
+        async with self._turn:
+            began = time.monotonic()
+            yield
+            if time.monotonic() - began > _TURN:
+                await asyncio.sleep(0)
+
+
+def default_limit() -> int:
+    """Bytes that requests may hold where no option says: a share of the memory that this process may use."""
+    total = usable()
+    return max(min(limits.MEMORY, total // 2), total // SHARE)
+
+
+def usable() -> int:
+    """Bytes of memory of the machine, or of the control group where that has fewer."""
+    return min([_physical(), *_cgroup_limits()])
+
+
+def _physical() -> int:
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):  # not on every platform
+        return 2 * limits.MEMORY
+
+
+def _cgroup_limits(root: Path = _CGROUPS, membership: Path = Path("/proc/self/cgroup")) -> Iterator[int]:
+    """The limits of the control groups that this process is in, of version 1 and 2, and of those above them."""
+    try:
+        lines = membership.read_text("ascii", "replace").splitlines()
+    except OSError:
+        return
+    for line in lines:
+        _, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        base, name = (root / "memory", "memory.limit_in_bytes") if controllers else (root, "memory.max")
+        group = base / path.lstrip("/")
+        # In a container the path is often that of the host: then the group is at the root.
+        for folder in (group, *group.parents):
+            with contextlib.suppress(OSError, ValueError):  # "max" is no number
+                yield int((folder / name).read_text("ascii"))
+            if folder == base:
+                break
+
+
+def trim() -> None:
+    """Return free memory to the system, where the C library can: glibc keeps it otherwise."""
+    gc.collect(0)
+    with contextlib.suppress(AttributeError, OSError):
+        ctypes.CDLL(None).malloc_trim(0)
