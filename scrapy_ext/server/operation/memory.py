@@ -30,11 +30,13 @@ SHARE: Final = 32
 PRESSURE: Final = 0.75
 #: Seconds for which a client may read nothing although memory is short.
 _SHORT_PAUSE: Final = 1.0
-#: Seconds of work after which others have their turn.
+#: Seconds of long work, of all requests together, in one round of the event loop.
 _TURN: Final = 0.002
-#: Bytes that were released before the allocator is asked to return free pages to the system, and seconds between two.
+#: Streams that make a piece at the same time where memory is short: what they read is not counted before it is there.
+_MAKING: Final = 16
+#: Bytes that were released before the allocator is asked to return free pages to the system, and how long after.
 _TRIM: Final = 64 * limits.MIB
-_TRIM_EVERY: Final = 5.0
+_TRIM_AFTER: Final = 3.0
 
 _CGROUPS: Final = Path("/sys/fs/cgroup")
 
@@ -57,8 +59,12 @@ class Memory:
         #: Connections whose clients read nothing, and since when; those that have waited longest come first.
         self.stalled: dict[Reader, float] = {}
         self._turn = asyncio.Lock()
+        #: Taken by streams while they make a piece, where memory is short.
+        self.making = asyncio.Semaphore(_MAKING)
+        #: When such work began in this round of the event loop.
+        self._worked: float | None = None
         self._released = 0
-        self._trimmed = -_TRIM_EVERY
+        self._trims = False
 
     def hold(self, size: int) -> bool:
         """Count bytes; False when there is no room for them now."""
@@ -86,12 +92,14 @@ class Memory:
         """Count bytes no longer."""
         self.held -= size
         self._released += size
-        if self._released >= _TRIM:
-            now = time.monotonic()
-            if now - self._trimmed >= _TRIM_EVERY:
-                self._released, self._trimmed = 0, now
-                with contextlib.suppress(RuntimeError):  # no loop runs: a test
-                    asyncio.get_running_loop().call_later(1.0, trim)
+        if self._released >= _TRIM and not self._trims:
+            with contextlib.suppress(RuntimeError):  # no loop runs: a test
+                asyncio.get_running_loop().call_later(_TRIM_AFTER, self._trim)
+                self._trims = True
+
+    def _trim(self) -> None:
+        self._released, self._trims = 0, False
+        trim()
 
     def _cut_off(self) -> None:
         """End the connections that have read nothing for longest; their requests release what they hold as they end."""
@@ -104,12 +112,17 @@ class Memory:
 
     @contextlib.asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """Do long work in the event loop, one caller at a time: other requests are answered between two of them."""
+        """Do some milliseconds of work in the event loop, one caller after the other: all others run in between."""
         async with self._turn:
-            began = time.monotonic()
-            yield
-            if time.monotonic() - began > _TURN:
+            if self._worked is not None and time.monotonic() - self._worked > _TURN:
                 await asyncio.sleep(0)
+            if self._worked is None:
+                self._worked = time.monotonic()
+                asyncio.get_running_loop().call_soon(self._next_round)
+            yield
+
+    def _next_round(self) -> None:
+        self._worked = None
 
 
 def default_limit() -> int:
@@ -152,7 +165,11 @@ def _cgroup_limits(root: Path = _CGROUPS, membership: Path = Path("/proc/self/cg
 
 
 def trim() -> None:
-    """Return free memory to the system, where the C library can: glibc keeps it otherwise."""
-    gc.collect(0)
+    """Return free memory to the system, where the C library can: glibc keeps it otherwise.
+
+    What was held by streams that broke off is mostly in cycles of exceptions and their frames, and would stay until the
+    next full collection.
+    """
+    gc.collect()
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).malloc_trim(0)

@@ -53,8 +53,6 @@ _GROUP: Final = 8 * MIB
 
 T = TypeVar("T")
 
-#: Seconds after which a body that came at once lets others have their turn.
-_TURN: Final = 0.002
 
 _decode_object: Final = msgspec.json.Decoder(dict[str, Any]).decode
 _decode_any: Final = msgspec.json.Decoder().decode
@@ -145,13 +143,19 @@ async def _inflated(request: Request, limit: int, too_large: Refusal, copy: Copy
         return
     if encoding not in ("gzip", "x-gzip", "deflate"):
         raise Refusal(415, f"Content-Encoding {encoding[:60]} is not supported. Use gzip or none.")
-    inflater, any_data = Inflater(limit), False
+    inflater, any_data, turns = Inflater(limit), False, exchange_of(request.scope).memory
     try:
         async for piece in _wire(request):
             any_data = True
             if copy is not None:
                 copy.add(piece)
-            for inflated in inflater.feed(piece):
+            steps = inflater.feed(piece)
+            while True:
+                # A small compressed body may become any number of pieces.
+                async with turns.turn():
+                    inflated = next(steps, None)
+                if inflated is None:
+                    break
                 yield inflated
         if any_data:
             inflater.end()
@@ -187,7 +191,7 @@ class Block(NamedTuple):
 async def _blocks(request: Request, limit: int, copy: Copy | None = None) -> AsyncIterator[Block]:
     """The body's lines, which are counted from 1, as they come."""
     exchange = exchange_of(request.scope)
-    number, rest, turn = 1, b"", time.monotonic()
+    number, rest = 1, b""
     async for piece in _within(request, limit, _too_large(limit), copy):
         exchange.release(len(rest))
         end = piece.rfind(b"\n")
@@ -198,10 +202,6 @@ async def _blocks(request: Request, limit: int, copy: Copy | None = None) -> Asy
             if number - 1 > MAX_LINES:
                 raise Refusal(413, f"The body has over {MAX_LINES} lines. Send it in several requests.")
             yield Block(number_here, data, data.split(b"\n"))
-            # A small compressed body may hold millions of lines: others have their turn in between.
-            if time.monotonic() - turn > _TURN:
-                await asyncio.sleep(0)
-                turn = time.monotonic()
         else:
             rest += piece
         if len(rest) > MAX_LINE:

@@ -7,21 +7,25 @@ them one by one.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import re
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, NamedTuple, Protocol
 from xml.sax.saxutils import escape
 
 import msgspec
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from scrapy_ext.api.platform.formats import CONTENT_TYPES, TEXT_FORMATS, CsvOptions, Format, choose, csv_options
-from scrapy_ext.server.ahead import ahead, in_thread
+from scrapy_ext.server.ahead import READ_AHEAD, ahead, closing, in_thread
 from scrapy_ext.server.deflate import GzipFrame, deflated
 from scrapy_ext.server.deflate import gzip as gzipped
-from scrapy_ext.server.platform.answers import refused
+from scrapy_ext.server.operation.exchange import Exchange
+from scrapy_ext.server.platform.answers import Refusal, refused
 from scrapy_ext.server.platform.calls import Call
 
 Page = Sequence[bytes]
@@ -35,6 +39,16 @@ class Text(list[bytes]):
 _WHOLE: Final = 256 * 1024
 #: Of such a piece, at least, where it is not compressed: the memory for small ones is used again and again.
 _PIECE: Final = 60 * 1024
+#: Bytes that a stream holds beside its page, which reads ahead (chunks, inflated and compressed pieces) or not (a chunk
+#: and a piece); the part of the memory of the process up to which it may; and bytes that a line of a page takes beside
+#: its own.
+_READ_AHEAD: Final = 6 * 1024 * 1024
+_READ: Final = 768 * 1024
+_FREE: Final = 0.25
+_LINE: Final = 48
+#: Records that are written at once in formats for which they are decoded: each may become a line with thousands of
+#: columns.
+_RUN: Final = 500
 #: Bytes of records that are written in a thread in formats for which they are decoded.
 _LONG: Final = 128 * 1024
 #: A result that takes longer (seconds) is sent as it comes: so it is noticed when its client goes away.
@@ -178,11 +192,15 @@ class _MessagePack:
     decodes = True
 
     def page(self, records: Page) -> bytes:
-        decoded = [_decode(record) for record in records]
-        try:
-            return b"".join(map(_encode_msgpack, decoded))
-        except OverflowError:
-            return b"".join(_encode_msgpack(_in_64_bits(value)) for value in decoded)
+        return b"".join(map(_as_msgpack, records))
+
+
+def _as_msgpack(record: bytes) -> bytes:
+    value = _decode(record)  # one at a time: a page of decoded records takes thirty times its bytes
+    try:
+        return _encode_msgpack(value)
+    except OverflowError:
+        return _encode_msgpack(_in_64_bits(value))
 
 
 def _in_64_bits(value: Any) -> Any:
@@ -263,17 +281,29 @@ async def result(call: Call, pages: AsyncIterator[Page], *, msgpack: bool = Fals
     kind = format_of(call, msgpack=msgpack)
     headers = _headers(call)
     gzip = accepts_gzip(call)
-    stream = _encoded(_writer(call, kind), pages, _WHOLE if gzip else _PIECE)
-    first = await anext(stream)
+    exchange = call.exchange
+    _reserve(exchange)
+    stream = _encoded(_writer(call, kind), pages, _WHOLE if gzip else _PIECE, exchange)
+    making = contextlib.nullcontext() if READ_AHEAD.get() else exchange.memory.making
+    async with making:
+        first = await anext(stream)
     if first.is_last:  # compressed, if it is to be, as every answer of one piece is
         return _whole(call, kind, first.data)
     if call.is_head:  # which is answered without reading further
         return Response(headers=headers, media_type=_MEDIA_TYPES[kind])
-    body = _from(first, stream)
+    body = _from(first, stream, making)
     if gzip:
         headers["Content-Encoding"] = "gzip"
         body = _compressed(body)
-    return StreamingResponse(body, headers=headers, media_type=_MEDIA_TYPES[kind])
+    return _Stream(body, headers=headers, media_type=_MEDIA_TYPES[kind])
+
+
+class _Stream(StreamingResponse):
+    """A stream that ends, and what it holds, with its answer: also when its client goes away."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with closing(aiter(self.body_iterator)):
+            await super().__call__(scope, receive, send)
 
 
 class _Piece(NamedTuple):
@@ -281,30 +311,78 @@ class _Piece(NamedTuple):
     is_last: bool = False
 
 
-async def _encoded(writer: Writer, pages: AsyncIterator[Page], size: int) -> AsyncIterator[_Piece]:
+def _reserve(exchange: Exchange) -> None:
+    """Count what a stream holds beside its page: more where it may read ahead, which it may while memory is free."""
+    memory = exchange.memory
+    is_free = memory.held + _READ_AHEAD < memory.limit * _FREE
+    READ_AHEAD.set(is_free)
+    hold_answer(exchange, _READ_AHEAD if is_free else _READ)
+
+
+def hold_answer(exchange: Exchange, size: int) -> None:
+    """Count bytes of an answer until the request ends; raises :class:`Refusal`."""
+    if not exchange.hold(size):
+        raise Refusal(503, "Too many large answers are under way. Try again.", {"Retry-After": "2"})
+
+
+async def _encoded(writer: Writer, pages: AsyncIterator[Page], size: int, exchange: Exchange) -> AsyncIterator[_Piece]:
     """Pieces of the result, of ``size`` at least: one, and more when it is not short or takes long."""
     waiting, length, sent = [writer.head], 0, time.monotonic()
     enough = _WHOLE
-    async for page in pages:
-        is_long = writer.decodes and sum(map(len, page)) > _LONG
-        # Others have their turn meanwhile.
-        for piece in await asyncio.to_thread(_pieces, writer, page) if is_long else _pieces(writer, page):
-            waiting.append(piece)
-            length += len(piece)
-            if length >= enough:
+    async with closing(pages):
+        async for page in pages:
+            held = sum(map(len, page)) + _LINE * len(page)
+            hold_answer(exchange, held)
+            async for piece in _written(writer, page):
+                waiting.append(piece)
+                length += len(piece)
+                if length >= enough:
+                    hold_answer(exchange, length)
+                    joined, waiting = b"".join(waiting), []
+                    yield _Piece(joined)
+                    del joined
+                    exchange.release(length)
+                    length, sent, enough = 0, time.monotonic(), size
+            exchange.release(held)
+            if time.monotonic() - sent > _PATIENCE:
                 yield _Piece(b"".join(waiting))
                 waiting, length, sent, enough = [], 0, time.monotonic(), size
-        if time.monotonic() - sent > _PATIENCE:
-            yield _Piece(b"".join(waiting))
-            waiting, length, sent, enough = [], 0, time.monotonic(), size
     yield _Piece(b"".join([*waiting, writer.tail]), is_last=True)
 
 
-async def _from(first: _Piece, rest: AsyncIterator[_Piece]) -> AsyncIterator[bytes]:
-    yield first.data
+async def _written(writer: Writer, page: Page) -> AsyncIterator[bytes]:
+    """A page in pieces, each written when the one before it was taken: some formats take many times the records."""
+    if not writer.decodes:
+        for piece in _pieces(writer, page):
+            yield piece
+        return
+    for part in _parts(page):
+        # Others have their turn meanwhile.
+        is_long = sum(map(len, part)) > _LONG // 4
+        yield await asyncio.to_thread(writer.page, part) if is_long else writer.page(part)
+
+
+def _parts(page: Page) -> Iterator[Page]:
+    """The records in runs of about as many bytes as are worth a thread, and of some hundreds at most."""
+    first, length = 0, 0
+    for place, record in enumerate(page):
+        if place > first and (length >= _LONG or place - first >= _RUN):
+            yield page[first:place]
+            first, length = place, 0
+        length += len(record)
+    if first < len(page):
+        yield page[first:]
+
+
+async def _from(
+    piece: _Piece | None, rest: AsyncIterator[_Piece], making: AbstractAsyncContextManager[None]
+) -> AsyncIterator[bytes]:
     try:
-        async for piece in rest:
-            yield piece.data
+        async with closing(rest):
+            while piece is not None:
+                yield piece.data
+                async with making:
+                    piece = await anext(rest, None)
     except Exception as error:
         # The response ends here without its last chunk: the client sees a broken connection.
         logger.error("A result broke off: %s", error)
@@ -320,8 +398,9 @@ async def _compressed(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
     yield frame.head
     # Compressing takes longer than all else: several pieces at once, each by itself, in threads.
-    async for part in ahead(pieces, begin, _COMPRESSED_AHEAD):
-        yield part
+    async with closing(ahead(pieces, begin, _COMPRESSED_AHEAD)) as parts:
+        async for part in parts:
+            yield part
     yield frame.tail
 
 

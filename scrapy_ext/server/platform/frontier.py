@@ -14,7 +14,7 @@ from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.platform import bodies
 from scrapy_ext.server.platform.answers import NotFound, empty, json, method_not_allowed, refused
 from scrapy_ext.server.platform.calls import Call
-from scrapy_ext.server.platform.formats import Page, result, result_of
+from scrapy_ext.server.platform.formats import Page, hold_answer, result, result_of
 from scrapy_ext.server.store.frontier import QueuedRequest, Slot, StoredBatch, is_batch_id, priority_of
 
 #: Requests that a read gives when it names no ``mincount``.
@@ -97,6 +97,7 @@ async def _read(call: Call) -> Response:
     after = _batch_id(call, "startafter", "Read from the beginning, without startafter.")
     priorities = "_p" in call.all("meta")
     batches = await call.store.frontier.read(_slot(call), mincount, after)
+    hold_answer(call.exchange, sum(len(batch.requests) for batch in batches))
 
     def line(batch: StoredBatch) -> bytes:
         priority = b',"_p":%d' % priority_of(batch.id) if priorities else b""
