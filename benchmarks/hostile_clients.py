@@ -17,6 +17,7 @@ import os
 import resource
 import sys
 import tempfile
+import threading
 import time
 import zlib
 from base64 import b64encode
@@ -94,13 +95,10 @@ Attack = Callable[[Server, float], Awaitable[Counter[Any]]]
 
 async def strings(server: Server, scale: float) -> Counter[Any]:
     """Four bodies of millions of short strings at once."""
-    bodies = [gzip_of(b'"k%d",' % number, int(60 * MIB * scale), b"", b"") for number in range(1)]
-    line = b"[" + b'"",' * 340_000 + b'""]\n'
-    body = gzip_of(line, int(60 * MIB * scale))
-    other = gzip_of(b"[" + b'"k",' * 250_000 + b'"k"]\n', int(60 * MIB * scale))
-    del bodies
-    paths = ["/hcf/1/f/s/s/q/deleted", "/collections/1/s/c/deleted"]
-    sent = [server.post(path, each, Content_Encoding="gzip") for path in paths for each in (body, other)]
+    size = int(60 * MIB * scale)
+    empty, short = (gzip_of(b"[" + b'"%b",' % key * 250_000 + b'"k"]\n', size) for key in (b"", b"k"))
+    paths = ("/hcf/1/f/s/s/q/deleted", "/collections/1/s/c/deleted")
+    sent = [server.post(path, body, Content_Encoding="gzip") for path in paths for body in (empty, short)]
     return Counter(await asyncio.gather(*sent))
 
 
@@ -190,7 +188,7 @@ ATTACKS: dict[str, Attack] = {
 }
 
 
-async def healthz(server: Server, waits: list[float], ended: asyncio.Event) -> None:
+async def healthz(server: Server, waits: list[float], ended: threading.Event) -> None:
     """Ask for /healthz on a new connection each time until the attack has ended."""
     while not ended.is_set():
         began = time.perf_counter()
@@ -208,7 +206,7 @@ async def healthz(server: Server, waits: list[float], ended: asyncio.Event) -> N
         await asyncio.sleep(0.05)
 
 
-async def highest(server: Server, found: list[int], ended: asyncio.Event) -> None:
+async def highest(server: Server, found: list[int], ended: threading.Event) -> None:
     """See the highest memory until the attack has ended."""
     while not ended.is_set():
         found[0] = max(found[0], server.resident())
@@ -221,14 +219,11 @@ async def attacked(attack: Attack, scale: float, after: float) -> dict[str, Any]
         server = Server(running)
         await server.post("/items/1/1/1", b'{"a": 1}\n')
         before, peak, waits = server.resident(), [0], list[float]()
-        ended = asyncio.Event()
+        ended = threading.Event()
         # In a thread each: the attackers keep this loop busy themselves.
         watchers = [
             asyncio.create_task(asyncio.to_thread(asyncio.run, watch))
-            for watch in (
-                _until(lambda e: healthz(server, waits, e), ended),
-                _until(lambda e: highest(server, peak, e), ended),
-            )
+            for watch in (healthz(server, waits, ended), highest(server, peak, ended))
         ]
         began = time.perf_counter()
         answers = await attack(server, scale)
@@ -246,15 +241,6 @@ async def attacked(attack: Attack, scale: float, after: float) -> dict[str, Any]
             "healthz_failed": waits.count(-1.0),
             "healthz_longest": round(max(waits, default=0), 2),
         }
-
-
-async def _until(watch: Callable[[asyncio.Event], Awaitable[None]], outer: asyncio.Event) -> None:
-    inner = asyncio.Event()
-    task = asyncio.ensure_future(watch(inner))
-    while not outer.is_set():
-        await asyncio.sleep(0.05)
-    inner.set()
-    await task
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ import copy
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from scrapy_ext.server.store.activity import ActivityStore
 from scrapy_ext.server.store.address import DatabaseUrl
@@ -29,7 +29,7 @@ from scrapy_ext.server.store.nodes import NodeStore
 from scrapy_ext.server.store.periodic import PeriodicStore
 from scrapy_ext.server.store.projects import ProjectStore
 from scrapy_ext.server.store.records import RecordStore
-from scrapy_ext.server.store.refusals import NotingEngine
+from scrapy_ext.server.store.refusals import Refusals
 from scrapy_ext.server.store.schema import migrate, touch
 from scrapy_ext.server.store.spiders import SpiderStore
 from scrapy_ext.server.store.versions import VersionStore
@@ -47,9 +47,8 @@ class Store:
 
     def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
         self.clock = clock
-        noting = NotingEngine(engine)
-        self._refusals = noting.refusals
-        self._engine = engine = cast("Engine", noting)
+        self._engine = engine
+        self._refusals = Refusals(engine)
         self.items = RecordStore(engine, clock, ITEMS)
         self.requests = RecordStore(engine, clock, REQUESTS)
         self.logs = RecordStore(engine, clock, LOGS)
