@@ -48,7 +48,7 @@ class Exchange:
     ``patience`` the seconds for which the client may send nothing of its body."""
 
     __slots__ = (
-        *("_connection", "_length", "_lingers", "_more", "_receive", "_send", "memory"),
+        *("_connection", "_length", "_lingers", "_more", "_over", "_receive", "_send", "memory"),
         *("held", "id", "lasts", "patience", "received", "records", "sent", "status", "told", "who"),
     )
 
@@ -57,7 +57,7 @@ class Exchange:
         self._send = send
         self.memory = memory
         self._connection: Connection | None = scope.get(CONNECTION_KEY)
-        self._lingers = False
+        self._lingers = self._over = False
         #: Whether it is meant to take long, so that it is not slow.
         self.lasts = False
         self.patience = patience
@@ -86,6 +86,8 @@ class Exchange:
 
     def hold(self, size: int) -> bool:
         """Count bytes that are kept until the request ends; False when there is no room for them now."""
+        if self._over:
+            return True  # what goes on after its request is no part of it, and nothing would release them
         if not self.memory.hold(size):
             return False
         self.held += size
@@ -104,6 +106,7 @@ class Exchange:
     def ended(self) -> None:
         """Give back what was held."""
         self.release(self.held)
+        self._over = True
 
     async def receive(self) -> Message:
         """The next message of the client."""
@@ -133,9 +136,22 @@ class Exchange:
             await self._send({**message, "more_body": True})
             await self._throw_away()
             message = {"type": "http.response.body", "body": b""}
-        await self._send(message)
-        # The next piece is not made before this one has mostly gone.
-        if more and self._connection is not None and not await self._connection.drained():
+        await self._send_pieces(message, more=more)
+
+    async def _send_pieces(self, message: Message, *, more: bool) -> None:
+        """Send a part of the body; what follows waits until it has mostly gone."""
+        body = message.get("body", b"")
+        connection = self._connection
+        if connection is None:
+            await self._send(message)
+            return
+        while len(body) > limits.SEND_PIECE:
+            await self._send({"type": "http.response.body", "body": body[: limits.SEND_PIECE], "more_body": True})
+            body = memoryview(body)[limits.SEND_PIECE :]
+            if not await connection.drained():
+                raise GoneError
+        await self._send({"type": "http.response.body", "body": body, "more_body": more})
+        if more and not await connection.drained():
             raise GoneError
 
     async def _read_rest(self) -> None:

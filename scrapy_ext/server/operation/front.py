@@ -37,9 +37,10 @@ _FULL: Final = 507
 #: Paths that are answered until the end.
 ALWAYS: Final = ("/healthz", "/readyz", "/metrics")
 _NO_ROOM: Final = "The server holds as much of other requests as it can now. Send the request again later."
-#: Bytes that a parameter of the address takes when it is decoded, and the shortest address that counts.
+#: Bytes that a parameter, and a part of the path, of the address take when it is decoded; the shortest that counts.
 _PARAMETER: Final = 512
-_LONG_QUERY: Final = 1024
+_PART: Final = 128
+_LONG: Final = 1024
 
 
 class Front:
@@ -82,7 +83,7 @@ class Front:
                 await _refuse(scope, exchange, 503, _ENDING, (b"retry-after", _RETRY_AFTER.encode()))
             elif scope["query_string"].count(b"&") >= limits.PARAMETERS:
                 await _refuse(scope, exchange, 400, f"The address has over {limits.PARAMETERS} parameters. Send fewer.")
-            elif not _holds_query(scope["query_string"], exchange):
+            elif not _holds_address(scope["raw_path"], scope["query_string"], exchange):
                 await _refuse(scope, exchange, 503, _NO_ROOM, (b"retry-after", _RETRY_AFTER.encode()))
             else:
                 await self._app(scope, exchange.receive, exchange.send)
@@ -128,9 +129,12 @@ class Front:
                 logger.warning("%d requests did not end within %g s", self.under_way, grace)
 
 
-def _holds_query(query: bytes, exchange: Exchange) -> bool:
-    """Count what a long query takes once it is decoded; False when there is no room for it."""
-    return len(query) < _LONG_QUERY or exchange.hold(8 * len(query) + _PARAMETER * (query.count(b"&") + 1))
+def _holds_address(path: bytes, query: bytes, exchange: Exchange) -> bool:
+    """Count what a long address takes once it is decoded; False when there is no room for it."""
+    length = len(path) + len(query)
+    if length < _LONG:
+        return True
+    return exchange.hold(8 * length + _PART * path.count(b"/") + _PARAMETER * (query.count(b"&") + 1))
 
 
 def _tell(level: int, scope: Scope, exchange: Exchange, seconds: float, broken: bool) -> None:

@@ -25,6 +25,8 @@ MEMORY: Final = 512 * MIB
 UNCOUNTED: Final = 16 * KIB
 #: Bytes of an answer that wait in the process and in the system for a client to read them, beside one piece.
 SEND_BUFFER: Final = 64 * KIB
+#: Bytes of an answer that are handed to the connection at once.
+SEND_PIECE: Final = 256 * KIB
 #: Bytes a second that a client must send of a body, and read of an answer, on average, beside the time for which it may
 #: pause.
 SLOWEST: Final = 1 * KIB

@@ -11,6 +11,7 @@ import contextlib
 import logging
 import re
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, NamedTuple, Protocol
@@ -46,6 +47,8 @@ _READ_AHEAD: Final = 6 * 1024 * 1024
 _READ: Final = 768 * 1024
 _FREE: Final = 0.25
 _LINE: Final = 48
+#: Copies of a piece that there are while it is written.
+_COPIES: Final = 4
 #: Records that are written at once in formats for which they are decoded: each may become a line with thousands of
 #: columns.
 _RUN: Final = 500
@@ -75,6 +78,9 @@ class Writer(Protocol):
     tail: bytes
     #: Whether it decodes the records, so that large ones are long work.
     decodes: bool
+    #: How many times the bytes of a record its output may have at most, and how many bytes beside these.
+    growth: int
+    columns: int
 
     def page(self, records: Page) -> bytes:
         """Some records; not called with none."""
@@ -83,6 +89,7 @@ class Writer(Protocol):
 class _JsonLines:
     head = tail = b""
     decodes = False
+    growth, columns = 1, 0
 
     def page(self, records: Page) -> bytes:
         return b"\n".join(records) + b"\n"
@@ -91,6 +98,7 @@ class _JsonLines:
 class _Json:
     head, tail = b"[", b"]\n"
     decodes = False
+    growth, columns = 1, 0
 
     def __init__(self) -> None:
         self._separator = b""
@@ -105,6 +113,7 @@ class _Text:
 
     head = tail = b""
     decodes = True
+    growth, columns = 1, 0
 
     def page(self, records: Page) -> bytes:
         return b"".join(_plain(_decode(record)).encode() + b"\n" for record in records)
@@ -116,6 +125,9 @@ class _Csv:
 
     def __init__(self, options: CsvOptions) -> None:
         self._options = options
+        # A quote becomes two, a field may be asked for several times, and each has a separator.
+        self.growth = 2 * max(Counter(options.fields).values(), default=1)
+        self.columns = len(options.fields) + 2
         self._special = re.compile("[" + re.escape(options.sep + options.quote + options.escape) + "\r\n]")
         self.head = self._row(options.fields) if options.include_headers else b""
 
@@ -145,6 +157,7 @@ class _Xml:
     head = b'<?xml version="1.0" encoding="UTF-8"?>\n<params><param><value><array><data>\n'
     tail = b"</data></array></value></param></params>\n"
     decodes = True
+    growth, columns = 16, 0
 
     def page(self, records: Page) -> bytes:
         try:
@@ -190,6 +203,7 @@ class _MessagePack:
 
     head = tail = b""
     decodes = True
+    growth, columns = 1, 0
 
     def page(self, records: Page) -> bytes:
         return b"".join(map(_as_msgpack, records))
@@ -333,7 +347,7 @@ async def _encoded(writer: Writer, pages: AsyncIterator[Page], size: int, exchan
         async for page in pages:
             held = sum(map(len, page)) + _LINE * len(page)
             hold_answer(exchange, held)
-            async for piece in _written(writer, page):
+            async for piece in _written(writer, page, exchange):
                 waiting.append(piece)
                 length += len(piece)
                 if length >= enough:
@@ -350,16 +364,23 @@ async def _encoded(writer: Writer, pages: AsyncIterator[Page], size: int, exchan
     yield _Piece(b"".join([*waiting, writer.tail]), is_last=True)
 
 
-async def _written(writer: Writer, page: Page) -> AsyncIterator[bytes]:
-    """A page in pieces, each written when the one before it was taken: some formats take many times the records."""
+async def _written(writer: Writer, page: Page, exchange: Exchange) -> AsyncIterator[bytes]:
+    """A page in pieces, each written when the one before it was taken: some formats take many times the records.
+
+    What it may take while it is written counts: text, bytes, and both joined.
+    """
     if not writer.decodes:
         for piece in _pieces(writer, page):
             yield piece
         return
     for part in _parts(page):
+        size = sum(map(len, part))
+        taken = _COPIES * (writer.growth * size + writer.columns * len(part))
+        hold_answer(exchange, taken)
         # Others have their turn meanwhile.
-        is_long = sum(map(len, part)) > _LONG // 4
-        yield await asyncio.to_thread(writer.page, part) if is_long else writer.page(part)
+        piece = await asyncio.to_thread(writer.page, part) if size > _LONG // 4 else writer.page(part)
+        exchange.release(taken)
+        yield piece
 
 
 def _parts(page: Page) -> Iterator[Page]:
