@@ -35,6 +35,7 @@ from scrapy_ext.server.store import StoreError
 _LAST_SECONDS: Final = 2
 #: Longer than clients keep idle connections, so that it is not the server that closes one just as it is used.
 _KEEP_ALIVE_SECONDS: Final = 75
+_MAX_CONNECTIONS: Final = limits.CONNECTIONS
 _BACKLOG: Final = 1024
 _MAX_FILES: Final = 16_384
 #: The store's threads need the interpreter often and for a moment: they would wait five times as long by default.
@@ -70,7 +71,9 @@ def serve(config: ServerConfig) -> int:
 async def _run(config: ServerConfig, listener: socket.socket) -> int:
     front = build(config)
     connections = Connections(
-        limit_of(_files(), config.connections), config.connections_per_address, config.reverse_proxies
+        limit_of(_files(), config.connections or _MAX_CONNECTIONS),
+        config.connections_per_address,
+        config.reverse_proxies,
     )
     server = _Server(
         uvicorn.Config(

@@ -133,7 +133,7 @@ def test_idle_connections_go_before_busy_ones_and_the_oldest_first() -> None:
 
 
 def test_the_bound_leaves_files_for_others() -> None:
-    assert limit_of(1_000_000) == 4096
+    assert limit_of(1_000_000) == limits.CONNECTIONS
     assert limit_of(1024) == 512
     assert limit_of(1_000_000, 10_000) == 10_000
     assert limit_of(1024, 10_000) == 512

@@ -21,9 +21,8 @@ from collections.abc import Iterable
 from typing import Final, Protocol
 
 from scrapy_ext.server.config import Network
+from scrapy_ext.server.operation import limits
 
-#: Connections where the process may open files enough.
-MOST: Final = 4096
 #: Connections above the bound, for those that watch the server and to refuse the others.
 RESERVE: Final = 64
 #: The part of the files that connections may take, and of connections that one address may.
@@ -143,6 +142,6 @@ def _close(oldest: Open, reason: str, newest: Open) -> None:
         oldest.close_idle(reason)
 
 
-def limit_of(files: int, wanted: int | None = None) -> int:
+def limit_of(files: int, wanted: int = limits.CONNECTIONS) -> int:
     """Connections for a process that may open so many files."""
-    return max(1, min(wanted or MOST, int(files * _FILES)))
+    return max(1, min(wanted, int(files * _FILES)))

@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from scrapy_ext.api.extraction.problems import PROBLEM_CONTENT_TYPE, Problem
 from scrapy_ext.server.operation import limits
-from scrapy_ext.server.operation.connections import MOST, Connections
+from scrapy_ext.server.operation.connections import Connections
 from scrapy_ext.server.operation.exchange import CURRENT, REQUEST_ID, SCOPE_KEY, Exchange, GoneError
 from scrapy_ext.server.operation.memory import Memory, default_limit
 from scrapy_ext.server.operation.metrics import Metrics
@@ -58,7 +58,7 @@ class Front:
         #: Why the application did not start.
         self.failure: Exception | None = None
         #: The connections that are open; whoever listens sets it.
-        self.connections = Connections(MOST)
+        self.connections = Connections(limits.CONNECTIONS)
         #: What is said when requests are accepted; None: where.
         self.ready: str | None = None
         #: Ends what needs the server to end well.

@@ -36,6 +36,8 @@ LINGER_TIME: Final = 5.0
 LINGER: Final = 256 * MIB
 #: A body shorter than this is read to its end instead, and the connection goes on.
 SHORT_BODY: Final = 64 * KIB
+#: Connections at once where no option says (``--connections``), and where the process may open files enough.
+CONNECTIONS: Final = 4096
 #: Requests that a client may send before it has the answer to the first of them; the connection is closed after these.
 PIPELINE: Final = 16
 #: Until the headers of the first request of a connection have come; less where ``--client-timeout`` is.

@@ -23,7 +23,7 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from scrapy_ext.server.operation import limits
-from scrapy_ext.server.operation.connections import MOST, Connections
+from scrapy_ext.server.operation.connections import Connections
 from scrapy_ext.server.operation.exchange import CONNECTION_KEY
 from scrapy_ext.server.operation.front import ALWAYS
 from scrapy_ext.server.operation.memory import Memory
@@ -107,7 +107,7 @@ class BoundedProtocol(HttpToolsProtocol):
     patience = 60.0
     metrics = Metrics()
     memory = Memory(limits.MEMORY)
-    open_connections = Connections(MOST)
+    open_connections = Connections(limits.CONNECTIONS)
 
     parsing = _Parsing()
 
