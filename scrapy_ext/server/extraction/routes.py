@@ -118,7 +118,8 @@ class _ExtractEndpoint:
                     answer = msgspec.json.encode(await self._answer(scope, receive))
             except TimeoutError:
                 raise timed_out(f"The request took longer than {self._limits.request:g} seconds.") from None
-            hold_in(scope.get(SCOPE_KEY))(len(answer))
+            if (exchange := scope.get(SCOPE_KEY)) is not None:
+                exchange.add(len(answer))
             await self._send_answer(send, answer)
         except (_Disconnected, GoneError):
             return

@@ -93,6 +93,12 @@ class Exchange:
         self.held += size
         return True
 
+    def add(self, size: int) -> None:
+        """Count bytes that are there already until the request ends."""
+        if not self._over:
+            self.memory.add(size)
+            self.held += size
+
     def release(self, size: int) -> None:
         """Count bytes no longer."""
         size = min(size, self.held)  # it may have ended already
