@@ -33,7 +33,7 @@ _SHORT_PAUSE: Final = 1.0
 #: Seconds of long work, of all requests together, in one round of the event loop.
 _TURN: Final = 0.002
 #: Streams that make a piece at the same time where memory is short: what they read is not counted before it is there.
-_MAKING: Final = 32
+_MAKING: Final = 8
 #: Bytes that were released before the allocator is asked to return free pages to the system, and how long after.
 _TRIM: Final = 64 * limits.MIB
 _TRIM_AFTER: Final = 3.0
