@@ -101,15 +101,14 @@ def kill_same(processes: Collection[Process]) -> None:
 def machine_memory() -> int:
     """Bytes of memory that this machine has, or the container that this process runs in, whichever is less."""
     pages = os.sysconf("SC_PHYS_PAGES") if "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}) else 0
-    limits = [pages * _PAGE, *_cgroup_limits()]
-    return min((limit for limit in limits if limit > 0), default=_UNKNOWN_MEMORY)
+    return min([limit for limit in (pages * _PAGE, *cgroup_limits()) if limit], default=_UNKNOWN_MEMORY)
 
 
-def _cgroup_limits() -> list[int]:
-    """The memory limits of the control groups of this process, of both versions."""
+def cgroup_limits(root: str = "/sys/fs/cgroup", membership: str = "/proc/self/cgroup") -> list[int]:
+    """The memory limits of the control groups that this process is in, of version 1 and 2, and of those above them."""
     limits = []
     try:
-        with open("/proc/self/cgroup", encoding="utf-8") as file:
+        with open(membership, encoding="utf-8") as file:
             groups = [line.rstrip("\n").split(":", 2) for line in file]
     except OSError:
         return []
@@ -118,15 +117,15 @@ def _cgroup_limits() -> list[int]:
             continue
         _, controllers, path = group
         if not controllers:
-            folder, name = "/sys/fs/cgroup", "memory.max"
+            folder, name = root, "memory.max"
         elif "memory" in controllers.split(","):
-            folder, name = "/sys/fs/cgroup/memory", "memory.limit_in_bytes"
+            folder, name = os.path.join(root, "memory"), "memory.limit_in_bytes"
         else:
             continue
-        # A container may see its own group as the root.
+        # In a container the path is often that of the host: then the group is at the root.
         parts = [part for part in path.split("/") if part and part != ".."]
         limits += [_number(os.path.join(folder, *parts[:depth], name)) for depth in range(len(parts) + 1)]
-    return limits
+    return [limit for limit in limits if limit]
 
 
 def _number(path: str) -> int:

@@ -143,4 +143,5 @@ def limit_files(size: int) -> None:
     """Let no file of this process grow further, as a full disk would."""
     import resource
 
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))

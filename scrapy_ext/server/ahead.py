@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
 from typing import Final, TypeVar
 
 T = TypeVar("T")
@@ -16,16 +18,32 @@ R = TypeVar("R")
 _THREADS: Final = ThreadPoolExecutor(min(os.cpu_count() or 1, 4), thread_name_prefix="ahead")
 
 
+#: Whether streams read ahead. Where memory is short, each has no more than one part at a time.
+READ_AHEAD: ContextVar[bool] = ContextVar("read_ahead", default=True)
+
+
+@contextlib.asynccontextmanager
+async def closing(parts: AsyncIterator[T]) -> AsyncIterator[AsyncIterator[T]]:
+    """End a stream as soon as nobody reads it: what it holds is not left to the garbage collector."""
+    try:
+        yield parts
+    finally:
+        if isinstance(parts, AsyncGenerator):
+            await parts.aclose()
+
+
 def in_thread(work: Callable[[T], R], part: T) -> asyncio.Future[R]:
     """Do this in a thread."""
     return asyncio.get_running_loop().run_in_executor(_THREADS, work, part)
 
 
 async def ahead(parts: AsyncIterator[T], begin: Callable[[T], asyncio.Future[R]], number: int) -> AsyncGenerator[R]:
-    """What ``begin`` makes of each part, while it is at work on the ``number`` parts after that one.
+    """What ``begin`` makes of each part, while it is at work on the ``number`` parts after that one (see
+    :data:`READ_AHEAD`).
 
     Where a part fails, or there is none to be had, what was made of those before it comes first.
     """
+    number = number if READ_AHEAD.get() else 0
     under_way: deque[asyncio.Future[R]] = deque()
     failure: Exception | None = None
     try:
@@ -46,6 +64,9 @@ async def ahead(parts: AsyncIterator[T], begin: Callable[[T], asyncio.Future[R]]
         for one in under_way:
             one.cancel()
             one.add_done_callback(_noted)
+        under_way.clear()
+        if isinstance(parts, AsyncGenerator):
+            await parts.aclose()
 
 
 def _noted(done: asyncio.Future[R]) -> None:

@@ -21,6 +21,7 @@ from scrapy_ext.server.jobs.versions.deployments import Deployments
 from scrapy_ext.server.keyring import Keyring
 from scrapy_ext.server.operation.front import Front
 from scrapy_ext.server.operation.health import Health
+from scrapy_ext.server.operation.limits import MIB
 from scrapy_ext.server.operation.rates import RateLimits
 from scrapy_ext.server.platform import PlatformService
 from scrapy_ext.server.platform.versions import Deploys
@@ -38,7 +39,8 @@ def build(config: ServerConfig) -> Front:
     When they cannot start, ``failure`` of what is returned is the error that says why.
     """
     parts = _Parts()
-    front = Front(parts, slow=config.slow_request, patience=config.client_timeout)
+    memory = None if config.memory is None else config.memory * MIB
+    front = Front(parts, slow=config.slow_request, patience=config.client_timeout, memory=memory)
     parts.others = Starlette(lifespan=lambda _: _lifespan(parts, config, front))
     parts.others.router.redirect_slashes = False
     return front

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ipaddress
 import os
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -55,6 +56,14 @@ def whole(text: str) -> int:
     if text.isascii() and text.isdigit() and 0 < int(text[:10]) <= 1_000_000:
         return int(text)
     raise argparse.ArgumentTypeError(f"must be 1 to 1000000, got {text!r}")
+
+
+def network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+    """An address, or a network."""
+    try:
+        return ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be an address or network such as 10.0.0.0/8, got {text!r}") from None
 
 
 def database_url(text: str) -> DatabaseUrl:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 
 import msgspec
 
 from scrapy_ext.server.store.address import DatabaseUrl
+
+Network = IPv4Network | IPv6Network
 
 #: As many jobs as processors, twice: crawls wait for the network most of the time.
 DEFAULT_UNITS = 2 * (os.cpu_count() or 1)
@@ -29,6 +32,9 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     ends the server when its standard input is closed, which is how an embedded server notices that its crawl
     is gone. ``log_format`` is ``text`` or ``json``; requests that take ``slow_request`` seconds are logged;
     a client that sends or reads nothing for ``client_timeout`` seconds in the middle of something is given up.
+    ``memory`` (MiB) is what requests and answers may hold together (None: :func:`memory.default_limit`),
+    ``connections`` how many are open at once (None: as files may be opened), ``connections_per_address`` those of one
+    address (None: most of these) that is not of ``reverse_proxies``.
     ``open_metrics`` shows the metrics without a key. ``rate_limit`` requests a second are taken from each key of the
     platform, ``rate_burst`` at once (None: as many as in two seconds).
     ``extract_rate``, ``domain_rate`` and ``key_domain_rate`` are requests a second of each key of the extraction
@@ -65,6 +71,10 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     log_format: str = "text"
     slow_request: float = 10.0
     client_timeout: float = 60.0
+    memory: int | None = None
+    connections: int | None = None
+    connections_per_address: int | None = None
+    reverse_proxies: tuple[Network, ...] = ()
     open_metrics: bool = False
     rate_limit: float | None = None
     rate_burst: int | None = None

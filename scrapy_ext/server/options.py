@@ -61,6 +61,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="give up a client that sends or reads nothing for so long (default: %(default)g)",
     )
+    add_bound_options(parser)
     parser.add_argument(
         "--open-metrics", action="store_true", help="show /metrics to anyone, not only with a key for all projects"
     )
@@ -95,6 +96,38 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=0.0,
         metavar="SECONDS",
         help="from the start of one extraction request to a domain to the next (default: none)",
+    )
+
+
+def add_bound_options(parser: argparse.ArgumentParser) -> None:
+    """Add the bounds of the server's memory and connections."""
+    parser.add_argument(
+        "--memory",
+        type=arguments.whole,
+        metavar="MIB",
+        help="memory that bodies, what they decode to, and answers may take together; more get 503, and a body that "
+        "takes more alone 413 (default: a 32nd of the machine's memory or the control group's, but at least 512)",
+    )
+    parser.add_argument(
+        "--connections",
+        type=arguments.whole,
+        metavar="N",
+        help="connections that are open at once (default: 4096, but at most half of the files that may be open)",
+    )
+    parser.add_argument(
+        "--connections-per-address",
+        type=arguments.whole,
+        metavar="N",
+        help="connections from one address other than this machine's (default: three quarters of --connections)",
+    )
+    parser.add_argument(
+        "--reverse-proxy",
+        action="append",
+        type=arguments.network,
+        default=[],
+        metavar="ADDRESS",
+        help="address or network of a proxy before the server, for which --connections-per-address does not hold "
+        "(repeatable)",
     )
 
 
@@ -260,6 +293,10 @@ def config_from(options: argparse.Namespace, environ: Mapping[str, str]) -> Serv
         log_format=options.log_format,
         slow_request=options.slow_request,
         client_timeout=options.client_timeout,
+        memory=options.memory,
+        connections=options.connections,
+        connections_per_address=options.connections_per_address,
+        reverse_proxies=tuple(options.reverse_proxy),
         open_metrics=options.open_metrics,
         rate_limit=options.rate_limit,
         rate_burst=options.rate_burst,

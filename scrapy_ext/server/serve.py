@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import signal
@@ -24,6 +25,7 @@ import uvicorn
 from scrapy_ext.server.app import build
 from scrapy_ext.server.config import ConfigError, ServerConfig
 from scrapy_ext.server.operation import limits, logs
+from scrapy_ext.server.operation.connections import Connections, limit_of
 from scrapy_ext.server.operation.front import Front
 from scrapy_ext.server.operation.protocol import bounded
 from scrapy_ext.server.options import SECRETS
@@ -33,7 +35,7 @@ from scrapy_ext.server.store import StoreError
 _LAST_SECONDS: Final = 2
 #: Longer than clients keep idle connections, so that it is not the server that closes one just as it is used.
 _KEEP_ALIVE_SECONDS: Final = 75
-_MAX_CONNECTIONS: Final = 4096
+_MAX_CONNECTIONS: Final = limits.CONNECTIONS
 _BACKLOG: Final = 1024
 _MAX_FILES: Final = 16_384
 #: The store's threads need the interpreter often and for a moment: they would wait five times as long by default.
@@ -68,10 +70,15 @@ def serve(config: ServerConfig) -> int:
 
 async def _run(config: ServerConfig, listener: socket.socket) -> int:
     front = build(config)
+    connections = Connections(
+        limit_of(_files(), config.connections or _MAX_CONNECTIONS),
+        config.connections_per_address,
+        config.reverse_proxies,
+    )
     server = _Server(
         uvicorn.Config(
             front,
-            http=bounded(config.client_timeout, front.metrics),
+            http=bounded(config.client_timeout, front.metrics, front.memory, connections),
             ws="none",
             lifespan="on",
             log_config=None,
@@ -79,13 +86,12 @@ async def _run(config: ServerConfig, listener: socket.socket) -> int:
             server_header=False,
             proxy_headers=False,
             backlog=_BACKLOG,
-            limit_concurrency=_MAX_CONNECTIONS,
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=_LAST_SECONDS,
         ),
         front,
     )
-    front.connections = lambda: len(server.server_state.connections)
+    front.connections = connections
     if config.exit_with_stdin:
         _watch_stdin(asyncio.get_running_loop(), server)
     try:
@@ -112,6 +118,9 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started and sockets:
+            # What is there now stays: looking at it again each time would make every full collection take 0.1 s.
+            gc.collect()
+            gc.freeze()
             _UVICORN.setLevel(logging.WARNING)
             url = f"http://{_address(sockets[0])}"
             said = self._front.ready
@@ -168,6 +177,16 @@ def _allow_many_sockets() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, highest))
     except (ImportError, OSError, ValueError):
         return  # with fewer it works as well, for fewer clients
+
+
+def _files() -> int:
+    """How many files and sockets this process may open."""
+    try:
+        import resource
+
+        return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    except ImportError:
+        return _MAX_FILES
 
 
 def _address(listener: socket.socket) -> str:

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from scrapy_ext.server.operation import limits
-from scrapy_ext.server.operation.exchange import Exchange, Memory
-from scrapy_ext.server.serve import _MAX_CONNECTIONS
+from scrapy_ext.server.operation.exchange import Exchange
+from scrapy_ext.server.operation.memory import Memory
 from tests.postgresql import Cluster
 from tests.server.http import Http
 from tests.server.raw import Raw
@@ -173,26 +173,6 @@ async def test_a_thousand_slow_clients_disturb_nobody_on_postgresql(tmp_path: Pa
     options = ["--client-timeout", "1.5"]
     with RunningServer(tmp_path, database=postgresql.database(), options=options) as strict:
         await test_a_thousand_slow_clients_disturb_nobody(strict)
-
-
-@pytest.mark.full
-async def test_at_the_limit_of_connections_requests_get_503_until_some_leave(tmp_path: Path) -> None:
-    allow_files(_MAX_CONNECTIONS + 500)
-    with RunningServer(tmp_path) as server:
-        async with contextlib.AsyncExitStack() as stack, Http(server.url, server.platform_key) as early:
-            assert (await early.get("/items/1/1/1")).status == 200
-            idle = [await stack.enter_async_context(Raw(server.url)) for _ in range(_MAX_CONNECTIONS - 2)]
-            assert (await early.get("/items/1/1/1")).status == 200
-            async with Http(server.url, server.platform_key) as late:
-                async with asyncio.timeout(60):  # the last of the idle ones may still be on their way
-                    while (answer := await late.get("/items/1/1/1")).status == 200:
-                        await asyncio.sleep(0.1)
-                assert (answer.status, answer.text) == (503, "Service Unavailable")
-            for raw in idle[:100]:
-                raw.writer.close()
-            async with asyncio.timeout(60):
-                while (await early.get("/items/1/1/1")).status != 200:
-                    await asyncio.sleep(0.1)
 
 
 async def test_a_thousand_slow_clients_disturb_nobody(strict: RunningServer) -> None:

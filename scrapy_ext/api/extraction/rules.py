@@ -112,6 +112,16 @@ def body_too_large(size: int) -> Violation:
     )
 
 
+def too_many_values(memory: int) -> Violation:
+    """The violation of a body that decodes to more than the ``memory`` bytes that a server has for requests."""
+    return Violation(
+        "request body",
+        f"takes more memory than the {memory // (1024 * 1024)} MiB that this server has for requests",
+        "Send fewer values in it.",
+        413,
+    )
+
+
 def problem_of(error: ContractError) -> Problem:
     """The problem that answers a request with these violations: malformed input before incompatible, and of more
     than :data:`TOLD` the first ones."""

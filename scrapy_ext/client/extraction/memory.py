@@ -15,6 +15,7 @@ import logging
 from collections import deque
 from typing import Any, Final
 
+from scrapy_ext.api.weights import weight
 from scrapy_ext.client.extraction.errors import OverMemoryError
 
 logger = logging.getLogger(__name__)
@@ -25,21 +26,11 @@ _PATIENCE: Final = 1.0
 #: Answers up to here are counted as four times their bytes. Larger ones are looked at.
 _SMALL: Final = 64 * 1024
 _SMALL_FACTOR: Final = 4
-#: Bytes that JSON takes when it is decoded, beside its text: for each member of an object or an array, for each key,
-#: array and object. Those of CPython 3.10 to 3.13 are a little less.
-_MEMBER, _KEY, _ARRAY, _OBJECT = 64, 80, 96, 240
-#: Bytes of a character in a text that has any outside of ASCII, at most.
-_WIDE: Final = 4
 
 
 def decoded_size(body: bytes) -> int:
-    """An upper bound of the memory that JSON takes when it is decoded, in bytes."""
-    size = len(body)
-    if size <= _SMALL:
-        return _SMALL_FACTOR * size
-    members, keys = body.count(b",") + 1, body.count(b":")
-    text = size if body.isascii() else _WIDE * size
-    return text + _MEMBER * members + _KEY * keys + _ARRAY * body.count(b"[") + _OBJECT * body.count(b"{")
+    """Bytes that JSON takes when it is decoded: an upper bound where it is large."""
+    return _SMALL_FACTOR * len(body) if len(body) <= _SMALL else weight(body)
 
 
 class AnswerMemory:

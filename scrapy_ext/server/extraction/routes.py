@@ -37,14 +37,15 @@ from scrapy_ext.api.extraction import (
 from scrapy_ext.api.extraction.decoding import InvalidJsonError
 from scrapy_ext.api.extraction.limits import MAX_BODY_BYTES
 from scrapy_ext.api.extraction.problems import PROBLEM_CONTENT_TYPE
-from scrapy_ext.api.extraction.rules import body_too_large, problem_of
+from scrapy_ext.api.extraction.rules import body_too_large, problem_of, too_many_values
 from scrapy_ext.api.violations import ContractError
+from scrapy_ext.api.weights import weight
 from scrapy_ext.server.auth import Caller, basic_credentials
 from scrapy_ext.server.extraction.bodies import Hold, growing
 from scrapy_ext.server.extraction.errors import ExtractionError, overloaded, timed_out
 from scrapy_ext.server.extraction.limits import Limits
 from scrapy_ext.server.extraction.measures import LEFT, Measures
-from scrapy_ext.server.operation.exchange import REQUEST_ID, SCOPE_KEY, Exchange
+from scrapy_ext.server.operation.exchange import REQUEST_ID, SCOPE_KEY, Exchange, GoneError
 from scrapy_ext.server.operation.wrong_keys import note_wrong_key, too_many
 from scrapy_ext.server.store.errors import StoreError
 
@@ -118,8 +119,10 @@ class _ExtractEndpoint:
                     answer = msgspec.json.encode(await self._answer(scope, receive))
             except TimeoutError:
                 raise timed_out(f"The request took longer than {self._limits.request:g} seconds.") from None
+            if (exchange := scope.get(SCOPE_KEY)) is not None:
+                exchange.add(len(answer))
             await self._send_answer(send, answer)
-        except _Disconnected:
+        except (_Disconnected, GoneError):
             return
         except _Refusal as refusal:
             await _send_problem(scope, send, refusal.problem, refusal.headers)
@@ -145,6 +148,7 @@ class _ExtractEndpoint:
             exchange.who = caller.name
         hold = hold_in(exchange)
         body = await _read_body(headers, receive, self._limits.request_body, hold)
+        _hold_decoded(body, exchange, hold)
         # A body of megabytes takes tenths of a second.
         request = parse(body) if len(body) < _SHORT else await asyncio.to_thread(parse, body)
         if exchange is not None:
@@ -232,6 +236,14 @@ async def _read_body(headers: dict[bytes, bytes], receive: Receive, time_limit: 
     except TimeoutError:
         raise _Refusal(_plain(408, f"The body did not arrive within {time_limit:g} seconds.")) from None
     return _inflate(body) if coding == b"gzip" else body
+
+
+def _hold_decoded(body: bytes, exchange: Exchange | None, hold: Hold) -> None:
+    """Count what a body decodes to: its values, and the same once more as a request."""
+    size = 2 * weight(body) + len(body)
+    if exchange is not None and exchange.is_alone_too_large(size):
+        raise ContractError([too_many_values(exchange.memory.limit)])
+    hold(size)
 
 
 async def _receive_all(receive: Receive, hold: Hold) -> bytes:

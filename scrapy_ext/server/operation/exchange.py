@@ -14,28 +14,33 @@ import itertools
 import re
 import secrets
 from contextvars import ContextVar
-from typing import Final
+from typing import Final, Protocol
 
 from starlette.types import Message, Receive, Scope, Send
 
 from scrapy_ext.server.operation import limits
+from scrapy_ext.server.operation.memory import Memory
 
 #: The id of the request that this code runs for.
 REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="")
-#: Where a request's :class:`Exchange` is in its scope.
+#: Where a request's :class:`Exchange` is in its scope, and the connection that it came on.
 SCOPE_KEY: Final = "scrapy_ext.exchange"
+CONNECTION_KEY: Final = "scrapy_ext.connection"
 
 _WELL_FORMED: Final = re.compile(rb"[\w.\-]{1,64}", re.ASCII)
 _process: Final = secrets.token_hex(4)
 _number: Final = itertools.count(1)
 
 
-class Memory:
-    """What bodies under way hold, all together."""
+class Connection(Protocol):
+    """What sends an answer to its client."""
 
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self.held = 0
+    async def drained(self) -> bool:
+        """Wait until the client has read most of what was sent; False when it has gone."""
+
+
+class GoneError(OSError):
+    """The client has gone, or was cut off: nobody reads the rest of the answer."""
 
 
 class Exchange:
@@ -43,15 +48,16 @@ class Exchange:
     ``patience`` the seconds for which the client may send nothing of its body."""
 
     __slots__ = (
-        *("_length", "_lingers", "_memory", "_more", "_receive", "_send"),
+        *("_connection", "_length", "_lingers", "_more", "_over", "_receive", "_send", "memory"),
         *("held", "id", "lasts", "patience", "received", "records", "sent", "status", "told", "who"),
     )
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, memory: Memory, patience: float) -> None:
         self._receive = receive
         self._send = send
-        self._memory = memory
-        self._lingers = False
+        self.memory = memory
+        self._connection: Connection | None = scope.get(CONNECTION_KEY)
+        self._lingers = self._over = False
         #: Whether it is meant to take long, so that it is not slow.
         self.lasts = False
         self.patience = patience
@@ -80,16 +86,33 @@ class Exchange:
 
     def hold(self, size: int) -> bool:
         """Count bytes that are kept until the request ends; False when there is no room for them now."""
-        if self._memory.held + size > self._memory.limit:
+        if self._over:
+            return True  # what goes on after its request is no part of it, and nothing would release them
+        if not self.memory.hold(size):
             return False
-        self._memory.held += size
         self.held += size
         return True
 
+    def add(self, size: int) -> None:
+        """Count bytes that are there already until the request ends."""
+        if not self._over:
+            self.memory.add(size)
+            self.held += size
+
+    def release(self, size: int) -> None:
+        """Count bytes no longer."""
+        size = min(size, self.held)  # it may have ended already
+        self.held -= size
+        self.memory.release(size)
+
+    def is_alone_too_large(self, size: int) -> bool:
+        """Whether the request would find no room for so many more bytes even if there were no other."""
+        return self.held + size > self.memory.limit
+
     def ended(self) -> None:
         """Give back what was held."""
-        self._memory.held -= self.held
-        self.held = 0
+        self.release(self.held)
+        self._over = True
 
     async def receive(self) -> Message:
         """The next message of the client."""
@@ -114,11 +137,28 @@ class Exchange:
             await self._send({**message, "headers": headers})
             return
         self.sent += len(message.get("body", b""))
-        if self._lingers and not message.get("more_body", False):
+        more = message.get("more_body", False)
+        if self._lingers and not more:
             await self._send({**message, "more_body": True})
             await self._throw_away()
             message = {"type": "http.response.body", "body": b""}
-        await self._send(message)
+        await self._send_pieces(message, more=more)
+
+    async def _send_pieces(self, message: Message, *, more: bool) -> None:
+        """Send a part of the body; what follows waits until it has mostly gone."""
+        body = message.get("body", b"")
+        connection = self._connection
+        if connection is None:
+            await self._send(message)
+            return
+        while len(body) > limits.SEND_PIECE:
+            await self._send({"type": "http.response.body", "body": body[: limits.SEND_PIECE], "more_body": True})
+            body = memoryview(body)[limits.SEND_PIECE :]
+            if not await connection.drained():
+                raise GoneError
+        await self._send({"type": "http.response.body", "body": body, "more_body": more})
+        if more and not await connection.drained():
+            raise GoneError
 
     async def _read_rest(self) -> None:
         if self._length is not None and self._length <= limits.SHORT_BODY:
@@ -132,6 +172,10 @@ class Exchange:
                     await self.receive()
         except TimeoutError:
             return
+
+
+#: The exchange that this code runs for; None outside of requests.
+CURRENT: ContextVar[Exchange | None] = ContextVar("exchange", default=None)
 
 
 def exchange_of(scope: Scope) -> Exchange:

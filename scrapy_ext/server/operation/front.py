@@ -20,7 +20,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from scrapy_ext.api.extraction.problems import PROBLEM_CONTENT_TYPE, Problem
 from scrapy_ext.server.operation import limits
-from scrapy_ext.server.operation.exchange import REQUEST_ID, SCOPE_KEY, Exchange, Memory
+from scrapy_ext.server.operation.connections import Connections
+from scrapy_ext.server.operation.exchange import CURRENT, REQUEST_ID, SCOPE_KEY, Exchange, GoneError
+from scrapy_ext.server.operation.memory import Memory, default_limit
 from scrapy_ext.server.operation.metrics import Metrics
 from scrapy_ext.server.operation.repeats import Repeats
 from scrapy_ext.server.operation.wrong_keys import SCOPE_KEY as WRONG_KEYS
@@ -35,26 +37,31 @@ _LONGEST_PATH: Final = 200
 #: The status of writes that a full disk refused.
 _FULL: Final = 507
 #: Paths that are answered until the end.
-_ALWAYS: Final = ("/healthz", "/readyz", "/metrics")
+ALWAYS: Final = ("/healthz", "/readyz", "/metrics")
+_NO_ROOM: Final = "The server holds as much of other requests as it can now. Send the request again later."
+#: Bytes that a parameter, and a part of the path, of the address take when it is decoded; the shortest that counts.
+_PARAMETER: Final = 512
+_PART: Final = 128
+_LONG: Final = 1024
 
 
 class Front:
     """The outermost part of the application. ``slow``: seconds from which a request is told of; ``patience``: those
     for which a client may send nothing of a body."""
 
-    def __init__(self, app: ASGIApp, *, slow: float, patience: float) -> None:
+    def __init__(self, app: ASGIApp, *, slow: float, patience: float, memory: int | None = None) -> None:
         self._app = app
         self._patience = patience
         self._slow = slow
         self.metrics = Metrics()
-        self.memory = Memory(limits.BODIES)
+        self.memory = Memory(memory or default_limit())
         self.wrong_keys = WrongKeys()
         self.under_way = 0
         self.ending = False
         #: Why the application did not start.
         self.failure: Exception | None = None
-        #: How many connections are open; whoever listens sets it.
-        self.connections: Callable[[], int] = lambda: 0
+        #: The connections that are open; whoever listens sets it.
+        self.connections = Connections(limits.CONNECTIONS)
         #: What is said when requests are accepted; None: where.
         self.ready: str | None = None
         #: Ends what needs the server to end well.
@@ -72,16 +79,21 @@ class Front:
         scope[SCOPE_KEY] = exchange
         scope[WRONG_KEYS] = self.wrong_keys
         REQUEST_ID.set(exchange.id)
+        CURRENT.set(exchange)
         broken = True
         self.under_way += 1
         try:
-            if self.ending and scope["path"] not in _ALWAYS:
+            if self.ending and scope["path"] not in ALWAYS:
                 await _refuse(scope, exchange, 503, _ENDING, (b"retry-after", _RETRY_AFTER.encode()))
             elif scope["query_string"].count(b"&") >= limits.PARAMETERS:
                 await _refuse(scope, exchange, 400, f"The address has over {limits.PARAMETERS} parameters. Send fewer.")
+            elif not _holds_address(scope["raw_path"], scope["query_string"], exchange):
+                await _refuse(scope, exchange, 503, _NO_ROOM, (b"retry-after", _RETRY_AFTER.encode()))
             else:
                 await self._app(scope, exchange.receive, exchange.send)
             broken = False
+        except GoneError:
+            pass  # it is counted as broken
         except asyncio.CancelledError:
             # The server ends, and this request was not done in its grace.
             if not self.ending or exchange.status:
@@ -119,6 +131,14 @@ class Front:
                 await asyncio.wait_for(self._idle.wait(), grace)
             except TimeoutError:
                 logger.warning("%d requests did not end within %g s", self.under_way, grace)
+
+
+def _holds_address(path: bytes, query: bytes, exchange: Exchange) -> bool:
+    """Count what a long address takes once it is decoded; False when there is no room for it."""
+    length = len(path) + len(query)
+    if length < _LONG:
+        return True
+    return exchange.hold(8 * length + _PART * path.count(b"/") + _PARAMETER * (query.count(b"&") + 1))
 
 
 def _tell(level: int, scope: Scope, exchange: Exchange, seconds: float, broken: bool) -> None:

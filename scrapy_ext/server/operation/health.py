@@ -144,9 +144,19 @@ class Health:
 
     def _server(self) -> Iterator[str]:
         front, store = self._front, self._store.measures
-        yield from gauge("connections", "Connections that are open.", front.connections())
+        yield from gauge("connections", "Connections that are open.", len(front.connections))
         yield from gauge("requests_under_way", "Requests that are being answered.", front.under_way)
-        yield from gauge("body_bytes_held", "Bytes of bodies that are under way.", front.memory.held)
+        memory = front.memory
+        yield from gauge("body_bytes_held", "Bytes that bodies, what they decode to, and answers hold.", memory.held)
+        yield from gauge("memory_limit_bytes", "The most that they may hold.", memory.limit)
+        yield from counter(
+            "memory_refused_total", "Requests and pieces of answers that found no room.", [({}, memory.refused)]
+        )
+        yield from gauge("connections_stalled", "Connections whose clients do not read.", len(memory.stalled))
+        yield from gauge("connections_new", "Connections without a request so far.", len(front.connections.new))
+        yield from gauge("connections_idle", "Connections between two requests.", len(front.connections.idle))
+        closed = [({"reason": reason}, number) for reason, number in front.connections.closed.items()]
+        yield from counter("connections_cut_total", "Connections that the server ended or refused.", closed)
         yield from gauge("store_writes_waiting", "Writes that wait for the database.", store.waiting)
         yield from counter("store_writes_total", "Writes that were committed and synced.", [({}, store.operations)])
         yield from counter("store_rows_total", "Rows that these changed.", [({}, store.rows)])

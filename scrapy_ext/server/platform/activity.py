@@ -21,6 +21,8 @@ from scrapy_ext.server.store.activity import Message
 _DEFAULT_COUNT: Final = 100
 _MAX_COUNT: Final = 10_000
 _MAX_PROJECTS: Final = 1000
+#: Bytes that an event takes beside its own until it is stored.
+_EVENT: Final = 256
 
 
 async def activity(call: Call) -> Response:
@@ -40,15 +42,21 @@ async def activity(call: Call) -> Response:
 
 async def _add(call: Call) -> Response:
     project = call.project
-    events = []
-    for number, line, _ in await bodies.objects(call.request):
-        if len(line) > MAX_ITEM_BYTES:
-            raise ContractError([too_large(f"line {number}", len(line))])
-        events.append(line.strip())
+    events: list[bytes] = []
+    async for lines in bodies.gathered(call.request, _sent):
+        bodies.keep(sum(map(len, lines)) + _EVENT * len(lines))
+        events += lines
     if events:
         await call.store.activity.add(project, events)
         call.wrote(len(events))
     return empty()
+
+
+def _sent(line: bytes, number: int) -> tuple[bytes]:
+    bodies.record(line, number)
+    if len(line) > MAX_ITEM_BYTES:
+        raise ContractError([too_large(f"line {number}", len(line))])
+    return (line.strip(),)
 
 
 async def _projects(call: Call) -> Response:

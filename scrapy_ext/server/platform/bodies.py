@@ -1,19 +1,34 @@
-"""Request bodies: inflated, cut into lines and decoded, all within limits, and never on trust of a header."""
+"""Request bodies: inflated, cut into lines and decoded, all within limits, and never on trust of a header.
+
+This module is the only way to a body (``tests/server/platform/test_bodies.py`` sees to that), and counts what it
+becomes against the memory of the process before it decodes it:
+
+- :func:`each_block` hands over one block of lines at a time, whose records are gone before the next one comes. What is
+  kept of them is counted, and nothing else.
+- :func:`gathered` hands over what the lines decode to, some thousands at a time, and counts each group until the next.
+- :func:`objects`, :func:`document` and :func:`value` count what they return until the request ends.
+
+Long work takes turns with that of other requests (:meth:`Memory.turn`).
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
-from collections.abc import AsyncIterator
-from typing import Any, Final, NamedTuple
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import parse_qsl
 
 import msgspec
 from starlette.requests import Request
 
 from scrapy_ext.api.violations import ContractError, Violation
+from scrapy_ext.api.weights import LINE, values_in, weight
 from scrapy_ext.server.deflate import DamagedError, Inflater, TooLargeError
-from scrapy_ext.server.operation.exchange import exchange_of
+from scrapy_ext.server.operation import limits
+from scrapy_ext.server.operation.exchange import CURRENT, Exchange, exchange_of
 from scrapy_ext.server.platform.answers import Refusal
 
 MIB: Final = 1024 * 1024
@@ -25,12 +40,19 @@ MAX_LINES: Final = 1_000_000
 #: Of one line; what is longer can be no record of any kind.
 MAX_LINE: Final = MIB
 _MAX_FORM_FIELDS: Final = 10_000
-#: Bytes a second that a body must come with on average, beside the time for which its client may send nothing.
-_SLOWEST: Final = 1024
-#: Seconds after which a body that came at once lets others have their turn.
-_TURN: Final = 0.002
-#: What a decoded record takes beside its bytes.
-_RECORD: Final = 256
+#: Commas, colons and opening brackets of one JSON value: as many take a fifth of a second to decode, in which the
+#: server does nothing else.
+MAX_VALUES: Final = 2_000_000
+#: Bytes that a field of a form takes beside its own, and one of its escapes while it is undone.
+_FIELD: Final = 256
+_ESCAPE: Final = 136
+#: Blocks that are shorter are decoded without taking turns.
+_SHORT: Final = 16 * 1024
+#: What :func:`gathered` hands over at once takes about this, in bytes.
+_GROUP: Final = 8 * MIB
+
+T = TypeVar("T")
+
 
 _decode_object: Final = msgspec.json.Decoder(dict[str, Any]).decode
 _decode_any: Final = msgspec.json.Decoder().decode
@@ -40,17 +62,15 @@ async def _wire(request: Request) -> AsyncIterator[bytes]:
     stream, patience = request.stream(), exchange_of(request.scope).patience
     began, received = time.monotonic(), 0
     while True:
-        left = began + patience + received / _SLOWEST - time.monotonic()
+        left = began + patience + received / limits.SLOWEST - time.monotonic()
         try:
             async with asyncio.timeout(min(patience, max(left, 0))):
                 piece = await anext(stream)
         except StopAsyncIteration:
             return
         except TimeoutError:
-            told = (
-                f"Request Timeout. The body must not pause for {patience:g} s, nor be slower than {_SLOWEST} bytes/s."
-            )
-            raise Refusal(408, told) from None
+            rule = f"must not pause for {patience:g} s, nor be slower than {limits.SLOWEST} bytes/s"
+            raise Refusal(408, f"Request Timeout. The body {rule}.") from None
         received += len(piece)
         if piece:
             yield piece
@@ -66,10 +86,13 @@ class Copy:
         self._length = 0
 
     def add(self, piece: bytes) -> None:
-        """Take the next piece."""
+        """Take the next piece, which counts."""
         self._length += len(piece)
         if self._length <= self._limit:
+            keep(len(piece))
             self._pieces.append(piece)
+        else:
+            self._pieces.clear()
 
     def end(self, inflater: Inflater) -> None:
         """All pieces were taken and inflated."""
@@ -77,22 +100,26 @@ class Copy:
             self.data = b"".join(self._pieces)
 
 
-def _hold(request: Request, size: int) -> None:
-    """Count what is kept until the request ends; raises :class:`Refusal` when all requests keep too much."""
-    if not exchange_of(request.scope).hold(size):
-        raise Refusal(503, "Too many large bodies are under way. Try again.", {"Retry-After": "2"})
+def keep(size: int, exchange: Exchange | None = None) -> None:
+    """Count bytes that the current request keeps until its end; raises :class:`Refusal`."""
+    exchange = exchange or CURRENT.get()
+    if exchange is None or exchange.hold(size):
+        return
+    if exchange.is_alone_too_large(size):
+        bound = exchange.memory.limit // MIB
+        raise Refusal(
+            413, f"The body takes more memory than the {bound} MiB that this server has for requests. Send less of it."
+        )
+    raise Refusal(503, "Too many large bodies are under way. Try again.", {"Retry-After": "2"})
 
 
-async def pieces(request: Request, limit: int, copy: Copy | None = None) -> AsyncIterator[bytes]:
-    """The body as it comes, inflated, up to ``limit`` bytes; raises :class:`Refusal`."""
-    too_large = Refusal(413, f"The body is over {limit} bytes. Send it in several requests.")
-    async for piece in _within(request, limit, too_large, copy):
-        _hold(request, len(piece))
-        yield piece
+def _turn(request: Request, size: int) -> AbstractAsyncContextManager[None]:
+    """What is around work on so many bytes."""
+    return contextlib.nullcontext() if size < _SHORT else exchange_of(request.scope).memory.turn()
 
 
 async def passing(request: Request, limit: int) -> AsyncIterator[bytes]:
-    """The same for a body that is kept on disk, and does not count for what requests hold in memory."""
+    """The body as it comes, inflated, up to ``limit`` bytes, for who keeps it on disk; raises :class:`Refusal`."""
     async for piece in _within(request, limit, Refusal(413, f"The body is over {limit} bytes. Send less."), None):
         yield piece
 
@@ -116,13 +143,19 @@ async def _inflated(request: Request, limit: int, too_large: Refusal, copy: Copy
         return
     if encoding not in ("gzip", "x-gzip", "deflate"):
         raise Refusal(415, f"Content-Encoding {encoding[:60]} is not supported. Use gzip or none.")
-    inflater, any_data = Inflater(limit), False
+    inflater, any_data, turns = Inflater(limit), False, exchange_of(request.scope).memory
     try:
         async for piece in _wire(request):
             any_data = True
             if copy is not None:
                 copy.add(piece)
-            for inflated in inflater.feed(piece):
+            steps = inflater.feed(piece)
+            while True:
+                # A small compressed body may become any number of pieces.
+                async with turns.turn():
+                    inflated = next(steps, None)
+                if inflated is None:
+                    break
                 yield inflated
         if any_data:
             inflater.end()
@@ -134,9 +167,17 @@ async def _inflated(request: Request, limit: int, too_large: Refusal, copy: Copy
         raise Refusal(400, f"The body is not correct {encoding} data: {error}.") from None
 
 
-async def whole(request: Request, limit: int = MAX_BODY) -> bytes:
-    """The whole body."""
-    return b"".join([piece async for piece in pieces(request, limit)])
+async def _whole(request: Request, limit: int) -> bytes:
+    """The whole body, which counts twice while it is joined."""
+    exchange = exchange_of(request.scope)
+    found, length = [], 0
+    async for piece in _within(request, limit, _too_large(limit), None):
+        keep(2 * len(piece), exchange)
+        found.append(piece)
+        length += len(piece)
+    data = found[0] if len(found) == 1 else b"".join(found)
+    exchange.release(length)
+    return data
 
 
 class Block(NamedTuple):
@@ -147,35 +188,74 @@ class Block(NamedTuple):
     lines: list[bytes]
 
 
-async def blocks(request: Request, limit: int = MAX_BODY, copy: Copy | None = None) -> AsyncIterator[Block]:
+async def _blocks(request: Request, limit: int, copy: Copy | None = None) -> AsyncIterator[Block]:
     """The body's lines, which are counted from 1, as they come."""
-    number, rest, turn = 1, b"", time.monotonic()
-    async for piece in pieces(request, limit, copy):
+    exchange = exchange_of(request.scope)
+    number, rest = 1, b""
+    async for piece in _within(request, limit, _too_large(limit), copy):
+        exchange.release(len(rest))
         end = piece.rfind(b"\n")
         if end >= 0:
             data = rest + piece[:end]
-            block = Block(number, data, data.split(b"\n"))
-            yield block
-            number += len(block.lines)
-            if number > MAX_LINES:
-                raise Refusal(413, f"The body has over {MAX_LINES} lines. Send it in several requests.")
             rest = piece[end + 1 :]
-            # A small compressed body may hold millions of lines: others have their turn in between.
-            if time.monotonic() - turn > _TURN:
-                await asyncio.sleep(0)
-                turn = time.monotonic()
+            number_here, number = number, number + 1 + data.count(b"\n")
+            if number - 1 > MAX_LINES:
+                raise Refusal(413, f"The body has over {MAX_LINES} lines. Send it in several requests.")
+            yield Block(number_here, data, data.split(b"\n"))
         else:
             rest += piece
         if len(rest) > MAX_LINE:
             raise ContractError([_too_long(number, len(rest))])
+        keep(len(rest), exchange)
     if rest:
         yield Block(number, rest, [rest])
+    exchange.release(len(rest))
 
 
-async def lines(request: Request, limit: int = MAX_BODY) -> AsyncIterator[tuple[int, list[bytes]]]:
-    """The body's lines in groups, each with the number of its first line."""
-    async for block in blocks(request, limit):
-        yield block.first, block.lines
+async def each_block(
+    request: Request, work: Callable[[Block], int], limit: int = MAX_BODY, copy: Copy | None = None
+) -> None:
+    """Do some work on each block of lines, which returns the bytes that it keeps more of than before."""
+    exchange = exchange_of(request.scope)
+    async for block in _blocks(request, limit, copy):
+        async with _turn(request, len(block.data)):
+            kept = work(block)
+        if kept > 0:
+            keep(kept, exchange)
+        else:
+            exchange.release(-kept)
+
+
+async def gathered(
+    request: Request, decode: Callable[[bytes, int], Iterable[T]], limit: int = MAX_BODY
+) -> AsyncIterator[list[T]]:
+    """What the lines decode to, each with its number, in groups; each group counts until the next is asked for.
+
+    ``decode`` is not given blank lines.
+    """
+    exchange = exchange_of(request.scope)
+    found: list[T] = []
+    held = 0
+    async for block in _blocks(request, limit):
+        size = len(block.data) + weight(block.data)
+        keep(size, exchange)
+        held += size
+        async with _turn(request, len(block.data)):
+            for number, line in enumerate(block.lines, block.first):
+                if line.strip():
+                    found += decode(line, number)
+        if held >= _GROUP:
+            yield found
+            found = []
+            exchange.release(held)
+            held = 0
+    if found:
+        yield found
+    exchange.release(held)
+
+
+def _too_large(limit: int) -> Refusal:
+    return Refusal(413, f"The body is over {limit} bytes. Send it in several requests.")
 
 
 def _too_long(number: int, size: int) -> Violation:
@@ -197,10 +277,31 @@ def record(line: bytes, number: int) -> dict[str, Any]:
 
 def value(data: bytes, place: str = "body") -> Any:
     """Any JSON value."""
+    values = values_in(data)
+    if values > MAX_VALUES:
+        raise ContractError([Violation(place, f"has over {MAX_VALUES} values", "Send less of it.", 413)])
+    keep(weight(data))
+    return _decoded(data, place)
+
+
+def _decoded(data: bytes, place: str) -> Any:
     try:
         return _decode_any(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise not_json(place, "JSON", error) from None
+
+
+#: What :func:`document` gives for an empty body, unless it is told.
+_REQUIRED: Final = object()
+
+
+async def document(request: Request, limit: int = MAX_BODY, *, empty: Any = _REQUIRED) -> Any:
+    """The JSON value that a body is; ``empty`` for one without any."""
+    data = await _whole(request, limit)
+    if empty is not _REQUIRED and not data.strip():
+        return empty
+    async with _turn(request, len(data)):
+        return value(data)
 
 
 def not_json(place: str, wanted: str, error: Exception) -> ContractError:
@@ -212,35 +313,42 @@ def not_json(place: str, wanted: str, error: Exception) -> ContractError:
 async def objects(request: Request, limit: int = MAX_BODY) -> list[tuple[int, bytes, dict[str, Any]]]:
     """The JSON objects of a body, a line each: line number, the line, what it decodes to."""
     found: list[tuple[int, bytes, dict[str, Any]]] = []
-    async for first, group in lines(request, limit):
-        new = [(number, line, record(line, number)) for number, line in enumerate(group, first) if line.strip()]
-        _hold(request, _RECORD * len(new))
-        found += new
+    exchange = exchange_of(request.scope)
+    async for block in _blocks(request, limit):
+        keep(len(block.data) + weight(block.data) + LINE * len(block.lines), exchange)
+        async with _turn(request, len(block.data)):
+            found += [
+                (number, line, record(line, number))
+                for number, line in enumerate(block.lines, block.first)
+                if line.strip()
+            ]
     return found
 
 
-async def strings(request: Request) -> list[str]:
-    """The strings of a body: on each line a JSON string or an array of them."""
-    found: list[str] = []
-    async for first, group in lines(request):
-        for number, line in enumerate(group, first):
-            if not line.strip():
-                continue
-            decoded = value(line, f"line {number}")
-            members = decoded if isinstance(decoded, list) else [decoded]
-            if not all(isinstance(member, str) for member in members):
-                raise ContractError(
-                    [Violation(f"line {number}", "must be a string or an array of strings", 'Write "a" or ["a","b"].')]
-                )
-            found += members
-    return found
+def strings(request: Request) -> AsyncIterator[list[str]]:
+    """The strings of a body, in groups: on each line a JSON string or an array of them."""
+    return gathered(request, _strings)
+
+
+def _strings(line: bytes, number: int) -> list[str]:
+    decoded = _decoded(line, f"line {number}")
+    members = decoded if isinstance(decoded, list) else [decoded]
+    if not all(isinstance(member, str) for member in members):
+        raise ContractError(
+            [Violation(f"line {number}", "must be a string or an array of strings", 'Write "a" or ["a","b"].')]
+        )
+    return members
 
 
 async def form(request: Request) -> list[tuple[str, str]]:
     """The fields of a form body (``application/x-www-form-urlencoded``), in order."""
+    data = await _whole(request, MAX_FORM)
+    # A text that is not ASCII takes four bytes a character; each escape is an object of its own for a while.
+    keep(12 * len(data) + _FIELD * data.count(b"&") + _ESCAPE * data.count(b"%"))
     try:
-        text = (await whole(request, MAX_FORM)).decode()
-        return parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MAX_FORM_FIELDS)
+        async with _turn(request, len(data)):
+            text = data.decode()
+            return parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MAX_FORM_FIELDS)
     except ValueError as error:
         raise ContractError(
             [Violation("body", f"is not a form in UTF-8: {error}", "Send application/x-www-form-urlencoded fields.")]

@@ -26,6 +26,8 @@ from scrapy_ext.server.store.selections import Collection, Range, Selection, key
 _MAX_NAMED: Final = 1000
 #: Bytes of records that are checked in a thread.
 _MUCH: Final = 256 * 1024
+#: Bytes that a record takes beside its own until it is stored.
+_RECORD: Final = 400
 #: Records that a count with a filter looks at before it says where to go on.
 _MAX_LOOKED_AT: Final = 20_000
 
@@ -188,16 +190,32 @@ async def _found(call: Call, which: Collection, key: str) -> Record:
 async def _write(call: Call, key: str | None) -> Response:
     """Records of the body; with ``key``, the one record whose key the path gives."""
     which = _collection(call)
-    given = await bodies.objects(call.request)
-    # Others have their turn while much is checked: each number of it is looked at.
-    is_much = sum(len(line) for _, line, _ in given) > _MUCH
-    records = await asyncio.to_thread(checked, given, key) if is_much else checked(given, key)
+    records: list[tuple[bytes, bytes]] = []
+    fault: ContractError | None = None
+    async for given in bodies.gathered(call.request, _numbered):
+        if fault is not None:
+            continue  # the rest may be no JSON, or too much, of which the sender is informed first
+        # Others have their turn while much is checked: each number of it is looked at.
+        is_much = sum(len(line) for _, line, _ in given) > _MUCH
+        try:
+            new = await asyncio.to_thread(checked, given, key) if is_much else checked(given, key)
+        except ContractError as error:
+            fault = error
+            continue
+        bodies.keep(sum(len(name) + len(record) for name, record in new) + _RECORD * len(new))
+        records += new
+    if fault is not None:
+        raise fault
     if key is not None and len(records) != 1:
         raise refused("body", f"must be one record, got {len(records)}", "Post several to the collection itself.")
     if records:
         await call.store.collections.write(which, records)
         call.wrote(len(records))
     return empty()
+
+
+def _numbered(line: bytes, number: int) -> tuple[tuple[int, bytes, dict[str, Any]]]:
+    return ((number, line, bodies.record(line, number)),)
 
 
 def checked(given: Sequence[tuple[int, bytes, dict[str, Any]]], key: str | None) -> list[tuple[bytes, bytes]]:
@@ -232,9 +250,8 @@ def _perhaps_key(rest: bytes) -> bool:
 
 async def _delete_keys(call: Call) -> Response:
     which = _collection(call)
-    keys = [key.encode() for key in await bodies.strings(call.request)]
-    if keys:
-        await call.store.collections.delete_keys(which, keys)
+    async for keys in bodies.strings(call.request):
+        await call.store.collections.delete_keys(which, [key.encode() for key in keys])
     return empty()
 
 

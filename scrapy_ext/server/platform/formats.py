@@ -7,21 +7,26 @@ them one by one.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import re
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, NamedTuple, Protocol
 from xml.sax.saxutils import escape
 
 import msgspec
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from scrapy_ext.api.platform.formats import CONTENT_TYPES, TEXT_FORMATS, CsvOptions, Format, choose, csv_options
-from scrapy_ext.server.ahead import ahead, in_thread
+from scrapy_ext.server.ahead import READ_AHEAD, ahead, closing, in_thread
 from scrapy_ext.server.deflate import GzipFrame, deflated
 from scrapy_ext.server.deflate import gzip as gzipped
-from scrapy_ext.server.platform.answers import refused
+from scrapy_ext.server.operation.exchange import Exchange
+from scrapy_ext.server.platform.answers import Refusal, refused
 from scrapy_ext.server.platform.calls import Call
 
 Page = Sequence[bytes]
@@ -35,6 +40,18 @@ class Text(list[bytes]):
 _WHOLE: Final = 256 * 1024
 #: Of such a piece, at least, where it is not compressed: the memory for small ones is used again and again.
 _PIECE: Final = 60 * 1024
+#: Bytes that a stream holds beside its page, which reads ahead (chunks, inflated and compressed pieces) or not (a chunk
+#: and a piece); the part of the memory of the process up to which it may; and bytes that a line of a page takes beside
+#: its own.
+_READ_AHEAD: Final = 6 * 1024 * 1024
+_READ: Final = 768 * 1024
+_FREE: Final = 0.25
+_LINE: Final = 48
+#: Copies of a piece that there are while it is written.
+_COPIES: Final = 4
+#: Records that are written at once in formats for which they are decoded: each may become a line with thousands of
+#: columns.
+_RUN: Final = 500
 #: Bytes of records that are written in a thread in formats for which they are decoded.
 _LONG: Final = 128 * 1024
 #: A result that takes longer (seconds) is sent as it comes: so it is noticed when its client goes away.
@@ -61,6 +78,9 @@ class Writer(Protocol):
     tail: bytes
     #: Whether it decodes the records, so that large ones are long work.
     decodes: bool
+    #: How many times the bytes of a record its output may have at most, and how many bytes beside these.
+    growth: int
+    columns: int
 
     def page(self, records: Page) -> bytes:
         """Some records; not called with none."""
@@ -69,6 +89,7 @@ class Writer(Protocol):
 class _JsonLines:
     head = tail = b""
     decodes = False
+    growth, columns = 1, 0
 
     def page(self, records: Page) -> bytes:
         return b"\n".join(records) + b"\n"
@@ -77,6 +98,7 @@ class _JsonLines:
 class _Json:
     head, tail = b"[", b"]\n"
     decodes = False
+    growth, columns = 1, 0
 
     def __init__(self) -> None:
         self._separator = b""
@@ -91,6 +113,7 @@ class _Text:
 
     head = tail = b""
     decodes = True
+    growth, columns = 1, 0
 
     def page(self, records: Page) -> bytes:
         return b"".join(_plain(_decode(record)).encode() + b"\n" for record in records)
@@ -114,6 +137,9 @@ class _Csv:
     def __init__(self, options: CsvOptions, *, for_people: bool) -> None:
         self._options = options
         self._for_people = for_people
+        # A quote becomes two, a field may be asked for several times, and each has a separator.
+        self.growth = 2 * max(Counter(options.fields).values(), default=1)
+        self.columns = len(options.fields) + 2
         self._special = re.compile("[" + re.escape(options.sep + options.quote + options.escape) + "\r\n]")
         self.head = self._row(options.fields) if options.include_headers else b""
 
@@ -145,6 +171,7 @@ class _Xml:
     head = b'<?xml version="1.0" encoding="UTF-8"?>\n<params><param><value><array><data>\n'
     tail = b"</data></array></value></param></params>\n"
     decodes = True
+    growth, columns = 16, 0
 
     def page(self, records: Page) -> bytes:
         try:
@@ -190,13 +217,18 @@ class _MessagePack:
 
     head = tail = b""
     decodes = True
+    growth, columns = 1, 0
 
     def page(self, records: Page) -> bytes:
-        decoded = [_decode(record) for record in records]
-        try:
-            return b"".join(map(_encode_msgpack, decoded))
-        except OverflowError:
-            return b"".join(_encode_msgpack(_in_64_bits(value)) for value in decoded)
+        return b"".join(map(_as_msgpack, records))
+
+
+def _as_msgpack(record: bytes) -> bytes:
+    value = _decode(record)  # one at a time: a page of decoded records takes thirty times its bytes
+    try:
+        return _encode_msgpack(value)
+    except OverflowError:
+        return _encode_msgpack(_in_64_bits(value))
 
 
 def _in_64_bits(value: Any) -> Any:
@@ -277,17 +309,29 @@ async def result(call: Call, pages: AsyncIterator[Page], *, msgpack: bool = Fals
     kind = format_of(call, msgpack=msgpack)
     headers = _headers(call)
     gzip = accepts_gzip(call)
-    stream = _encoded(_writer(call, kind), pages, _WHOLE if gzip else _PIECE)
-    first = await anext(stream)
+    exchange = call.exchange
+    _reserve(exchange)
+    stream = _encoded(_writer(call, kind), pages, _WHOLE if gzip else _PIECE, exchange)
+    making = contextlib.nullcontext() if READ_AHEAD.get() else exchange.memory.making
+    async with making:
+        first = await anext(stream)
     if first.is_last:  # compressed, if it is to be, as every answer of one piece is
         return _whole(call, kind, first.data)
     if call.is_head:  # which is answered without reading further
         return Response(headers=headers, media_type=_MEDIA_TYPES[kind])
-    body = _from(first, stream)
+    body = _from(first, stream, making)
     if gzip:
         headers["Content-Encoding"] = "gzip"
         body = _compressed(body)
-    return StreamingResponse(body, headers=headers, media_type=_MEDIA_TYPES[kind])
+    return _Stream(body, headers=headers, media_type=_MEDIA_TYPES[kind])
+
+
+class _Stream(StreamingResponse):
+    """A stream that ends, and what it holds, with its answer: also when its client goes away."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with closing(aiter(self.body_iterator)):
+            await super().__call__(scope, receive, send)
 
 
 class _Piece(NamedTuple):
@@ -295,30 +339,85 @@ class _Piece(NamedTuple):
     is_last: bool = False
 
 
-async def _encoded(writer: Writer, pages: AsyncIterator[Page], size: int) -> AsyncIterator[_Piece]:
+def _reserve(exchange: Exchange) -> None:
+    """Count what a stream holds beside its page: more where it may read ahead, which it may while memory is free."""
+    memory = exchange.memory
+    is_free = memory.held + _READ_AHEAD < memory.limit * _FREE
+    READ_AHEAD.set(is_free)
+    hold_answer(exchange, _READ_AHEAD if is_free else _READ)
+
+
+def hold_answer(exchange: Exchange, size: int) -> None:
+    """Count bytes of an answer until the request ends; raises :class:`Refusal`."""
+    if not exchange.hold(size):
+        raise Refusal(503, "Too many large answers are under way. Try again.", {"Retry-After": "2"})
+
+
+async def _encoded(writer: Writer, pages: AsyncIterator[Page], size: int, exchange: Exchange) -> AsyncIterator[_Piece]:
     """Pieces of the result, of ``size`` at least: one, and more when it is not short or takes long."""
     waiting, length, sent = [writer.head], 0, time.monotonic()
     enough = _WHOLE
-    async for page in pages:
-        is_long = writer.decodes and sum(map(len, page)) > _LONG
-        # Others have their turn meanwhile.
-        for piece in await asyncio.to_thread(_pieces, writer, page) if is_long else _pieces(writer, page):
-            waiting.append(piece)
-            length += len(piece)
-            if length >= enough:
+    async with closing(pages):
+        async for page in pages:
+            held = sum(map(len, page)) + _LINE * len(page)
+            hold_answer(exchange, held)
+            async for piece in _written(writer, page, exchange):
+                waiting.append(piece)
+                length += len(piece)
+                if length >= enough:
+                    hold_answer(exchange, length)
+                    joined, waiting = b"".join(waiting), []
+                    yield _Piece(joined)
+                    del joined
+                    exchange.release(length)
+                    length, sent, enough = 0, time.monotonic(), size
+            exchange.release(held)
+            if time.monotonic() - sent > _PATIENCE:
                 yield _Piece(b"".join(waiting))
                 waiting, length, sent, enough = [], 0, time.monotonic(), size
-        if time.monotonic() - sent > _PATIENCE:
-            yield _Piece(b"".join(waiting))
-            waiting, length, sent, enough = [], 0, time.monotonic(), size
     yield _Piece(b"".join([*waiting, writer.tail]), is_last=True)
 
 
-async def _from(first: _Piece, rest: AsyncIterator[_Piece]) -> AsyncIterator[bytes]:
-    yield first.data
+async def _written(writer: Writer, page: Page, exchange: Exchange) -> AsyncIterator[bytes]:
+    """A page in pieces, each written when the one before it was taken: some formats take many times the records.
+
+    What it may take while it is written counts: text, bytes, and both joined.
+    """
+    if not writer.decodes:
+        for piece in _pieces(writer, page):
+            yield piece
+        return
+    for part in _parts(page):
+        size = sum(map(len, part))
+        taken = _COPIES * (writer.growth * size + writer.columns * len(part))
+        hold_answer(exchange, taken)
+        # Others have their turn meanwhile.
+        piece = await asyncio.to_thread(writer.page, part) if size > _LONG // 4 else writer.page(part)
+        exchange.release(taken)
+        yield piece
+
+
+def _parts(page: Page) -> Iterator[Page]:
+    """The records in runs of about as many bytes as are worth a thread, and of some hundreds at most."""
+    first, length = 0, 0
+    for place, record in enumerate(page):
+        if place > first and (length >= _LONG or place - first >= _RUN):
+            yield page[first:place]
+            first, length = place, 0
+        length += len(record)
+    if first < len(page):
+        yield page[first:]
+
+
+async def _from(
+    piece: _Piece | None, rest: AsyncIterator[_Piece], making: AbstractAsyncContextManager[None]
+) -> AsyncIterator[bytes]:
     try:
-        async for piece in rest:
-            yield piece.data
+        async with closing(rest):
+            while piece is not None:
+                yield piece.data
+                async with making:
+                    piece = await anext(rest, None)
     except Exception as error:
         # The response ends here without its last chunk: the client sees a broken connection.
         logger.error("A result broke off: %s", error)
@@ -334,8 +433,9 @@ async def _compressed(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
     yield frame.head
     # Compressing takes longer than all else: several pieces at once, each by itself, in threads.
-    async for part in ahead(pieces, begin, _COMPRESSED_AHEAD):
-        yield part
+    async with closing(ahead(pieces, begin, _COMPRESSED_AHEAD)) as parts:
+        async for part in parts:
+            yield part
     yield frame.tail
 
 

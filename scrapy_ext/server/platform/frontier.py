@@ -14,7 +14,7 @@ from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.platform import bodies
 from scrapy_ext.server.platform.answers import NotFound, empty, json, method_not_allowed, refused
 from scrapy_ext.server.platform.calls import Call
-from scrapy_ext.server.platform.formats import Page, result, result_of
+from scrapy_ext.server.platform.formats import Page, hold_answer, result, result_of
 from scrapy_ext.server.store.frontier import QueuedRequest, Slot, StoredBatch, is_batch_id, priority_of
 
 #: Requests that a read gives when it names no ``mincount``.
@@ -71,18 +71,14 @@ def _slot(call: Call) -> Slot:
 
 async def _add(call: Call) -> Response:
     slot = _slot(call)
-    requests = [
-        _queued(line, number)
-        async for first, group in bodies.lines(call.request)
-        for number, line in enumerate(group, first)
-        if line.strip()
-    ]
-    added = await call.store.frontier.add(slot, requests) if requests else 0
+    added = 0
+    async for requests in bodies.gathered(call.request, _queued):
+        added += await call.store.frontier.add(slot, requests)
     call.wrote(added)
     return json(NewCount(added))
 
 
-def _queued(line: bytes, number: int) -> QueuedRequest:
+def _queued(line: bytes, number: int) -> tuple[QueuedRequest]:
     place = f"line {number}"
     try:
         request = _decode(line)  # whole, to be sure that its data is correct JSON
@@ -93,7 +89,7 @@ def _queued(line: bytes, number: int) -> QueuedRequest:
     if faults:
         raise ContractError(faults)
     pair = b"[" + _encode(raw.fp) + b"," + bytes(raw.qdata) + b"]"
-    return QueuedRequest(raw.fp.encode(), pair, bytes(raw.fdata) or None, raw.p)
+    return (QueuedRequest(raw.fp.encode(), pair, bytes(raw.fdata) or None, raw.p),)
 
 
 async def _read(call: Call) -> Response:
@@ -101,6 +97,7 @@ async def _read(call: Call) -> Response:
     after = _batch_id(call, "startafter", "Read from the beginning, without startafter.")
     priorities = "_p" in call.all("meta")
     batches = await call.store.frontier.read(_slot(call), mincount, after)
+    hold_answer(call.exchange, sum(len(batch.requests) for batch in batches))
 
     def line(batch: StoredBatch) -> bytes:
         priority = b',"_p":%d' % priority_of(batch.id) if priorities else b""
@@ -131,8 +128,7 @@ def _batch_id(call: Call, name: str, remedy: str) -> str | None:
 
 async def _delete_batches(call: Call) -> Response:
     slot = _slot(call)
-    ids = await bodies.strings(call.request)
-    if ids:
+    async for ids in bodies.strings(call.request):
         await call.store.frontier.delete_batches(slot, ids)
     return empty()
 

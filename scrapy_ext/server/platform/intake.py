@@ -128,17 +128,24 @@ async def packed(request: Request, form: Form, kind: RecordKind) -> list[Chunk]:
     packer, chunks = Packer(kind), list[Chunk]()
     copy, shapes = bodies.Copy(MAX_BYTES), Shapes()
     as_sent = True
-    async for block in bodies.blocks(request, bodies.MAX_RECORDS_BODY, copy):
+
+    def pack(block: bodies.Block) -> int:
+        nonlocal as_sent
+        held = packer.held
         plain = form.plain(block)
         if plain and form.has_shapes and (sizes := shapes.sizes(block.lines)) is not None:
-            chunks += packer.add_alike(block.lines, shapes.names, sizes, block.data)
-            continue
-        lines, records = form.records(block, plain=plain)
-        whole = lines is block.lines
-        as_sent = as_sent and whole
-        chunks += packer.add(lines, records, block.data if whole else None)
-        if form.has_shapes:
-            shapes.learn(records)
+            full = packer.add_alike(block.lines, shapes.names, sizes, block.data)
+        else:
+            lines, records = form.records(block, plain=plain)
+            whole = lines is block.lines
+            as_sent = as_sent and whole
+            full = packer.add(lines, records, block.data if whole else None)
+            if form.has_shapes:
+                shapes.learn(records)
+        chunks.extend(full)
+        return packer.held - held + sum(chunk.held for chunk in full)
+
+    await bodies.each_block(request, pack, bodies.MAX_RECORDS_BODY, copy)
     # What was sent compressed and is one chunk is stored as it was sent.
     rest = packer.rest(copy.data if as_sent and not chunks else None)
     return chunks if rest is None else [*chunks, rest]

@@ -79,8 +79,7 @@ class JobQueue:
 
     async def _start(self, call: Call) -> Response:
         """Start the next job. The answer is empty when there is none, which is how clients know."""
-        body = await bodies.whole(call.request)
-        fields = bodies.value(body) if body.strip() else {}
+        fields = await bodies.document(call.request, empty={})
         if not isinstance(fields, dict):
             raise refused("body", "must be a JSON object", 'Write {} or {"field": value}.')
         if not await _in_group(call, fields.get("botgroup")):
@@ -283,7 +282,7 @@ async def _cancel(call: Call) -> Response:
         if count > MAX_CHANGES:
             raise refused("count", f"may be {MAX_CHANGES} at most, got {count}", "Cancel fewer at a time.")
         return json({"count": await call.store.jobs.cancel_some(project, count, call.who)})
-    named = bodies.value(await bodies.whole(call.request))
+    named = await bodies.document(call.request)
     if not isinstance(named, list) or not all(isinstance(each, dict) for each in named):
         raise refused("body", "must be a JSON array of objects with a key", 'Write [{"key": "1/2/3"}].')
     if len(named) > MAX_CHANGES:

@@ -32,7 +32,7 @@ class Metadata:
             case [_, _, _], "GET":
                 return _whole(call, await _read(call))
             case [_, _, _], "POST":
-                fields = bodies.value(await bodies.whole(call.request))
+                fields = await bodies.document(call.request)
                 if not isinstance(fields, dict):
                     raise refused("body", "must be a JSON object", 'Write {"field": value}.')
                 return await _merge(call, fields)
@@ -45,7 +45,7 @@ class Metadata:
                 return json((await _read(call)).get(field))
             case [_, _, _, field], "POST":
                 _check_writable(field)
-                return await _merge(call, {field: bodies.value(await bodies.whole(call.request))})
+                return await _merge(call, {field: await bodies.document(call.request)})
             case [_, _, _, field], "DELETE":
                 _check_writable(field)
                 await call.store.jobs.remove_field(call.job, field)

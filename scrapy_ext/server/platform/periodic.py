@@ -93,7 +93,7 @@ async def _page(call: Call, project: int) -> Response:
 
 
 async def _fields(call: Call) -> dict[str, Any]:
-    fields = bodies.value(await bodies.whole(call.request, _MAX_BODY))
+    fields = await bodies.document(call.request, _MAX_BODY)
     if not isinstance(fields, dict):
         raise refused("body", "must be a JSON object", 'Write {"cron": "30 4 * * *", "tasks": [{"name": "spider"}]}.')
     return fields

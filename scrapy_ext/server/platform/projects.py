@@ -33,11 +33,11 @@ async def projects(call: Call) -> Response:
             stored = await call.store.projects.settings(call.project)
             return json({name: msgspec.Raw(value) for name, value in stored.items()})
         case [_, "settings"], "POST":
-            return await _merge(call, bodies.value(await bodies.whole(call.request)))
+            return await _merge(call, await bodies.document(call.request))
         case [_, "settings", name], "GET":
             return json(msgspec.Raw(await call.store.projects.setting(call.project, name) or b"null"))
         case [_, "settings", name], "POST":
-            return await _merge(call, {name: bodies.value(await bodies.whole(call.request))})
+            return await _merge(call, {name: await bodies.document(call.request)})
         case [_, "settings", name], "DELETE":
             await call.store.projects.remove(call.project, name)
             return empty()

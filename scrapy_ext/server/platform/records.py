@@ -16,6 +16,7 @@ from scrapy_ext.api.platform.formats import Format, is_true
 from scrapy_ext.api.platform.items import HIDDEN_PREFIX, parse_content_range
 from scrapy_ext.api.platform.keys import MAX_NUMBER, EntityKey, number_of
 from scrapy_ext.api.platform.stats import Stats
+from scrapy_ext.server.ahead import closing
 from scrapy_ext.server.platform import intake
 from scrapy_ext.server.platform.answers import NotFound, empty, json, method_not_allowed, refused
 from scrapy_ext.server.platform.calls import Call, path_number
@@ -106,11 +107,12 @@ class RecordResource:
 
     async def _scan(self, shape: _Shape, span: Span, start: Position) -> AsyncIterator[Page]:
         # With a filter, how much has to be read for so many records is not known before.
-        async for part in self._store.scan(span, start, shape.left if shape.filter is None else None):
-            # Others have their turn while conditions are looked at.
-            yield shape.page(part) if shape.filter is None else await asyncio.to_thread(shape.page, part)
-            if shape.left == 0:
-                return
+        async with closing(self._store.scan(span, start, shape.left if shape.filter is None else None)) as parts:
+            async for part in parts:
+                # Others have their turn while conditions are looked at.
+                yield shape.page(part) if shape.filter is None else await asyncio.to_thread(shape.page, part)
+                if shape.left == 0:
+                    return
 
     def _shape(self, call: Call) -> _Shape:
         traits = self._traits

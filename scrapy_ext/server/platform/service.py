@@ -20,7 +20,7 @@ from scrapy_ext.server.platform.answers import Host, answer_of, refusal_of
 from scrapy_ext.server.platform.app import App
 from scrapy_ext.server.platform.calls import Call
 from scrapy_ext.server.platform.collections import collections
-from scrapy_ext.server.platform.formats import accepts_gzip, compress_whole
+from scrapy_ext.server.platform.formats import accepts_gzip, compress_whole, hold_answer
 from scrapy_ext.server.platform.frontier import frontier
 from scrapy_ext.server.platform.items import items
 from scrapy_ext.server.platform.jobq import JobQueue
@@ -98,6 +98,8 @@ class _Resource:
                 response = await self._handler(call)
             if accepts_gzip(call) and not isinstance(response, StreamingResponse):
                 compress_whole(response)
+            if not isinstance(response, StreamingResponse) and len(response.body) > limits.SEND_BUFFER:
+                hold_answer(call.exchange, len(response.body))
         except ClientDisconnect:
             return  # in the middle of its body: nothing of it was stored, and nobody is there to be told
         except Exception as error:

@@ -127,7 +127,7 @@ async def one_spider(call: Call) -> Response:
         case [], "GET":
             spider = await call.store.spiders.get(project, number)
         case ["tags"], "PATCH":
-            change = bodies.value(await bodies.whole(call.request))
+            change = await bodies.document(call.request)
             add, remove = _tags(change, "add"), _tags(change, "remove")
             if not add and not remove:
                 return json(

@@ -177,6 +177,7 @@ async def _received(call: Call) -> Upload:
         raise refused("archive", "is required", _NO_ARCHIVE)
     if kind == "multipart/form-data":
         return await _form(call)
+    bodies.keep(_HELD)
     file = SpooledTemporaryFile(_HELD)  # noqa: SIM115 - its reader closes it
     try:
         async for piece in bodies.passing(call.request, MAX_ARCHIVE):
@@ -188,6 +189,7 @@ async def _received(call: Call) -> Upload:
 
 
 async def _form(call: Call) -> Upload:
+    bodies.keep(_MAX_PARTS * max(_HELD, MAX_REQUIREMENTS))
     stream = bodies.passing(call.request, MAX_ARCHIVE + MAX_REQUIREMENTS + _BESIDE)
     parser = MultiPartParser(
         call.request.headers,

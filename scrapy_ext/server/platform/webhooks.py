@@ -101,7 +101,7 @@ async def _deliveries(call: Call, project: int) -> Response:
 
 
 async def _fields(call: Call, *known: str) -> dict[str, Any]:
-    fields = bodies.value(await bodies.whole(call.request, _MAX_BODY))
+    fields = await bodies.document(call.request, _MAX_BODY)
     if not isinstance(fields, dict):
         raise refused("body", "must be a JSON object", _FORM)
     for name in fields:

@@ -17,6 +17,9 @@ MAX_LINES: Final = 1000
 #: Of a chunk's lines together, unless one line alone is longer: bounds what reading a chunk takes.
 MAX_BYTES: Final = 1024 * 1024
 
+#: Bytes that a name takes with its number of occurrences, beside its own.
+_OBJECT: Final = 200
+
 #: A JSON object; of samples, an array.
 Record = Any
 
@@ -29,6 +32,11 @@ class Tally:
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self.size = 0
+
+    @property
+    def held(self) -> int:
+        """Bytes of memory that it takes."""
+        return _OBJECT * (1 + len(self.counts)) + sum(map(len, self.counts))
 
     def add(self, other: Tally) -> None:
         """Count the other's records too."""
@@ -69,6 +77,11 @@ class Chunk(NamedTuple):
     records: int
     body: bytes
     tally: Tally
+
+    @property
+    def held(self) -> int:
+        """Bytes of memory that it takes."""
+        return len(self.body) + self.tally.held
 
 
 _encode_msgpack: Final = msgspec.msgpack.Encoder().encode
@@ -129,6 +142,11 @@ class Packer:
         # Most records have the same fields: how often each set of them occurs, counted when the chunk is full.
         self._names: Counter[tuple[str, ...]] = Counter()
         self._size = 0
+
+    @property
+    def held(self) -> int:
+        """Bytes of memory that the records take which are in no chunk yet."""
+        return self._bytes + sum(_OBJECT * (1 + len(names)) for names in self._names)
 
     def add(self, lines: Sequence[bytes], records: Sequence[Record], text: bytes | None = None) -> list[Chunk]:
         """Take some records; returns the chunks that are full. ``text``: the lines joined, where that is at hand."""

@@ -198,6 +198,7 @@ async def spider_page(tx: Transaction, project: int, spider: int, after: int) ->
 async def projects(tx: Transaction) -> list[int]:
     """The projects that have anything."""
     rows = await tx.fetch(
-        "SELECT DISTINCT project FROM counters UNION SELECT DISTINCT project FROM project_settings ORDER BY project"
+        "SELECT DISTINCT project FROM counters UNION SELECT DISTINCT project FROM project_settings WHERE project >= 0 "
+        "ORDER BY project"
     )
     return [row[0] for row in rows]

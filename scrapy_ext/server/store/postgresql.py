@@ -189,8 +189,9 @@ class PostgresqlEngine:
         self._measures.waiting += 1
         try:
             result = await _patiently(self._url, attempt, self._patience, self._outage)
-        except StoreError:
+        except StoreError as error:
             self._measures.failures += 1
+            self._measures.failed(error)
             raise
         finally:
             self._measures.waiting -= 1

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
 from scrapy_ext.api.platform.stats import Stats, Totals
-from scrapy_ext.server.ahead import ahead, in_thread
+from scrapy_ext.server.ahead import READ_AHEAD, ahead, closing, in_thread
 from scrapy_ext.server.store.chunks import MAX_LINES, Chunk, RecordKind, split_lines, unpack_line, unpack_pieces
 from scrapy_ext.server.store.engine import Engine, Row, Transaction
 from scrapy_ext.server.store.progress import read_progress
@@ -145,8 +145,9 @@ class RecordStore:
     async def scan(self, span: Span, start: Position, count: int | None = None) -> AsyncIterator[Slice]:
         """The records of a span in the order of their keys, from ``start`` (spider, job, index) on."""
         # Several chunks are inflated at once, in threads, while the one before them is being sent.
-        async for part in ahead(self._parts(span, start, count), _opened, _INFLATED_AHEAD):
-            yield part
+        async with closing(ahead(self._parts(span, start, count), _opened, _INFLATED_AHEAD)) as parts:
+            async for part in parts:
+                yield part
 
     async def _parts(self, span: Span, start: Position, count: int | None) -> AsyncIterator[Slice | _Packed]:
         position: Position | None = max(start, span.first)
@@ -157,10 +158,13 @@ class RecordStore:
                 parts, position, taken = await following
                 if left is not None:
                     left -= taken
-                # Read while what was read before is being sent.
-                following = self._read(span, position, left)
-                for part in parts:
-                    yield part
+                if READ_AHEAD.get():  # while what was read before is being sent
+                    following = self._read(span, position, left)
+                parts.reverse()
+                while parts:
+                    yield parts.pop()  # of which nothing is kept here
+                if not READ_AHEAD.get():
+                    following = self._read(span, position, left)
         finally:
             following.cancel()
 
@@ -169,7 +173,8 @@ class RecordStore:
             nothing: asyncio.Future[_Read] = asyncio.get_running_loop().create_future()
             nothing.cancel()
             return nothing
-        reading = asyncio.ensure_future(self._engine.read(_page, self.kind, span, start, count))
+        chunks = _PAGE_CHUNKS if READ_AHEAD.get() else 1
+        reading = asyncio.ensure_future(self._engine.read(_page, self.kind, span, start, count, chunks=chunks))
         reading.add_done_callback(_noted)
         return reading
 
@@ -238,9 +243,11 @@ async def _at(tx: Transaction, owner: Owner, numbers: Sequence[int]) -> list[Sli
     return found
 
 
-async def _page(tx: Transaction, kind: RecordKind, span: Span, start: Position, count: int | None) -> _Read:
-    """Some records from ``start`` on, ``count`` at most."""
-    limit = _PAGE_CHUNKS if count is None else min(_PAGE_CHUNKS, count)
+async def _page(
+    tx: Transaction, kind: RecordKind, span: Span, start: Position, count: int | None, *, chunks: int
+) -> _Read:
+    """Some records from ``start`` on, ``count`` at most, of so many chunks."""
+    limit = chunks if count is None else min(chunks, count)
     rows = await tx.fetch(
         """SELECT spider, job, start, records, ts, times, body FROM record_chunks
            WHERE project = $1 AND kind = $2

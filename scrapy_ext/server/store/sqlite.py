@@ -262,8 +262,10 @@ class _Writer(threading.Thread):
                 for job in group:
                     self._run_group([job])
                 return
+            failure = translated(error, self._path)
+            self.measures.failed(failure)
             for job in group:
-                job.outcome = translated(error, self._path)
+                job.outcome = failure
         except BaseException as error:
             for job in group:
                 job.outcome = error

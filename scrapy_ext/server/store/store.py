@@ -29,6 +29,7 @@ from scrapy_ext.server.store.nodes import NodeStore
 from scrapy_ext.server.store.periodic import PeriodicStore
 from scrapy_ext.server.store.projects import ProjectStore
 from scrapy_ext.server.store.records import RecordStore
+from scrapy_ext.server.store.refusals import Refusals
 from scrapy_ext.server.store.schema import migrate, touch
 from scrapy_ext.server.store.spiders import SpiderStore
 from scrapy_ext.server.store.versions import VersionStore
@@ -47,6 +48,7 @@ class Store:
     def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
         self.clock = clock
         self._engine = engine
+        self._refusals = Refusals(engine)
         self.items = RecordStore(engine, clock, ITEMS)
         self.requests = RecordStore(engine, clock, REQUESTS)
         self.logs = RecordStore(engine, clock, LOGS)
@@ -103,7 +105,8 @@ class Store:
         await purge(self._engine)
 
     async def probe(self) -> None:
-        """Read and write something; raises :class:`StoreError` when that fails."""
+        """Read and write something, and as much as was refused last; raises :class:`StoreError` when that fails."""
+        await self._refusals.check()
         await self._engine.write(touch, self.clock())
         await self.keys.named()
 

@@ -57,6 +57,7 @@ def client_of(server: PlayedServer, memory: AnswerMemory, timeout: float = 30.0)
         b"{" + b",".join(b'"%d":"%d"' % (number, number) for number in range(30_000)) + b"}",
         ('["' + "a" * 100_000 + '\N{PILE OF POO}"]').encode(),
         b'["' + b"\\u00e9" * 50_000 + b'"]',
+        b'["' + b"a" * 100_000 + b'\\ud83d\\udca9"]',
     ],
 )
 def test_the_memory_that_json_takes_is_not_underestimated(body):

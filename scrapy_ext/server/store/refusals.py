@@ -1,0 +1,56 @@
+"""The last write that the disk or the database refused, for as long as such a write would be refused again.
+
+A disk is seldom full to the last byte: where a large record finds no room, a small row may. So after a refused write
+the store is not ready before a write of the largest record's size succeeds, which is tried now and then.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import Final
+
+from scrapy_ext.server.store.engine import Engine, Transaction
+
+#: Bytes that are written to see whether there is room: those of the largest record.
+_SIZE: Final = 1024 * 1024
+#: Seconds between two such writes.
+_EVERY: Final = 2.0
+#: The row that they write: of no project.
+_ROW: Final = (-1, "room")
+
+
+class Refusals:
+    """Whether writes are refused; :class:`Measures` has the last one that was."""
+
+    def __init__(self, engine: Engine, clock: Callable[[], float] = time.monotonic) -> None:
+        self._engine = engine
+        self._clock = clock
+        self._again = 0.0
+
+    async def check(self) -> None:
+        """Raise the last refusal unless as much can be written now."""
+        refusal = self._engine.measures.refusal
+        if refusal is None:
+            return
+        if self._clock() < self._again:
+            raise refusal
+        self._again = self._clock() + _EVERY
+        # Two commits: what one transaction writes and deletes again may never reach the disk.
+        await self._engine.write(_fill, os.urandom(_SIZE))
+        await self._engine.write(_empty)
+        self._engine.measures.refusal = None
+
+
+async def _fill(tx: Transaction, data: bytes) -> None:
+    await tx.execute(
+        """INSERT INTO project_settings (project, name, value) VALUES ($1, $2, $3)
+           ON CONFLICT (project, name) DO UPDATE SET value = excluded.value""",
+        *_ROW,
+        data,
+    )
+
+
+async def _empty(tx: Transaction) -> None:
+    await tx.execute("DELETE FROM project_settings WHERE project = $1 AND name = $2", *_ROW)
