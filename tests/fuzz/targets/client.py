@@ -38,6 +38,7 @@ _CALL = get(Host.STORAGE, "/items/1/1/1")
         b'\x01{"a":{"_key":1},"_key":"k"}\r\n\n[1]\n',
         b'\x09{"\\u005fkey":"a","_key":"b"}',
         b'\x05{"_key":"a"',
+        b'\x05{"_key":"\x9a"}',
     ],
     refuses=(lines.LineError,),
 )
@@ -72,6 +73,7 @@ def client_lines(data: bytes) -> None:
         b'{"status":5,"message":[]}',
         b"<html>",
         b"[" * 2000,
+        b'{"status":"\x9a"}',
     ],
     refuses=(PlatformError,),
     longest=4096,
@@ -153,6 +155,7 @@ def extract_answer(data: bytes) -> None:
         b'521\nx\n{"type":5,"detail":["a"]}',
         b"302\n\n",
         b"999\n\n[[[[",
+        b'400\n\n{"detail":"\x9a"}',
     ],
 )
 def extract_problem(data: bytes) -> None:

@@ -14,6 +14,8 @@ from scrapy import Request, Spider
 from scrapy_ext.api.platform.frontier import Batch
 from scrapy_ext.client.extraction.ledger_file import Batch as Answers
 from scrapy_ext.client.extraction.ledger_file import LedgerError, LedgerFile
+from scrapy_ext.commands.extraction.errors import CallError
+from scrapy_ext.commands.extraction.resume import OutputFile
 from scrapy_ext.crawl.checkpoint import Assignment, Checkpoint
 from scrapy_ext.crawl.journal import Journal, Place, UnreadableJournal
 from scrapy_ext.crawl.serialize import (
@@ -157,3 +159,31 @@ def ledger(data: bytes) -> None:
             return
         finally:
             file.close(remove=False)
+
+
+@target(
+    "resume-output",
+    [
+        b'{"line":1,"fingerprint":"0123abcd","url":"http://a","result":{"x":1}}\n',
+        b'{"line":1,"fingerprint":"0123abcd","error":{}}\n{"line":2,"fingerprint":"00000000","result":{}}\n{"line":3,"fi',
+        b'{"line":281474976710656,"fingerprint":"0123abcd","result":1}',
+        b'{"line":1,"fingerprint":"0123abcd","result":1}\n{"line":1,"fingerprint":"0123abcd","result":1}\n',
+        b"\x9a\n",
+        b'"\x9a',
+    ],
+    refuses=(CallError,),
+)
+def resume_output(data: bytes) -> None:
+    """The output of an earlier run says which lines are done, or is refused; what is whole in it stays."""
+    with tempfile.TemporaryDirectory(prefix="scrapy-ext-fuzz-") as folder:
+        path = Path(folder, "output")
+        path.write_bytes(data)
+        output = OutputFile(str(path))
+        try:
+            output.look(again=False)
+            assert path.read_bytes().rstrip(b"\n") in data
+            done = len(output.done)
+            output.look(again=False)
+            assert len(output.done) == done
+        finally:
+            output.close()

@@ -73,7 +73,8 @@ def records(data: bytes) -> None:
     assert len(lines) == sum(chunk.records for chunk in chunks)
     if pack is bytes and coding != "identity":
         return
-    sent = [line for line in body.split(b"\n") if line.strip()]
+    # White space that is none of JSON's may stand around a record.
+    sent = [line.strip() for line in body.split(b"\n") if line.strip()]
     decoded = [msgspec.json.decode(line) for line in sent]
     if form is intake.REQUEST:
         decoded = [{"method": "GET", **record} for record in decoded]

@@ -1,0 +1,121 @@
+"""The machine that makes histories: one call at a time or several at once, in quiet and in trouble."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Hashable, Iterable, Iterator
+from typing import Any, ClassVar, Protocol
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
+
+from tests.models.history import UNKNOWN, Call, explain
+from tests.models.worlds import PROJECTS, Asked, Trouble, World
+
+#: Examples of one machine, and steps of one example.
+EXAMPLES, STEPS = 6, 12
+EXAMPLES_IN_FULL, STEPS_IN_FULL = 150, 30
+#: Calls at once.
+AT_ONCE = 5
+
+
+class Model(Protocol):
+    """What a store promises, as a machine without concurrency. Its state falls into parts that do not know each other:
+    keys, jobs, slots."""
+
+    #: Tables whose rows others lock, for trouble.
+    tables: ClassVar[tuple[str, ...]]
+
+    def initial(self, part: Any) -> Hashable:
+        """The state of a part that nothing was done to."""
+
+    def parts(self, call: Call) -> Iterable[tuple[Any, Call]]:
+        """A call as the parts see it that it is about."""
+
+    def step(self, state: Any, operation: Any, result: Any) -> Iterable[Any]:
+        """The states in which an operation with this result can leave a part; ``UNKNOWN``: any result."""
+
+    def operations(self) -> st.SearchStrategy[Any]:
+        """Operations; they are the same for the same choices, whatever was done before."""
+
+
+class Driver(Protocol):
+    """Makes operations in a world."""
+
+    def resolved(self, operation: Any) -> Any:
+        """The operation as the model knows it: with the time at which it is made, and names that were given out."""
+
+    def make(self, operation: Any) -> Awaitable[Any]:
+        """Make an operation; returns its result."""
+
+
+class Machine(RuleBasedStateMachine):
+    """Rules that are the same for every store. Subclasses have their ``model`` and ``driver``."""
+
+    model: Model
+    driver: Driver
+    world: World
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.project = next(PROJECTS)
+        self.states: dict[Any, frozenset[Any]] = {}
+
+    @rule(data=st.data())
+    def one(self, data: st.DataObject) -> None:
+        """A call by itself."""
+        self.play([(data.draw(self.model.operations()), 0)])
+
+    @rule(data=st.data(), trouble=st.sampled_from(Trouble))
+    def several(self, data: st.DataObject, trouble: Trouble) -> None:
+        """Calls at once."""
+        each = st.tuples(self.model.operations(), st.integers(0, 3))
+        drawn = data.draw(st.lists(each, min_size=2, max_size=AT_ONCE))
+        self.play(drawn, trouble if trouble in self.world.troubles else Trouble.NONE)
+
+    def play(self, drawn: list[tuple[Any, int]], trouble: Trouble = Trouble.NONE) -> None:
+        """Make calls at once, and explain what came of them."""
+        asked = [self._asked(operation, turns) for operation, turns in drawn]
+        calls = self.world.round(asked, trouble, self.model.tables)
+        by_part: dict[Any, list[Call]] = {}
+        for call in calls:
+            for part, seen in self.model.parts(call):
+                by_part.setdefault(part, []).append(seen)
+        for part, seen in by_part.items():
+            before = self.states.get(part) or frozenset([self.model.initial(part)])
+            self.states[part] = explain(self.model.step, before, seen)
+
+    def _asked(self, operation: Any, turns: int) -> Asked:
+        resolved = self.driver.resolved(operation)
+        return Asked(resolved, lambda: self.driver.make(resolved), turns)
+
+
+def check(machine: Any, config: pytest.Config) -> None:
+    """Run a machine on as many examples as the run of the tests asks for."""
+    full = config.getoption("--full")
+    run_state_machine_as_test(
+        machine,
+        settings=settings(
+            max_examples=EXAMPLES_IN_FULL if full else EXAMPLES,
+            stateful_step_count=STEPS_IN_FULL if full else STEPS,
+            derandomize=not full,
+            database=None,
+            deadline=None,
+            print_blob=True,
+            # What hangs on the order in which others come to their turn may not come again while it is made smaller.
+            phases=[Phase.explicit, Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+
+
+def either(result: Any, *expected: Any) -> bool:
+    """Whether a result is one of those, or is not known."""
+    return result is UNKNOWN or any(result == each for each in expected)
+
+
+def only(condition: bool, state: Any) -> Iterator[Any]:
+    """The state, if that is how it can be."""
+    if condition:
+        yield state
