@@ -9,6 +9,8 @@ import pytest
 from tests.models.worlds import HttpWorld, StoreWorld
 from tests.postgresql import Cluster
 
+#: How often a server is killed.
+KILLS, KILLS_IN_FULL = 1, 60
 _ENGINES = ["sqlite", "postgresql"]
 
 
@@ -32,7 +34,8 @@ def servers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     """A server behind a proxy."""
     cluster = _cluster(request)
     data = tmp_path_factory.mktemp("models") / "data"
-    world = HttpWorld(data, None if cluster is None else cluster.database())
+    kills = KILLS_IN_FULL if request.config.getoption("--full") else KILLS
+    world = HttpWorld(data, None if cluster is None else cluster.database(), kills)
     yield world
     print(f"\nover HTTP, {request.param}: {world.counts}")
     world.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Hashable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator
 from typing import Any, ClassVar, Protocol
 
 import pytest
@@ -36,8 +36,9 @@ class Model(Protocol):
     def step(self, state: Any, operation: Any, result: Any) -> Iterable[Any]:
         """The states in which an operation with this result can leave a part; ``UNKNOWN``: any result."""
 
-    def operations(self) -> st.SearchStrategy[Any]:
-        """Operations; they are the same for the same choices, whatever was done before."""
+    def operations(self, *, at_once: bool) -> st.SearchStrategy[Any]:
+        """Operations; they are the same for the same choices, whatever was done before. ``at_once``: those that take
+        effect at one time, so that others may be under way."""
 
 
 class Driver(Protocol):
@@ -51,26 +52,24 @@ class Driver(Protocol):
 
 
 class Machine(RuleBasedStateMachine):
-    """Rules that are the same for every store. Subclasses have their ``model`` and ``driver``."""
+    """Rules that are the same for every store."""
 
-    model: Model
-    driver: Driver
-    world: World
-
-    def __init__(self) -> None:
+    def __init__(self, world: World, model: Model, driver: Driver) -> None:
         super().__init__()
-        self.project = next(PROJECTS)
+        self.world = world
+        self.model = model
+        self.driver = driver
         self.states: dict[Any, frozenset[Any]] = {}
 
     @rule(data=st.data())
     def one(self, data: st.DataObject) -> None:
         """A call by itself."""
-        self.play([(data.draw(self.model.operations()), 0)])
+        self.play([(data.draw(self.model.operations(at_once=False)), 0)])
 
     @rule(data=st.data(), trouble=st.sampled_from(Trouble))
     def several(self, data: st.DataObject, trouble: Trouble) -> None:
         """Calls at once."""
-        each = st.tuples(self.model.operations(), st.integers(0, 3))
+        each = st.tuples(self.model.operations(at_once=True), st.integers(0, 3))
         drawn = data.draw(st.lists(each, min_size=2, max_size=AT_ONCE))
         self.play(drawn, trouble if trouble in self.world.troubles else Trouble.NONE)
 
@@ -86,18 +85,27 @@ class Machine(RuleBasedStateMachine):
             before = self.states.get(part) or frozenset([self.model.initial(part)])
             self.states[part] = explain(self.model.step, before, seen)
 
+    def teardown(self) -> None:
+        """Put away what would be in the way of others."""
+        end = getattr(self.driver, "end", None)
+        if end is not None:
+            self.world.run(end())
+
     def _asked(self, operation: Any, turns: int) -> Asked:
         resolved = self.driver.resolved(operation)
         return Asked(resolved, lambda: self.driver.make(resolved), turns)
 
 
-def check(machine: Any, config: pytest.Config) -> None:
-    """Run a machine on as many examples as the run of the tests asks for."""
+def check(
+    world: World, model: Model, driver: Callable[[Any, int], Driver], config: pytest.Config, *, part: float = 1.0
+) -> None:
+    """Make histories of a store, each in a project of its own, as many as the run of the tests asks for; ``part``: of
+    the usual number."""
     full = config.getoption("--full")
     run_state_machine_as_test(
-        machine,
+        lambda: Machine(world, model, driver(world, next(PROJECTS))),
         settings=settings(
-            max_examples=EXAMPLES_IN_FULL if full else EXAMPLES,
+            max_examples=max(1, round((EXAMPLES_IN_FULL if full else EXAMPLES) * part)),
             stateful_step_count=STEPS_IN_FULL if full else STEPS,
             derandomize=not full,
             database=None,
@@ -108,6 +116,11 @@ def check(machine: Any, config: pytest.Config) -> None:
             suppress_health_check=list(HealthCheck),
         ),
     )
+
+
+def made(kind: Callable[..., Any], *parts: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Operations of a kind, of these parts. (Hypothesis would make up the fields that are left out.)"""
+    return st.tuples(*parts).map(lambda given: kind(*given))
 
 
 def either(result: Any, *expected: Any) -> bool:

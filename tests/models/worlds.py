@@ -272,9 +272,9 @@ class HttpWorld(World):
 
     troubles = (Trouble.NONE, Trouble.LOST_REQUEST, Trouble.LOST_REPLY, Trouble.KILLED)
 
-    def __init__(self, data: Path, database: str | None) -> None:
+    def __init__(self, data: Path, database: str | None, kills: int) -> None:
         super().__init__()
-        self._data, self._database = data, database
+        self._data, self._database, self._kills = data, database, kills
         self._faults: dict[int, Fault] = {}
         self._number = itertools.count()
         self._server = self._started()
@@ -289,15 +289,22 @@ class HttpWorld(World):
         return self._faults.get(next(self._number))
 
     async def _connect(self) -> None:
-        self.http = await Http(self._proxy.url, self._server.platform_key).__aenter__()
+        self.http = Http(self._proxy.url, self._server.platform_key)
+        self.http._headers["Accept-Encoding"] = "identity"  # else the proxy would ask for gzip
+        await self.http.__aenter__()
 
     async def _disconnect(self) -> None:
         await self.http.__aexit__()
 
     @property
-    def platform_key(self) -> str:
-        """The key of the platform."""
-        return self._server.platform_key
+    def where(self) -> Path | DatabaseUrl:
+        """The database of the server."""
+        return self._server.where
+
+    @property
+    def url(self) -> str:
+        """The address of the proxy."""
+        return self._proxy.url
 
     def close(self) -> None:
         """End the server."""
@@ -317,7 +324,8 @@ class HttpWorld(World):
 
     @contextlib.asynccontextmanager
     async def _trouble(self, trouble: Trouble, tables: Sequence[str]) -> AsyncIterator[None]:
-        if trouble is Trouble.KILLED:
+        if trouble is Trouble.KILLED and self._kills:
+            self._kills -= 1
             loop = asyncio.get_running_loop()
             killing = loop.call_later(random.uniform(0, 0.01), self._server.process.kill)
             yield
@@ -349,5 +357,5 @@ def accepted(answer: Answer, *refusals: int) -> Answer:
     """The answer, which must be a success, or one of these refusals."""
     if answer.status in refusals:
         raise RefusedError
-    assert answer.status in (200, 201, 204), (answer.status, answer.body)
+    assert answer.status in (200, 201, 202, 204), (answer.status, answer.body)
     return answer

@@ -112,7 +112,15 @@ def client_gunzip(data: bytes) -> None:
 
 @target(
     "retry-after",
-    [b"120", b"Wed, 21 Oct 2099 07:28:00 GMT", b"-1", b"9999999999", b"Wed, 99 Foo 0000 99:99:99 +9999", b"1e5"],
+    [
+        b"120",
+        b"Wed, 21 Oct 2099 07:28:00 GMT",
+        b"-1",
+        b"9999999999",
+        b"Wed, 99 Foo 0000 99:99:99 +9999",
+        b"1e5",
+        b"1 Oct 0709999999999 8:00 GMT",
+    ],
     longest=100,
 )
 def retry_after(data: bytes) -> None:

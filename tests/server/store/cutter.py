@@ -34,10 +34,11 @@ class Cutter:
         drop = asyncio.Event()  # the answers, from now on
 
         async def back() -> None:
-            while piece := await server.read(65536):
-                if drop.is_set():
-                    break
-                to_client.write(piece)
+            with contextlib.suppress(ConnectionError):
+                while piece := await server.read(65536):
+                    if drop.is_set():
+                        break
+                    to_client.write(piece)
             to_client.transport.abort()
 
         answers = asyncio.create_task(back())
