@@ -8,14 +8,14 @@ from typing import Any, ClassVar, Protocol
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from tests.models.history import UNKNOWN, Call, explain
 from tests.models.worlds import PROJECTS, Asked, Trouble, World
 
 #: Examples of one machine, and steps of one example.
-EXAMPLES, STEPS = 6, 12
-EXAMPLES_IN_FULL, STEPS_IN_FULL = 150, 30
+EXAMPLES, STEPS = 25, 25
+EXAMPLES_IN_FULL, STEPS_IN_FULL = 250, 40
 #: Calls at once.
 AT_ONCE = 5
 
@@ -60,6 +60,13 @@ class Machine(RuleBasedStateMachine):
         self.model = model
         self.driver = driver
         self.states: dict[Any, frozenset[Any]] = {}
+
+    @initialize(data=st.data())
+    def begin(self, data: st.DataObject) -> None:
+        """Choose what the history is mostly about, where a model has that."""
+        focuses = getattr(self.model, "focuses", None)
+        if focuses is not None:
+            self.model.focus = data.draw(focuses)  # type: ignore[attr-defined]
 
     @rule(data=st.data())
     def one(self, data: st.DataObject) -> None:
