@@ -14,10 +14,10 @@ from tests.models.history import UNKNOWN, Call, explain
 from tests.models.worlds import PROJECTS, Asked, Trouble, World
 
 #: Examples of one machine, and steps of one example.
-EXAMPLES, STEPS = 25, 25
+EXAMPLES, STEPS = 12, 20
 EXAMPLES_IN_FULL, STEPS_IN_FULL = 250, 40
-#: Calls at once.
-AT_ONCE = 5
+#: Calls of one step.
+IN_TURN, AT_ONCE = 10, 5
 
 
 class Model(Protocol):
@@ -69,12 +69,13 @@ class Machine(RuleBasedStateMachine):
             self.model.focus = data.draw(focuses)  # type: ignore[attr-defined]
 
     @rule(data=st.data())
-    def one(self, data: st.DataObject) -> None:
-        """A call by itself."""
-        self.play([(data.draw(self.model.operations(at_once=False)), 0)])
+    def in_turn(self, data: st.DataObject) -> None:
+        """Calls one after the other."""
+        for operation in data.draw(st.lists(self.model.operations(at_once=False), min_size=1, max_size=IN_TURN)):
+            self.play([(operation, 0)])
 
     @rule(data=st.data(), trouble=st.sampled_from(Trouble))
-    def several(self, data: st.DataObject, trouble: Trouble) -> None:
+    def at_once(self, data: st.DataObject, trouble: Trouble) -> None:
         """Calls at once."""
         each = st.tuples(self.model.operations(at_once=True), st.integers(0, 3))
         drawn = data.draw(st.lists(each, min_size=2, max_size=AT_ONCE))
