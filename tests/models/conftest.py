@@ -9,8 +9,8 @@ import pytest
 from tests.models.worlds import HttpWorld, StoreWorld
 from tests.postgresql import Cluster
 
-#: How often a server is killed.
-KILLS, KILLS_IN_FULL = 1, 60
+#: How often a server is killed; in full, for each store.
+KILLS, KILLS_IN_FULL = 1, 8
 _ENGINES = ["sqlite", "postgresql"]
 
 
@@ -34,8 +34,9 @@ def servers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     """A server behind a proxy."""
     cluster = _cluster(request)
     data = tmp_path_factory.mktemp("models") / "data"
-    kills = KILLS_IN_FULL if request.config.getoption("--full") else KILLS
-    world = HttpWorld(data, None if cluster is None else cluster.database(), kills)
+    full = request.config.getoption("--full")
+    database = None if cluster is None else cluster.database()
+    world = HttpWorld(data, database, kills=KILLS_IN_FULL if full else KILLS, of_each=full)
     yield world
     print(f"\nover HTTP, {request.param}: {world.counts}")
     world.close()

@@ -217,8 +217,10 @@ class OverHttp(_Making):
         self._world = world
         self._keys: dict[int, str] = {}
         self._store: Store | None = None
+        self._is_changed = False
 
     async def make(self, operation: Any) -> Any:
+        self._is_changed = self._is_changed or isinstance(operation, Create | Revoke | Suspend)
         if self._store is None:
             self._store = await Store.open(self._world.where)
         store = self._store
@@ -236,7 +238,8 @@ class OverHttp(_Making):
                 return await store.keys.suspend(self._name(name), suspended)
             case Use(_, writes, token):
                 return await self._use(self._keys.get(token, "unknown"), writes=writes)
-            case Settle():
+            case Settle() if self._is_changed:
+                self._is_changed = False
                 await asyncio.sleep(REFRESH_SECONDS)
             case Keep() | Secret() | Named():
                 return UNKNOWN

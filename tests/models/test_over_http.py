@@ -25,4 +25,4 @@ def test_every_history_of_a_server_is_one_of_its_model(
     servers: HttpWorld, name: str, pytestconfig: pytest.Config
 ) -> None:
     model, driver = MODELS[name]
-    check(servers, model(), driver, pytestconfig, part=0.5)
+    check(servers, model(), driver, pytestconfig, part=0.1 if name == "keys" else 0.4)  # which wait until they settle

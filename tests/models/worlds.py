@@ -77,12 +77,20 @@ class World:
         self._times = itertools.count()
         self.counts = Counts()
 
+    def begin(self) -> None:
+        """Another store is to be checked."""
+
+    def possible(self, trouble: Trouble) -> Trouble:
+        """The trouble, if it can be had here."""
+        return trouble if trouble in self.troubles else Trouble.NONE
+
     def run(self, coroutine: Any) -> Any:
         """Run a coroutine of the test."""
         return self._runner.run(coroutine)
 
     def round(self, asked: Sequence[Asked], trouble: Trouble = Trouble.NONE, tables: Sequence[str] = ()) -> list[Call]:
         """Make calls at once, while there is trouble; returns them with their results."""
+        trouble = self.possible(trouble)
         calls = [call for call in self.run(self._round(asked, trouble, tables)) if call is not None]
         self.counts.rounds += 1
         self.counts.calls += len(calls)
@@ -272,15 +280,30 @@ class HttpWorld(World):
 
     troubles = (Trouble.NONE, Trouble.LOST_REQUEST, Trouble.LOST_REPLY, Trouble.KILLED)
 
-    def __init__(self, data: Path, database: str | None, kills: int) -> None:
+    def __init__(self, data: Path, database: str | None, *, kills: int, of_each: bool) -> None:
+        """``kills``: how often the server is killed at most, in all or, with ``of_each``, for each store."""
         super().__init__()
-        self._data, self._database, self._kills = data, database, kills
+        self._data, self._database = data, database
+        self._left = self._kills = kills
+        self._of_each = of_each
         self._faults: dict[int, Fault] = {}
         self._number = itertools.count()
         self._server = self._started()
         self._proxy = FaultProxy(self._server.url, self._rule)
         self.http: Http
         self.run(self._connect())
+
+    def begin(self) -> None:
+        """Another store is to be checked."""
+        if self._of_each:
+            self._left = self._kills
+
+    def possible(self, trouble: Trouble) -> Trouble:
+        """The trouble; none where the server was killed often enough."""
+        if trouble is not Trouble.KILLED:
+            return super().possible(trouble)
+        self._left -= 1
+        return trouble if self._left >= 0 else Trouble.NONE
 
     def _started(self) -> RunningServer:
         return RunningServer(self._data, options=["--no-runner"], database=self._database)
@@ -324,8 +347,7 @@ class HttpWorld(World):
 
     @contextlib.asynccontextmanager
     async def _trouble(self, trouble: Trouble, tables: Sequence[str]) -> AsyncIterator[None]:
-        if trouble is Trouble.KILLED and self._kills:
-            self._kills -= 1
+        if trouble is Trouble.KILLED:
             loop = asyncio.get_running_loop()
             killing = loop.call_later(random.uniform(0, 0.01), self._server.process.kill)
             yield
