@@ -14,7 +14,7 @@ from tests.models.history import UNKNOWN, Call, explain
 from tests.models.worlds import PROJECTS, Asked, Trouble, World
 
 #: Examples of one machine, and steps of one example.
-EXAMPLES, STEPS = 8, 20
+EXAMPLES, STEPS = 7, 20
 EXAMPLES_IN_FULL, STEPS_IN_FULL = 60, 30
 #: Calls of one step.
 IN_TURN, AT_ONCE = 10, 5
