@@ -10,13 +10,14 @@ PYTEST := $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 # What is started again and again (servers, crawls, commands) is compiled once, wherever this is run.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help dev assets demo test test-crash test-full test-scrapy fuzz check crash bench wheel docs clean
+.PHONY: help dev assets demo test test-crash test-full test-scrapy fuzz check audit crash bench wheel docs clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo   run the example crawl, with both services, and show what was stored"
 	@echo "make test   run the tests (20 minutes on two slow cores); needs PostgreSQL's programs (apt-get install postgresql)"
 	@echo "make check  lint and types"
+	@echo "make audit  look at the licences and the known weaknesses of all dependencies"
 	@echo "make crash  kill crawls and servers in many more places (takes longer)"
 	@echo "make test-crash  kill crawls, workers and servers at the steps that matter most (some minutes)"
 	@echo "make test-full  run all the tests there are, with more of each kind, Scrapy's own, and fuzz (takes longer)"
@@ -67,6 +68,10 @@ check: $(VENV)/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# AUDIT=--require-advisories: fails where the advisories cannot be reached.
+audit: $(VENV)/installed
+	$(BIN)/python tools/audit.py $(AUDIT)
 
 test-full: $(VENV)/installed $(VENV)/browser $(VENV)/assets
 	$(PYTEST) tests --full

@@ -34,6 +34,7 @@ from scrapy_ext.crawl.engine import LentPlaces, on_closing, on_fetched
 from scrapy_ext.crawl.extraction import Extraction
 from scrapy_ext.crawl.session import Session
 from scrapy_ext.crawl.slots import host_of
+from scrapy_ext.crawl.stopping import StopGrace
 from scrapy_ext.crawl.tracking import RETURNED_KEY, Entry, current
 
 logger = logging.getLogger(__name__)
@@ -108,6 +109,7 @@ class ExtractMiddleware:
         #: Requests that this process gave back to the scheduler.
         self._returned: WeakSet[Request] = WeakSet()
         self._signals = DownloadSignals(crawler)
+        self._grace = StopGrace(crawler, names.EXTRACT_API_STOP_GRACE.read(crawler.settings))
         #: The first request that failed because the service has no browser, and whether any had a response.
         self._no_browser: BrowserMissingError | None = None
         self._has_response = False
@@ -134,7 +136,8 @@ class ExtractMiddleware:
             return None
         try:
             self._limiter.check_open(host_of(request))
-            return await self._respond(request)
+            async with self._grace.held():
+                return await self._respond(request)
         except Closing:
             pass
         except OverBudgetError as error:
@@ -220,10 +223,15 @@ class ExtractMiddleware:
 
     def _spider_opened(self) -> None:
         self._lent = LentPlaces(self._crawler)
-        on_closing(self._crawler, self._limiter.wind_up)
+        on_closing(self._crawler, self._wind_up)
+        on_fetched(self._crawler, self._extraction.redirects.keep_private)
         retries = self._crawler.get_downloader_middleware(RetryMiddleware)
         if retries is not None:
             retries.exceptions_to_retry = (_but_ours(retries.exceptions_to_retry),)
+
+    def _wind_up(self) -> None:
+        self._limiter.wind_up()
+        self._grace.begin()
 
     def _spider_idle(self) -> None:
         if self._no_browser is not None and not self._has_response:

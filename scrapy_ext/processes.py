@@ -14,6 +14,8 @@ from typing import Final, NamedTuple
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 #: Places of fields in /proc/PID/stat, counted from behind the name of the program.
 _STATE, _PARENT, _STARTED, _RESIDENT = 0, 1, 19, 21
+#: Taken for the memory of a machine that does not say it.
+_UNKNOWN_MEMORY: Final = 4 * 2**30
 #: How often a tree is looked at again for what it has started meanwhile.
 _LOOKS: Final = 20
 
@@ -94,6 +96,46 @@ def kill_same(processes: Collection[Process]) -> None:
         if same is not None and same.started == process.started:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(process.pid, signal.SIGKILL)
+
+
+def machine_memory() -> int:
+    """Bytes of memory that this machine has, or the container that this process runs in, whichever is less."""
+    pages = os.sysconf("SC_PHYS_PAGES") if "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}) else 0
+    limits = [pages * _PAGE, *_cgroup_limits()]
+    return min((limit for limit in limits if limit > 0), default=_UNKNOWN_MEMORY)
+
+
+def _cgroup_limits() -> list[int]:
+    """The memory limits of the control groups of this process, of both versions."""
+    limits = []
+    try:
+        with open("/proc/self/cgroup", encoding="utf-8") as file:
+            groups = [line.rstrip("\n").split(":", 2) for line in file]
+    except OSError:
+        return []
+    for group in groups:
+        if len(group) != 3:
+            continue
+        _, controllers, path = group
+        if not controllers:
+            folder, name = "/sys/fs/cgroup", "memory.max"
+        elif "memory" in controllers.split(","):
+            folder, name = "/sys/fs/cgroup/memory", "memory.limit_in_bytes"
+        else:
+            continue
+        # A container may see its own group as the root.
+        parts = [part for part in path.split("/") if part and part != ".."]
+        limits += [_number(os.path.join(folder, *parts[:depth], name)) for depth in range(len(parts) + 1)]
+    return limits
+
+
+def _number(path: str) -> int:
+    """The number in a file; 0 where there is none."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return int(file.read())
+    except (OSError, ValueError):  # "max" is no limit
+        return 0
 
 
 def kernel_kills() -> int | None:

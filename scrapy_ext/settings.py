@@ -153,6 +153,23 @@ EXTRACT_API_LEDGER = _setting(
     True,
     "Whether answers are kept on disk until their request is finished, so that a resumed crawl does not pay twice.",
 )
+EXTRACT_API_MEMORY_LIMIT_MB = _setting(
+    "EXTRACT_API_MEMORY_LIMIT_MB",
+    _INT,
+    0,
+    "Most MiB of memory that all answers of the extraction service take together, until their responses are gone; "
+    "beyond it, requests wait. 0: an eighth of the memory of the machine or its container (64 to 1024), but at most a "
+    "quarter of MEMUSAGE_LIMIT_MB.",
+    least=0,
+)
+EXTRACT_API_STOP_GRACE = _setting(
+    "EXTRACT_API_STOP_GRACE",
+    _FLOAT,
+    20.0,
+    "Seconds for the answers that are under way when the crawl is stopped by a signal; then their requests go back to "
+    "the queue.",
+    least=0,
+)
 EXTRACT_API_LOG_REQUESTS = _setting(
     "EXTRACT_API_LOG_REQUESTS", _BOOL, False, "Log each extraction request at level DEBUG, without secrets."
 )

@@ -27,7 +27,7 @@ FLOORS = {
         {"addon"},
     ),
     "server": (
-        {"ahead", "auth", "deflate"},
+        {"ahead", "auth", "control_characters", "deflate"},
         {"store"},
         {"arguments", "attempt_tokens", "config", "keyring"},
         {"door", "operation"},

@@ -26,7 +26,7 @@ from scrapy_ext.client.extraction import Attempt, Bounds, ExtractClient, Extract
 from scrapy_ext.client.extraction.budget import Budget, Spent
 from scrapy_ext.client.extraction.errors import UnreachableServiceError, is_fatal
 from scrapy_ext.client.extraction.escalation import Escalation, Memory
-from scrapy_ext.client.extraction.from_settings import limiter_of, params_of, policy_of, prices_of
+from scrapy_ext.client.extraction.from_settings import limiter_of, memory_of, params_of, policy_of, prices_of
 from scrapy_ext.client.extraction.ledger import Ledger, key_of
 from scrapy_ext.client.extraction.redact import redacted
 from scrapy_ext.client.extraction.results import to_response
@@ -73,6 +73,7 @@ class Extraction:
         self._bounds = Bounds(settings.getfloat("DOWNLOAD_TIMEOUT"), settings.getint("DOWNLOAD_MAXSIZE"))
         self._warn_size = settings.getint("DOWNLOAD_WARNSIZE")
         self.limiter = limiter_of(settings)
+        self._answers = memory_of(settings)
         self._tally = Tally()
         self._stats_due = 0.0
         self._memory = Memory()
@@ -296,6 +297,7 @@ class Extraction:
             budget=Budget(self._max_requests, self._max_cost, msgspec.structs.replace(spent)),
             prices=self._prices,
             ledger=self._ledger,
+            memory=self._answers,
             observe=self._observe,
         )
         return self._client

@@ -20,14 +20,17 @@ from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.offsite import OffsiteMiddleware
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
+from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_ext.api.extraction import Redirect
+from scrapy_ext.api.extraction.private_headers import is_private_header
 from scrapy_ext.client.addresses import is_same_page
 from scrapy_ext.client.extraction.budget import kind_of
 from scrapy_ext.client.extraction.errors import RedirectFollowedError
 from scrapy_ext.crawl.engine import share_values
 
 FIELD: Final = "followRedirect"
+_HEADERS: Final = "customHttpRequestHeaders"
 STATUSES: Final = frozenset({301, 302, 303, 307, 308})
 #: In ``redirect_reasons`` where the service does not report the status of a redirect.
 _UNKNOWN: Final = "extract-api"
@@ -84,6 +87,20 @@ class Redirects:
         response.request = redirected
         return response
 
+    @staticmethod
+    def keep_private(request: Request, result: object) -> None:
+        """Leave headers that hold credentials, which meta ``extract_api`` has, out of a redirect to another origin."""
+        if not isinstance(result, Request) or result is request:
+            return
+        asked = result.meta.get("extract_api")
+        if not isinstance(asked, dict) or asked != request.meta.get("extract_api") or _is_of_origin(request, result):
+            return
+        headers = asked.get(_HEADERS)
+        if isinstance(headers, list):
+            kept = [header for header in headers if not is_private_header(str(header.get("name")))]
+            others = {name: value for name, value in asked.items() if name != _HEADERS}
+            result.meta["extract_api"] = {**others, _HEADERS: kept} if kept else others or True
+
     def _followed(self, request: Request, response: Response) -> list[Redirect]:
         result: Mapping[str, Any] = getattr(response, "extract_result", None) or {}
         if FIELD in self.extensions or "redirects" in result:
@@ -127,6 +144,11 @@ class Redirects:
             **changes,
         )
         return redirected
+
+
+def _is_of_origin(request: Request, other: Request) -> bool:
+    before, after = urlparse_cached(request), urlparse_cached(other)
+    return (before.scheme, before.netloc) == (after.scheme, after.netloc)
 
 
 def is_left_to_scrapy(response: Response) -> bool:

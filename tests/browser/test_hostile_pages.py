@@ -213,3 +213,63 @@ def test_nothing_of_one_request_reaches_another(service: Service, site: Target) 
     fetched = site.calls_of("/kept.js")
     assert (len(fetched), {call.header("if-none-match") for call in fetched}) == (3, {None})
     assert not any(call.header("cookie") for call in site.calls_of("/finds"))
+
+
+def _huge_png(side: int = 50_000) -> bytes:
+    """A picture of a few hundred kilobytes that is gigabytes when it is decoded."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return len(data).to_bytes(4) + kind + data + zlib.crc32(kind + data).to_bytes(4)
+
+    packer = zlib.compressobj(1)
+    row = bytes(1 + side // 8)
+    data = b"".join(packer.compress(row * 100) for _ in range(side // 100)) + packer.flush()
+    head = side.to_bytes(4) * 2 + bytes([1, 0, 0, 0, 0])
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
+
+
+def _svg(body: str, before: str = "") -> str:
+    return f'{before}<svg xmlns="http://www.w3.org/2000/svg" width="500" height="500">{body}</svg>'
+
+
+def _nested_uses() -> str:
+    levels = "".join('<g id="l%d">%s</g>' % (n, f'<use href="#l{n - 1}"/>' * 10) for n in range(1, 10))  # noqa: UP031
+    return _svg(f'<defs><g id="l0"><rect width="9" height="9"/></g>{levels}</defs><use href="#l9"/>')
+
+
+def _entities() -> str:
+    lines = "".join('<!ENTITY l%d "%s">' % (n, f"&l{n - 1};" * 10) for n in range(1, 10))  # noqa: UP031
+    return _svg("<text>&l9;</text>", f'<?xml version="1.0"?><!DOCTYPE svg [<!ENTITY l0 "lol">{lines}]>')
+
+
+IMAGE_BOMBS = {
+    "a PNG of 50,000 by 50,000": ("image/png", _huge_png),
+    "an SVG of uses in uses": ("image/svg+xml", _nested_uses),
+    "an SVG of entities in entities": ("image/svg+xml", _entities),
+    "an SVG with a large filter": (
+        "image/svg+xml",
+        lambda: _svg(
+            '<filter id="f" width="1000" height="1000"><feTurbulence numOctaves="99999"/>'
+            '<feGaussianBlur stdDeviation="9999"/></filter><rect width="40000" height="40000" filter="url(#f)"/>'
+        ),
+    ),
+}
+
+
+#: Those that keep a browser busy until its time is up.
+SLOW_BOMBS = ("an SVG of uses in uses", "an SVG with a large filter")
+
+
+@pytest.mark.parametrize(
+    "bomb", [pytest.param(name, marks=[pytest.mark.full] if name in SLOW_BOMBS else []) for name in IMAGE_BOMBS]
+)
+def test_a_picture_that_becomes_huge_ends_in_an_answer_and_harms_no_other(
+    service: Service, site: Target, bomb: str
+) -> None:
+    kind, make = IMAGE_BOMBS[bomb]
+    picture = site.page("/bomb", make(), Content_Type=kind)  # type: ignore[operator]
+    url = site.page("/shows", f"<h1>shows</h1><img src='{picture}'><style>body {{background: url({picture})}}</style>")
+    for where in (url, picture):
+        answer = service.extract(url=where, screenshot=True)
+        assert answer.status in (200, 520, 521), answer.body
+    assert "calm" in service.result(url=site.page("/calm", "<h1>calm</h1>"), browserHtml=True)["browserHtml"]

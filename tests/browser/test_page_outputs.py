@@ -442,7 +442,7 @@ def test_credentials_in_headers_stay_on_the_origin_that_they_were_given_for(
         site.raw("/credentials", head.encode())
     else:
         site.page("/credentials", f"<script>location.href = '{there}'</script>" if way == "script" else "<h1>here</h1>")
-    headers = {"Authorization": "Bearer secret", "X-Plain": "plain"}
+    headers = {"Authorization": "Bearer secret", "X-Api-Key": "secret", "X-Plain": "plain"}
     actions = [{"action": "goto", "url": there}] if way == "goto" else []
     url = "http://shop.example/credentials"
     result = service.result(url=url, browserHtml=True, requestHeaders=headers, actions=actions)
@@ -450,3 +450,4 @@ def test_credentials_in_headers_stay_on_the_origin_that_they_were_given_for(
     here, arrived = site.calls_of("/credentials")[-1], site.calls_of("/credentials-there")[-1]
     assert (here.header("authorization"), here.header("x-plain")) == ("Bearer secret", "plain")
     assert (arrived.header("authorization"), arrived.header("x-plain")) == (None, "plain")
+    assert (here.header("x-api-key"), arrived.header("x-api-key")) == ("secret", None)

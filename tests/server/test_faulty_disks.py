@@ -7,11 +7,14 @@ import os
 import sqlite3
 import subprocess
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from scrapy_ext.server.operation.repeats import Repeats
+from scrapy_ext.server.store.errors import StoreFullError
+from scrapy_ext.server.store.sqlite_file import translated
 from tests.server.http import Http
 from tests.servers import RunningServer, command, without_keys
 
@@ -135,3 +138,17 @@ def test_one_of_the_lines_to_come_has_the_number_of_those_left_out(monkeypatch: 
     assert [repeats.due() for _ in range(5)] == [1, 0, 0, 0, 0]
     now[0] = 61.0
     assert [repeats.due(), repeats.due()] == [5, 0]
+
+
+def test_a_disk_that_was_made_read_only_is_for_clients_as_one_that_is_full(tmp_path: Path) -> None:
+    path = tmp_path / "platform.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE a (b)")
+    with (
+        closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database,
+        pytest.raises(sqlite3.OperationalError) as caught,
+    ):
+        database.execute("INSERT INTO a VALUES (1)")
+    error = translated(caught.value, path)
+    assert isinstance(error, StoreFullError)  # 507
+    assert "Check the permissions of the data directory" in str(error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import re
 import signal
@@ -14,7 +15,9 @@ from typing import Any
 import aiohttp
 import pytest
 
+from scrapy_ext.server.control_characters import STEERING
 from scrapy_ext.server.keyring import add_key
+from scrapy_ext.server.operation.logs import JsonLines, Lines
 from scrapy_ext.server.operation.rates import RateLimits
 from scrapy_ext.server.store import Store
 from tests.server.http import Http
@@ -299,3 +302,16 @@ async def test_what_has_begun_is_finished_and_what_is_new_is_refused(tmp_path: P
     with RunningServer(tmp_path) as server:
         async with Http(server.url, server.platform_key) as http:
             assert len((await http.get("/items/1/1/1")).lines) == 1000
+
+
+def test_a_line_of_the_log_steers_no_terminal_and_cannot_be_made_by_others() -> None:
+    text = "spider \x1b[2Ja\x9b\u202e\r\n2026-01-01 00:00:00,000 ERROR scrapy_ext: forged"
+    record = logging.LogRecord("scrapy_ext", logging.INFO, "", 0, "%s", (text,), None)
+    line = Lines("%(levelname)s %(message)s").format(record)
+    assert line.splitlines() == [
+        "INFO spider \\u001b[2Ja\\u009b\\u202e\\u000d",
+        "  2026-01-01 00:00:00,000 ERROR scrapy_ext: forged",
+    ]
+    (line,) = JsonLines().format(record).split("\n")
+    assert STEERING.search(line) is None
+    assert json.loads(line)["message"] == text

@@ -23,6 +23,7 @@ from scrapy_ext.client.extraction.budget import Budget, Prices, kind_of
 from scrapy_ext.client.extraction.errors import (
     ExtractError,
     IncompleteAnswerError,
+    OverMemoryError,
     UnexpectedAnswerError,
     UnreachableServiceError,
     error_of,
@@ -30,6 +31,7 @@ from scrapy_ext.client.extraction.errors import (
 from scrapy_ext.client.extraction.flights import Flights
 from scrapy_ext.client.extraction.ledger import Ledger, key_of
 from scrapy_ext.client.extraction.limiter import Closing, Limiter
+from scrapy_ext.client.extraction.memory import AnswerMemory, HeldResult, Hold, decoded_size, hold_of
 from scrapy_ext.client.extraction.redact import redacted
 from scrapy_ext.client.extraction.retry import LONGEST_WAIT, NO_CONNECTION, RetryPolicy, row_of
 from scrapy_ext.client.extraction.transport import Bounds, ExtractTransport, RawAnswer
@@ -93,8 +95,8 @@ class _Outage:
 class ExtractClient:
     """Extractions through one transport and one limiter.
 
-    ``extra_fields`` admits fields that the service learned after this version; ``observe`` is called after each
-    POST, for stats.
+    ``extra_fields`` admits fields that the service learned after this version; ``memory`` bounds the answers under
+    way; ``observe`` is called after each POST, for stats.
     """
 
     def __init__(
@@ -107,8 +109,10 @@ class ExtractClient:
         budget: Budget | None = None,
         prices: Prices | None = None,
         ledger: Ledger | None = None,
+        memory: AnswerMemory | None = None,
         observe: Callable[[Attempt], None] | None = None,
     ) -> None:
+        self._memory = memory or AnswerMemory()
         self._transport = transport
         self._limiter = limiter
         self._policy = policy or RetryPolicy()
@@ -174,16 +178,25 @@ class ExtractClient:
         if not was_shared:
             return result
         self.shared += 1
-        return deepcopy(result)
+        return await self._copy(result)
+
+    async def _copy(self, result: dict[str, Any]) -> dict[str, Any]:
+        """A result of its own for another request. It shares its texts, and has its own bytes for what is Base64."""
+        hold = await self._memory.hold()
+        try:
+            shared = hold_of(result)
+            await hold.resize(shared.size if shared is not None else 0)
+            return HeldResult(deepcopy(dict(result)), hold)
+        finally:
+            hold.end()
 
     async def _extract(self, fields: Mapping[str, Any], body: bytes, call: _Call, ledger_key: bytes) -> dict[str, Any]:
         if self._ledger is not None:
             ledger_key = ledger_key or key_of(fields)
-            paid = await self._ledger.stored(ledger_key)
-            result = None if paid is None else _result(RawAnswer(200, {}, paid), fields)
-            if isinstance(result, dict):
+            paid = await self._paid(ledger_key, fields)
+            if paid is not None:
                 self.reused += 1
-                return result
+                return paid
         failures: Counter[str] = Counter()
         while True:
             # Until the service has answered once, nothing else is to go in the place of what fails.
@@ -200,8 +213,31 @@ class ExtractClient:
             if attempt.result.scope is Scope.NONE:
                 await self._limiter.sleep(call.domain, wait, lend=self.is_there)
 
+    async def _paid(self, key: bytes, fields: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The result that a former run paid for, if the ledger has it."""
+        if self._ledger is None or not self._ledger.may_have(key):
+            return None
+        hold = await self._memory.hold()
+        try:
+            stored = await self._ledger.stored(key)
+            result = None if stored is None else await _result(RawAnswer(200, {}, stored), fields, hold)
+            return result if isinstance(result, dict) else None
+        except OverMemoryError:
+            return None
+        finally:
+            hold.end()
+
     async def _attempt(self, fields: Mapping[str, Any], body: bytes, call: _Call, ledger_key: bytes) -> _Attempt:
         """One POST, with what it costs."""
+        hold = await self._memory.hold()
+        try:
+            return await self._held_attempt(fields, body, call, ledger_key, hold)
+        finally:
+            hold.end()
+
+    async def _held_attempt(
+        self, fields: Mapping[str, Any], body: bytes, call: _Call, ledger_key: bytes, hold: Hold
+    ) -> _Attempt:
         price = self._prices.of(fields)
         await self._reserve(price, call.domain)
         ledger = self._ledger
@@ -212,10 +248,16 @@ class ExtractClient:
         refund = 0.0
         answer: RawAnswer | None = None
         try:
-            posted = await self._post(fields, body, call)
-            result = posted if isinstance(posted, ExtractError) else _result(posted, fields)
+            result: dict[str, Any] | ExtractError
+            try:
+                posted = await self._transport.post(body, call.bounds, hold)
+                result = await _result(posted, fields, hold)
+            except ExtractError as error:
+                error.sent = redacted(fields)
+                # Its traceback would keep this frame, with the answer, until the garbage collector comes.
+                result = error.with_traceback(None)
             if not isinstance(result, ExtractError):
-                answer = posted if isinstance(posted, RawAnswer) else None
+                answer = posted
             elif not result.ambiguous:
                 refund = price
         finally:
@@ -264,13 +306,6 @@ class ExtractClient:
         self._tell(Attempt(domain, attempt.kind, attempt.seconds, attempt.cost, error, wait, paused))
         return wait
 
-    async def _post(self, fields: Mapping[str, Any], body: bytes, call: _Call) -> RawAnswer | ExtractError:
-        try:
-            return await self._transport.post(body, call.bounds)
-        except ExtractError as error:
-            error.sent = redacted(fields)
-            return error
-
     def _tell(self, attempt: Attempt) -> None:
         if self._observe is not None:
             self._observe(attempt)
@@ -296,7 +331,9 @@ def _is_repeatable(fields: Mapping[str, Any]) -> bool:
     return not fields.get("actions") and fields.get("httpRequestMethod", "GET") in ("GET", "HEAD", "OPTIONS", "TRACE")
 
 
-def _result(answer: RawAnswer, fields: Mapping[str, Any]) -> dict[str, Any] | ExtractError:
+async def _result(answer: RawAnswer, fields: Mapping[str, Any], hold: Hold) -> dict[str, Any] | ExtractError:
+    """The decoded body, or the error that it stands for; raises :class:`OverMemoryError`."""
+    await hold.resize(len(answer.body) + decoded_size(answer.body))
     if answer.status != 200:
         return error_of(answer.status, answer.headers, answer.body, redacted(fields))
     try:
@@ -309,7 +346,8 @@ def _result(answer: RawAnswer, fields: Mapping[str, Any]) -> dict[str, Any] | Ex
     if missing:
         made = UnexpectedAnswerError if decoded.keys().isdisjoint(_MARKS) else IncompleteAnswerError
         return _not_a_result(answer, fields, f"an answer without {' and '.join(missing)}", made)
-    return decoded
+    # What the text of the body took is what the body of the response will take.
+    return HeldResult(decoded, hold)
 
 
 def _not_a_result(

@@ -150,6 +150,12 @@ class TooLargeError(ExtractError, DownloadCancelledError):
     ambiguous = True
 
 
+class OverMemoryError(TooLargeError):
+    """One answer takes more memory than all answers under way may have together."""
+
+    remedy = "Raise EXTRACT_API_MEMORY_LIMIT_MB, if the machine has that memory."
+
+
 class RedirectFollowedError(ExtractError):
     """The service followed a redirect that the request, the spider or a setting (``kept_by``) asks to be kept."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import Any, Final
 
 from scrapy.settings import BaseSettings
 
@@ -16,8 +16,17 @@ from scrapy_ext.api.extraction import check
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.client.extraction.budget import Prices
 from scrapy_ext.client.extraction.limiter import Limiter
+from scrapy_ext.client.extraction.memory import AnswerMemory
 from scrapy_ext.client.extraction.retry import FAILURES, RetryPolicy
+from scrapy_ext.processes import machine_memory
 from scrapy_ext.settings import SettingError
+
+_MIB: Final = 2**20
+#: The parts of a machine's memory, and of what a process may have, that answers take.
+_MACHINE_SHARE: Final = 8
+_PROCESS_SHARE: Final = 4
+_LEAST_MEMORY: Final = 64 * _MIB
+_MOST_MEMORY: Final = 1024 * _MIB
 
 
 def params_of(settings: BaseSettings) -> dict[str, Any]:
@@ -60,6 +69,17 @@ def prices_of(settings: BaseSettings) -> Prices:
         return Prices(table, required=bool(max_cost))
     except ContractError as error:
         raise SettingError("EXTRACT_API_PRICES", "cannot be read", str(error)) from None
+
+
+def memory_of(settings: BaseSettings) -> AnswerMemory:
+    """EXTRACT_API_MEMORY_LIMIT_MB, or a share of the memory that there is."""
+    limit = names.EXTRACT_API_MEMORY_LIMIT_MB.read(settings) * _MIB
+    if not limit:
+        limit = min(max(machine_memory() // _MACHINE_SHARE, _LEAST_MEMORY), _MOST_MEMORY)
+        of_process = settings.getint("MEMUSAGE_LIMIT_MB") * _MIB
+        if of_process:
+            limit = min(limit, of_process // _PROCESS_SHARE)
+    return AnswerMemory(limit)
 
 
 def limiter_of(settings: BaseSettings, concurrency: int | None = None) -> Limiter:

@@ -108,10 +108,14 @@ class Ledger:
     def __repr__(self) -> str:
         return f"<Ledger {self._path}>"
 
+    def may_have(self, key: bytes) -> bool:
+        """Return whether :meth:`stored` may have an answer."""
+        return key in self._former and not self._is_off
+
     async def stored(self, key: bytes) -> bytes | None:
         """The answer that a former run paid for and did not finish with. Each is given once in a run, and stays on
         disk until it is :meth:`finished`."""
-        if key not in self._former or self._is_off:
+        if not self.may_have(key):
             return None
         self._former.discard(key)
         try:

@@ -17,6 +17,7 @@ from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlR
 
 from scrapy_ext.api.extraction import EXTRACT_TYPES
 from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
+from scrapy_ext.client.extraction.memory import Hold
 
 if TYPE_CHECKING:
     from zyte_common_items import Item
@@ -46,11 +47,14 @@ class _WithResult:
     url: str
     extract_result: dict[str, Any] | None
     _extract_item: Item | None
+    #: Counts the memory of the answer as long as there is this response or one that was made of it.
+    hold: Hold | None
 
     def __init__(self, *args: Any, extract_result: dict[str, Any] | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.extract_result = extract_result  # type: ignore[misc]  # the slots are in each class
         self._extract_item = None  # type: ignore[misc]
+        self.hold = None  # type: ignore[misc]
 
     @property
     def screenshot(self) -> bytes | None:
@@ -88,6 +92,8 @@ class _WithResult:
         if issubclass(made, _WithResult):
             kwargs.setdefault("extract_result", self.extract_result)
         response: Response = made(*args, **kwargs)  # type: ignore[assignment]
+        if issubclass(made, _WithResult):
+            response.hold = self.hold  # type: ignore[attr-defined]
         return response
 
     def to_dict(self) -> dict[str, Any]:
@@ -112,13 +118,13 @@ class _WithResult:
 class ExtractResponse(_WithResult, Response):  # type: ignore[misc]
     """Binary content, such as an image or a screenshot."""
 
-    __slots__ = ("_extract_item", "extract_result")
+    __slots__ = ("_extract_item", "extract_result", "hold")
 
 
 class ExtractTextResponse(_WithResult, TextResponse):  # type: ignore[misc]
     """Text."""
 
-    __slots__ = ("_extract_item", "extract_result")
+    __slots__ = ("_extract_item", "extract_result", "hold")
 
 
 class ExtractHtmlResponse(_WithResult, HtmlResponse):
@@ -128,7 +134,7 @@ class ExtractHtmlResponse(_WithResult, HtmlResponse):
     decoded.
     """
 
-    __slots__ = ("_body_text", "_extract_item", "extract_result")
+    __slots__ = ("_body_text", "_extract_item", "extract_result", "hold")
 
     def __init__(self, *args: Any, body_text: str | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -169,13 +175,13 @@ class ExtractHtmlResponse(_WithResult, HtmlResponse):
 class ExtractXmlResponse(_WithResult, XmlResponse):  # type: ignore[misc]
     """XML."""
 
-    __slots__ = ("_extract_item", "extract_result")
+    __slots__ = ("_extract_item", "extract_result", "hold")
 
 
 class ExtractJsonResponse(_WithResult, JsonResponse):  # type: ignore[misc]
     """JSON."""
 
-    __slots__ = ("_extract_item", "extract_result")
+    __slots__ = ("_extract_item", "extract_result", "hold")
 
 
 #: Ours for each of Scrapy's.

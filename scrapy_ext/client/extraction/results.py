@@ -21,6 +21,7 @@ from scrapy.responsetypes import responsetypes
 from scrapy_ext.api.extraction import EXTRACT_TYPES, ExtractResult
 from scrapy_ext.client.addresses import is_same_page
 from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
+from scrapy_ext.client.extraction.memory import hold_of
 from scrapy_ext.client.extraction.responses import CLASSES, FLAG, ExtractHtmlResponse, ExtractResponse
 
 #: Outputs that are sent as Base64.
@@ -70,6 +71,7 @@ def to_response(request: Request, result: Mapping[str, Any] | ExtractResult) -> 
         response = CLASSES[_class_of(headers, url, b"")](**common)
     # Set here because the constructor would build them a second time.
     response.headers = headers
+    response.hold = hold_of(result)  # type: ignore[attr-defined]  # mypy takes them for plain ones
     return response
 
 

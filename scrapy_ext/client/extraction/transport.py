@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+import contextlib
+import sys
+from collections.abc import AsyncGenerator, Mapping
 from typing import Any, Final, NamedTuple
 
 import aiohttp
@@ -13,16 +16,25 @@ from scrapy_ext.api.extraction import EXTENSIONS_HEADER
 from scrapy_ext.client.addresses import base_url, proxy_of
 from scrapy_ext.client.credentials import authorization
 from scrapy_ext.client.extraction.errors import TooLargeError, UnreachableServiceError, timed_out
+from scrapy_ext.client.extraction.memory import AnswerMemory, Hold
 from scrapy_ext.client.extraction.redact import redacted, without_user
+from scrapy_ext.client.gunzip import Gunzip
 
 #: How much longer than the content an answer can be: Base64 makes it a third longer, escapes in JSON up to twice as
 #: long, and headers and extracted data come on top.
 _ANSWER_PER_BYTE: Final = 2
 _ANSWER_ON_TOP: Final = 2**20
 
+#: An answer of at most so many bytes is read as a whole.
+_SMALL: Final = 64 * 1024
+#: While an answer is joined, its bytes are there twice.
+_JOINED: Final = 2
+
 #: Errors after which nothing can have been sent.
 _NOT_CONNECTED: Final = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
 
+#: Seconds for a connection.
+_CONNECT: Final = 30.0
 #: An answer without an extraction is there at once, or does not matter.
 _ASKING: Final = aiohttp.ClientTimeout(total=10.0)
 #: Statuses after which a service may answer otherwise when it is asked again.
@@ -62,9 +74,11 @@ class ExtractTransport:
             "Authorization": authorization(key, "EXTRACT_API_KEY"),
             "Content-Type": "application/json",
             "Accept": "application/json, application/problem+json",
+            # The one coding that is undone in steps.
+            "Accept-Encoding": "gzip",
         }
         self._proxy = proxy_of(self.url)
-        self._timeout = _timeout(timeout)
+        self._timeout = timeout
         self._connections = connections
         #: Fields that the service knows beside those of the contract, as its answers say; None: none has said so.
         self.extensions: frozenset[str] | None = None
@@ -73,24 +87,30 @@ class ExtractTransport:
     def __repr__(self) -> str:
         return f"<ExtractTransport to {self.url}>"
 
-    async def post(self, body: bytes, bounds: Bounds = _UNBOUNDED) -> RawAnswer:
-        """Send a request body.
+    async def post(self, body: bytes, bounds: Bounds = _UNBOUNDED, hold: Hold | None = None) -> RawAnswer:
+        """Send a request body. ``hold`` counts the memory of the answer.
 
         Raises :class:`~scrapy_ext.client.extraction.errors.UnreachableServiceError` when no whole answer comes, and
         :class:`~scrapy_ext.client.extraction.errors.TooLargeError`.
         """
-        timeout = self._timeout if bounds.timeout is None else _timeout(bounds.timeout)
+        seconds = (self._timeout if bounds.timeout is None else bounds.timeout) or None
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=min(seconds or _CONNECT, _CONNECT))
         session = self._opened()
         try:
-            async with session.post(self._endpoint, data=body, allow_redirects=False, timeout=timeout) as response:
-                answer = RawAnswer(response.status, response.headers, await _read(response, bounds.max_size))
+            async with (
+                # Not by aiohttp: time that an answer waits for memory does not count.
+                asyncio.timeout(seconds) as deadline,
+                session.post(self._endpoint, data=body, allow_redirects=False, timeout=timeout) as response,
+            ):
+                reading = _Reading(response, bounds.max_size, hold or Hold(AnswerMemory()), deadline)
+                answer = RawAnswer(response.status, response.headers, await reading.whole())
                 self._learn(answer.headers)
                 return answer
         except _NOT_CONNECTED as error:
             told = f"cannot connect to {self.url} ({_reason(error)})"
             raise UnreachableServiceError(told, ambiguous=False) from None
         except TimeoutError as error:
-            told = f"no answer from {self.url} within {timeout.total:g} seconds (DOWNLOAD_TIMEOUT)"
+            told = f"no answer from {self.url} within {seconds or 0:g} seconds (DOWNLOAD_TIMEOUT)"
             raise timed_out(told) from error
         except (aiohttp.ClientError, OSError) as error:
             told = f"no whole answer from {self.url} ({_reason(error)})"
@@ -128,7 +148,7 @@ class ExtractTransport:
             self._session = aiohttp.ClientSession(
                 headers=self._headers,
                 connector=aiohttp.TCPConnector(limit=self._connections),
-                timeout=self._timeout,
+                auto_decompress=False,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 proxy=self._proxy,
             )
@@ -142,28 +162,60 @@ def _reason(error: Exception) -> str:
     return without_user(str(error)) or type(error).__name__
 
 
-def _timeout(seconds: float) -> aiohttp.ClientTimeout:
-    return aiohttp.ClientTimeout(total=seconds, sock_connect=min(seconds, 30.0))
+class _Reading:
+    """The body of one answer on its way into memory."""
 
+    def __init__(self, response: aiohttp.ClientResponse, max_size: int, hold: Hold, deadline: asyncio.Timeout) -> None:
+        self._response = response
+        self._max_size = max_size
+        self._most = max_size * _ANSWER_PER_BYTE + _ANSWER_ON_TOP if max_size else sys.maxsize
+        self._hold = hold
+        self._deadline = deadline
 
-async def _read(response: aiohttp.ClientResponse, max_size: int) -> bytes:
-    if not max_size:
-        return await response.read()
-    most = max_size * _ANSWER_PER_BYTE + _ANSWER_ON_TOP
-    expected = response.content_length
-    if expected is not None:
-        if expected > most:
-            raise too_large(expected, max_size)
-        if "Content-Encoding" not in response.headers:
-            return await response.read()
-    chunks: list[bytes] = []
-    size = 0
-    async for chunk in response.content.iter_any():
-        size += len(chunk)
-        if size > most:
-            raise too_large(size, max_size)
-        chunks.append(chunk)
-    return b"".join(chunks)
+    async def whole(self) -> bytes:
+        """The body, decompressed; raises ``TooLargeError``."""
+        encoding = self._response.headers.get("Content-Encoding", "identity").strip().lower()
+        if encoding not in ("identity", "gzip", "x-gzip"):
+            raise aiohttp.ClientPayloadError(f"the answer has the encoding {encoding[:40]!r}, which was not asked for")
+        if encoding != "identity":
+            return await self._joined(self._inflated())
+        expected = self._response.content_length
+        if expected is not None:
+            self._check(expected)
+            if expected <= _SMALL:
+                await self._hold.resize(expected, self._deadline)
+                return await self._response.read()
+        return await self._joined(self._pieces())
+
+    async def _joined(self, pieces: AsyncGenerator[bytes]) -> bytes:
+        found: list[bytes] = []
+        size = 0
+        # Closed at once, also where a piece is refused: it refers to the hold.
+        async with contextlib.aclosing(pieces):
+            async for piece in pieces:
+                size += len(piece)
+                self._check(size)
+                await self._hold.resize(_JOINED * size, self._deadline)
+                found.append(piece)
+        return b"".join(found)
+
+    async def _pieces(self) -> AsyncGenerator[bytes]:
+        async for chunk in self._response.content.iter_any():
+            yield chunk
+
+    async def _inflated(self) -> AsyncGenerator[bytes]:
+        gunzip = Gunzip()
+        async for chunk in self._response.content.iter_any():
+            for piece in gunzip.feed(chunk):
+                yield piece
+                # One small chunk may hold many pieces.
+                await asyncio.sleep(0)
+        if not gunzip.complete:
+            raise aiohttp.ClientPayloadError("the compressed answer broke off")
+
+    def _check(self, size: int) -> None:
+        if size > self._most:
+            raise too_large(size, self._max_size)
 
 
 def too_large(size: int, max_size: int, fields: Mapping[str, Any] | None = None) -> TooLargeError:

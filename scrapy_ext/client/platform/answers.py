@@ -7,14 +7,14 @@ the end of the gzip stream must have come as well.
 from __future__ import annotations
 
 import asyncio
-import zlib
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from typing import Any, Final, TypeVar
 
 import aiohttp
 import msgspec
 
 from scrapy_ext.api.launch import ATTEMPT_OVER
+from scrapy_ext.client.gunzip import Gunzip
 from scrapy_ext.client.platform import lines
 from scrapy_ext.client.platform.calls import Call
 from scrapy_ext.client.platform.errors import (
@@ -174,7 +174,7 @@ async def _pieces(response: aiohttp.ClientResponse, wait: float | None = None) -
         async for chunk in _chunks(response, wait):
             yield chunk
         return
-    gunzip = _Gunzip()
+    gunzip = Gunzip()
     async for chunk in _chunks(response, wait):
         for piece in gunzip.feed(chunk):
             yield piece
@@ -191,37 +191,6 @@ async def _chunks(response: aiohttp.ClientResponse, wait: float | None) -> Async
         if not chunk:
             return
         yield chunk
-
-
-class _Gunzip:
-    """Decompression in pieces of bounded size, however much a small body expands to."""
-
-    PIECE: Final = 1024 * 1024
-
-    def __init__(self) -> None:
-        self._inflate = zlib.decompressobj(zlib.MAX_WBITS | 16)
-        self.complete = True
-
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        more = False
-        while data or more:
-            if self._inflate.eof:
-                self._inflate = zlib.decompressobj(zlib.MAX_WBITS | 16)
-            piece = self._decompress(data)
-            if piece:
-                yield piece
-            if self._inflate.eof:
-                data, more = self._inflate.unused_data, False
-            else:
-                # A full piece may have left output behind when no input is.
-                data, more = self._inflate.unconsumed_tail, len(piece) == self.PIECE
-        self.complete = self._inflate.eof
-
-    def _decompress(self, data: bytes) -> bytes:
-        try:
-            return self._inflate.decompress(data, self.PIECE)
-        except zlib.error as error:
-            raise aiohttp.ClientPayloadError(f"the compressed answer is damaged ({error})") from None
 
 
 # ── what a body says ──

@@ -12,7 +12,7 @@ from scrapy_ext import settings as names
 from scrapy_ext.client.extraction import Bounds, ExtractClient, ExtractError, ExtractTransport
 from scrapy_ext.client.extraction.budget import Budget
 from scrapy_ext.client.extraction.errors import is_fatal
-from scrapy_ext.client.extraction.from_settings import limiter_of, policy_of, prices_of
+from scrapy_ext.client.extraction.from_settings import limiter_of, memory_of, policy_of, prices_of
 from scrapy_ext.client.extraction.retry import FIRST_PATIENCE, NO_CONNECTION
 from scrapy_ext.embedded import EmbeddedServerError, services
 
@@ -60,6 +60,7 @@ class ServiceOptions:
         self.has_prices = bool(names.EXTRACT_API_PRICES.read(settings))
         self.budget = Budget(names.EXTRACT_API_MAX_REQUESTS.read(settings), names.EXTRACT_API_MAX_COST.read(settings))
         self.limiter = limiter_of(settings, concurrency)
+        self.memory = memory_of(settings)
 
 
 @contextlib.asynccontextmanager
@@ -76,6 +77,7 @@ async def opened_service(
             extra_fields=options.extra_fields,
             budget=options.budget,
             prices=options.prices,
+            memory=options.memory,
         )
         try:
             yield ExtractService(client, options)

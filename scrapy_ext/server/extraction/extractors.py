@@ -44,18 +44,19 @@ class Extractors:
         self._module = module
         self._idle: list[asyncio.subprocess.Process] = []
         # Nobody is refused here: those who wait have places of the server already, and a time for their request.
-        self._places = Turnstile("extraction", limits.extractors, limits.requests, limits.request)
+        self._places = Turnstile("extraction", limits.extractors, limits.requests, limits.request, reserve=True)
 
     async def extract(self, kind: str, html: str, url: str, *, looks: bool = False) -> dict[str, Any]:
         """The item of a page, in the schema of zyte-common-items; raises :class:`ExtractionError` (422, 500)."""
         item: dict[str, Any] = (await self.work(Task(kind, url, html, looks))).item
         return item
 
-    async def work(self, todo: Task) -> Outcome:
-        """What comes of a task; raises :class:`ExtractionError` (422, 500)."""
+    async def work(self, todo: Task, *, domain: str | None = None, key: str = "") -> Outcome:
+        """What comes of a task; raises :class:`ExtractionError` (422, 500). Processes are shared by the ``key`` that
+        asks, and by the ``domain`` that it asked for, that of the page by default."""
         kind, url = todo.kind, todo.url
         task = message(msgspec.json.encode(todo))
-        async with self._places.place(urlsplit(url).hostname or ""):
+        async with self._places.place((urlsplit(url).hostname or "") if domain is None else domain, key):
             try:
                 outcome = await self._ask(task)
             except _Broken:
@@ -90,10 +91,10 @@ class Extractors:
         except (OSError, asyncio.IncompleteReadError, msgspec.DecodeError):
             raise _Broken from None
         finally:
-            if done:
+            if done and len(self._idle) < self._limits.extractors:
                 self._idle.append(process)
             else:
-                # Whatever it was doing is wanted by nobody any more.
+                # Whatever it was doing is wanted by nobody any more, or there are enough.
                 await asyncio.shield(_end(process))
 
     async def _start(self) -> asyncio.subprocess.Process:

@@ -4,7 +4,8 @@ How it behaves, where the contract leaves it open:
 
 * Redirects are followed, at most ``Limits.redirects``, as browsers follow them: 301, 302 and 303 turn a POST
   into a GET, 307 and 308 repeat it. With ``followRedirect`` false they are results. Each hop is checked by the
-  guard; cookies set on the way are sent along; credentials stay on the origin that they were given for.
+  guard; cookies set on the way are sent along; credentials stay on the origin that they were given for, and so do
+  headers whose names tell of keys, tokens and the like.
 * A target's own 4xx and 5xx answers are results with their ``statusCode``, like every other answer.
 * The body is what the target sent with content codings undone (``codings.py``), and nothing else: text is decoded by
   the client, which has the headers.
@@ -30,6 +31,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from scrapy_ext.api.extraction import Cause, Header, Redirect
+from scrapy_ext.api.extraction.private_headers import is_private_header
 from scrapy_ext.server.extraction.bodies import Hold, no_count, read_body
 from scrapy_ext.server.extraction.errors import (
     ExtractionError,
@@ -43,7 +45,6 @@ from scrapy_ext.server.extraction.lenient import use_lenient_handler
 from scrapy_ext.server.extraction.limits import Limits
 from scrapy_ext.server.extraction.locations import target_of
 from scrapy_ext.server.extraction.outgoing import (
-    PRIVATE,
     Cookie,
     cookie_pair,
     cookie_received,
@@ -294,7 +295,7 @@ class _Exchange:
     def _redirect(self, status: int, location: str) -> None:
         before, after = self._url, target_of(self._url, _wire_text(location))
         if after.origin() != before.origin():
-            for name in PRIVATE:
+            for name in filter(is_private_header, list(self._headers)):
                 self._headers.popall(name, None)
         self._url = self._take_credentials(after)
         if status == 303 or (status in (301, 302) and self._method == "POST"):

@@ -86,7 +86,8 @@ class Launcher:
                 self._failed = True
                 raise
             self.launches += 1
-            _log.info("Started %s, version %s", path.name, chromium.version)
+            sandbox = "with its sandbox" if self._sandbox else "without its sandbox"
+            _log.info("Started %s, version %s, %s", path.name, chromium.version, sandbox)
             return generation
         _log.error("The browser does not start: %s", failure)
         raise internal("The server's browser does not start; the server's log says why.")

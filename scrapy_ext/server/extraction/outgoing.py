@@ -45,9 +45,6 @@ _NOT_THE_CALLERS: Final = frozenset(
     {"host", "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer", "expect"}
     | {"cookie", "cookie2"}
 )
-#: Headers that the target of a redirect on another origin must not see.
-PRIVATE: Final = ("Authorization", "Proxy-Authorization")
-
 _TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 

@@ -1,8 +1,8 @@
 """``requestHeaders`` in the browser: they go to the page itself, not to what it loads from others.
 
-They are added to each navigation of the page, its redirects too, wherever it goes; credentials go to the origin of the
-URL that was asked for, and to no other. By DevTools: Playwright shows no redirects, and would have every request of the
-page pass through this process.
+They are added to each navigation of the page, its redirects too, wherever it goes; credentials, and headers whose names
+tell of keys, tokens and the like, go to the origin of the URL that was asked for, and to no other. By DevTools:
+Playwright shows no redirects, and would have every request of the page pass through this process.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from playwright.async_api import CDPSession, Error
 from yarl import URL
 
 from scrapy_ext.api.extraction import Header
-from scrapy_ext.server.extraction.outgoing import PRIVATE, is_dropped
+from scrapy_ext.api.extraction.private_headers import is_private_header
+from scrapy_ext.server.extraction.outgoing import is_dropped
 
 #: They are told to the browser when it opens the page, and when it goes to the URL.
 _ELSEWHERE: Final = ("user-agent", "referer")
-_PRIVATE: Final = frozenset(name.lower() for name in PRIVATE)
 
 
 async def send_headers(session: CDPSession, headers: Iterable[Header], url: str) -> None:
@@ -40,7 +40,7 @@ async def send_headers(session: CDPSession, headers: Iterable[Header], url: str)
             request = event["request"]
             sent = {name.lower(): value for name, value in request["headers"].items()} | extra
             if not _is_of(origin, request["url"]):
-                sent = {name: value for name, value in sent.items() if name not in _PRIVATE}
+                sent = {name: value for name, value in sent.items() if not is_private_header(name)}
             going["headers"] = [{"name": name, "value": value} for name, value in sent.items()]
         # It fails where the page goes elsewhere already, or is gone.
         with contextlib.suppress(Error):

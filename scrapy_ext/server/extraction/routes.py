@@ -45,6 +45,7 @@ from scrapy_ext.server.extraction.errors import ExtractionError, overloaded, tim
 from scrapy_ext.server.extraction.limits import Limits
 from scrapy_ext.server.extraction.measures import LEFT, Measures
 from scrapy_ext.server.operation.exchange import REQUEST_ID, SCOPE_KEY, Exchange
+from scrapy_ext.server.operation.wrong_keys import note_wrong_key, too_many
 from scrapy_ext.server.store.errors import StoreError
 
 _log = logging.getLogger(__name__)
@@ -138,7 +139,7 @@ class _ExtractEndpoint:
         if scope["method"] != "POST":
             raise _Refusal(_plain(405, "Send a POST request."), ((b"allow", b"POST"),))
         headers = {name.lower(): value for name, value in scope["headers"]}
-        caller = await self._check_key(headers.get(b"authorization"))
+        caller = await self._check_key(scope, headers.get(b"authorization"))
         exchange: Exchange | None = scope.get(SCOPE_KEY)
         if exchange is not None:
             exchange.who = caller.name
@@ -160,9 +161,11 @@ class _ExtractEndpoint:
             # An answer that does not end closes its connection.
             _log.warning("A client took longer than %g s to read its answer.", self._limits.answer)
 
-    async def _check_key(self, authorization: bytes | None) -> Caller:
+    async def _check_key(self, scope: Scope, authorization: bytes | None) -> Caller:
         credentials = basic_credentials((authorization or b"").decode("latin-1"))
         if credentials is None or not credentials[0]:
+            if authorization:
+                _bound_wrong_keys(scope)
             detail = "Send the API key as the user name of HTTP Basic authentication, with an empty password."
             raise _Refusal(Problem.of("/auth/not-valid", detail), (_CHALLENGE,))
         try:
@@ -173,8 +176,14 @@ class _ExtractEndpoint:
             return caller
         if caller is not None:
             raise _Refusal(Problem.of("/auth/account-suspended", caller.refusal))
+        _bound_wrong_keys(scope)
         detail = "The API key is not one of this server's. Mind that its platform service has another key."
         raise _Refusal(Problem.of("/auth/key-not-found", detail), (_CHALLENGE,))
+
+
+def _bound_wrong_keys(scope: Scope) -> None:
+    if wait := note_wrong_key(scope):
+        raise _Refusal(_plain(429, too_many(wait)), ((b"retry-after", str(wait).encode()),))
 
 
 async def counted(

@@ -106,9 +106,9 @@ class ExtractionService:
         async with self._requests.place(), self._politeness.place(host):
             if isinstance(todo, PagePlan):
                 todo = await self._with_known_ways(todo, lambda other: self._rates.take(caller, other))
-                result = await self._by_browser(request, todo, hold)
+                result = await self._by_browser(request, todo, hold, caller)
             else:
-                result = await self._by_http(request, todo, hold)
+                result = await self._by_http(request, todo, hold, caller)
         result.echo_data = request.echo_data
         result.job_id = request.job_id
         return result
@@ -150,7 +150,7 @@ class ExtractionService:
         if check is not None:
             await check(str(where))
 
-    async def _by_http(self, request: ExtractRequest, todo: HttpPlan, hold: Hold) -> ExtractResult:
+    async def _by_http(self, request: ExtractRequest, todo: HttpPlan, hold: Hold, caller: Caller) -> ExtractResult:
         fetched = await self.fetcher.fetch(todo, self._check_of(todo), hold)
         result = ExtractResult(
             url=fetched.url,
@@ -164,10 +164,10 @@ class ExtractionService:
             result.http_response_headers = fetched.headers
         if request.extract_type is not None:
             html = await asyncio.to_thread(_decode, fetched)
-            await self._add_item(result, request, request.extract_type, html)
+            await self._add_item(result, request, request.extract_type, html, caller)
         return result
 
-    async def _by_browser(self, request: ExtractRequest, todo: PagePlan, hold: Hold) -> ExtractResult:
+    async def _by_browser(self, request: ExtractRequest, todo: PagePlan, hold: Hold, caller: Caller) -> ExtractResult:
         check = self._check_of(todo)
         if check is not None:
             await check(todo.url)
@@ -189,7 +189,8 @@ class ExtractionService:
             result.screenshot = pybase64.b64encode_as_string(page.screenshot)
         if request.extract_type is not None:
             looks = page.looks is not None
-            await self._add_item(result, request, request.extract_type, page.looks or page.html or "", looks=looks)
+            html = page.looks or page.html or ""
+            await self._add_item(result, request, request.extract_type, html, caller, looks=looks)
         return result
 
     def _check_of(self, todo: HttpPlan | PagePlan) -> Check | None:
@@ -201,7 +202,14 @@ class ExtractionService:
         return lambda url: robots.check(url, agent, todo.upstream)
 
     async def _add_item(
-        self, result: ExtractResult, request: ExtractRequest, kind: str, html: str, *, looks: bool = False
+        self,
+        result: ExtractResult,
+        request: ExtractRequest,
+        kind: str,
+        html: str,
+        caller: Caller,
+        *,
+        looks: bool = False,
     ) -> None:
         asked = request.custom_attributes
         by_text = self._attributes.reads_text
@@ -214,7 +222,9 @@ class ExtractionService:
                 sources=request.field_sources,
                 attributes=asked if asked and not by_text else None,
                 text=bool(asked) and by_text,
-            )
+            ),
+            domain=(urlsplit(request.url).hostname or "").rstrip("."),
+            key=caller.name,
         )
         setattr(result, _ATTRIBUTES[kind], found.item)
         result.field_sources = found.sources

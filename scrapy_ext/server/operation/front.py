@@ -23,6 +23,8 @@ from scrapy_ext.server.operation import limits
 from scrapy_ext.server.operation.exchange import REQUEST_ID, SCOPE_KEY, Exchange, Memory
 from scrapy_ext.server.operation.metrics import Metrics
 from scrapy_ext.server.operation.repeats import Repeats
+from scrapy_ext.server.operation.wrong_keys import SCOPE_KEY as WRONG_KEYS
+from scrapy_ext.server.operation.wrong_keys import WrongKeys
 
 logger = logging.getLogger("scrapy_ext.server.requests")
 
@@ -46,6 +48,7 @@ class Front:
         self._slow = slow
         self.metrics = Metrics()
         self.memory = Memory(limits.BODIES)
+        self.wrong_keys = WrongKeys()
         self.under_way = 0
         self.ending = False
         #: Why the application did not start.
@@ -67,6 +70,7 @@ class Front:
         began = perf_counter()
         exchange = Exchange(scope, receive, send, self.memory, self._patience)
         scope[SCOPE_KEY] = exchange
+        scope[WRONG_KEYS] = self.wrong_keys
         REQUEST_ID.set(exchange.id)
         broken = True
         self.under_way += 1

@@ -25,6 +25,7 @@ from scrapy_ext.server.auth import basic_credentials
 from scrapy_ext.server.keyring import Grant
 from scrapy_ext.server.operation.front import Front
 from scrapy_ext.server.operation.metrics import CONTENT_TYPE, counter, distribution, gauge
+from scrapy_ext.server.operation.wrong_keys import note_wrong_key, too_many
 from scrapy_ext.server.store import Store, StoreError
 from scrapy_ext.server.store.errors import StoreAwayError
 from scrapy_ext.server.store.measures import GROUPS
@@ -113,6 +114,8 @@ class Health:
             except (StoreError, TimeoutError):
                 return PlainTextResponse(f"{StoreAwayError.public}\n", 503, {"Retry-After": _RETRY_AFTER})
             if grant is None:
+                if "authorization" in request.headers and (wait := note_wrong_key(request.scope)):
+                    return PlainTextResponse(f"{too_many(wait)}\n", 429, {"Retry-After": str(wait)})
                 return PlainTextResponse(_UNAUTHORIZED, 401, {"WWW-Authenticate": 'Basic realm="platform API key"'})
             if not grant.all_projects:
                 return PlainTextResponse(_FORBIDDEN.format(name=grant.name), 403)

@@ -1,4 +1,7 @@
-"""The server's log on standard error: lines of text, or one JSON object a line."""
+"""The server's log on standard error: lines of text, or one JSON object a line.
+
+What users send may be in a message. It steers no terminal, and begins no line that could be taken for one of the
+server's: control characters are escaped, and lines after the first of a message are indented."""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from scrapy_ext.server.control_characters import escaped
 from scrapy_ext.server.operation.exchange import REQUEST_ID
 
 FORMATS: Final = ("text", "json")
@@ -18,8 +22,16 @@ _TEXT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 def start(form: str) -> None:
     """Send what is logged from now on to standard error."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines() if form == "json" else logging.Formatter(_TEXT))
+    handler.setFormatter(JsonLines() if form == "json" else Lines(_TEXT))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
+
+
+class Lines(logging.Formatter):
+    """A line of text, and what belongs to it below."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The lines of a record."""
+        return escaped(super().format(record)).replace("\n", "\n  ")
 
 
 class JsonLines(logging.Formatter):
@@ -40,4 +52,4 @@ class JsonLines(logging.Formatter):
         line.update(fields or {})
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return msgspec.json.encode(line).decode()
+        return escaped(msgspec.json.encode(line).decode())

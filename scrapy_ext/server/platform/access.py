@@ -22,6 +22,7 @@ from scrapy_ext.server.attempt_tokens import AttemptTokens
 from scrapy_ext.server.auth import basic_credentials
 from scrapy_ext.server.keyring import Grant
 from scrapy_ext.server.operation.rates import RateLimits
+from scrapy_ext.server.operation.wrong_keys import note_wrong_key, too_many
 from scrapy_ext.server.platform.answers import Host, Refusal
 from scrapy_ext.server.platform.calls import Call
 from scrapy_ext.server.store import Store
@@ -38,6 +39,11 @@ _REFUSALS: Final = {
     Host.JOBQ: Refusal(401, "Unauthorized", {"WWW-Authenticate": 'Basic realm="apikey"'}),
     Host.APP: Refusal(401, "Authentication failed"),
 }
+
+
+def _wrong(call: Call, host: Host) -> Refusal:
+    wait = note_wrong_key(call.request.scope)
+    return Refusal(429, too_many(wait), {"Retry-After": str(wait)}) if wait else _REFUSALS[host]
 
 
 class JobTokens:
@@ -80,16 +86,16 @@ class Access:
 
     async def check(self, call: Call, resource: str, host: Host) -> None:
         """Note whose call it is; raises :class:`Refusal`: 401 for who is not known, 403 for what he may not do, 429
-        for who asks too often."""
+        for who asks too often, or comes with one wrong key after the other."""
         name, password = basic_credentials(call.header(b"authorization") or "") or ("", "")
         key = name or call.query.get("apikey", "")
         if not key:
-            raise _REFUSALS[host]
+            raise _wrong(call, host) if call.header(b"authorization") else _REFUSALS[host]
         grant = await self._attempt(call, resource, key) or await self._grant_of(key)
         if grant is None and password:
             grant = await self._job(call, resource, name, password)
         if grant is None:
-            raise _REFUSALS[host]
+            raise _wrong(call, host)
         call.grant = grant
         call.exchange.who = grant.name
         if self._rates is not None and (wait := self._rates.take(grant.name)):

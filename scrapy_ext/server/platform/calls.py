@@ -30,6 +30,8 @@ class Call:
     def __init__(self, scope: Scope, receive: Receive, store: Store) -> None:
         self.path = _parts(scope["raw_path"])[1:]
         self.grant = _NOBODY
+        #: Whether the answer is a file that a person opens, and not for a program.
+        self.for_people = False
         #: ``GET`` also for HEAD, whose answer is the same without its body.
         self.method: str = "GET" if scope["method"] == "HEAD" else scope["method"]
         self._scope = scope

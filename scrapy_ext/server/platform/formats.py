@@ -96,12 +96,24 @@ class _Text:
         return b"".join(_plain(_decode(record)).encode() + b"\n" for record in records)
 
 
+#: What spreadsheets take for a formula at the beginning of a cell, also in its wide forms; numbers are none.
+_FORMULA: Final = re.compile("[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+_NUMBER: Final = re.compile(r"[+-]?[0-9]+([.,][0-9]+)?([eE][+-]?[0-9]+)?")
+
+
+def _without_formula(text: str) -> str:
+    """The text of a cell that no spreadsheet runs: with an apostrophe before what would be a formula (OWASP, CSV
+    Injection)."""
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+
+
 class _Csv:
     tail = b""
     decodes = True
 
-    def __init__(self, options: CsvOptions) -> None:
+    def __init__(self, options: CsvOptions, *, for_people: bool) -> None:
         self._options = options
+        self._for_people = for_people
         self._special = re.compile("[" + re.escape(options.sep + options.quote + options.escape) + "\r\n]")
         self.head = self._row(options.fields) if options.include_headers else b""
 
@@ -117,6 +129,8 @@ class _Csv:
         return (self._options.sep.join(map(self._cell, cells)) + self._options.lineend).encode()
 
     def _cell(self, text: str) -> str:
+        if self._for_people:
+            text = _without_formula(text)
         if not self._special.search(text):
             return text
         quote, escape_mark = self._options.quote, self._options.escape
@@ -220,7 +234,7 @@ def _writer(call: Call, kind: Format) -> Writer:
             options = csv_options(call.query)
             if len(options.lineend) not in (1, 2):
                 raise refused("lineend", "must be one or two characters", "Write lineend=%0D%0A, for example.")
-            return _Csv(options)
+            return _Csv(options, for_people=call.for_people)
         case Format.MSGPACK:
             return _MessagePack()
         case Format.JSON_LINES:

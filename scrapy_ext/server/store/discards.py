@@ -41,9 +41,10 @@ async def discard(tx: Transaction, project: int, kind: str, number: int) -> None
 
 
 async def purge(engine: Engine) -> None:
-    """Remove all rows without an owner."""
+    """Remove all rows without an owner, from the files of the database too."""
     while await engine.read(_any_left):
         await engine.write(_purge_step)
+    await engine.forget_deleted()
 
 
 async def _any_left(tx: Transaction) -> bool:

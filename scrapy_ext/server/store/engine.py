@@ -77,6 +77,10 @@ class Engine(Protocol):
     def snapshot(self) -> AbstractAsyncContextManager[Snapshot]:
         """One state of the data for many reads, whatever is written meanwhile. Raises :class:`StoreError`."""
 
+    async def forget_deleted(self) -> None:
+        """Have what was deleted leave the files of the database soon, as far as that is up to the server. Raises
+        :class:`StoreError`."""
+
     async def vacuum(self) -> None:
         """Give the room of deleted rows back. Raises :class:`StoreError`."""
 

@@ -8,6 +8,8 @@ from typing import Final, NamedTuple
 from scrapy_ext.server.store.engine import Engine, Row, Transaction
 
 _ALL: Final = "*"
+#: Before the name of a session that has ended, among the secrets.
+_ENDED: Final = "ended session "
 
 
 class StoredKey(NamedTuple):
@@ -39,6 +41,15 @@ class KeyStore:
         """Store a secret unless there is one of this name; returns the one that is stored."""
         return await self._engine.write(_keep, name, value, self._clock())
 
+    async def end_session(self, session: str, lasts: int) -> None:
+        """Note that a session has ended before its time; it is kept for ``lasts`` seconds, as long as any session."""
+        now = self._clock()
+        await self._engine.write(_end_session, _ENDED + session, now, now - lasts * 1000)
+
+    async def has_ended(self, session: str) -> bool:
+        """Whether a session was ended before its time."""
+        return await self.get(_ENDED + session) is not None
+
     async def add(self, key: StoredKey) -> bool:
         """Store a key; False when there is one of this name, which is left as it is."""
         return await self._engine.write(_add, key._replace(created=self._clock()))
@@ -69,6 +80,11 @@ async def _keep(tx: Transaction, name: str, value: str, now: int) -> str:
         now,
     )
     return await _get(tx, name) or value
+
+
+async def _end_session(tx: Transaction, name: str, now: int, past: int) -> None:
+    await tx.execute("DELETE FROM access_keys WHERE name LIKE $1 AND created < $2", f"{_ENDED}%", past)
+    await _keep(tx, name, "ended", now)
 
 
 async def _add(tx: Transaction, key: StoredKey) -> bool:

@@ -110,6 +110,9 @@ class PostgresqlEngine:
         finally:
             await snapshot.end()
 
+    async def forget_deleted(self) -> None:
+        """See :class:`Engine`. Dead rows stay until the database's own vacuum, and in its log until that is reused."""
+
     async def vacuum(self) -> None:
         """See :class:`Engine`. Nobody waits for it."""
         self._check_open()

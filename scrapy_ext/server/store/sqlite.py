@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
-from scrapy_ext.server.store.engine import Operation, P, Snapshot
+from scrapy_ext.server.store.engine import Operation, P, Snapshot, Transaction
 from scrapy_ext.server.store.errors import StoreError
 from scrapy_ext.server.store.measures import Measures
 from scrapy_ext.server.store.sqlite_checkpoints import Checkpoints
@@ -97,6 +97,11 @@ class SqliteEngine:
                 yield snapshot
             finally:
                 await loop.run_in_executor(thread, snapshot.close)
+
+    async def forget_deleted(self) -> None:
+        """See :class:`Engine`. The log is emptied once no reader needs it."""
+        self._writer.forget_deleted()
+        await self.write(_nothing)
 
     async def vacuum(self) -> None:
         """See :class:`Engine`. Writes wait for it."""
@@ -194,6 +199,7 @@ class _Writer(threading.Thread):
         self._closed = False
         self._closing = threading.Lock()
         self._checkpoints = Checkpoints(path, connect(path))
+        self._to_forget = False
         self.measures = Measures()
 
     @property
@@ -208,6 +214,9 @@ class _Writer(threading.Thread):
                 return
         raise StoreError(_CLOSED)
 
+    def forget_deleted(self) -> None:
+        self._to_forget = True
+
     def close(self) -> None:
         with self._closing:
             self._closed = True
@@ -215,12 +224,21 @@ class _Writer(threading.Thread):
         self.join()
 
     def run(self) -> None:
-        while (first := self._waiting.get()) is not None:
+        ended = False
+        while not ended:
+            try:
+                first = self._waiting.get(timeout=self._checkpoints.wait)
+            except queue.Empty:
+                self._checkpoints.committed(self._connection)
+                continue
+            if first is None:
+                break
             group, ended = self._group(first)
             self._run_group(group)
+            if self._to_forget:
+                self._to_forget = False
+                self._checkpoints.forget()
             self._checkpoints.committed(self._connection)
-            if ended:
-                break
         self._checkpoints.close()
         self._connection.close()
 
@@ -278,6 +296,10 @@ class _Writer(threading.Thread):
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+
+
+async def _nothing(_: Transaction) -> None:
+    """A commit of nothing, after which the writer looks at the log."""
 
 
 def _deliver(group: list[_Job[Any]]) -> None:

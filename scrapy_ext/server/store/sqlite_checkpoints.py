@@ -5,6 +5,10 @@ changed. Here a thread does nearly all of it through a connection of its own, wh
 rest between two commits, a few pages, after which it begins the log anew. Where that does not come about (a reader
 holds an old state), SQLite's own limit, which is higher, does as before.
 
+After a deletion the log is emptied as well (:meth:`Checkpoints.forget`), so that no file has what was deleted: the
+thread writes it back, and the writer cuts it to nothing between two commits, as soon as no reader needs it. It waits
+for readers for a moment only, and tries again later.
+
 How long the log is stands in the ``-shm`` file, which must not be opened here: the locks of SQLite are on that file,
 and to close it would give up all those of this process (https://sqlite.org/howtocorrupt.html, 2.2). So it is seen from
 the log itself, on which there are none.
@@ -17,6 +21,7 @@ import os
 import sqlite3
 import struct
 import threading
+import time
 from pathlib import Path
 from typing import Final
 
@@ -27,10 +32,17 @@ _PAGES: Final = 8000
 _HEADER: Final = struct.Struct(">8xI4x8s8x")
 _PAGE_HEADER: Final = 24
 _PAGE_SALTS_AT: Final = 8
+#: Milliseconds for which the writer, and whoever waits for it, waits for readers of the log that is to be emptied.
+_READERS_WAIT: Final = 20
+#: Seconds until the next try: the first time, and the longest. A backup reads for as long as it takes.
+_AGAIN: Final = (0.05, 5.0)
 
 
 class Checkpoints:
     """The thread that writes the log back."""
+
+    #: Seconds until :meth:`committed` is to be called although nothing was committed; None: not at all.
+    wait: float | None = None
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -41,6 +53,8 @@ class Checkpoints:
         self._salts = b""
         #: Pages of the log when it was last written back.
         self._length_at_last = 0
+        self._to_empty = False
+        self._empty_at = 0.0
         self._thread = threading.Thread(target=self._run, name="store-checkpoints", daemon=True)
         self._thread.start()
 
@@ -51,8 +65,15 @@ class Checkpoints:
             with contextlib.suppress(sqlite3.Error):
                 _, length, _ = writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
                 self._length_at_last = max(length, 0)
-        elif not self._due.is_set() and self._has_grown():
+            if self._to_empty:
+                self._empty(writer)
+        elif not self._due.is_set() and (self._is_to_be_emptied() or self._has_grown()):
             self._due.set()
+
+    def forget(self) -> None:
+        """Empty the log soon, by calls of :meth:`committed`; called by the writer."""
+        self._to_empty = True
+        self._empty_at, self.wait = 0.0, _AGAIN[0]
 
     def close(self) -> None:
         """End the thread."""
@@ -60,6 +81,24 @@ class Checkpoints:
         self._due.set()
         self._thread.join()
         self._connection.close()
+
+    def _is_to_be_emptied(self) -> bool:
+        return self._to_empty and time.monotonic() >= self._empty_at
+
+    def _empty(self, writer: sqlite3.Connection) -> None:
+        busy = 1
+        with contextlib.suppress(sqlite3.Error):
+            (before,) = writer.execute("PRAGMA busy_timeout").fetchone()
+            writer.execute(f"PRAGMA busy_timeout = {_READERS_WAIT}")
+            try:
+                busy, _, _ = writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            finally:
+                writer.execute(f"PRAGMA busy_timeout = {before}")
+        if not busy:
+            self._to_empty, self.wait, self._length_at_last = False, None, 0
+            return
+        self.wait = min(2 * (self.wait or _AGAIN[0]), _AGAIN[1])
+        self._empty_at = time.monotonic() + self.wait
 
     def _has_grown(self) -> bool:
         """Whether the log has so many pages more than when it was last written back."""

@@ -62,6 +62,9 @@ def open_writer(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA wal_autocheckpoint = 48000")
         connection.execute("PRAGMA journal_size_limit = 67108864")
         connection.execute("PRAGMA cache_size = -65536")
+        # What is deleted is overwritten with zeros, also where a page comes free. Debian's SQLite does that by itself.
+        # FAST, which leaves free pages, costs nothing; this one writes a third more where a crawl takes its requests.
+        connection.execute("PRAGMA secure_delete = ON")
     except sqlite3.Error as error:
         raise translated(error, path) from error
     return connection
@@ -113,7 +116,9 @@ def translated(error: sqlite3.Error, path: Path) -> StoreError:
     if code in LOCKED:
         return StoreBusyError(f"{path} was locked by another process for {BUSY_SECONDS:.0f} s. Try again.")
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH):
-        return StoreError(
+        # A disk that fails is made read-only by the system: for clients that is as one that is full.
+        kind = StoreFullError if code == sqlite3.SQLITE_READONLY else StoreError
+        return kind(
             f"{path} cannot be written ({error}). Check the permissions of the data directory, or use another one."
         )
     if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):

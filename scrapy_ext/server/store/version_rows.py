@@ -62,12 +62,15 @@ async def piece_of(tx: Transaction, project: int, deploy: int, piece: int) -> by
     return bytes(row[0]) if row else None
 
 
-async def unchecked_versions(tx: Transaction, before: int) -> list[tuple[int, int]]:
-    """Project and number of versions whose check nobody has been at since ``before``."""
+async def unchecked_versions(tx: Transaction, before: int, after: int) -> list[tuple[int, int]]:
+    """Project and number of versions whose check nobody has been at since ``before``; or, by a clock that has been set
+    back since, after ``after``."""
     rows = await tx.fetch(
-        "SELECT project, deploy FROM versions WHERE state = $1 AND touched <= $2 ORDER BY project, deploy LIMIT 100",
+        """SELECT project, deploy FROM versions WHERE state = $1 AND (touched <= $2 OR touched > $3)
+           ORDER BY project, deploy LIMIT 100""",
         VersionState.UPLOADED.value,
         before,
+        after,
     )
     return [(project, deploy) for project, deploy in rows]
 

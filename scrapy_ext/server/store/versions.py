@@ -31,6 +31,8 @@ from scrapy_ext.server.store.version_rows import (
 
 #: Bytes of a piece of an archive.
 PIECE: Final = 512 * 1024
+#: Milliseconds by which the clocks of servers may differ.
+_CLOCKS_DIFFER: Final = 300_000
 #: Milliseconds after which an upload that is not whole is given up.
 _GIVEN_UP: Final = 3_600_000
 
@@ -98,7 +100,8 @@ class VersionStore:
 
     async def unchecked(self, idle: int) -> list[tuple[int, int]]:
         """Project and number of versions whose check nobody has been at for ``idle`` milliseconds."""
-        return await self._engine.read(unchecked_versions, self._clock() - idle)
+        now = self._clock()
+        return await self._engine.read(unchecked_versions, now - idle, now + _CLOCKS_DIFFER)
 
     # ── what there is ──
 

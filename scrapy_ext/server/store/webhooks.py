@@ -36,6 +36,8 @@ CLAIM: Final = 60 * _SECOND
 #: From a failure to the next attempt (ms): the first wait, which doubles, and the longest.
 FIRST_WAIT: Final = 10 * _SECOND
 LONGEST_WAIT: Final = _HOUR
+#: No delivery is due later than that (ms), unless the clock was set back since.
+_LATEST: Final = LONGEST_WAIT + CLAIM
 #: How old (ms) a delivery gets before it is given up.
 GIVE_UP: Final = 24 * _HOUR
 #: How long (ms) nothing may have been taken before a webhook is disabled.
@@ -239,9 +241,10 @@ def _delivery(project: int, webhook: int, row: Row) -> Delivery:
 
 async def _waiting(tx: Transaction, now: int) -> list[tuple[int, int]]:
     rows = await tx.fetch(
-        """SELECT project, webhook FROM webhook_deliveries WHERE due <= $1
+        """SELECT project, webhook FROM webhook_deliveries WHERE due <= $1 OR due > $2
            GROUP BY project, webhook ORDER BY min(due), project, webhook""",
         now,
+        now + _LATEST,
     )
     return [(project, webhook) for project, webhook in rows]
 
@@ -250,13 +253,14 @@ async def _claim(tx: Transaction, project: int, webhook: int, now: int) -> Claim
     row = await tx.fetchrow(
         """UPDATE webhook_deliveries SET due = $4, attempts = attempts + 1
            WHERE project = $1 AND webhook = $2 AND number = (
-               SELECT number FROM webhook_deliveries WHERE project = $1 AND webhook = $2 AND due <= $3
+               SELECT number FROM webhook_deliveries WHERE project = $1 AND webhook = $2 AND (due <= $3 OR due > $5)
                ORDER BY due, number LIMIT 1 FOR UPDATE SKIP LOCKED
            ) RETURNING number, attempts, body""",
         project,
         webhook,
         now,
         now + CLAIM,
+        now + _LATEST,
     )
     where = await tx.fetchrow("SELECT url, secret FROM webhooks WHERE project = $1 AND number = $2", project, webhook)
     return Claimed(project, webhook, *row, *where) if row and where else None

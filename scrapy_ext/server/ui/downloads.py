@@ -52,6 +52,7 @@ async def _answer(
     scope = {**visit.request.scope, "raw_path": path.encode(), "query_string": urlencode(query).encode()}
     call = Call(scope, visit.request.receive, visit.store)
     call.grant = visit.grant
+    call.for_people = True
     call.need(visit.project)
     answer = await resource(call)
     answer.headers.update(HEADERS)

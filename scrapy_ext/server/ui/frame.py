@@ -174,6 +174,7 @@ class Frame:
             loader=PackageLoader("scrapy_ext.server.ui"),
             autoescape=True,
             undefined=StrictUndefined,
+            finalize=shapes.as_text,
             trim_blocks=True,
             lstrip_blocks=True,
             auto_reload=False,

@@ -18,7 +18,7 @@ from starlette.routing import BaseRoute, Route
 
 from scrapy_ext.server.auth import basic_credentials
 from scrapy_ext.server.operation.exchange import exchange_of
-from scrapy_ext.server.operation.rates import RateLimits
+from scrapy_ext.server.operation.wrong_keys import WrongKeys, note_wrong_key, too_many
 from scrapy_ext.server.platform import bodies
 from scrapy_ext.server.platform.answers import Refusal, refused
 from scrapy_ext.server.platform.jobs import Form
@@ -28,7 +28,7 @@ from scrapy_ext.server.ui.frame import HEADERS, Frame, MissingError, Page, Servi
 from scrapy_ext.server.ui.sessions import LIFETIME, Session, Sessions, from_these_pages, local_path
 from scrapy_ext.server.ui.views import LINKS, PAGES
 
-#: Wrong keys that one address may try: one every two seconds, ten at once.
+#: Wrong keys that one address may try in the form, where people type: one every two seconds, ten at once.
 _TRIES: Final = (0.5, 10)
 #: What a job's page has beside its overview.
 _PARTS: Final = ("items", "requests", "log", "stats")
@@ -53,7 +53,7 @@ class Pages:
         assets = Assets()
         self._frame = Frame(store, services, LINKS, assets, ending)
         self._sessions = Sessions(store, services.keys)
-        self._tries = RateLimits(*_TRIES)
+        self._tries = WrongKeys(*_TRIES)
         job = "/p/{project:number}/{spider:number}/{job:number}"
         self.routes: list[BaseRoute] = [
             Route("/", self._view(Page("/", "", _first))),
@@ -76,7 +76,7 @@ class Pages:
             try:
                 session = await self._session(request)
                 if session is None:
-                    return self._comes_back(request) or _to_login(request)
+                    return self._comes_back(request) or _too_many(request) or _to_login(request)
                 visit = Visit(self._frame, request, session.grant, session.token, page.section)
                 exchange_of(request.scope).who = session.grant.name
                 return await self._answer(visit, page)
@@ -123,28 +123,26 @@ class Pages:
         onward = local_path(request.query_params.get("next", "/"))
         if request.method != "POST":
             return self._frame.rendered("login.html", onward=onward, error="")
-        who = request.client.host if request.client else ""
         try:
             if not from_these_pages(request.headers):
                 raise Refusal(403, _FOREIGN)
             form = Form(await bodies.form(request))
             onward = local_path(form.get("next") or "/")
-            if wait := self._tries.wait(who):
-                error = f"Too many wrong keys. Try again in {wait} s."
-                answer = self._frame.rendered("login.html", 429, onward=onward, error=error)
-                answer.headers["Retry-After"] = str(wait)
-                return answer
             cookie = await self._sessions.begin((form.get("key") or "").strip())
         except Exception as error:
             return self._frame.failed(error, None)
         if cookie is None:
-            self._tries.take(who)
+            if wait := self._tries.note(request.scope):
+                answer = self._frame.rendered("login.html", 429, onward=onward, error=too_many(wait))
+                answer.headers["Retry-After"] = str(wait)
+                return answer
             return self._frame.rendered("login.html", 403, onward=onward, error=_WRONG_KEY)
         answer = RedirectResponse(onward, 303, HEADERS)
         await self._set_cookie(answer, request, cookie, LIFETIME)
         return answer
 
     async def _log_out(self, visit: Visit) -> Response:
+        await self._sessions.end(visit.request.cookies.get(await self._sessions.cookie_name(), ""))
         answer = RedirectResponse("/login", 303, HEADERS)
         await self._set_cookie(answer, visit.request, "", 0)
         return answer
@@ -166,6 +164,12 @@ async def _first(visit: Visit) -> Response:
 
 async def _missing(_: Visit) -> Response:
     raise MissingError
+
+
+def _too_many(request: Request) -> Response | None:
+    if "authorization" in request.headers and (wait := note_wrong_key(request.scope)):
+        return PlainTextResponse(f"{too_many(wait)}\n", 429, {"Retry-After": str(wait), **HEADERS})
+    return None
 
 
 def _to_login(request: Request) -> Response:

@@ -3,7 +3,8 @@
 A session is a signed text in a cookie, which no server has to keep. It holds the name of a key, a proof of which key
 had this name when it began, and when it ends. The key itself is not in it, nor anything that the key could be guessed
 from: the proof is made with a secret of the database, which all servers on it share. A key that is removed, suspended
-or made anew ends its sessions, wherever they were begun, as soon as it stops opening anything.
+or made anew ends its sessions, wherever they were begun, as soon as it stops opening anything. Logging out ends the
+session on all servers of the database, copies of its cookie included: it is noted there until its time is up.
 
 Cookies of one host are sent to all of its ports, so that the cookie's name differs from one database to the next.
 """
@@ -26,6 +27,8 @@ from scrapy_ext.server.store.errors import StoreAwayError
 
 #: Seconds after which one has to log in again.
 LIFETIME: Final = 12 * 3600
+#: Seconds by which the clocks of servers may differ.
+_CLOCKS_DIFFER: Final = 300
 
 _SECRET: Final = "page-sessions"  # noqa: S105 - the name of a secret
 _decode: Final = msgspec.json.Decoder(tuple[str, str, int, str]).decode
@@ -71,15 +74,30 @@ class Sessions:
         text = urlsafe_b64encode(msgspec.json.encode(body)).decode()
         return f"{text}.{self._sign('session', text)}"
 
-    async def of_cookie(self, value: str) -> Session | None:
-        """The session of a cookie; None when it was not made here, has ended, or its key opens nothing any more."""
+    async def end(self, value: str) -> None:
+        """End the session of a cookie; nothing happens where it has none."""
+        if (read := await self._read(value)) is not None:
+            await self._store.keys.end_session(read[-1], LIFETIME)
+
+    async def _read(self, value: str) -> tuple[str, str, int, str] | None:
+        """Return the name of a cookie's key, the proof of it, the end of the session, and its ID; None where it was
+        not made here, or its time is up."""
         await self._load()
         text, _, signature = value.partition(".")
         if not hmac.compare_digest(self._sign("session", text).encode(), signature.encode()):
             return None
-        name, proof, ends, _ = _decode(urlsafe_b64decode(text))
-        if self._store.clock() // 1000 >= ends:
+        read = _decode(urlsafe_b64decode(text))
+        left = read[2] - self._store.clock() // 1000
+        # One that lasts longer than any was begun by a clock that was wrong.
+        return read if 0 < left <= LIFETIME + _CLOCKS_DIFFER else None
+
+    async def of_cookie(self, value: str) -> Session | None:
+        """The session of a cookie; None when it was not made here, has ended, or its key opens nothing any more."""
+        read = await self._read(value)
+        if read is None or await self._store.keys.has_ended(read[-1]):
             return None
+        name, proof, _, _ = read
+        text = value.partition(".")[0]
         standing = await self._keys.standing(name)
         if standing is None or not hmac.compare_digest(self._sign("key", standing.hash), proof):
             return None

@@ -8,15 +8,15 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 import msgspec
+from markupsafe import Markup, escape
 
 from scrapy_ext.api.platform.jobs import JobState
+from scrapy_ext.server.control_characters import STEERING
 from scrapy_ext.server.store.job_rows import Counts, StoredJob, tags_of
 from scrapy_ext.server.ui.waiting import Ground, waiting
 
 _CELL: Final = 160
 _LONG: Final = 20_000
-#: Control characters but for line break and tab, and those that turn the direction of text.
-_STEERING: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 #: Not keywords, keyboards, monkeys or authors.
 _SECRETS: Final = r"(?:(?<!mon)key(?!word|board)|secret|token|passw|credential|auth(?!or(?!i[sz]))|cookie|dsn|proxy)"
 _SECRET: Final = re.compile(_SECRETS, re.IGNORECASE)
@@ -190,7 +190,17 @@ def clipped(value: Any) -> str:
 
 def visible(text: str) -> str:
     """A text without characters that steer a terminal or turn the direction of what follows: their pictures instead."""
-    return _STEERING.sub(lambda found: _picture(found[0]), text)
+    return STEERING.sub(lambda found: _picture(found[0]), text)
+
+
+def exact(value: Any) -> Markup:
+    """A value of a form, which comes back as it is: the same characters as numeric references."""
+    return Markup(STEERING.sub(lambda found: f"&#x{ord(found[0]):x};", str(escape(value))))  # noqa: S704
+
+
+def as_text(value: Any) -> Any:
+    """What a template writes, unless it is markup already: without steering characters."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _picture(character: str) -> str:
@@ -272,6 +282,7 @@ FILTERS: Final[dict[str, Callable[..., Any]]] = {
     "level": level,
     "web_address": web_address,
     "clipped": clipped,
+    "exact": exact,
     "visible": visible,
     "kind_of": kind_of,
     "hidden": hidden,

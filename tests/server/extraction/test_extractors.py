@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from scrapy_ext.server.extraction.errors import ExtractionError
-from scrapy_ext.server.extraction.extractor_process import Task, message
+from scrapy_ext.server.extraction.extractor_process import Outcome, Task, message
 from scrapy_ext.server.extraction.extractors import Extractors
 from scrapy_ext.server.extraction.limits import Limits
 from tests.server.extraction.auto.kinds.job_pages import PAGES as JOBS
@@ -130,6 +130,24 @@ async def test_a_process_that_died_while_idle_costs_no_page(odd: Extractors) -> 
     first = await pid_of(odd)
     os.kill(first, 9)
     assert await pid_of(odd) != first
+
+
+async def test_pages_that_hang_take_the_processes_of_their_key_and_domain_and_not_those_of_others() -> None:
+    pool = Extractors(Limits(extractors=2), module="tests.server.extraction.odd_extractor")
+
+    async def work(html: str, key: str, domain: str) -> Outcome:
+        return await pool.work(Task("product", f"http://{domain}/", html), domain=domain, key=key)
+
+    hanging = [asyncio.create_task(work("hang", "one", "evil.example")) for _ in range(5)]
+    await asyncio.sleep(0)  # they have what they get
+    async with asyncio.timeout(60):  # and would keep it for an hour
+        assert (await work("", "one", "good.example")).item
+        assert (await work("", "two", "evil.example")).item
+        assert (await work("", "two", "good.example")).item
+    for task in hanging:
+        task.cancel()
+    await asyncio.gather(*hanging, return_exceptions=True)
+    await pool.stop()
 
 
 async def test_stopping_ends_the_processes(odd: Extractors) -> None:

@@ -385,11 +385,15 @@ def test_credentials_stay_on_the_origin_that_they_were_given_for(service: Servic
     target.page("/landing", "ok")
     redirect(target, "/same", "/landing")
     redirect(target, "/other", "http://other.example/landing")
-    headers = [{"name": "Authorization", "value": "Bearer secret"}]
+    private = ("Authorization", "X-Api-Key", "Ocp-Apim-Subscription-Key", "X-Auth-Token", "X-CSRF-Token", "Session-Id")
+    plain = ("X-Plain", "X-Author", "Accept-Language", "Referer")
+    headers = [{"name": name, "value": "given"} for name in private + plain]
     for path in ("/same", "/other"):
         service.result(url=f"http://shop.example{path}", customHttpRequestHeaders=headers, **BODY)
     same, other = target.calls_of("/landing")[-2:]
-    assert (same.header("authorization"), other.header("authorization")) == ("Bearer secret", None)
+    assert {same.header(name.lower()) for name in private + plain} == {"given"}
+    assert {other.header(name.lower()) for name in private} == {None}
+    assert {other.header(name.lower()) for name in plain} == {"given"}
 
 
 def test_credentials_in_the_url_are_sent_as_a_header_and_not_told_back(service: Service, target: Target) -> None:

@@ -21,7 +21,8 @@ class Visits:
         self.tasks: dict[str, asyncio.Task[None]] = {}
 
     async def come(self, *names: str) -> None:
-        """Visitors come one after the other; the first letter of a name is the domain."""
+        """Visitors come one after the other. The first letter of a name is the domain, what follows its number is the
+        key."""
         for name in names:
             self._stay[name] = asyncio.Event()
             self.tasks[name] = asyncio.create_task(self._visit(name))
@@ -35,7 +36,7 @@ class Visits:
             await settled()
 
     async def _visit(self, name: str) -> None:
-        async with self.turnstile.place(name[0]):
+        async with self.turnstile.place(name[0], name[2:]):
             self.arrived.append(name)
             await self._stay[name].wait()
 
@@ -119,3 +120,46 @@ async def test_patience_ends_with_a_refusal() -> None:
         assert turnstile.waiting == 0
     async with turnstile.place("b"):
         assert turnstile.inside == 1
+
+
+@pytest.fixture
+def reserved() -> Visits:
+    return Visits(Turnstile("extraction", places=2, waiting=20, patience=30, reserve=True))
+
+
+async def test_a_domain_that_holds_every_place_keeps_none_from_another(reserved: Visits) -> None:
+    await reserved.come("a1k", "a2k", "a3k", "b1k", "b2k")
+    assert reserved.arrived == ["a1k", "a2k", "b1k"]
+    await reserved.go("b1k")
+    assert reserved.arrived == ["a1k", "a2k", "b1k", "b2k"]
+    await reserved.go("a1k", "a2k", "b2k")
+    assert reserved.arrived[4:] == ["a3k"]
+    await reserved.go("a3k")
+    assert (reserved.turnstile.inside, reserved.turnstile.waiting) == (0, 0)
+
+
+async def test_a_key_that_holds_every_place_keeps_none_from_another(reserved: Visits) -> None:
+    await reserved.come("a1k", "b1k", "c1k", "d1k", "e1m", "e2m", "a1n")
+    assert reserved.arrived == ["a1k", "b1k", "c1k", "e1m"]
+    await reserved.go("c1k", "e1m")  # What comes free is first for a key and a domain that hold none.
+    assert reserved.arrived[4:] == ["e2m"]
+    await reserved.go("a1k")
+    assert reserved.arrived[5:] == ["a1n"]
+    await reserved.go("b1k")
+    assert reserved.arrived[6:] == ["d1k"]
+    await reserved.go("a1n", "e2m", "d1k")
+    assert (reserved.turnstile.inside, reserved.turnstile.waiting) == (0, 0)
+
+
+async def test_a_lone_key_and_domain_has_every_place_but_the_reserve(reserved: Visits) -> None:
+    await reserved.come("a1k", "a2k", "a3k", "a4k")
+    assert reserved.arrived == ["a1k", "a2k"]
+
+
+async def test_a_place_is_not_lost_to_one_who_leaves_the_queue_at_the_same_moment(visits: Visits) -> None:
+    await visits.come("a1", "a2", "b1", "c1")
+    visits.tasks["b1"].cancel()
+    await visits.go("a1")
+    assert visits.arrived == ["a1", "a2", "c1"]
+    await visits.go("a2", "c1")
+    assert (visits.turnstile.inside, visits.turnstile.waiting) == (0, 0)

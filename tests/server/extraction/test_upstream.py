@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_ext.server.extraction.languages import language_of
+from scrapy_ext.server.extraction.limits import Limits
 from scrapy_ext.server.extraction.upstream import ProxyRuleError, Upstreams
 from tests.server.extraction.services import Service
 from tests.server.extraction.targets import Target, self_signed
@@ -134,6 +135,62 @@ def test_a_proxy_that_does_not_reach_the_site_is_520(target: Target) -> None:
     ):
         detail = running.problem(520, "/download/temporary-error", url=target.url(), geolocation="DE", **BODY)
     assert detail == "The proxy for * did not reach localhost; its answer had the status 502."
+
+
+OPEN = b"HTTP/1.1 200 Connection established\r\n\r\n"
+#: What a proxy answers to CONNECT, what follows without end, and the status and reason of the request.
+LIES = {
+    "garbage": (b"\x00\xff\x00 hello\r\n\r\n", b"", 520, "status none"),
+    "another protocol": (b"SSH-2.0-OpenSSH_9.6\r\n\r\n", b"", 520, "status none"),
+    "headers without end": (b"HTTP/1.1 200 OK\r\n", b"X-A: b\r\n", 520, "did not answer"),
+    "a line without end": (b"HTTP/1.1 200 ", b"a", 520, "did not answer"),
+    "nothing": (b"", b"", 520, "did not answer"),
+    "a wish for other credentials": (
+        b"HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm=x\r\n\r\n",
+        b"",
+        520,
+        "did not let this server in",
+    ),
+    "a redirect": (b"HTTP/1.1 302 Found\r\nLocation: {forbidden}\r\n\r\n", b"", 520, "status 302"),
+    "a redirect in the site's name": (
+        OPEN + b"HTTP/1.1 302 Found\r\nLocation: {forbidden}\r\nContent-Length: 0\r\n\r\n",
+        b"",
+        421,
+        "not public",
+    ),
+    "a page without end": (OPEN + b"HTTP/1.1 200 OK\r\n\r\n", b"x", 521, "more than"),
+    "a page's headers without end": (OPEN + b"HTTP/1.1 200 OK\r\n", b"X-A: b\r\n", None, ""),
+    "no page": (OPEN + b"\x15\x03\x01\x00", b"", None, ""),
+    "a page that is cut short": (OPEN + b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nx", b"", 520, "did not answer"),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_proxy_that_lies_fails_the_request_alone_and_leads_nowhere(
+    target: Target, forbidden: Target, lie: str
+) -> None:
+    answer, endless, status, told = LIES[lie]
+    answer = answer.replace(b"{forbidden}", forbidden.url().encode())
+    limits = Limits(connect=2, read=2, body_bytes=1_000_000)
+    with (
+        Upstream(lie=answer, endless=endless) as liar,
+        Service(allow_hosts=(target.host,), proxies=(f"DE={liar.address}",), limits=limits) as running,
+    ):
+        failed = running.extract(url=target.url(), geolocation="DE", **BODY)
+        assert failed.status in ([status] if status else [520, 521]), failed.body
+        assert told in failed.json["detail"]
+        assert "user-7" not in failed.json["detail"]
+        assert liar.asked == [f"127.0.0.1:{target.port}"]
+        assert running.result(url=target.page("/still", "there"), **BODY)["statusCode"] == 200
+    assert forbidden.connections == 0
+
+
+def test_a_proxy_that_answers_in_a_sites_name_cannot_do_so_over_tls(tmp_path: Path) -> None:
+    site = Target(ssl=self_signed(tmp_path)).start()
+    page = OPEN + b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nother"
+    with Upstream(lie=page) as liar, Service(allow_hosts=(site.host,), proxies=(f"DE={liar.address}",)) as running:
+        assert running.extract(url=site.url(), geolocation="DE", **BODY).status in (520, 521)
+    site.stop()
 
 
 # ── rules ──

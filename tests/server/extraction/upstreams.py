@@ -11,10 +11,16 @@ CREDENTIALS = "user-7:pass%40word"
 
 
 class Upstream:
-    """Answers CONNECT with ``status``; a tunnel, where that is 200. Use as a context manager."""
+    """Answers CONNECT with ``status``; a tunnel, where that is 200. Use as a context manager.
 
-    def __init__(self, status: int = 200) -> None:
+    With ``lie`` it answers with these bytes instead, the last of them without end where ``endless``, and tunnels
+    nothing.
+    """
+
+    def __init__(self, status: int = 200, lie: bytes | None = None, endless: bytes = b"") -> None:
         self.status = status
+        self.lie = lie
+        self.endless = endless
         #: What was asked for: ``address:port``.
         self.asked: list[str] = []
         self.port = 0
@@ -52,6 +58,14 @@ class Upstream:
             expected = base64.b64encode(b"user-7:pass@word").decode()
             status = self.status if f"Proxy-Authorization: Basic {expected}\r\n" in head else 407
             self.asked.append(target)
+            if self.lie is not None:
+                writer.write(self.lie)
+                await writer.drain()
+                while self.endless:
+                    writer.write(self.endless * 1000)
+                    await writer.drain()
+                await reader.read()  # until the server has enough of it
+                return
             writer.write(f"HTTP/1.1 {status} X\r\nVia: 1.1 test\r\n\r\n".encode())
             if status == 200:
                 host, _, port = target.rpartition(":")

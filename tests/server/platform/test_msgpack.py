@@ -65,3 +65,25 @@ async def test_elsewhere_the_answer_is_json(http: Http, project: int, path: str)
     assert "json" in answer.headers["Content-Type"]
     refused = await http.get(f"/requests/{project}?format=msgpack")
     assert refused.status == 400
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        pytest.param(b"\xdd\xff\xff\xff\xff", id="list of 4 billion"),
+        pytest.param(b"\xdf\xff\xff\xff\xff", id="map of 4 billion"),
+        pytest.param(b"\x91" * 100_000 + b"\xc0", id="nested"),
+        pytest.param(b"\xdb\xff\xff\xff\xffa", id="text of 4 GB"),
+        pytest.param(b"\xc9\xff\xff\xff\xff\x01", id="extension of 4 GB"),
+    ],
+)
+async def test_no_body_is_read_as_messagepack(http: Http, project: int, bomb: bytes) -> None:
+    for path in (
+        f"/items/{project}/1/1",
+        f"/collections/{project}/s/a",
+        f"/hcf/{project}/f/s/0",
+        f"/jobq/{project}/push",
+    ):
+        answer = await http.post(path, bomb, Content_Type=MSGPACK)
+        assert answer.status in (400, 415), (path, answer.text)
+    assert (await http.get(f"/items/{project}/1/1")).body == b""

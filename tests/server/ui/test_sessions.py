@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from http.cookies import SimpleCookie
+from pathlib import Path
 from urllib.parse import quote
 
 import aiohttp
 import lxml.html
 import pytest
 
-from scrapy_ext.server.keyring import add_key
+from scrapy_ext.server.keyring import Keyring, add_key
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.ui.sessions import local_path
+from scrapy_ext.server.ui.sessions import LIFETIME, Sessions, local_path
 from tests.server.http import Http
 from tests.servers import RunningServer
 
@@ -220,3 +221,98 @@ async def test_a_key_sees_its_projects_only_and_one_that_may_read_is_offered_not
 )
 def test_nobody_is_led_to_another_site(address: str, where: str) -> None:
     assert local_path(address) == where
+
+
+def cookie_of(answer: aiohttp.ClientResponse) -> tuple[str, str]:
+    (cookie,) = SimpleCookie(answer.headers["Set-Cookie"]).values()
+    return cookie.key, cookie.value
+
+
+async def opens(server: RunningServer, name: str, value: str) -> bool:
+    """Whether a cookie opens a page, in a browser that never logged in."""
+    other = Browser(server.url)
+    async with (
+        other.session,
+        other.session.get(
+            f"{other.url}/ui/activity", headers={"Cookie": f"{name}={value}"}, allow_redirects=False
+        ) as answer,
+    ):
+        return answer.status == 200
+
+
+async def test_a_cookie_that_was_planted_before_the_login_is_never_that_of_the_session(
+    server: RunningServer, browser: Browser
+) -> None:
+    name, first = cookie_of(await browser.log_in(server.platform_key))
+    planted = Browser(server.url)
+    planted.session.cookie_jar.update_cookies({name: first})
+    own = cookie_of(await planted.log_in(server.platform_key))
+    again = cookie_of(await planted.log_in(server.platform_key))
+    assert len({first, own[1], again[1]}) == 3
+    for value in ("planted", f"{first}x", "a.b"):
+        planted.session.cookie_jar.clear()
+        planted.session.cookie_jar.update_cookies({name: value})
+        assert cookie_of(await planted.log_in(server.platform_key))[1] != value
+    await planted.session.close()
+
+
+async def test_logging_out_ends_the_session_for_every_copy_of_its_cookie_and_on_every_server(
+    server: RunningServer, browser: Browser
+) -> None:
+    other = Browser(server.url)
+    theirs = cookie_of(await other.log_in(server.platform_key))
+    name, value = cookie_of(await browser.log_in(server.platform_key))
+    assert await opens(server, name, value)
+    await browser.post("/logout", {"token": await browser.token()})
+    assert not await opens(server, name, value)
+    with RunningServer(server.data, database=server.database) as beside:
+        assert not await opens(beside, name, value)
+        assert await opens(server, *theirs)
+    await other.session.close()
+
+
+async def test_a_cookie_opens_nothing_in_any_browser_once_its_key_is_gone(
+    server: RunningServer, browser: Browser, project: int
+) -> None:
+    store = await Store.open(server.where)
+    try:
+        key = await add_key(store, f"gone-{project}", None, may_write=True)
+        name, value = cookie_of(await browser.log_in(await known(server, key)))
+        assert await opens(server, name, value)
+        await store.keys.remove(f"gone-{project}")
+        async with asyncio.timeout(60):
+            while await opens(server, name, value):
+                await asyncio.sleep(0.1)
+    finally:
+        await store.close()
+
+
+async def test_ended_sessions_are_kept_until_they_would_have_ended(tmp_path: Path) -> None:
+    now = 1_000_000
+    store = await Store.open(tmp_path, lambda: now)
+    await store.keys.end_session("one", 60)
+    now += 61_000
+    assert await store.keys.has_ended("one")
+    await store.keys.end_session("two", 60)
+    assert [await store.keys.has_ended(name) for name in ("one", "two", "three")] == [False, True, False]
+    await store.close()
+
+
+async def test_a_session_that_was_begun_by_a_clock_that_was_wrong_does_not_last_longer(tmp_path: Path) -> None:
+    now = 1_700_000_000_000
+    store = await Store.open(tmp_path, lambda: now)
+    keys = Keyring()
+    await keys.load(store, "extract-key", "platform-key")
+    sessions = Sessions(store, keys)
+    now += 365 * 24 * 3_600_000
+    wrong = await sessions.begin("platform-key")
+    now -= 365 * 24 * 3_600_000
+    right = await sessions.begin("platform-key")
+    assert wrong is not None
+    assert right is not None
+    assert await sessions.of_cookie(wrong) is None
+    now -= 60_000  # as much as clocks of two servers differ
+    assert await sessions.of_cookie(right) is not None
+    now += LIFETIME * 1000 + 60_000
+    assert await sessions.of_cookie(right) is None
+    await store.close()

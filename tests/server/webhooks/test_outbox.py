@@ -229,3 +229,16 @@ async def test_a_project_has_a_limited_number_of_them(store: Store) -> None:
         await hook(store)
     with pytest.raises(ContractError, match="which is the limit"):
         await hook(store)
+
+
+async def test_a_clock_that_was_wrong_by_a_year_holds_nothing_up(store: Store, clock: Clock) -> None:
+    await hook(store)
+    clock.now += 365 * 24 * HOUR
+    await post(store, "a")
+    await store.webhooks.failed(await claimed(store), "no connection")
+    assert await store.webhooks.waiting() == []
+    clock.now -= 365 * 24 * HOUR
+    assert await store.webhooks.waiting() == [(PROJECT, 1)]
+    again = await claimed(store)
+    assert again.attempts == 2
+    assert (await store.webhooks.claim(PROJECT, 1), await store.webhooks.waiting()) == (None, [])

@@ -13,6 +13,7 @@ from hashlib import sha256
 import pytest
 
 from scrapy_ext.api.platform.webhooks import Delivery
+from scrapy_ext.server.extraction import guard as guard_module
 from scrapy_ext.server.extraction.guard import Guard
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.errors import StoreBusyError
@@ -168,3 +169,30 @@ async def test_it_goes_on_after_an_outage_of_the_database(
         await post(store, "b")
         await receiver.has(2)
     assert outages == []
+
+
+async def test_a_name_that_turns_private_between_two_lookups_is_not_called(store: Store, receiver: Receiver) -> None:
+    """The last lookup is the one that is connected to, and is checked like the others."""
+    answers = [["93.184.215.14"], ["127.0.0.1"]]
+    asked = []
+
+    async def resolve(host: str, port: int) -> list[str]:
+        asked.append(host)
+        return answers.pop(0) if len(answers) > 1 else answers[0]
+
+    port = int(receiver.host.rpartition(":")[2])
+    guard = Guard([f"other.example:{port}"], resolve=resolve, cache_time=0)
+    sender = Sender(guard)
+    guard_ports, guard_module.PORTS = guard_module.PORTS, frozenset({port})
+    try:
+        await store.webhooks.add(PROJECT, f"http://rebind.example:{port}/hook", ["*"], SECRET)
+        await post(store, "a")
+        task = asyncio.create_task(Dispatcher(store, sender, look=0.01).run())
+        outcome = (await settled(store)).outcome
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    finally:
+        guard_module.PORTS = guard_ports
+    assert "not public" in outcome
+    assert asked == ["rebind.example"] * 2
+    assert receiver.requests == []

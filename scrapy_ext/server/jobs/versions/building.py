@@ -29,6 +29,7 @@ from scrapy_ext.api.platform.versions import settings_faults
 from scrapy_ext.server.jobs.versions import archives
 from scrapy_ext.server.jobs.versions.archives import ArchiveError
 from scrapy_ext.server.jobs.versions.children import die_with_parent
+from scrapy_ext.server.jobs.versions.inspection import bounded_memory
 
 #: Parts of an environment.
 READY: Final = "ready.json"
@@ -146,7 +147,8 @@ def _fill(part: Path, wanted: Specification) -> Built:
         os.link(archive, named)
         to_install.append(str(named))
     else:
-        archives.unpack(archive, project)
+        with bounded_memory():
+            archives.unpack(archive, project)
         # Behind the packages of the environment and before the server's: a path in it, wherever it is moved to.
         hook = f"import os, sys; sys.path.append(os.path.join(os.path.dirname(sys.prefix), {PROJECT!r}))\n"
         (packages / "bb_project.pth").write_text(hook, "utf-8")

@@ -16,8 +16,8 @@ from collections.abc import AsyncIterator
 from typing import BinaryIO, Final
 
 from scrapy_ext.api.platform.versions import Version, VersionState
-from scrapy_ext.server.jobs.versions import archives
 from scrapy_ext.server.jobs.versions.environments import BuildError, Environments
+from scrapy_ext.server.jobs.versions.inspection import Inspector
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.errors import StoreError
 from scrapy_ext.server.store.version_rows import StoredVersion
@@ -54,6 +54,7 @@ class Deployments:
     def __init__(self, store: Store, environments: Environments) -> None:
         self._store = store
         self.environments = environments
+        self._inspector = Inspector()
         self._checks: dict[tuple[int, int], _Check] = {}
 
     async def resume(self) -> None:
@@ -63,8 +64,8 @@ class Deployments:
 
     async def take(self, project: int, name: str, file: BinaryIO, by: str, **more: str) -> StoredVersion:
         """Store an archive, a file that is open for reading, and begin to check it; ``more`` has ``settings`` and
-        ``requirements``. Raises :class:`ArchiveError`."""
-        contents = await asyncio.to_thread(archives.look, file)
+        ``requirements``. Raises ``ArchiveError``."""
+        contents = await self._inspector.inspect(file)
         size, sha256 = await asyncio.to_thread(_measured, file)
         new = NewVersion(name, contents.format, more["settings"], size, sha256, more["requirements"])
         deploy = await self._store.versions.begin(project, new, by)

@@ -39,6 +39,7 @@ from scrapy_ext.server.jobs.versions.building import (
     locked,
 )
 from scrapy_ext.server.jobs.versions.children import TimedOutError, bare_environment, run
+from scrapy_ext.server.jobs.versions.inspection import Inspector
 from scrapy_ext.server.jobs.versions.spiders import ReadingError, read_spiders
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.version_rows import StoredVersion
@@ -92,6 +93,7 @@ class Environments:
         self._keep = keep
         self._builds: dict[str, asyncio.Task[Path]] = {}
         self._slots = asyncio.Semaphore(_AT_ONCE)
+        self._inspector = Inspector()
         self._local_spiders: list[SpiderInfo] = []
         self._local_error: str | None = None
         self._local_read: float | None = None
@@ -194,7 +196,7 @@ class Environments:
             await asyncio.to_thread(self._cache.mkdir, parents=True, exist_ok=True, mode=0o700)
             archive = await self._fetched(project, version)
             try:
-                contents = await asyncio.to_thread(_look, archive)
+                contents = await self._look(archive)
                 await self._run_build(version, self._cache / key, archive, contents, report)
             except archives.ArchiveError as error:
                 raise BuildError(f"the archive cannot be used: {error}") from None
@@ -245,6 +247,10 @@ class Environments:
             reason = told.get("error") or f"the build ended with status {ended.status}:\n{ended.said}"
             raise BuildError("\n".join([reason, *log]))
 
+    async def _look(self, archive: Path) -> archives.Contents:
+        with archive.open("rb") as file:
+            return await self._inspector.inspect(file)
+
     async def _fetched(self, project: int, version: StoredVersion) -> Path:
         """The archive as a file, with the content that was uploaded."""
         digest = hashlib.sha256()
@@ -258,11 +264,6 @@ class Environments:
             await asyncio.to_thread(path.unlink)
             raise BuildError("the stored archive is not what was uploaded. Deploy the version again")
         return path
-
-
-def _look(archive: Path) -> archives.Contents:
-    with archive.open("rb") as file:
-        return archives.look(file)
 
 
 def _package_root() -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from scrapy_ext.server.extraction.auto import KINDS, extract, extract_more
-from scrapy_ext.server.extraction.auto.ground.markup import MAX_THINGS, Markup
+from scrapy_ext.server.extraction.auto.ground.markup import MAX_REFERRED, MAX_THINGS, Markup
 from scrapy_ext.server.extraction.auto.ground.page import Page
 from scrapy_ext.server.extraction.auto.ground.parsing import MAX_ELEMENTS, MAX_HTML_LENGTH
 
@@ -29,6 +29,13 @@ def cycle() -> str:
         {"@id": "b", "@type": "Brand", "name": {"@id": "a"}, "brand": {"@id": "b"}, "author": {"@id": "b"}},
     ]
     return json_ld(json.dumps({"@graph": things, "author": {"@id": "a"}}))
+
+
+def references(items: int, properties: int, text: str = "x") -> str:
+    """Microdata items that each refer to the same properties elsewhere."""
+    names = " ".join(f"p{number}" for number in range(properties))
+    product = f'<div itemscope itemtype="https://schema.org/Product" itemref="{names} {names}"></div>'
+    return product * items + "".join(f'<p id=p{n} itemprop="name{n}">{text}</p>' for n in range(properties))
 
 
 BROKEN = {
@@ -52,6 +59,9 @@ BROKEN = {
     '<div itemscope><a itemprop=url href="http://[::1">x</a></div><img itemscope src="//[x">',
 }
 HOSTILE = {
+    "items that refer to each other's properties": references(400, 400),
+    "items that refer to a long property": references(3_000, 1, "text " * 100_000),
+    "references to nothing": f"<div itemscope itemref='{'a ' * 500_000}'><b itemprop=name>x</b></div>",
     "elements nested deeply": "<div>" * 100_000 + "x",
     "inline elements nested deeply": "<b>x" * 100_000,
     "ends without end": "<p>x</body></html>" * 4_000,
@@ -186,3 +196,12 @@ def test_markup_is_read_up_to_its_bounds() -> None:
 def test_the_start_of_a_page_that_is_cut_is_extracted() -> None:
     html = f'<title>Lamp</title><h1>Lamp</h1><p class="price">$5.00</p>{"<i>x</i>" * 3 * MAX_ELEMENTS}'
     assert extract("product", html, URL)["price"] == "5.00"
+
+
+def test_properties_that_items_refer_to_are_theirs_up_to_a_bound() -> None:
+    few = Markup.of(Page(references(3, 2), URL)).all("Product")
+    assert [{name: thing.texts(name) for name in thing.properties} for thing in few] == [
+        {"name0": ["x"], "name1": ["x"]}
+    ] * 3
+    many = Markup.of(Page(references(400, 400), URL)).all("Product")
+    assert 0 < sum(len(thing.properties) for thing in many) <= MAX_REFERRED

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -30,6 +31,9 @@ MAX_THING_DEPTH: Final = 30
 MAX_VALUES: Final = 500
 MAX_ITEMPROPS: Final = 4_000
 MAX_ITEMPROP_DEPTH: Final = 12
+#: Nodes of properties that items refer to (``itemref``), each counted as often as it is referred to, with one more for
+#: every 50 characters of their text.
+MAX_REFERRED: Final = 10_000
 
 #: Properties that lead from a thing of the page to things that are not what the page is about.
 _ELSEWHERE: Final = frozenset(
@@ -215,6 +219,7 @@ def _microdata(tree: HtmlElement, base_url: str) -> list[Any]:
         return []
     if tree.xpath(f"boolean(//*[@itemprop][count(ancestor::*[@itemprop]) > {MAX_ITEMPROP_DEPTH}])"):
         return []
+    _bound_references(tree)
     # It joins addresses without a thought for those that are none.
     for node in marked:
         for attribute in ("href", "src", "data"):
@@ -225,6 +230,28 @@ def _microdata(tree: HtmlElement, base_url: str) -> list[Any]:
 
     items = MicrodataExtractor().extract_items(tree, base_url if parts_of(base_url).scheme else "")
     return [_as_json_ld(item, 0) for item in items]
+
+
+def _bound_references(tree: HtmlElement) -> None:
+    """Remove references of items to properties elsewhere in the page where they are too many, or lead to none."""
+    referring = tree.xpath("//*[@itemscope][@itemref]")
+    if not referring:
+        return
+    wanted = {name for item in referring for name in item.get("itemref").split()}
+    weights: Counter[str] = Counter()
+    for found in tree.xpath("//*[@itemprop]"):
+        weight = int(found.xpath("count(descendant-or-self::node()) + floor(string-length(.) div 50)"))
+        for place in (found, *found.iterancestors()):
+            if (name := place.get("id")) in wanted:
+                weights[name] += weight
+    left = MAX_REFERRED
+    for item in referring:
+        kept = []
+        for name in dict.fromkeys(item.get("itemref").split()):
+            if 0 < weights[name] <= left:
+                left -= weights[name]
+                kept.append(name)
+        item.set("itemref", " ".join(kept))
 
 
 def _as_json_ld(value: Any, depth: int) -> Any:

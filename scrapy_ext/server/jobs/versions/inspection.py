@@ -1,0 +1,151 @@
+"""Finds the kind of an archive in a process of its own, whose memory and time are bounded, before it is stored:
+``inspection.main`` reads the archive from a descriptor and writes one line of JSON."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import json
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import msgspec
+
+from scrapy_ext.server.jobs.versions import archives
+from scrapy_ext.server.jobs.versions.archives import ArchiveError, Contents
+from scrapy_ext.server.jobs.versions.children import (
+    TimedOutError,
+    bare_environment,
+    die_with_parent,
+    run,
+)
+
+#: Seconds of processor time for one archive, and of waiting for it on a machine that does much else.
+CPU_SECONDS: Final = 60
+_SECONDS: Final = 300.0
+#: Archives that one server inspects at once.
+_AT_ONCE: Final = 2
+#: Characters of a message: with its quotes doubled it is still one line that ``run`` keeps whole.
+_MAX_MESSAGE: Final = 400
+
+#: The folder that the package is imported from.
+_ROOT: Final = str(Path(__file__).resolve().parents[4])
+_CHILD: Final = (
+    f"import sys; sys.path.insert(0, {_ROOT!r}); from scrapy_ext.server.jobs.versions.inspection import main; main()"
+)
+
+
+class Inspector:
+    """Inspects archives, a few at once."""
+
+    def __init__(self) -> None:
+        self._slots = asyncio.Semaphore(_AT_ONCE)
+
+    async def inspect(self, file: BinaryIO) -> Contents:
+        """Return the kind of the archive in an open file, whose position stays; raises :class:`ArchiveError`."""
+        async with self._slots:
+            descriptor = await asyncio.to_thread(_flushed, file)
+            command = [sys.executable, "-I", "-c", _CHILD, str(descriptor)]
+            try:
+                ended = await run(
+                    command,
+                    folder=Path(tempfile.gettempdir()),
+                    environment=bare_environment(),
+                    seconds=_SECONDS,
+                    descriptors=[descriptor],
+                )
+            except TimedOutError:
+                raise ArchiveError(f"reading it takes over {_SECONDS:g} s. Leave out what is not code") from None
+        if ended.status in (-signal.SIGXCPU, -signal.SIGKILL):
+            raise ArchiveError(f"reading it takes over {CPU_SECONDS} s of processor time. Leave out what is not code")
+        try:
+            answer = msgspec.json.decode(ended.said.rpartition("\n")[2], type=dict[str, str])
+            if "error" in answer:
+                raise ArchiveError(answer["error"])
+            return Contents(**answer)
+        except (msgspec.DecodeError, TypeError):
+            raise ArchiveError(f"reading it ended with status {ended.status}") from None
+
+
+def main() -> None:
+    """Inspect the archive of the descriptor that the command line names."""
+    die_with_parent()
+    _bound_this_process()
+    try:
+        answer = archives.look(io.BufferedReader(_Descriptor(int(sys.argv[1]))))._asdict()
+    except ArchiveError as error:
+        answer = {"error": str(error)[:_MAX_MESSAGE]}
+    sys.stdout.buffer.write(json.dumps(answer, ensure_ascii=False).encode(errors="backslashreplace"))
+    sys.stdout.flush()
+
+
+@contextlib.contextmanager
+def bounded_memory(size: int = archives.MAX_MEMORY) -> Iterator[None]:
+    """Bound the address space of this process for a while, where the system can do that."""
+    try:
+        import resource  # not on every platform
+
+        before = resource.getrlimit(resource.RLIMIT_AS)
+        most = size if before[1] == resource.RLIM_INFINITY else min(size, before[1])
+        resource.setrlimit(resource.RLIMIT_AS, (most, before[1]))
+    except (ImportError, OSError, ValueError):
+        yield
+        return
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def _bound_this_process() -> None:
+    """Nothing but a pipe is written to, and only the archive is open."""
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import resource  # not on every platform
+
+        for kind, most in (
+            (resource.RLIMIT_AS, archives.MAX_MEMORY),
+            (resource.RLIMIT_CPU, CPU_SECONDS),
+            (resource.RLIMIT_FSIZE, 0),
+            (resource.RLIMIT_CORE, 0),
+            (resource.RLIMIT_NOFILE, 32),
+        ):
+            resource.setrlimit(kind, (most, most))
+
+
+class _Descriptor(io.RawIOBase):
+    """A file without a position of its own, since another process has the same open."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        start = (0, self._at, os.fstat(self._descriptor).st_size)[whence]
+        if start + offset < 0:
+            raise OSError("seek before the beginning of the file")
+        self._at = start + offset
+        return self._at
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        data = os.pread(self._descriptor, len(buffer), self._at)
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)
+
+
+def _flushed(file: BinaryIO) -> int:
+    descriptor = file.fileno()  # which moves what was in memory to the disk
+    file.flush()
+    return descriptor
