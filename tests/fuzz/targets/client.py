@@ -18,8 +18,9 @@ from scrapy_ext.api.platform.jobs import JobList
 from scrapy_ext.client.extraction.cookies import cookies_of, for_browser
 from scrapy_ext.client.extraction.errors import UnexpectedAnswerError, error_of
 from scrapy_ext.client.extraction.results import to_response
+from scrapy_ext.client.gunzip import Gunzip
 from scrapy_ext.client.platform import lines
-from scrapy_ext.client.platform.answers import Answer, _Gunzip, _message
+from scrapy_ext.client.platform.answers import Answer, _message
 from scrapy_ext.client.platform.calls import get
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.platform.urls import Host
@@ -104,7 +105,7 @@ def client_gunzip(data: bytes) -> None:
     if len(data) < 2:
         return
     step, sent = max(data[0], 1), data[1:]
-    pieces, whole = _Gunzip(), _Gunzip()
+    pieces, whole = Gunzip(), Gunzip()
     at_once = b"".join(whole.feed(sent))
     assert b"".join(b"".join(pieces.feed(sent[at : at + step])) for at in range(0, len(sent), step)) == at_once
     assert pieces.complete == whole.complete
