@@ -10,7 +10,7 @@ PYTEST := $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 # What is started again and again (servers, crawls, commands) is compiled once, wherever this is run.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help dev assets demo test test-crash test-full test-scrapy check audit crash bench wheel docs clean
+.PHONY: help dev assets demo test test-crash test-full test-scrapy fuzz check audit crash bench wheel docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -20,7 +20,8 @@ help:
 	@echo "make audit  look at the licences and the known weaknesses of all dependencies"
 	@echo "make crash  kill crawls and servers in many more places (takes longer)"
 	@echo "make test-crash  kill crawls, workers and servers at the steps that matter most (some minutes)"
-	@echo "make test-full  run all the tests there are, with more of each kind, and Scrapy's own (takes longer)"
+	@echo "make test-full  run all the tests there are, with more of each kind, Scrapy's own, and fuzz (takes longer)"
+	@echo "make fuzz   fuzz every parser of untrusted input, guided by coverage, for TIME seconds (600); Linux on x86-64"
 	@echo "make test-scrapy  run Scrapy's own tests with the add-on switched on by default (takes longer)"
 	@echo "make bench  measure beside Scrapy and its peers; needs a quiet machine (takes hours; BENCH=--quick: minutes)"
 	@echo "make wheel  build the wheel, install it in an empty environment, and crawl with it (takes longer)"
@@ -74,7 +75,13 @@ audit: $(VENV)/installed
 
 test-full: $(VENV)/installed $(VENV)/browser $(VENV)/assets
 	$(PYTEST) tests --full
+	$(MAKE) fuzz
 	$(MAKE) test-scrapy
+
+# TIME=60: seconds, shared by the parsers. FUZZ="--target cron --seed 1": options of tests/fuzz.
+TIME ?= 600
+fuzz: $(VENV)/installed
+	$(BIN)/python -m tests.fuzz --seconds $(TIME) $(FUZZ)
 
 # SCRAPY="--source ../scrapy": those of a checkout of Scrapy instead of the installed version.
 test-scrapy: $(VENV)/installed

@@ -47,7 +47,7 @@ def parse_retry_after(value: str | None) -> float | None:
         return float(text) if len(text) <= 9 else None
     try:
         when = parsedate_to_datetime(text)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     if when.tzinfo is None:
         when = when.replace(tzinfo=UTC)

@@ -110,7 +110,7 @@ class Journal:
         batches = await self._batches(mincount)
         try:
             return [Record(int(fp), str(data.pop("writer")), data) for batch in batches for fp, data in batch.requests]
-        except (ValueError, KeyError, AttributeError):
+        except (ValueError, KeyError, AttributeError, TypeError):
             raise UnreadableJournal(
                 f"slot {self.place.slot} of frontier {self.place.frontier} is no journal: something else wrote to it"
             ) from None

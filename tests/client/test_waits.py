@@ -32,6 +32,6 @@ def test_retry_after_is_read_as_a_date():
     assert parse_retry_after("Thu, 01 Jan 1970 00:00:00 GMT") == 0
 
 
-@pytest.mark.parametrize("value", [None, "", "soon", "-1", "1.5", "9" * 30, "١"])
+@pytest.mark.parametrize("value", [None, "", "soon", "-1", "1.5", "9" * 30, "١", "1 Oct 0709999999999 8:00 GMT"])
 def test_a_retry_after_that_is_none_is_taken_as_absent(value):
     assert parse_retry_after(value) is None

@@ -144,7 +144,7 @@ class Problem(msgspec.Struct, omit_defaults=True, rename="camel"):
         """
         try:
             decoded: Any = msgspec.json.decode(body)
-        except (msgspec.DecodeError, RecursionError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             decoded = None
         members: dict[str, Any] = decoded if isinstance(decoded, dict) else {}
 

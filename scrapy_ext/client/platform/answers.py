@@ -50,7 +50,7 @@ class Answer:
         """The body as JSON of this type; raises :class:`UnexpectedAnswer`."""
         try:
             return msgspec.json.decode(self.body, type=type)
-        except (msgspec.MsgspecError, RecursionError) as error:
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise self._unexpected(str(error)) from None
 
     def lines(self, type: type[T]) -> list[T]:
@@ -200,7 +200,7 @@ def _message(body: bytes) -> str:
     """The ``message`` of an error body, or its text."""
     try:
         decoded = msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return _shown(body)
     if isinstance(decoded, dict):
         for name in ("message", "detail", "error", "title"):

@@ -166,6 +166,6 @@ def _check(name: str, field: str) -> None:
 def _fingerprint(line: bytes) -> tuple[str, str]:
     try:
         fp = _FINGERPRINT.decode(line).fp
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise LineError(f"a line is not a fingerprint ({error})") from None
     return fp, fp

@@ -45,7 +45,7 @@ def decode(body: bytes, type: type[T]) -> list[T]:
     decoder = msgspec.json.Decoder(type)
     try:
         return decoder.decode_lines(body)
-    except (msgspec.MsgspecError, RecursionError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise LineError(str(error)) from None
 
 
@@ -58,7 +58,7 @@ def record(line: bytes) -> dict[str, Any]:
     """The object of a line; raises :class:`LineError`."""
     try:
         decoded = _DECODER.decode(line)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise LineError(f"a line is not JSON ({error})") from None
     if not isinstance(decoded, dict):
         raise LineError(f"a line is not a JSON object but {type(decoded).__name__}")

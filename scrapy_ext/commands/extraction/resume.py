@@ -97,7 +97,7 @@ class _Record(msgspec.Struct):
         """None: it is not one of ours."""
         try:
             record = msgspec.json.decode(text, type=cls)
-        except (msgspec.DecodeError, RecursionError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
         known = 0 < record.line < _MOST_LINES and _FINGERPRINT.fullmatch(record.fingerprint)
         return record if known and bool(record.result) != record.is_error else None

@@ -154,7 +154,7 @@ class ChatAttributes:
             raise _Refused(f"it answered {response.status}")
         try:
             return msgspec.json.decode(data)
-        except (msgspec.DecodeError, RecursionError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
 
     def _metadata(self, reply: Any) -> dict[str, Any]:

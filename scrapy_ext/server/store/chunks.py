@@ -219,7 +219,7 @@ def unpack_pieces(body: bytes) -> list[bytes]:
     try:
         pieces = unpack(body)
     except DamagedError as error:
-        raise _damaged(error) from None
+        raise damaged(error) from None
     # What was stored as it was sent may end with a line break.
     return pieces if pieces and pieces[-1].endswith(b"\n") else [*pieces, b"\n"]
 
@@ -239,12 +239,13 @@ def unpack_line(body: bytes, place: int) -> bytes | None:
             passed += ends
             rest = text[text.rfind(b"\n") + 1 :]
     except DamagedError as error:
-        raise _damaged(error) from None
+        raise damaged(error) from None
     return rest if rest and passed == place else None  # no line is empty
 
 
-def _damaged(error: DamagedError) -> StoreError:
-    return StoreError(f"Stored records are damaged ({error}). Put a backup in place.")
+def damaged(reason: object) -> StoreError:
+    """The error of a stored row that cannot be read."""
+    return StoreError(f"Stored records are damaged ({reason}). Put a backup in place.")
 
 
 def unpack_lines(body: bytes) -> list[bytes]:

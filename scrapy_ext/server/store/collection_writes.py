@@ -134,19 +134,22 @@ async def drop(tx: Transaction, project: int, name: str) -> bool:
 
 async def _hold_homonyms(tx: Transaction, project: int, name: str) -> bool:
     """Whether there are collections of this name; if so, nobody creates, renames or deletes one of the project."""
-    found = await tx.fetchrow("SELECT 1 FROM collections WHERE project = $1 AND name = $2", project, name)
-    if found is None:
+    if not await _is_there(tx, project, name):
         return False
     await hold(tx, project, _COUNTER)
-    return True
+    return await _is_there(tx, project, name)  # another may have renamed or deleted them before this one's turn
+
+
+async def _is_there(tx: Transaction, project: int, name: str) -> bool:
+    row = await tx.fetchrow("SELECT 1 FROM collections WHERE project = $1 AND name = $2", project, name)
+    return row is not None
 
 
 async def rename(tx: Transaction, project: int, name: str, new_name: str) -> bool:
     """Rename the collections of a name; raises :class:`ContractError` when the new name is taken."""
     if not await _hold_homonyms(tx, project, name):
         return False
-    taken = await tx.fetchrow("SELECT 1 FROM collections WHERE project = $1 AND name = $2", project, new_name)
-    if taken is not None:
+    if await _is_there(tx, project, new_name):
         raise ContractError(
             [Violation("new_name", f"is the name of a collection already: {new_name}", "Choose another name.")]
         )

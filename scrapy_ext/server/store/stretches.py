@@ -12,11 +12,12 @@ from typing import Final, NamedTuple
 import msgspec
 
 from scrapy_ext.server.deflate import pack
-from scrapy_ext.server.store.chunks import MAX_BYTES, MAX_LINES, unpack_lines
+from scrapy_ext.server.store.chunks import MAX_BYTES, MAX_LINES, damaged, unpack_lines
 
 _encode: Final = msgspec.msgpack.Encoder().encode
 #: Pairs: how many lines, and how many milliseconds after the first of the chunk.
-_decode: Final = msgspec.msgpack.Decoder(list[tuple[int, int]]).decode
+_Times = list[tuple[int, int]]
+_decode: Final = msgspec.msgpack.Decoder(_Times).decode
 
 
 class Stretch(NamedTuple):
@@ -41,15 +42,24 @@ def unpack_stretches(ts: int, times: bytes | None, body: bytes) -> list[Stretch]
     if times is None:
         return [Stretch(ts, lines)]
     stretches, at = [], 0
-    for length, later in _decode(times):
+    for length, later in _read_times(times):
         stretches.append(Stretch(ts + later, lines[at : at + length]))
         at += length
+    if at != len(lines):
+        raise damaged(f"it has {len(lines)} lines, and the times of {at}")
     return stretches
 
 
+def _read_times(times: bytes) -> _Times:
+    try:
+        return _decode(times)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise damaged(error) from None
+
+
 def time_at(ts: int, times: bytes | None, place: int) -> int:
-    """When a line of a row was stored."""
-    for length, later in _decode(times) if times is not None else ():
+    """When a line of a row was stored; raises :class:`StoreError` when it is damaged."""
+    for length, later in _read_times(times) if times is not None else ():
         if place < length:
             return ts + later
         place -= length
@@ -57,9 +67,10 @@ def time_at(ts: int, times: bytes | None, place: int) -> int:
 
 
 def growth(ts: int, times: bytes | None, records: int) -> Iterator[tuple[int, int]]:
-    """When a row was stored (ms), and how many of its lines were there then."""
+    """When a row was stored (ms), and how many of its lines were there then; raises :class:`StoreError` when it is
+    damaged."""
     number = 0
-    for length, later in _decode(times) if times is not None else ((records, 0),):
+    for length, later in _read_times(times) if times is not None else ((records, 0),):
         number += length
         yield ts + later, number
 

@@ -23,7 +23,7 @@ def test_blocked_domain_is_written_only_when_there_is_one():
     assert msgspec.json.decode(msgspec.json.encode(blocked))["blockedDomain"] == "example.com"
 
 
-@pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b"null", b'{"type": 5}', b"\xff", b"[" * 9000])
+@pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b"null", b'{"type": 5}', b"\xff", b'"\x9a"', b"[" * 9000])
 def test_an_answer_that_is_no_problem_is_read_from_its_status(body):
     problem = Problem.from_answer(502, body)
     assert (problem.status, problem.type, problem.title) == (502, "", "HTTP 502")

@@ -6,7 +6,7 @@ import pytest
 
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.client.platform.errors import NotFound, UnexpectedAnswer
+from scrapy_ext.client.platform.errors import NotFound, PlatformError, UnexpectedAnswer
 from tests.client.played import Reply, json_reply, lines_reply
 
 JOB = JobKey(1, 2, 3)
@@ -90,6 +90,23 @@ async def test_a_push_without_an_answer_is_an_error(client, server):
 async def test_answers_of_another_shape_are_told_as_such(client, server, call, answer):
     server.script = [json_reply(answer)]
     with pytest.raises(UnexpectedAnswer):
+        await call(client)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda client: client.jobs.list(1),
+        lambda client: client.items.get(JOB.entity(0)),
+        lambda client: client.frontier.read(1, "main", "0"),
+    ],
+)
+async def test_text_of_an_answer_that_is_not_utf_8_is_told_as_such(client, server, call):
+    server.script = [Reply(body=b'{"id":"\x9a"}\n')]
+    with pytest.raises(UnexpectedAnswer):
+        await call(client)
+    server.script = [Reply(status=400, body=b'{"message":"\x9a"}')]
+    with pytest.raises(PlatformError):
         await call(client)
 
 

@@ -137,6 +137,14 @@ async def test_the_same_items_sent_to_both_are_stored_once(stores: list[Store]) 
     assert stats.totals.input_bytes == sum(len(msgspec.msgpack.encode(record)) for record in records)
 
 
+async def test_of_two_that_rename_a_collection_one_does_and_the_other_finds_none(stores: list[Store]) -> None:
+    for turn in range(10):
+        which = Collection(turn, CollectionType.STORE, "old")
+        await stores[0].collections.write(which, [(b"k", b"1")])
+        done = await asyncio.gather(*(store.collections.rename(turn, "old", "new") for store in stores * 2))
+        assert sorted(done) == [False, False, False, True]
+
+
 async def add_job(store: Store, spider: str, state: JobState, unique_key: str | None = None) -> JobKey:
     (added,) = await store.jobs.add(1, [NewJob(spider, state, {}, unique_key)], "x")
     if isinstance(added, DuplicateJobError):

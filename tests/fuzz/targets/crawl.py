@@ -1,0 +1,191 @@
+"""What a crawl reads when it goes on: stored requests, journals, the ledger of answers."""
+
+from __future__ import annotations
+
+import functools
+import sqlite3
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from scrapy import Request, Spider
+
+from scrapy_ext.api.platform.frontier import Batch
+from scrapy_ext.client.extraction.ledger_file import Batch as Answers
+from scrapy_ext.client.extraction.ledger_file import LedgerError, LedgerFile
+from scrapy_ext.commands.extraction.errors import CallError
+from scrapy_ext.commands.extraction.resume import OutputFile
+from scrapy_ext.crawl.checkpoint import Assignment, Checkpoint
+from scrapy_ext.crawl.journal import Journal, Place, UnreadableJournal
+from scrapy_ext.crawl.serialize import (
+    NotSerializableError,
+    UnreadableRequestError,
+    request_from_json,
+    request_to_json,
+)
+from tests.fuzz.calls import run
+from tests.fuzz.target import target
+
+
+class _Spider(Spider):
+    name = "fuzzed"
+
+    def parse_item(self, response: Any) -> None:
+        """A callback."""
+
+
+_SPIDER = _Spider()
+
+
+@target(
+    "stored-request",
+    [
+        b'{"v":1,"url":"http://a.example/"}',
+        b'{"v":1,"url":"http://a.example/\xc3\xa4","class":"JsonRequest","method":"POST","callback":"parse_item",'
+        b'"headers":{"A":["b"]},"body":{"$type":"bytes","value":"AAE="},"parent":[3,"1/1/1"],"priority":-2}',
+        b'{"v":1,"url":"data:,","meta":{"a":{"$type":"tuple","value":[1,{"$type":"set","value":[1]}]},'
+        b'"d":{"$type":"datetime","value":"2026-01-02T03:04:05"}},"cb_kwargs":{"x":{"$type":"decimal","value":"NaN"}}}',
+        b'{"v":1,"url":"http://a","cookies":[{"name":"a","value":1}],"flags":["x"],"dont_filter":true}',
+        b'{"v":1,"url":"http://a","callback":"__init__","encoding":"nope"}',
+        b'{"v":1,"url":"http://a","meta":{"$type":"dict","value":[[{"$type":"float","value":"nan"},1]]}}',
+        b'{"v":1,"url":"http://a","meta":{"x":{"$type":"int","value":"99999999999999999999"}}}',
+        b'{"v":2}',
+    ],
+    refuses=(UnreadableRequestError,),
+    calls=(30_000, 300),
+)
+def stored_request(data: bytes) -> None:
+    """A request that can be read is stored again as the same request."""
+    try:
+        stored = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return
+    request = request_from_json(stored, _SPIDER)
+    assert isinstance(request, Request)
+    try:
+        again = request_to_json(request, _SPIDER)
+    except NotSerializableError:
+        return
+    restored = request_from_json(msgspec.json.decode(msgspec.json.encode(again)), _SPIDER)
+    twice = request_to_json(restored, _SPIDER)
+    # Scrapy escapes what is hardly a URL once more each time.
+    assert {**twice, "url": ""} == {**again, "url": ""}
+
+
+@target(
+    "checkpoint",
+    [
+        b'{"worker":"w","slots":[1,2],"turns":3,"progress":{"done":{"1":{"a":"ff"}}}}',
+        b'{"redo":{"job":"1/1/1","owner":"o","chunks":[[1,0,5]],"acknowledge":{"3":["a"]}}}',
+        b'{"owners":{"a":[1]},"left":{"done":{"x":{}}},"start":"s"}',
+        b'{"slots":["1"],"idle":1}',
+    ],
+    refuses=(UnreadableJournal,),
+)
+def checkpoint(data: bytes) -> None:
+    """A record that can be read is written as it was read."""
+    try:
+        given = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return
+    for kind in (Checkpoint, Assignment):
+        read = kind.read(given)
+        assert kind.read(msgspec.json.decode(msgspec.json.encode(read.write()))) == read
+
+
+class _Stored:
+    """A frontier with these batches in the slot of a journal."""
+
+    def __init__(self, batches: list[Batch]) -> None:
+        self._batches = batches
+
+    async def read(self, *_place: Any) -> list[Batch]:
+        return self._batches
+
+
+@target(
+    "journal",
+    [
+        b'[{"id":"a","requests":[["3",{"writer":"w#1","worker":"x"}]]},{"id":"b","requests":[["1",{"writer":"v"}]]}]',
+        b'[{"id":"a","requests":[["x",{"writer":"w"}]]}]',
+        b'[{"id":"a","requests":[["1",null],["2",[]],["3","writer"]]}]',
+        b'[{"id":"a","requests":[["2",["writer"]]]}]',
+        b'[{"id":"a","requests":[["\\u0661",{"writer":{}}]]}]',
+        b"[]",
+    ],
+    refuses=(UnreadableJournal,),
+)
+def journal(data: bytes) -> None:
+    """The newest record is found, or the slot is no journal."""
+    try:
+        batches = msgspec.json.decode(data, type=list[Batch])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return
+    client: Any = _Stored(batches)
+    persistence: Any = None
+    head = run(Journal(client, Place(1, "f", "commits"), "w", persistence).head())
+    numbers = [int(fp) for batch in batches for fp, _ in batch.requests]
+    assert (head.number if head else None) == max(numbers, default=None)
+
+
+@functools.cache
+def _ledger() -> bytes:
+    """A ledger with two answers, without the pages that are empty."""
+    with tempfile.TemporaryDirectory(prefix="scrapy-ext-fuzz-") as folder:
+        path = Path(folder, "ledger")
+        file = LedgerFile(path, 2**20)
+        file.open()
+        file.write(Answers({b"k1": b"answer", b"k2": b"other"}, 2, 0.5, 1))
+        file.close(remove=False)
+        return path.read_bytes()
+
+
+@target("ledger", [b"", b"\x00\x00\x00", b"\x00\x10\x41", b"\x40\x00\xff\x40\x07\x05", b"\x80\x00\x00" * 4])
+def ledger(data: bytes) -> None:
+    """A ledger whose bytes were changed is read, or named as one that must not be used."""
+    image = bytearray(_ledger())
+    for at in range(0, len(data) - 2, 3):  # a place, in the pages and not only at their beginning, and a byte
+        image[(data[at] << 8 | data[at + 1]) * 7 % len(image)] = data[at + 2]
+    with tempfile.TemporaryDirectory(prefix="scrapy-ext-fuzz-") as folder:
+        path = Path(folder, "ledger")
+        path.write_bytes(bytes(image))
+        file = LedgerFile(path, 2**20)
+        try:
+            opened = file.open()
+            for key in opened.keys:
+                assert file.read(key) in (b"answer", b"other", None)
+            file.write(Answers({b"k3": b"new"}, 3, 1.0, 0))
+            assert file.read(b"k3") == b"new"
+        except (LedgerError, sqlite3.Error):
+            return
+        finally:
+            file.close(remove=False)
+
+
+@target(
+    "resume-output",
+    [
+        b'{"line":1,"fingerprint":"0123abcd","url":"http://a","result":{"x":1}}\n',
+        b'{"line":1,"fingerprint":"0123abcd","error":{}}\n{"line":2,"fingerprint":"00000000","result":{}}\n{"line":3,"fi',
+        b'{"line":281474976710656,"fingerprint":"0123abcd","result":1}',
+        b'{"line":1,"fingerprint":"0123abcd","result":1}\n{"line":1,"fingerprint":"0123abcd","result":1}\n',
+        b"\x9a\n",
+        b'"\x9a',
+    ],
+    refuses=(CallError,),
+)
+def resume_output(data: bytes) -> None:
+    """The output of an earlier run says which lines are done, or is refused; what is whole in it stays."""
+    with tempfile.TemporaryDirectory(prefix="scrapy-ext-fuzz-") as folder:
+        path = Path(folder, "output")
+        path.write_bytes(data)
+        output = OutputFile(str(path))
+        try:
+            output.look(again=False)
+            assert path.read_bytes().rstrip(b"\n") in data
+            done = len(output.done)
+            output.look(again=False)
+            assert len(output.done) == done
+        finally:
+            output.close()

@@ -1,0 +1,210 @@
+"""What sites, proxies and pages send to the extraction service over connections."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import re
+import zlib
+from types import SimpleNamespace
+from typing import Any
+
+import brotli
+
+from scrapy_ext.server.extraction import proxy
+from scrapy_ext.server.extraction.charsets import text_of
+from scrapy_ext.server.extraction.codings import CodingError, undo
+from scrapy_ext.server.extraction.lenient import Answer
+from scrapy_ext.server.extraction.upstream import ProxyRuleError, Upstream
+from tests.fuzz.calls import run
+from tests.fuzz.target import target
+
+_TEXT = b"<html><title>t</title>" + b"text " * 40
+_CODINGS = ("gzip", "deflate", "br", "zstd", "gzip, br", "x-gzip,identity", "zstd,zstd", "other, gzip", "a,b,c,d,e")
+
+
+@target(
+    "codings",
+    [
+        b"\x00" + gzip.compress(_TEXT),
+        b"\x00" + gzip.compress(_TEXT) + gzip.compress(b"more") + b"rest",
+        b"\x01" + zlib.compress(_TEXT),
+        b"\x01" + zlib.compress(_TEXT)[2:-4],
+        b"\x02" + brotli.compress(_TEXT),
+        b"\x04" + brotli.compress(gzip.compress(_TEXT)),
+        b"\x00" + gzip.compress(b"\0" * 100_000),
+        b"\x03\x28\xb5\x2f\xfd\x04\x00\x09\x00\x00a\xb6\x31\x64\xc4",
+    ],
+    refuses=(CodingError,),
+)
+def codings(data: bytes) -> None:
+    """A body never becomes more than its limit."""
+    if data:
+        limit = 20_000
+        assert len(undo(data[1:], _CODINGS[data[0] % len(_CODINGS)], limit)) <= limit
+
+
+_ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 5\r\nno colon\r\nA: b\r\n c\r\n\r\nhello, too much"
+
+
+@target(
+    "lenient-answer",
+    [
+        b"\x05" + _ANSWER,
+        b"\x01HTTP/1.1 100 Continue\r\n\r\n" + _ANSWER,
+        b"\x07HTTP/1.1 204 No\nA: b\n\nx",
+        b"\x09HTTP/1.1 200\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n",
+        b"\x03junk",
+        b"\x03HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\nContent-Length: \xb2\r\n\r\n",
+    ],
+)
+def lenient_answer(data: bytes) -> None:
+    """What comes out does not depend on how it came in, is never more than that, and says one length at most."""
+    if not data:
+        return
+    step, sent = max(data[0], 1), data[1:]
+    whole, pieces = Answer(), Answer()
+    at_once = whole.feed(sent) + whole.rest()
+    in_pieces = b"".join(pieces.feed(sent[at : at + step]) for at in range(0, len(sent), step)) + pieces.rest()
+    assert at_once == in_pieces
+    assert whole.is_overrun == pieces.is_overrun
+    assert len(at_once) <= len(sent)
+
+
+@target(
+    "proxy-head",
+    [
+        b"CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n",
+        b"GET http://example.com/a?b HTTP/1.1\r\nHost: example.com\r\nConnection: x\r\nA: b\r\n\r\n",
+        b"POST http://[::1]:8080/ HTTP/1.0\r\nContent-Length: 5\r\n\r\n",
+        b"GET http://u@example.com/ HTTP/1.1\r\n\r\n",
+        b"POST http://a/ HTTP/1.1\r\nContent-Length : 5\r\ncontent-length: 6\r\n\r\n",
+        b"POST http://a/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"GET http://a/\xb2 HTTP/1.1\r\nContent-Length: \xb2\r\n\r\n",
+        b"GET http://a:99999/ HTTP/1.1\r\n\r\n",
+    ],
+    refuses=(proxy._Refused,),
+)
+def proxy_head(data: bytes) -> None:
+    """What is passed on is one head, to one host, about one body of known length."""
+    raw = data.partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
+    head = proxy._read_head(raw)
+    assert head.host
+    assert 0 <= head.port <= 65535
+    assert head.body >= 0
+    if head.tunnel:
+        return
+    start, *lines = head.forward.removesuffix(b"\r\n\r\n").split(b"\r\n")
+    assert head.forward.endswith(b"\r\n\r\n")
+    assert head.forward.count(b"\r\n\r\n") == 1
+    assert start.endswith(b" HTTP/1.1")
+    names = [line.partition(b":")[0].strip().lower() for line in lines]
+    assert b"transfer-encoding" not in names
+    assert names.count(b"content-length") == (head.body > 0 or b"content-length" in names)
+    assert names.count(b"connection") == 1
+
+
+@target(
+    "proxy-answer",
+    [
+        b"HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nA: b\r\n\r\nbody",
+        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204\r\n\r\n",
+        b"HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\n",
+        b"ICY 200 OK\r\n\r\n",
+        b"HTTP/1.1 \xb2\r\n\r\n",
+    ],
+    refuses=(asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError),
+)
+def proxy_answer(data: bytes) -> None:
+    """The browser gets one head, which closes the connection."""
+
+    async def read() -> bytes:
+        there = asyncio.StreamReader(limit=4096)
+        there.feed_data(data)
+        there.feed_eof()
+        return await proxy._answer_head(there)
+
+    head = run(read())
+    assert head.startswith(b"HTTP/1.")
+    assert head.count(b"\r\n\r\n") == 1
+    assert head.endswith(b"\r\nConnection: close\r\n\r\n")
+
+
+#: What messages show of the form of a rule.
+_EXAMPLE = "COUNTRY:TYPE=http://USER:PASSWORD@HOST:PORT US:residential=http://proxy.example:3128"
+
+
+@target(
+    "proxy-rule",
+    [
+        b"US:residential=http://user:pass%20word@proxy.example:3128",
+        b"*:*=http://[::1]:1",
+        b"us:datacenter=http://a",
+        b"DE=http://secret@host:99999",
+        b"*:*=http://h:1/#x",
+    ],
+    longest=200,
+)
+def proxy_rule(data: bytes) -> None:
+    """Neither the name of a rule nor what is wrong with it shows a password."""
+    text = data.decode("utf-8", "replace")
+    shown = ""
+    try:
+        shown = Upstream(text).name
+    except ProxyRuleError as error:
+        shown = str(error)
+    named, _, address = text.partition("=")
+    secret = re.search(r"//[^/@]*:([^/@]{6,})@", address)
+    assert secret is None or secret[1] not in shown or secret[1] in named + _EXAMPLE
+
+
+@target(
+    "proxy-connect",
+    [
+        b"HTTP/1.1 200 Connection established\r\n\r\n",
+        b"HTTP/1.1 407 No\r\nA: b\r\n\r\n",
+        b"HTTP/1.0 099 x\r\n\r\n",
+        b"HTTP/1.1 20\r\n\r\n",
+        b"HTTP/2 200\r\n\r\n",
+    ],
+    refuses=(asyncio.IncompleteReadError, asyncio.LimitOverrunError),
+)
+def proxy_connect(data: bytes) -> None:
+    """The answer of the operator's proxy has a status or none."""
+    upstream = Upstream("*:*=http://user:password@127.0.0.1:1")
+
+    async def ask() -> int:
+        reader = asyncio.StreamReader(limit=4096)
+        reader.feed_data(data)
+        reader.feed_eof()
+        endpoint: Any = SimpleNamespace(address="::1", port=80)
+        return await upstream._ask((reader, _Sink()), endpoint)  # type: ignore[arg-type]
+
+    assert 0 <= run(ask()) <= 999
+
+
+class _Sink:
+    """A writer that writes nowhere."""
+
+    def write(self, data: bytes) -> None:
+        assert data.count(b"\r\n\r\n") == 1
+
+    async def drain(self) -> None:
+        return
+
+
+@target(
+    "charset",
+    [
+        b"text/html; charset=utf-8\n<p>\xc3\xa4",
+        b"\n<meta charset=iso-8859-1>\xe4",
+        b"\n\xff\xfe<\0p\0",
+        b"text/html; charset=punycode\nabc-",
+        b"\n<meta http-equiv=content-type content='text/html; charset=utf-7'>+ADw-",
+        b"text/html; charset=\xff\n<?xml version='1.0' encoding='hz'?>~{",
+    ],
+)
+def charset(data: bytes) -> None:
+    """Every page is text, and not much longer than it was."""
+    kind, _, body = data.partition(b"\n")
+    assert len(text_of(kind.decode("latin-1") or None, body)) <= 2 * len(body) + 2
