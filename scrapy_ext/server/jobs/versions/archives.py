@@ -64,8 +64,8 @@ def look(file: BinaryIO) -> Contents:
 
 
 def unpack(path: Path, folder: Path) -> None:
-    """Write the files of an archive that :func:`look` has taken into a new folder; raises :class:`ArchiveError`."""
-    folder.mkdir()
+    """Write the files of an archive that :func:`look` has taken into an empty folder; raises :class:`ArchiveError`."""
+    folder.mkdir(exist_ok=True)
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             for member in _checked(_zip_members(archive)):

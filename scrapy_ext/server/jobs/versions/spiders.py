@@ -14,6 +14,7 @@ import msgspec
 
 from scrapy_ext.api.platform.jobs import is_name
 from scrapy_ext.api.platform.versions import SCRIPT, SpiderInfo
+from scrapy_ext.confinement import Confinement
 from scrapy_ext.server.jobs.versions.children import Ended, TimedOutError, run
 
 #: Seconds that naming the spiders of a project may take.
@@ -31,7 +32,11 @@ class ReadingError(Exception):
 
 
 async def read_spiders(
-    python: str, folder: Path, environment: Mapping[str, str], seconds: float = READ_SECONDS
+    python: str,
+    folder: Path,
+    environment: Mapping[str, str],
+    seconds: float = READ_SECONDS,
+    confinement: Confinement | None = None,
 ) -> list[SpiderInfo]:
     """The spiders of the project in ``folder``; raises :class:`ReadingError`."""
     receiving, sending = os.pipe()
@@ -56,6 +61,7 @@ async def read_spiders(
             environment=environment,
             seconds=seconds,
             descriptors=[sending],
+            confinement=confinement,
         )
         os.close(sending)
         sending = -1
