@@ -66,6 +66,8 @@ class Task(NamedTuple):
     #: Fields of a :class:`Confinement`; None: the program has the rights of the one that starts it. One that is
     #: confined has a temporary folder of its own as ``TMPDIR`` and ``HOME``.
     confinement: Mapping[str, Any] | None = None
+    #: Descriptor of the ports of the server's own (``confinement.own_ports``), which the program does not inherit.
+    own_ports: int | None = None
 
 
 def command(module: str = "supervisor") -> list[str]:
@@ -85,6 +87,11 @@ def line_of(task: Task) -> bytes:
     return json.dumps(task._asdict()).encode() + b"\n"
 
 
+def descriptors(task: Task) -> list[int]:
+    """The descriptors that a supervisor is to inherit."""
+    return [*task.keep, *([] if task.own_ports is None else [task.own_ports])]
+
+
 def main() -> NoReturn:
     """Run the task that standard input names; ends the process."""
     system.hide_memory()
@@ -92,6 +99,8 @@ def main() -> NoReturn:
     with open(os.devnull) as nothing:
         os.dup2(nothing.fileno(), 0)
     task = Task(**json.loads(_line(source)))
+    for descriptor in descriptors(task):
+        os.set_inheritable(descriptor, False)
     if os.getppid() != task.parent:
         sys.exit("The node ended before its job began.")
     confinement = None if task.confinement is None else Confinement.of(dict(task.confinement))
@@ -152,7 +161,7 @@ def _split(task: Task, confinement: Confinement | None, source: int) -> _Supervi
         os.close(descriptor)
     with contextlib.suppress(PermissionError):
         os.setpgid(0, group)
-    connections = _connections(work, confinement, confined) if confinement is not None else None
+    connections = _connections(work, task, confinement, confined) if confinement is not None else None
     os.close(confined)
     os.close(go)
     return _Supervisor(work, source, connections)
@@ -212,14 +221,14 @@ def _begin(task: Task, confinement: Confinement | None, parent: int, turn: _Turn
         os._exit(_NOT_STARTED)
 
 
-def _connections(work: int, confinement: Confinement, confined: int) -> Connections | None:
+def _connections(work: int, task: Task, confinement: Confinement, confined: int) -> Connections | None:
     """Take over the connections of the work, once it is confined."""
     text = os.read(confined, 16)
     if not text or int(text) < 0:
         return None
     from scrapy_ext.confinement.connections import Connections, Rules
 
-    rules = Rules(confinement.denied, confinement.denied_ports)
+    rules = Rules(confinement.denied, confinement.denied_ports, task.own_ports)
     return Connections.of(work, int(text), rules, confinement.write)
 
 

@@ -17,7 +17,7 @@ PACKAGE = Path(scrapy_ext.__file__).parent
 #: From the ground up, by folder of the package. What stands side by side does not know its neighbours.
 FLOORS = {
     "": (
-        {"api", "confinement", "processes", "settings"},
+        {"api", "confinement", "handover", "processes", "settings"},
         {"supervisor"},
         {"client", "server"},
         {"embedded"},
@@ -37,6 +37,7 @@ FLOORS = {
         {"openapi", "ui"},
         {"app"},
         {"serve"},
+        {"starting"},
     ),
     "server/jobs": ({"clock", "confining", "cron"}, {"versions"}, {"attempts"}, {"nodes"}, {"starting"}),
 }

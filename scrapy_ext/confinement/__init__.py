@@ -11,10 +11,7 @@ starts, before any code of a deployed project runs there. Rules that hold in thi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
-
-#: Of this machine, the address of what the server listens for itself alone: no confined process reaches it.
-OWN_ADDRESS: Final = "127.61.83.1"
+from typing import Any, NamedTuple
 
 
 class Confinement(NamedTuple):

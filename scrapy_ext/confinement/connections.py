@@ -21,6 +21,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
+from scrapy_ext.confinement import own_ports
 from scrapy_ext.confinement.seccomp import CALLS
 from scrapy_ext.confinement.system import call, system_call
 
@@ -55,10 +56,12 @@ class Denied(NamedTuple):
 
 
 class Rules:
-    """Addresses that may be reached: all but those ``denied``, as ``NETWORK`` or ``NETWORK PORT``, and ``ports`` of
-    this machine. The system's name servers may always be, at their port."""
+    """Addresses that may be reached: all but those ``denied``, as ``NETWORK`` or ``NETWORK PORT``, and of this machine
+    ``ports`` and those of the server's own (``own``: their descriptor). The system's name servers may always be, at
+    their port."""
 
-    def __init__(self, denied: Iterable[str], ports: Iterable[int]) -> None:
+    def __init__(self, denied: Iterable[str], ports: Iterable[int], own: int | None = None) -> None:
+        self._own = own
         self._denied = [_denied(text) for text in denied]
         self._ports = frozenset(ports)
         self._name_servers = frozenset(_name_servers())
@@ -70,7 +73,8 @@ class Rules:
             return True
         if any(rule.port in (0, port) and address in rule.network for rule in self._denied):
             return False
-        return port not in self._ports or not is_own(address)
+        is_closed = port in self._ports or (self._own is not None and own_ports.has(self._own, port))
+        return not is_closed or not is_own(address)
 
 
 class Connections:

@@ -26,7 +26,7 @@ from typing import Final, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 from scrapy_ext import supervisor
-from scrapy_ext.confinement import OWN_ADDRESS, Confinement
+from scrapy_ext.confinement import Confinement
 from scrapy_ext.confinement.applying import CONNECTIONS, FILTER, LANDLOCK, VIEW
 from scrapy_ext.confinement.connections import is_own
 from scrapy_ext.confinement.probing import USER, Found
@@ -168,7 +168,7 @@ class Confining:
         """Addresses and own ports that are denied. Names are resolved once: an answer that fails is tried again."""
         if self._denied is not None:
             return self._denied
-        denied = [*METADATA, f"{OWN_ADDRESS}/32", *self._policy.deny]
+        denied = [*METADATA, *self._policy.deny]
         ports: list[int] = []
         whole = True
         for host, port in _places(self._policy.database):

@@ -19,7 +19,7 @@ import msgspec
 
 from scrapy_ext import supervisor
 from scrapy_ext.api.launch import Launch
-from scrapy_ext.confinement import Confinement
+from scrapy_ext.confinement import Confinement, own_ports
 from scrapy_ext.processes import Process, kill_same, signal_below
 from scrapy_ext.server.jobs.attempts.output import LiveLines, Output
 
@@ -66,6 +66,7 @@ class JobProcess:
             input=msgspec.json.encode(msgspec.structs.replace(launch, up=up_there)).decode(),
             keep=[up_there],
             confinement=None if confinement is None else confinement._asdict(),
+            own_ports=own_ports.descriptor(),
         )
         try:
             process = await asyncio.create_subprocess_exec(
@@ -74,7 +75,7 @@ class JobProcess:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
-                pass_fds=(up_there,),
+                pass_fds=supervisor.descriptors(task),
             )
         except BaseException:
             os.close(up)

@@ -69,7 +69,7 @@ except OSError:
 
 class Specification(msgspec.Struct):
     """What to build, where, and over which folders of packages. ``settings``: "" when the archive says it. ``pip``:
-    the folder of pip's cache; ``confinement``: that of the second process."""
+    the folder of pip's cache; ``confinement`` and ``own_ports``: of the second process."""
 
     archive: str
     format: str
@@ -80,6 +80,7 @@ class Specification(msgspec.Struct):
     base: list[str]
     pip: str = ""
     confinement: dict[str, Any] = {}
+    own_ports: int | None = None
 
 
 class Built(msgspec.Struct):
@@ -210,6 +211,7 @@ def _filled(part: Path, wanted: Specification) -> str:
         environment=environment,
         input=msgspec.json.encode(wanted).decode(),
         confinement=wanted.confinement,
+        own_ports=wanted.own_ports,
     )
     settings = ""
     with subprocess.Popen(  # noqa: S603 - the server's own interpreter
@@ -217,6 +219,7 @@ def _filled(part: Path, wanted: Specification) -> str:
         env=supervisor.environment(),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        pass_fds=supervisor.descriptors(task),
         process_group=0,
     ) as process:
         assert process.stdin is not None and process.stdout is not None  # noqa: PT018, S101 - both are pipes

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from scrapy_ext import supervisor
-from scrapy_ext.confinement import Confinement
+from scrapy_ext.confinement import Confinement, own_ports
 
 #: Lines of output that are kept, the last ones, and characters of each.
 _KEPT_LINES: Final = 100
@@ -108,8 +108,9 @@ async def run(
     """Run a process to its end; raises :class:`TimedOutError`. ``on_line`` is told each line that it says."""
     if confinement is not None:
         fields = confinement._asdict()
-        parent, text = os.getpid(), given.decode()
-        task = supervisor.Task(parent, command, str(folder), environment, text, descriptors, fields)
+        parent, text, own = os.getpid(), given.decode(), own_ports.descriptor()
+        task = supervisor.Task(parent, command, str(folder), environment, text, descriptors, fields, own)
+        descriptors = supervisor.descriptors(task)
         command, environment, given = supervisor.command(), supervisor.environment(), supervisor.line_of(task)
     process = await asyncio.create_subprocess_exec(
         *command,

@@ -25,7 +25,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from scrapy_ext.api.platform.versions import LOCAL, SCRIPT, SpiderInfo, VersionState
-from scrapy_ext.confinement import Confinement
+from scrapy_ext.confinement import Confinement, own_ports
 from scrapy_ext.server.jobs.confining import ConfinementError, Confining, User, package_folders, paths_in
 from scrapy_ext.server.jobs.versions import archives
 from scrapy_ext.server.jobs.versions.building import (
@@ -275,7 +275,9 @@ class Environments:
             )
         except ConfinementError as error:
             raise BuildError(str(error)) from None
-        wanted = msgspec.structs.replace(wanted, pip=str(pip), confinement=confinement._asdict())
+        wanted = msgspec.structs.replace(
+            wanted, pip=str(pip), confinement=confinement._asdict(), own_ports=own_ports.descriptor()
+        )
         told: dict[str, str] = {}
         log: list[str] = []
 
@@ -295,6 +297,7 @@ class Environments:
                 environment=environment,
                 seconds=BUILD_SECONDS,
                 given=msgspec.json.encode(wanted),
+                descriptors=[] if wanted.own_ports is None else [wanted.own_ports],
                 on_line=on_line,
             )
         except TimedOutError:
