@@ -23,9 +23,7 @@ _MS_BIND, _MS_REC, _MS_PRIVATE = 1 << 12, 1 << 14, 1 << 18
 
 def make(needed: Iterable[str], user: int, group: int) -> None:
     """Give this process the view in which the user reaches the paths that are ``needed``. Raises ``OSError``."""
-    call("unshare", _CLONE_NEWNS)
-    call("mount", b"none", b"/", None, _MS_REC | _MS_PRIVATE, None)
-    _open_ways(needed, user, group)
+    open_ways(needed, user, group)
     if os.path.isdir("/dev/shm"):  # noqa: S108 - the folder of shared memory
         _mount_empty("/dev/shm", 0o1777)  # noqa: S108
     with contextlib.suppress(OSError):  # before Linux 5.8, or where parts of /proc are covered
@@ -51,7 +49,10 @@ def _passable(folder: str, user: int, group: int) -> bool:
     return bool(status.st_mode & stat.S_IXOTH)
 
 
-def _open_ways(needed: Iterable[str], user: int, group: int) -> None:
+def open_ways(needed: Iterable[str], user: int, group: int) -> None:
+    """Let the user reach the paths that are ``needed``, in a mount namespace of this process. Raises ``OSError``."""
+    call("unshare", _CLONE_NEWNS)
+    call("mount", b"none", b"/", None, _MS_REC | _MS_PRIVATE, None)
     closed: dict[str, list[tuple[str, int]]] = {}
     for path in dict.fromkeys(each for name in needed for each in (os.path.abspath(name), os.path.realpath(name))):
         try:

@@ -11,7 +11,7 @@ import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -31,14 +31,18 @@ _ROOT: Final = Path(__file__).resolve().parents[2]
 
 def start(config: ServerConfig) -> int:
     """Run a server until it ends; returns its exit code."""
-    with contextlib.suppress(OSError):
-        system.hide_memory()
     password = os.environ.get(_DATABASE_PASSWORD)
     if password and config.database is not None:
         config = msgspec.structs.replace(config, database=config.database.with_password(password))
-    shown = [value for value in _secrets(config) if any(value in word for word in sys.argv)]
-    if shown or any(os.environ.get(name) for name in _ALL):
-        _execute_anew(config, shown)
+    words = _masked(sys.argv[1:], _secrets(config))
+    if words != sys.argv[1:] or any(os.environ.get(name) for name in _ALL):
+        _execute_anew(config, words)
+    return _serve(config)
+
+
+def _serve(config: ServerConfig) -> int:
+    with contextlib.suppress(OSError):
+        system.hide_memory()
     # Imported now: it is much, and would be loaded twice.
     from scrapy_ext.server.serve import serve
 
@@ -47,7 +51,7 @@ def start(config: ServerConfig) -> int:
 
 def main() -> int:
     """Run the server whose configuration comes by the descriptor that the command line names."""
-    return start(msgspec.json.decode(handover.take(int(sys.argv[1])), type=ServerConfig, dec_hook=_decoded))
+    return _serve(msgspec.json.decode(handover.take(int(sys.argv[1])), type=ServerConfig, dec_hook=_decoded))
 
 
 def _secrets(config: ServerConfig) -> list[str]:
@@ -61,14 +65,21 @@ def _secrets(config: ServerConfig) -> list[str]:
     return [value for value in (*keys, *addresses) if value]
 
 
-def _execute_anew(config: ServerConfig, shown: Iterable[str]) -> None:
+def _masked(words: Iterable[str], secrets: Collection[str]) -> list[str]:
+    """The words of a command line without the values that are secret."""
+    masked = list(words)
+    for value in secrets:
+        for place, word in enumerate(masked):
+            if word == value or word.endswith("=" + value):
+                masked[place] = word.removesuffix(value) + "***"
+    return masked
+
+
+def _execute_anew(config: ServerConfig, words: Iterable[str]) -> None:
     """Execute this module with a clean environment and command line; returns only where the system does not do it."""
     descriptor = handover.offer(msgspec.json.encode(config, enc_hook=_encoded))
     os.set_inheritable(descriptor, True)
     environment = {name: value for name, value in os.environ.items() if name not in _ALL}
-    words = sys.argv[1:]
-    for value in shown:
-        words = [word.replace(value, "***") for word in words]
     # The working directory comes before the packages of Python only where this package itself was found there.
     safe = [] if Path.cwd() == _ROOT else ["-P"]
     flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # as multiprocessing does
