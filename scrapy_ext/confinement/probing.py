@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import signal
 import socket
 import sys
 from collections.abc import Callable
@@ -65,10 +66,11 @@ def _filter() -> None:
 
 
 def _in_child(trial: Callable[[], None]) -> bool:
-    child = os.fork()
+    parent, child = os.getpid(), os.fork()
     if child == 0:
         status = 1
         try:
+            _end_with(parent)
             trial()
             status = 0
         finally:
@@ -76,14 +78,22 @@ def _in_child(trial: Callable[[], None]) -> bool:
     return os.waitpid(child, 0)[1] == 0
 
 
+def _end_with(parent: int) -> None:
+    """End this process when its parent ends; to be called again when it has become another user."""
+    system.prctl(system.PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
 def _connections() -> bool:
     """Have a call refused that would reach this machine alone."""
     telling, told = os.pipe(), os.pipe()
-    child = os.fork()
+    parent, child = os.getpid(), os.fork()
     if child == 0:
         status = 1
         try:
             give_up(None, None)
+            _end_with(parent)
             os.write(telling[1], b"%d\n" % seccomp.install(notify=True))
             os.read(told[0], 1)
             with socket.socket() as trial:
@@ -97,5 +107,5 @@ def _connections() -> bool:
         while connections.answer(wait=True):
             pass
     except (OSError, ValueError):
-        os.kill(child, 9)
+        os.kill(child, signal.SIGKILL)
     return os.waitpid(child, 0)[1] == 0
