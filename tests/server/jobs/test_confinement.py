@@ -16,6 +16,7 @@ from scrapy_ext.confinement.connections import Rules
 from scrapy_ext.confinement.probing import probe
 from scrapy_ext.server.config import ConfigError
 from scrapy_ext.server.jobs.confining import FIRST_USER, METADATA, Confining, Policy, paths_in
+from scrapy_ext.server.jobs.versions.children import run
 from scrapy_ext.server.store.address import DatabaseUrl
 from tests.server.http import Http
 from tests.server.jobs import packed
@@ -184,3 +185,10 @@ def test_folders_that_pip_is_configured_with_are_readable(tmp_path: Path) -> Non
 
 def test_the_defences_of_this_system_are_found() -> None:
     assert {"landlock", "connections"} <= set(probe().defences)
+
+
+@pytest.mark.parametrize(("program", "status"), [("/bin/true", 0), ("/bin/false", 1), ("/nothing/there", 126)])
+async def test_work_that_ends_at_once_has_its_exit_status(tmp_path: Path, program: str, status: int) -> None:
+    confinement = await Confining().of(1, [], [])
+    ended = await run([program], folder=Path("/"), environment={}, seconds=60, confinement=confinement)
+    assert ended.status == status
