@@ -1,6 +1,6 @@
 """Both services for a crawl that names no remote ones: a server as a child process, on a free loopback port.
 
-The child gets keys made for the occasion, by its environment, and works on the project's data directory,
+The child gets keys made for the occasion, by a descriptor that it alone has, and works on the project's data directory,
 ``.scrapy/platform``. One that serves extraction alone works on a temporary directory, and leaves nothing behind. The
 child reads its standard input to the end and then stops; the other end of that pipe is held by this process alone, so
 the child ends with it however this process ends, SIGKILL included. Several servers may work on one data directory at
@@ -31,6 +31,7 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.conf import closest_scrapy_cfg
 from scrapy.utils.project import data_path
 
+from scrapy_ext import handover
 from scrapy_ext import settings as names
 from scrapy_ext.client.addresses import is_local
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
@@ -46,6 +47,8 @@ _KEPT_LINES: Final = 20
 _HEAD: Final = re.compile(r"\S+ \S+ (DEBUG|INFO|WARNING|ERROR|CRITICAL) (\S+): ")
 #: Loggers of requests that failed: the crawl, which made the request, reports its failure.
 _ANSWERED: Final = ("scrapy_ext.server.requests", "scrapy_ext.server.disk")
+#: Variables of the crawl's environment that the server needs, and nobody may read there.
+_SECRETS: Final = ("SERVER_PROXIES", "ATTRIBUTES_API_KEY", "PGPASSWORD")
 #: How often a server that ends by itself is started again.
 _RESTARTS: Final = 10
 
@@ -263,23 +266,29 @@ class EmbeddedServer:
         return url, status
 
     def _spawn(self, port: int) -> subprocess.Popen[bytes]:
-        environment = {
-            **os.environ,
+        secrets = {
+            **{name: os.environ.get(name, "") for name in _SECRETS},
             "EXTRACT_API_KEY": self.extract_key,
             "PLATFORM_API_KEY": self.platform_key,
-            # In the environment, for they may have passwords.
             "SERVER_DATABASE": self._database,
-            "SERVER_PROXIES": self._proxies or os.environ.get("SERVER_PROXIES", ""),
         }
-        # A session of its own: the Ctrl-C that asks the crawl to stop must not take its storage away.
-        return subprocess.Popen(  # noqa: S603  # our own interpreter and module
-            [*self._command, "--port", str(port)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=environment,
-            start_new_session=True,
-        )
+        if self._proxies:
+            secrets["SERVER_PROXIES"] = self._proxies
+        environment = {name: value for name, value in os.environ.items() if name not in secrets}
+        descriptor = handover.offer_variables(secrets)
+        try:
+            # A session of its own: the Ctrl-C that asks the crawl to stop must not take its storage away.
+            return subprocess.Popen(  # noqa: S603  # our own interpreter and module
+                [*self._command, "--port", str(port)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env={**environment, handover.VARIABLE: str(descriptor)},
+                pass_fds=(descriptor,),
+                start_new_session=True,
+            )
+        finally:
+            os.close(descriptor)
 
     def _read_log(self, stream: IO[bytes]) -> None:
         level = logging.INFO

@@ -1,7 +1,7 @@
 """``python -m scrapy_ext.launch``: the process of one job, as a node starts it.
 
-On standard input comes one line, a :class:`Launch` as JSON; then the input stays open for as long as the node lives.
-Two processes come of this one: the ``supervisor``, and the one that does the work.
+On standard input comes a :class:`Launch` as JSON. The ``supervisor`` has started this process, and confined it where
+the job is of a deployed version; so nothing here has to be trusted.
 
 What the spider prints goes to its log, and so to the platform. The real standard output and error are for what happens
 before there is a log, and after it, and for scripts.
@@ -24,7 +24,6 @@ from typing import Any, Final, TextIO
 
 import msgspec
 
-from scrapy_ext import supervisor
 from scrapy_ext.api.launch import NO_SPIDER, Launch
 
 #: Log records kept for the time before the log is sent to the platform.
@@ -44,14 +43,9 @@ _MEMORY_CHECK: Final = 5
 
 def main() -> None:
     """Run what standard input names; ends the process."""
-    source = os.dup(0)
-    os.set_inheritable(source, False)
+    launch = msgspec.json.decode(sys.stdin.buffer.read(), type=Launch)
     with open(os.devnull) as nothing:
-        os.dup2(nothing.fileno(), 0)  # what the job starts must not hold the node's end of the pipe
-    launch = msgspec.json.decode(_line(source), type=Launch)
-    if os.getppid() != launch.parent:
-        sys.exit("The node ended before its job began.")
-    supervisor.split(source, launch.up)
+        os.dup2(nothing.fileno(), 0)
     with contextlib.suppress(OSError):
         os.nice(launch.nice)
     if launch.script:
@@ -59,16 +53,6 @@ def main() -> None:
         _run(launch)
     else:
         _crawl(launch)
-
-
-def _line(source: int) -> bytes:
-    line = b""
-    while not line.endswith(b"\n"):
-        piece = os.read(source, 65536)
-        if not piece:
-            sys.exit("The node ended before it said what to run.")
-        line += piece
-    return line
 
 
 def _is_up(launch: Launch) -> None:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -25,7 +25,7 @@ class RunningServer:
 
     ``database`` is the address of a PostgreSQL database that is used instead of ``data``. ``file_limit`` bounds
     how long (bytes) a file of the server may grow, as a full disk would. With ``worker`` it is a worker, and ``url``
-    its name.
+    its name. ``before`` runs in its process before its program.
     """
 
     def __init__(
@@ -38,6 +38,7 @@ class RunningServer:
         database: str | None = None,
         file_limit: int | None = None,
         worker: bool = False,
+        before: Callable[[], None] | None = None,
     ) -> None:
         self.data = data
         self.database = database
@@ -56,7 +57,7 @@ class RunningServer:
             stdout=subprocess.PIPE,
             stderr=self._log,
             env={**without_keys(), **given},
-            preexec_fn=None if file_limit is None else lambda: limit_files(file_limit),  # noqa: PLW1509
+            preexec_fn=before if file_limit is None else lambda: limit_files(file_limit),  # noqa: PLW1509
         )
         try:
             self.url = self._ready()

@@ -17,7 +17,7 @@ PACKAGE = Path(scrapy_ext.__file__).parent
 #: From the ground up, by folder of the package. What stands side by side does not know its neighbours.
 FLOORS = {
     "": (
-        {"api", "processes", "settings"},
+        {"api", "confinement", "handover", "processes", "settings"},
         {"supervisor"},
         {"client", "server"},
         {"embedded"},
@@ -37,8 +37,9 @@ FLOORS = {
         {"openapi", "ui"},
         {"app"},
         {"serve"},
+        {"starting"},
     ),
-    "server/jobs": ({"clock", "cron"}, {"versions"}, {"attempts"}, {"nodes"}, {"starting"}),
+    "server/jobs": ({"clock", "confining", "cron"}, {"versions"}, {"attempts"}, {"nodes"}, {"starting"}),
 }
 #: What starts a program may know all of it.
 ABOVE = {"__init__", "__main__"}

@@ -15,12 +15,10 @@ ATTEMPT_OVER: Final = "is over: its node was lost, or its process has ended"
 class Launch(msgspec.Struct, kw_only=True):
     """What a job runs: ``spider`` with ``arguments``, or the file ``script`` with ``words`` as its command line.
 
-    ``settings`` go over those of the project and the spider. ``parent`` is the process ID of the node. ``memory`` is
-    what the job may have, in MiB; ``nice`` how much it stands back for others; ``up`` a file descriptor to close once
-    the crawl is under way.
+    ``settings`` go over those of the project and the spider. ``memory`` is what the job may have, in MiB; ``nice`` how
+    much it stands back for others; ``up`` a file descriptor to close once the crawl is under way.
     """
 
-    parent: int
     spider: str = ""
     arguments: dict[str, str] = {}
     settings: dict[str, Any] = {}

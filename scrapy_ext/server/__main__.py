@@ -6,9 +6,10 @@ import argparse
 import os
 import sys
 
+from scrapy_ext import handover
 from scrapy_ext.server.config import ConfigError
 from scrapy_ext.server.options import add_options, config_from
-from scrapy_ext.server.serve import serve
+from scrapy_ext.server.starting import start
 from scrapy_ext.server.worker_options import add_worker_options, worker_config_from
 
 
@@ -26,10 +27,10 @@ def main() -> int:
         add_options(parser)
     options = parser.parse_args(words[1:] if worker else words)
     try:
-        config = (worker_config_from if worker else config_from)(options, os.environ)
+        config = (worker_config_from if worker else config_from)(options, handover.with_variables(os.environ))
     except ConfigError as error:
         parser.error(str(error))
-    return serve(config)
+    return start(config)
 
 
 if __name__ == "__main__":

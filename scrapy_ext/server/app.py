@@ -97,6 +97,8 @@ async def _start(parts: _Parts, config: ServerConfig, front: Front, stack: conte
     deployments = Deployments(store, environments)
     stack.push_async_callback(deployments.close)
     await deployments.resume()
+    if config.runner or config.deploy != "none":
+        stack.push_async_callback(_ended, asyncio.create_task(environments.confining.report()))
     if not config.exit_with_stdin:  # else it serves one command, which is told by its job
         stack.push_async_callback(_ended, asyncio.create_task(environments.read_local()))
     node = await start_node(store, config, environments, stack) if config.runner else None
@@ -130,7 +132,9 @@ async def _start_worker(parts: _Parts, config: ServerConfig, front: Front, stack
         await extraction.start()
         parts.others.router.routes[:] = extraction.routes
         parts.resources = {**PlatformService(store, _nobody, None).resources, "v1": extraction.app}
-    node = await start_node(store, config, environments_of(store, config), stack)
+    environments = environments_of(store, config)
+    stack.push_async_callback(_ended, asyncio.create_task(environments.confining.report()))
+    node = await start_node(store, config, environments, stack)
     front.before_end, front.ready = node.drain, node.name
 
 

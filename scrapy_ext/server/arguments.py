@@ -40,6 +40,31 @@ def project_folder(text: str) -> Path:
     raise argparse.ArgumentTypeError(f"{text} has no scrapy.cfg; name the folder of a Scrapy project")
 
 
+def existing_path(text: str) -> str:
+    """A file or folder that is there."""
+    path = Path(text).expanduser().absolute()
+    if path.exists():
+        return str(path)
+    raise argparse.ArgumentTypeError(f"{text} is not there; name a file or folder")
+
+
+def denied_address(text: str) -> str:
+    """A network, and a port if it has one: ``NETWORK`` or ``NETWORK PORT``."""
+    network, port = text, ""
+    if text.startswith("["):
+        network, _, port = text[1:].partition("]")
+        port = port.removeprefix(":")
+    elif text.count(":") == 1:
+        network, _, port = text.partition(":")
+    try:
+        found = ipaddress.ip_network(network)
+    except ValueError:
+        found = None
+    if found is None or (port and not (port.isascii() and port.isdigit() and 0 < int(port[:6]) <= 65535)):
+        raise argparse.ArgumentTypeError(f"must be NETWORK or NETWORK:PORT, such as 10.0.0.0/8, got {text!r}")
+    return f"{found} {port}".strip()
+
+
 def positive(text: str) -> float:
     """A number over 0."""
     try:

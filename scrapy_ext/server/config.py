@@ -46,6 +46,9 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     tags of a node than ``node_tags``. Each has ``unit_memory`` MiB of memory for each of its units, ``job_timeout``
     seconds (None: no limit), and ``stop_grace`` seconds to end when it is asked to. ``local_project`` is the folder of
     a Scrapy project, whose jobs are those of project ``local_project_id``.
+    Code of deployed versions runs as ``job_user`` (``auto``: a user for each project where the server is root;
+    ``none``: the server's; else a name or number), reads ``job_read`` besides its own files, and does not reach
+    the addresses of ``job_deny`` (``NETWORK`` or ``NETWORK PORT``).
     ``environments`` is the folder for those of deployed versions (None: below ``data``; with a ``database``, in the
     user's cache). ``deploy`` says which keys may deploy code: ``all`` (those that open all projects), ``project``
     (also those of the project), or ``none``.
@@ -98,6 +101,9 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     door: str | None = None
     environments: Path | None = None
     deploy: str = "all"
+    job_user: str = "auto"
+    job_read: tuple[str, ...] = ()
+    job_deny: tuple[str, ...] = ()
 
     @property
     def environments_folder(self) -> Path:

@@ -246,6 +246,31 @@ def add_runner_options(parser: argparse.ArgumentParser) -> None:
         "--database, ~/.cache/scrapy-ext/environments)",
     )
 
+    parser.add_argument(
+        "--job-user",
+        default=ServerConfig().job_user,
+        metavar="NAME",
+        help="user for the processes of deployed versions: name or number of one for all, none for the server's own, "
+        "or auto (default): one for each project where the server is root, else the server's",
+    )
+    parser.add_argument(
+        "--job-read",
+        type=arguments.existing_path,
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="let deployed versions read this file or folder, too (repeatable)",
+    )
+    parser.add_argument(
+        "--job-deny",
+        type=arguments.denied_address,
+        action="append",
+        default=[],
+        metavar="NETWORK[:PORT]",
+        help="let deployed versions not connect there, such as 10.0.0.0/8 or [fd00::1]:443 (repeatable); cloud "
+        "metadata and the server's database are denied anyway",
+    )
+
 
 def add_store_options(parser: argparse.ArgumentParser) -> None:
     """Add ``--data`` and ``--database``, of which one may be given."""
@@ -340,4 +365,7 @@ def runner_from(options: argparse.Namespace) -> dict[str, Any]:
         "local_project": options.local_project,
         "local_project_id": options.local_project_id or 1,
         "environments": options.environments,
+        "job_user": options.job_user,
+        "job_read": tuple(options.job_read),
+        "job_deny": tuple(options.job_deny),
     }

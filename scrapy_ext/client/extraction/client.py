@@ -338,7 +338,7 @@ async def _result(answer: RawAnswer, fields: Mapping[str, Any], hold: Hold) -> d
         return error_of(answer.status, answer.headers, answer.body, redacted(fields))
     try:
         decoded = msgspec.json.decode(answer.body)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         return _not_a_result(answer, fields, f"a body that is not JSON ({error})")
     if not isinstance(decoded, dict):
         return _not_a_result(answer, fields, "JSON that is not an object")

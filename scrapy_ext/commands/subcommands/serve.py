@@ -26,7 +26,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 def _serve(settings: BaseSettings, options: argparse.Namespace) -> int:
     from scrapy_ext.server.config import ConfigError
     from scrapy_ext.server.options import config_from
-    from scrapy_ext.server.serve import serve
+    from scrapy_ext.server.starting import start
 
     database = names.SERVER_DATABASE.read(settings)
     if options.data is None and options.database is None and not database:
@@ -42,7 +42,7 @@ def _serve(settings: BaseSettings, options: argparse.Namespace) -> int:
     except ConfigError as error:
         sys.stderr.write(failure("serve", error))
         return FAILED
-    return serve(config)
+    return start(config)
 
 
 SUBCOMMAND: Final = Subcommand(

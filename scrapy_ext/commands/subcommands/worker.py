@@ -23,7 +23,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 def _work(settings: BaseSettings, options: argparse.Namespace) -> int:
     from scrapy_ext.server.config import ConfigError
-    from scrapy_ext.server.serve import serve
+    from scrapy_ext.server.starting import start
     from scrapy_ext.server.worker_options import worker_config_from
 
     database = names.SERVER_DATABASE.read(settings)
@@ -33,7 +33,7 @@ def _work(settings: BaseSettings, options: argparse.Namespace) -> int:
     except ConfigError as error:
         sys.stderr.write(failure("worker", error))
         return FAILED
-    return serve(config)
+    return start(config)
 
 
 SUBCOMMAND: Final = Subcommand(

@@ -88,7 +88,7 @@ class Extractors:
             return outcome
         except TimeoutError:
             raise timed_out(f"Extraction took longer than {self._limits.extract:g} seconds.") from None
-        except (OSError, asyncio.IncompleteReadError, msgspec.DecodeError):
+        except (OSError, asyncio.IncompleteReadError, msgspec.DecodeError, UnicodeDecodeError):
             raise _Broken from None
         finally:
             if done and len(self._idle) < self._limits.extractors:

@@ -9,6 +9,7 @@ too, to its proxy, so that this is the one place where they can be judged.
   outlives it. Proxy credentials are not used on top: Chromium takes them only from a client that intercepts
   every request (measured here: a fifth fewer pages a second), and they would guard no more than the seconds
   for which the port exists, against processes of this machine that can connect to the same hosts by themselves.
+  Deployed code may not connect to it where the system can refuse that (``confinement``).
 * Two forms of request are served, those that browsers make: ``CONNECT host:port`` and ``GET http://host/path``.
   A plain HTTP request gets a connection of its own and ``Connection: close`` both ways, so that no second
   request can ride on a connection that was checked for another host.
@@ -25,6 +26,7 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from scrapy_ext.api.extraction import Cause
+from scrapy_ext.confinement import own_ports
 from scrapy_ext.server.extraction.errors import ExtractionError, permanent
 from scrapy_ext.server.extraction.guard import Guard
 from scrapy_ext.server.extraction.limits import MIB, Limits
@@ -69,11 +71,14 @@ class PageProxy:
         self._bytes = 0
         self._token = secrets.token_hex(16)
         self._failures: dict[tuple[str, int], ExtractionError] = {}
+        self._port = 0
         self.url = ""
 
     async def __aenter__(self) -> PageProxy:
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=_HEAD_BYTES)
-        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        self._port = self._server.sockets[0].getsockname()[1]
+        own_ports.add(self._port)
+        self.url = f"http://127.0.0.1:{self._port}"
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -82,6 +87,7 @@ class PageProxy:
     async def close(self) -> None:
         """End every connection. No more are taken."""
         if self._server is not None:
+            own_ports.discard(self._port)
             self._server.close()
             self._server = None
         for task in self._tasks:

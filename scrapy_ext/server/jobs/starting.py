@@ -6,6 +6,7 @@ import contextlib
 
 from scrapy_ext.server.config import ServerConfig
 from scrapy_ext.server.jobs.attempts.execution import Door
+from scrapy_ext.server.jobs.confining import Confining, Policy
 from scrapy_ext.server.jobs.nodes.carriers import Carrier
 from scrapy_ext.server.jobs.nodes.carriers.local import LocalCarrier
 from scrapy_ext.server.jobs.nodes.node import Lines, Node, NodeConfig
@@ -22,7 +23,8 @@ def _local(config: ServerConfig) -> LocalProject | None:
 
 def environments_of(store: Store, config: ServerConfig) -> Environments:
     """The environments of this machine, as a server or a worker is configured."""
-    return Environments(store, config.environments_folder, _local(config))
+    policy = Policy(config.job_user, config.job_read, config.job_deny, config.database)
+    return Environments(store, config.environments_folder, _local(config), confining=Confining(policy))
 
 
 async def start_node(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import Final
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
 
 from scrapy_ext.server.store.errors import StoreError
 
@@ -31,6 +31,15 @@ class DatabaseUrl:
         self.port: Final = port
         shown = f"{quote(self.user)}@{hosts}" if self.user else hosts
         self._shown: Final = f"postgresql://{shown}/{quote(self.database)}"
+
+    def with_password(self, password: str) -> DatabaseUrl:
+        """The same address with a password, unless it has one."""
+        parts = urlsplit(self.secret)
+        options = parse_qsl(parts.query)
+        if parts.password or any(name == "password" for name, _ in options):
+            return self
+        joined = "&".join(filter(None, [parts.query, f"password={quote(password, safe='')}"]))
+        return DatabaseUrl(urlunsplit(parts._replace(query=joined)))
 
     def __str__(self) -> str:
         return self._shown

@@ -8,7 +8,6 @@ import io
 import tarfile
 import tempfile
 import zipfile
-import zlib
 from pathlib import Path
 
 from scrapy_ext.server.jobs.versions.archives import ArchiveError, look, unpack
@@ -35,17 +34,7 @@ def _tar(files: dict[str, str], kind: bytes = tarfile.REGTYPE) -> bytes:
 
 
 #: What reading an archive that was taken may end with: the process that does it ends as well.
-_DAMAGED = (
-    ArchiveError,
-    IndexError,
-    OSError,
-    EOFError,
-    ValueError,
-    RuntimeError,
-    zipfile.BadZipFile,
-    tarfile.TarError,
-    zlib.error,
-)
+_DAMAGED = (ArchiveError,)
 _WHEEL = {"p-1.dist-info/WHEEL": "Tag: py3-none-any\n", "p/a.py": ""}
 
 

@@ -26,6 +26,7 @@ from scrapy_ext.server.jobs.attempts.plan import (
 )
 from scrapy_ext.server.jobs.attempts.process import JobProcess
 from scrapy_ext.server.jobs.attempts.samples import Sampler
+from scrapy_ext.server.jobs.confining import ConfinementError
 from scrapy_ext.server.jobs.versions.environments import BuildError, Environments, NoVersionError, Prepared
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.attempts import Attempt
@@ -216,8 +217,16 @@ class Execution:
             token = await _stubborn(lambda: AttemptTokens(self._store).token(self._attempt))
             environment = environment_of(job, prepared, self._terms.url, token)
             self._kills = kernel_kills()
-            process = await JobProcess.start(prepared.python, prepared.directory, environment, launch, live)
-        except OSError as error:
+            confinement = await self._environments.confinement(prepared)
+            process = await JobProcess.start(
+                prepared.python,
+                prepared.work,
+                environment,
+                launch,
+                live=live,
+                confinement=confinement,
+            )
+        except (OSError, ConfinementError) as error:
             self._starts.release()
             await self._tell([Line(logging.ERROR, f"The process of the job could not be started: {error}")])
             return outcome.FAILED

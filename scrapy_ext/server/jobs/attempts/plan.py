@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 from collections.abc import Mapping
@@ -16,13 +15,10 @@ from scrapy_ext.api.launch import Launch
 from scrapy_ext.api.platform.job_rules import PROJECT_SETTINGS, SPIDER_SETTINGS
 from scrapy_ext.api.platform.jobs import JOB_TIMEOUT, RESERVED_SETTINGS, SCRIPT, SCRIPT_NAME
 from scrapy_ext.api.platform.versions import LOCAL
+from scrapy_ext.server.jobs.versions.children import job_environment, local_environment
 from scrapy_ext.server.jobs.versions.environments import Prepared
 from scrapy_ext.server.store.job_rows import StoredJob, needs_of
 
-#: Of the server's environment, what processes of deployed code get.
-_PASSED: Final = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "USER", "LOGNAME", "SSL_CERT_FILE")
-#: What no process of a job gets, however it was deployed.
-_KEPT_BACK: Final = ("SERVER_", "PG", "ATTRIBUTES_API_KEY")
 #: Where scripts are, in the folder of a project.
 _SCRIPT_FOLDERS: Final = ("", "scripts", "bin")
 #: Jobs stand back for the server that they report to.
@@ -67,14 +63,12 @@ def launch_of(job: StoredJob, prepared: Prepared, settings: dict[str, Any], limi
     if job.spider.startswith(SCRIPT):
         words = job.metadata.get("cmd_args")
         return Launch(
-            parent=os.getpid(),
             script=str(_script(job.spider.removeprefix(SCRIPT), prepared)),
             words=_words(words) if isinstance(words, str) else [],
             nice=NICE,
         )
     arguments = job.metadata.get("spider_args")
     return Launch(
-        parent=os.getpid(),
         spider=job.spider,
         arguments={name: _text(value) for name, value in arguments.items()} if isinstance(arguments, dict) else {},
         settings=settings,
@@ -86,10 +80,7 @@ def launch_of(job: StoredJob, prepared: Prepared, settings: dict[str, Any], limi
 def environment_of(job: StoredJob, prepared: Prepared, url: str, token: str) -> dict[str, str]:
     """What the process finds in its environment: the server's, without its secrets, what the job asks for, and where
     the services are."""
-    if prepared.version == LOCAL:
-        base = {name: value for name, value in os.environ.items() if not name.startswith(_KEPT_BACK)}
-    else:
-        base = {name: value for name, value in os.environ.items() if name in _PASSED}
+    base = local_environment() if prepared.version == LOCAL else job_environment()
     asked = job.metadata.get("environment")
     given = {str(name): _text(value) for name, value in asked.items()} if isinstance(asked, dict) else {}
     services = {

@@ -17,7 +17,9 @@ from typing import Final
 
 import msgspec
 
+from scrapy_ext import supervisor
 from scrapy_ext.api.launch import Launch
+from scrapy_ext.confinement import Confinement, own_ports
 from scrapy_ext.processes import Process, kill_same, signal_below
 from scrapy_ext.server.jobs.attempts.output import LiveLines, Output
 
@@ -49,21 +51,31 @@ class JobProcess:
         directory: Path,
         environment: Mapping[str, str],
         launch: Launch,
+        *,
         live: LiveLines | None = None,
+        confinement: Confinement | None = None,
     ) -> JobProcess:
-        """Start a job; raises ``OSError``. ``live``: where the lines go that it writes."""
+        """Start a job; raises ``OSError``. ``live``: where the lines go that it writes. ``confinement``: that of a
+        deployed version."""
         up, up_there = os.pipe()
+        task = supervisor.Task(
+            parent=os.getpid(),
+            command=[python, "-m", "scrapy_ext.launch"],
+            folder=str(directory),
+            environment=environment,
+            input=msgspec.json.encode(msgspec.structs.replace(launch, up=up_there)).decode(),
+            keep=[up_there],
+            confinement=None if confinement is None else confinement._asdict(),
+            own_ports=own_ports.descriptor(),
+        )
         try:
             process = await asyncio.create_subprocess_exec(
-                python,
-                "-m",
-                "scrapy_ext.launch",
-                cwd=directory,
-                env=environment,
+                *supervisor.command(),
+                env=supervisor.environment(),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
-                pass_fds=(up_there,),
+                pass_fds=supervisor.descriptors(task),
             )
         except BaseException:
             os.close(up)
@@ -72,7 +84,7 @@ class JobProcess:
             os.close(up_there)
         assert process.stdin is not None  # noqa: S101 - a pipe was asked for
         started = cls(process, live, up)
-        process.stdin.write(msgspec.json.encode(msgspec.structs.replace(launch, up=up_there)) + b"\n")
+        process.stdin.write(supervisor.line_of(task))
         return started
 
     async def up(self) -> None:

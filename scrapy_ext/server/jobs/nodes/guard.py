@@ -18,6 +18,7 @@ import time
 from collections.abc import Collection, Iterable
 from typing import Final
 
+from scrapy_ext.confinement import system
 from scrapy_ext.processes import signal_below
 from scrapy_ext.server.jobs.clock import elapsing
 
@@ -72,6 +73,7 @@ class Guard:
 
 def main() -> None:
     """Guard what standard input names."""
+    system.hide_memory()
     until, jobs, stopped, rest = float("inf"), set[int](), set[int](), b""
     while True:
         wait = until - elapsing()

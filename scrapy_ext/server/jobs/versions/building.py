@@ -1,5 +1,9 @@
-"""Builds the environment of a version, in a process of its own: a specification comes by standard input, lines of
+"""Builds the environment of a version, in processes of their own: a specification comes by standard input, lines of
 JSON go out (``{"progress": …}``, ``{"log": …}``, ``{"error": …}``).
+
+There are two of them. The first makes the folder, and takes over what is in it when it is whole; it runs no code of the
+project and believes nothing that the second says. The second is confined: it unpacks and installs, which runs what the
+project brings, and can write below the folder's parts alone.
 
 The environment is a venv whose packages come before those of the server: Scrapy and the rest of the server's own are
 the base, and what the project brings or pins lies on top. All of it is made beside its place and renamed when it is
@@ -9,6 +13,7 @@ environment holds the second lock for as long as it lives.
 
 from __future__ import annotations
 
+import compileall
 import configparser
 import contextlib
 import fcntl
@@ -16,15 +21,18 @@ import importlib.metadata
 import json
 import os
 import shutil
+import stat
 import subprocess
 import sys
+import tempfile
 import venv
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
+from scrapy_ext import supervisor
 from scrapy_ext.api.platform.versions import settings_faults
 from scrapy_ext.server.jobs.versions import archives
 from scrapy_ext.server.jobs.versions.archives import ArchiveError
@@ -37,9 +45,17 @@ IN_USE: Final = "in-use"
 PROJECT: Final = "project"
 SCRIPTS: Final = "scripts"
 VENV: Final = "venv"
+WORK: Final = "work"
 #: Behind the name of an environment: that of its lock, and of what is not whole yet or not any more.
 LOCK: Final = ".lock"
 PART: Final = ".part"
+
+_PIP_CONFIGURATION: Final = "pip.conf"
+_LONGEST_LINE: Final = 64 * 1024
+_ROOT: Final = str(Path(__file__).resolve().parents[4])
+_FILL: Final = (
+    f"import sys; sys.path.insert(0, {_ROOT!r}); from scrapy_ext.server.jobs.versions.building import fill; fill()"
+)
 
 #: What each Python process of an environment runs first.
 _HOLD: Final = f"""\
@@ -53,7 +69,8 @@ except OSError:
 
 
 class Specification(msgspec.Struct):
-    """What to build, where, and over which folders of packages. ``settings``: "" when the archive says it."""
+    """What to build, where, and over which folders of packages. ``settings``: "" when the archive says it. ``pip``:
+    the folder of pip's cache; ``confinement`` and ``own_ports``: of the second process."""
 
     archive: str
     format: str
@@ -62,13 +79,21 @@ class Specification(msgspec.Struct):
     requirements: str
     target: str
     base: list[str]
+    pip: str = ""
+    confinement: dict[str, Any] = {}
+    own_ports: int | None = None
 
 
 class Built(msgspec.Struct):
     """What stands in :data:`READY`."""
 
     settings: str
-    scripts: list[str]
+
+
+class _Found(msgspec.Struct, forbid_unknown_fields=True):
+    """The settings module that the second process has found."""
+
+    settings: str
 
 
 class BuildFailedError(Exception):
@@ -76,11 +101,21 @@ class BuildFailedError(Exception):
 
 
 def main() -> None:
-    """Build what standard input says."""
+    """Build what standard input says: the first process."""
     die_with_parent()
+    _run(_build)
+
+
+def fill() -> None:
+    """Fill the folder that standard input says: the second process."""
+    _run(_fill)
+
+
+def _run(work: Callable[[Specification], None]) -> None:
     specification = msgspec.json.decode(sys.stdin.buffer.read(), type=Specification)
+    os.umask(0o022)
     try:
-        _build(specification)
+        work(specification)
     except (BuildFailedError, ArchiveError) as error:
         _say("error", str(error))
         sys.exit(1)
@@ -123,14 +158,111 @@ def _build(wanted: Specification) -> None:
         part = target.with_name(target.name + PART)
         for left in (part, target):  # of a build that was killed
             shutil.rmtree(left, ignore_errors=True)
-        part.mkdir()
-        built = _fill(part, wanted)
+        _make(part, wanted)
+        settings = _filled(part, wanted)
+        _take_over(part, wanted)
         (part / IN_USE).touch()
-        (part / READY).write_bytes(msgspec.json.encode(built))
+        (part / READY).write_bytes(msgspec.json.encode(Built(settings)))
         part.rename(target)
 
 
-def _fill(part: Path, wanted: Specification) -> Built:
+def _make(part: Path, wanted: Specification) -> None:
+    """Make the folder: its parts are the user's who fills them, and it is nobody's who is not trusted."""
+    user, group = wanted.confinement["user"], wanted.confinement["group"]
+    part.mkdir(mode=0o700)
+    pip = Path(wanted.pip)
+    pip.mkdir(parents=True, exist_ok=True)
+    for folder in (part / VENV, part / PROJECT, part / SCRIPTS, part / WORK, pip):
+        folder.mkdir(exist_ok=True)
+        if user is not None:
+            os.chown(folder, user, group)
+    pip.chmod(0o700)
+    shutil.copyfile(wanted.archive, part / wanted.filename)
+    configuration = _pip_configuration()
+    if configuration is not None:
+        shutil.copyfile(configuration, part / _PIP_CONFIGURATION)
+    for path in (part, *_lent(part, wanted)):
+        if user is not None:
+            os.chown(path, -1, group)
+            path.chmod(0o750)
+
+
+def _lent(part: Path, wanted: Specification) -> list[Path]:
+    """Copies of what is read for the build and of no use afterwards: the archive, and the configuration of pip that is
+    the server's user's own."""
+    return [path for path in (part / wanted.filename, part / _PIP_CONFIGURATION) if path.exists()]
+
+
+def _pip_configuration() -> Path | None:
+    named = os.environ.get("PIP_CONFIG_FILE")
+    folder = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser()
+    known = [Path(named)] if named else [folder / "pip" / "pip.conf", Path("~/.pip/pip.conf").expanduser()]
+    return next((path for path in known if path.is_file()), None)
+
+
+def _filled(part: Path, wanted: Specification) -> str:
+    """Run the second process; returns the settings module that it has found."""
+    environment = {**os.environ, "PIP_CACHE_DIR": wanted.pip}
+    if (part / _PIP_CONFIGURATION).exists():
+        environment["PIP_CONFIG_FILE"] = str(part / _PIP_CONFIGURATION)
+    task = supervisor.Task(
+        parent=os.getpid(),
+        command=[sys.executable, "-P", "-c", _FILL],
+        folder=str(part),
+        environment=environment,
+        input=msgspec.json.encode(wanted).decode(),
+        confinement=wanted.confinement,
+        own_ports=wanted.own_ports,
+    )
+    settings = ""
+    with subprocess.Popen(  # noqa: S603 - the server's own interpreter
+        supervisor.command(),
+        env=supervisor.environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        pass_fds=supervisor.descriptors(task),
+        process_group=0,
+    ) as process:
+        assert process.stdin is not None and process.stdout is not None  # noqa: PT018, S101 - both are pipes
+        process.stdin.write(supervisor.line_of(task))
+        process.stdin.flush()
+        while line := process.stdout.readline(_LONGEST_LINE):
+            with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
+                settings = msgspec.json.decode(line, type=_Found).settings
+                continue
+            sys.stdout.buffer.write(line)
+            sys.stdout.buffer.flush()
+        status = process.wait()
+    if status != 0 or settings_faults(settings):
+        sys.exit(status or 1)
+    return settings
+
+
+def _take_over(part: Path, wanted: Specification) -> None:
+    """Make what was filled the server's own, so that no job changes the code that others run."""
+    for lent in _lent(part, wanted):
+        lent.unlink()
+    if not any((part / SCRIPTS).iterdir()):
+        (part / SCRIPTS).rmdir()
+    for name in sorted(os.listdir(part / PROJECT)):  # what the project brings is found where its jobs run
+        (part / WORK / name).symlink_to(Path("..", PROJECT, name))
+    user = wanted.confinement["user"]
+    if user is None:
+        return
+    for folder, _, files in os.walk(part):
+        if Path(folder) == part / WORK:
+            continue
+        for path in (folder, *(os.path.join(folder, name) for name in files)):
+            status = os.lstat(path)
+            if status.st_uid == user:
+                os.chown(path, 0, 0, follow_symlinks=False)
+                if not stat.S_ISLNK(status.st_mode):
+                    # Read by the project's user; those of others do not pass the folder.
+                    os.chmod(path, (status.st_mode & 0o755) | (0o555 if status.st_mode & 0o100 else 0o444))
+
+
+def _fill(wanted: Specification) -> None:
+    part = Path(wanted.target + PART)
     _say("progress", "making an environment")
     venv.EnvBuilder(symlinks=True, with_pip=False).create(part / VENV)
     python = part / VENV / "bin" / "python"
@@ -139,13 +271,10 @@ def _fill(part: Path, wanted: Specification) -> Built:
     (packages / "zz_base.pth").write_text(base + "\n", "utf-8")
     (packages / "_environment_in_use.py").write_text(_HOLD, "utf-8")
     (packages / "aa_in_use.pth").write_text("import _environment_in_use\n", "utf-8")
-    project, archive = part / PROJECT, Path(wanted.archive)
+    project, archive = part / PROJECT, part / wanted.filename
     to_install: list[str] = []
     if wanted.format in (archives.WHEEL, archives.SDIST):
-        project.mkdir()
-        named = part / wanted.filename
-        os.link(archive, named)
-        to_install.append(str(named))
+        to_install.append(str(archive))
     else:
         with bounded_memory():
             archives.unpack(archive, project)
@@ -154,20 +283,19 @@ def _fill(part: Path, wanted: Specification) -> Built:
         (packages / "bb_project.pth").write_text(hook, "utf-8")
     requirements = "\n".join([wanted.requirements, *_requirements_of_egg(project)]).strip()
     if requirements:
-        listed = part / "requirements.txt"
+        listed = Path(tempfile.gettempdir(), "requirements.txt")
         listed.write_text(requirements + "\n", "utf-8")
         to_install = ["-r", str(listed), *to_install]
     if to_install:
         _say("progress", "installing packages")
         _install(python, to_install, part)
-    for name in to_install[-1:]:
-        if name.endswith(wanted.filename):
-            Path(name).unlink()
     settings = _settings(project, packages, wanted)
     if faults := settings_faults(settings):
         raise BuildFailedError(str(faults[0]))
     (project / "scrapy.cfg").write_text(f"[settings]\ndefault = {settings}\n", "utf-8")
-    return Built(settings, _scripts(part, packages, wanted.format))
+    _copy_scripts(part, packages, wanted.format)
+    compileall.compile_dir(project, quiet=2)  # those who run it cannot write here
+    print(json.dumps({"settings": settings}), flush=True)  # noqa: T201 - the first process listens
 
 
 def _install(python: Path, to_install: Sequence[str], folder: Path) -> None:
@@ -230,8 +358,8 @@ def _of_file(path: Path, section: str, name: str) -> list[str]:
     return []
 
 
-def _scripts(part: Path, packages: Path, kind: str) -> list[str]:
-    """Copy the scripts of the project to one place; returns their names."""
+def _copy_scripts(part: Path, packages: Path, kind: str) -> None:
+    """Copy the scripts of the project to one place."""
     if kind in (archives.WHEEL, archives.SDIST):
         files = [
             Path(str(file.locate()))
@@ -242,12 +370,9 @@ def _scripts(part: Path, packages: Path, kind: str) -> list[str]:
     else:
         own = part / PROJECT
         files = [path for name in ("EGG-INFO/scripts", SCRIPTS) for path in sorted((own / name).glob("*.py"))]
-    scripts = sorted(path for path in files if path.suffix == ".py" and path.is_file())
-    if scripts:
-        (part / SCRIPTS).mkdir()
-    for path in scripts:
-        shutil.copyfile(path, part / SCRIPTS / path.name)
-    return sorted({path.name for path in scripts})
+    for path in sorted(files):
+        if path.suffix == ".py" and path.is_file():
+            shutil.copyfile(path, part / SCRIPTS / path.name)
 
 
 if __name__ == "__main__":

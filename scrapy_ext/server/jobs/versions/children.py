@@ -1,7 +1,8 @@
 """Processes that work for a moment and are not trusted: with a time limit, bounded output, and no secrets.
 
 Each is the leader of a group of its own, and the whole group is killed when it ends, by itself or by force. It also
-ends with the process that started it, however that ends.
+ends with the process that started it, however that ends. One that runs code of a deployed version is confined, and has
+a supervisor, which ends all that it has started.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from scrapy_ext import supervisor
+from scrapy_ext.confinement import Confinement, own_ports
+
 #: Lines of output that are kept, the last ones, and characters of each.
 _KEPT_LINES: Final = 100
 _LINE: Final = 1000
@@ -24,6 +28,8 @@ _PIECE: Final = 64 * 1024
 #: Seconds for what a process has said when it has ended, while one that it started keeps its output open.
 _LAST_WORDS: Final = 0.5
 _PR_SET_PDEATHSIG: Final = 1
+#: Seconds for a supervisor to end all that it supervises.
+_PATIENCE: Final = 12.0
 
 #: What a build may know of the server's environment: how to reach packages, and how text is written.
 _PASSED: Final = (
@@ -31,6 +37,21 @@ _PASSED: Final = (
     *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"),
     *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy"),
 )
+#: Of that, what processes of deployed code get.
+_PASSED_TO_JOBS: Final = (
+    "PATH",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "TMPDIR",
+    "USER",
+    "LOGNAME",
+    "SSL_CERT_FILE",
+)
+#: What no process of a job gets, however it was deployed.
+_KEPT_BACK: Final = ("SERVER_", "PG", "ATTRIBUTES_API_KEY")
 _PASSED_PREFIXES: Final = ("PIP_", "LC_")
 
 
@@ -53,6 +74,16 @@ def bare_environment() -> dict[str, str]:
     } | {"PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8:backslashreplace"}
 
 
+def job_environment() -> dict[str, str]:
+    """Of the server's environment, what processes of deployed code get."""
+    return {name: value for name, value in os.environ.items() if name in _PASSED_TO_JOBS}
+
+
+def local_environment() -> dict[str, str]:
+    """The server's environment for processes of the operator's own project, without the server's secrets."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(_KEPT_BACK)}
+
+
 def die_with_parent() -> None:
     """End this process when the one that started it does; called in the process itself. Where the system cannot do
     that, nothing happens."""
@@ -72,8 +103,15 @@ async def run(
     given: bytes = b"",
     descriptors: Sequence[int] = (),
     on_line: Callable[[str], None] = lambda _line: None,
+    confinement: Confinement | None = None,
 ) -> Ended:
     """Run a process to its end; raises :class:`TimedOutError`. ``on_line`` is told each line that it says."""
+    if confinement is not None:
+        fields = confinement._asdict()
+        parent, text, own = os.getpid(), given.decode(), own_ports.descriptor()
+        task = supervisor.Task(parent, command, str(folder), environment, text, descriptors, fields, own)
+        descriptors = supervisor.descriptors(task)
+        command, environment, given = supervisor.command(), supervisor.environment(), supervisor.line_of(task)
     process = await asyncio.create_subprocess_exec(
         *command,
         cwd=folder,
@@ -87,25 +125,39 @@ async def run(
     said: deque[str] = deque(maxlen=_KEPT_LINES)
     try:
         async with asyncio.timeout(seconds):
-            await _talk(process, given, said, on_line)
+            await _talk(process, given, said, on_line, supervised=confinement is not None)
             return Ended(await process.wait(), said)
     except TimeoutError:
         raise TimedOutError from None
     finally:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        await asyncio.shield(process.wait())
+        await asyncio.shield(_end(process, supervised=confinement is not None))
+
+
+async def _end(process: asyncio.subprocess.Process, *, supervised: bool) -> None:
+    if supervised and process.stdin is not None:
+        process.stdin.close()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), _PATIENCE)
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    await process.wait()
 
 
 async def _talk(
-    process: asyncio.subprocess.Process, given: bytes, said: deque[str], on_line: Callable[[str], None]
+    process: asyncio.subprocess.Process,
+    given: bytes,
+    said: deque[str],
+    on_line: Callable[[str], None],
+    *,
+    supervised: bool,
 ) -> None:
     assert process.stdin is not None  # noqa: S101 - both are pipes
     assert process.stdout is not None  # noqa: S101
     with contextlib.suppress(ConnectionError):
         process.stdin.write(given)
         await process.stdin.drain()
-    process.stdin.close()
+    if not supervised:  # a supervisor takes the end of its input for that of this process
+        process.stdin.close()
     rest = b""
     ended = asyncio.ensure_future(process.wait())
     try:

@@ -13,7 +13,6 @@ import fcntl
 import hashlib
 import os
 import shutil
-import site
 import sys
 import tempfile
 import time
@@ -26,6 +25,8 @@ from typing import Final, NamedTuple
 import msgspec
 
 from scrapy_ext.api.platform.versions import LOCAL, SCRIPT, SpiderInfo, VersionState
+from scrapy_ext.confinement import Confinement, own_ports
+from scrapy_ext.server.jobs.confining import ConfinementError, Confining, User, package_folders, paths_in
 from scrapy_ext.server.jobs.versions import archives
 from scrapy_ext.server.jobs.versions.building import (
     IN_USE,
@@ -35,10 +36,17 @@ from scrapy_ext.server.jobs.versions.building import (
     READY,
     SCRIPTS,
     VENV,
+    WORK,
     Specification,
     locked,
 )
-from scrapy_ext.server.jobs.versions.children import TimedOutError, bare_environment, run
+from scrapy_ext.server.jobs.versions.children import (
+    TimedOutError,
+    bare_environment,
+    job_environment,
+    local_environment,
+    run,
+)
 from scrapy_ext.server.jobs.versions.inspection import Inspector
 from scrapy_ext.server.jobs.versions.spiders import ReadingError, read_spiders
 from scrapy_ext.server.store import Store
@@ -55,6 +63,14 @@ _AT_ONCE: Final = 2
 #: Seconds after which the folder of the server is read again for the sake of a spider that it did not have.
 _LOCAL_AGE: Final = 2.0
 
+#: The name of an archive whose name says nothing.
+_ARCHIVE: Final = "archive"
+#: Of the way in which environments are built; those of another are built anew.
+_FORM: Final = "2"
+#: Behind the name of the folder of environments: the one with pip's cache of each project. What one has had built is
+#: nothing for another.
+_PIP: Final = "-pip"
+
 #: Told how far a build is, or a line that it says.
 Report = Callable[[str], None]
 
@@ -68,12 +84,18 @@ class BuildError(Exception):
 
 
 class Prepared(NamedTuple):
-    """What a job is run with: ``python -m …`` in ``directory``. ``scripts``: the folder of its scripts, if any."""
+    """What a job is run with: ``python -m …``, with the project in ``directory``. ``scripts``: the folder of its
+    scripts, if any."""
 
     python: str
     directory: Path
     version: str
     scripts: Path | None
+
+    @property
+    def work(self) -> Path:
+        """The folder that its processes run in: of a deployed version one beside the code, for they write to it."""
+        return self.directory if self.version == LOCAL else self.directory.with_name(WORK)
 
 
 class LocalProject(NamedTuple):
@@ -86,11 +108,20 @@ class LocalProject(NamedTuple):
 class Environments:
     """Environments in the folder ``cache``; ``local``: the project that the server was started in."""
 
-    def __init__(self, store: Store, cache: Path, local: LocalProject | None = None, *, keep: int = KEPT) -> None:
+    def __init__(
+        self,
+        store: Store,
+        cache: Path,
+        local: LocalProject | None = None,
+        *,
+        keep: int = KEPT,
+        confining: Confining | None = None,
+    ) -> None:
         self._store = store
         self._cache = cache.absolute()
         self._local = local
         self._keep = keep
+        self.confining = confining or Confining()
         self._builds: dict[str, asyncio.Task[Path]] = {}
         self._slots = asyncio.Semaphore(_AT_ONCE)
         self._inspector = Inspector()
@@ -125,6 +156,11 @@ class Environments:
             # Whoever waits may give up; the others go on.
             home = await asyncio.shield(task)
         scripts = home / SCRIPTS
+        try:
+            user = await self.confining.usable_user(project, [home / WORK])
+            await asyncio.to_thread(_lend, home, user)
+        except (OSError, ConfinementError) as error:
+            raise BuildError(f"the environment cannot be used: {error}") from None
         return Prepared(
             str(home / VENV / "bin" / "python"),
             home / PROJECT,
@@ -132,14 +168,25 @@ class Environments:
             scripts if await asyncio.to_thread(scripts.is_dir) else None,
         )
 
+    async def confinement(self, prepared: Prepared) -> Confinement | None:
+        """The confinement of a process in what was prepared; None for the operator's own project. Raises
+        :class:`ConfinementError`."""
+        if prepared.version == LOCAL:
+            return None
+        home = prepared.directory.parent
+        return await self.confining.of(_project_of(home), [home], [prepared.work])
+
     async def read(self, prepared: Prepared) -> list[SpiderInfo]:
         """The spiders and scripts of what was prepared; raises :class:`BuildError`."""
         local = prepared.version == LOCAL
         try:
             spiders = await read_spiders(
-                prepared.python, prepared.directory, dict(os.environ) if local else bare_environment()
+                prepared.python,
+                prepared.work,
+                local_environment() if local else job_environment(),
+                confinement=await self.confinement(prepared),
             )
-        except ReadingError as error:
+        except (ReadingError, ConfinementError) as error:
             raise BuildError(str(error)) from None
         # A script that lies beside scrapy.cfg runs, too; but what lies there is often none.
         folder = None if prepared.scripts == prepared.directory else prepared.scripts
@@ -197,7 +244,7 @@ class Environments:
             archive = await self._fetched(project, version)
             try:
                 contents = await self._look(archive)
-                await self._run_build(version, self._cache / key, archive, contents, report)
+                await self._run_build(project, self._specification(version, key, archive, contents), report)
             except archives.ArchiveError as error:
                 raise BuildError(f"the archive cannot be used: {error}") from None
             finally:
@@ -208,23 +255,36 @@ class Environments:
             await asyncio.to_thread(_trim, self._cache, self._keep)
             return home
 
-    async def _run_build(
-        self, version: StoredVersion, target: Path, archive: Path, contents: archives.Contents, report: Report
-    ) -> None:
-        specification = Specification(
+    def _specification(
+        self, version: StoredVersion, key: str, archive: Path, contents: archives.Contents
+    ) -> Specification:
+        return Specification(
             archive=str(archive),
             format=contents.format,
-            filename=contents.filename,
+            filename=contents.filename or _ARCHIVE,
             settings=version.settings,
             requirements=version.shown.requirements,
-            target=str(target),
+            target=str(self._cache / key),
             base=_base_folders(),
+        )
+
+    async def _run_build(self, project: int, wanted: Specification, report: Report) -> None:
+        environment = bare_environment()
+        part, pip = Path(wanted.target + PART), self._cache.with_name(self._cache.name + _PIP) / str(project)
+        try:
+            confinement = await self.confining.of(
+                project, [part, *paths_in(environment)], [part / VENV, part / PROJECT, part / SCRIPTS, pip]
+            )
+        except ConfinementError as error:
+            raise BuildError(str(error)) from None
+        wanted = msgspec.structs.replace(
+            wanted, pip=str(pip), confinement=confinement._asdict(), own_ports=own_ports.descriptor()
         )
         told: dict[str, str] = {}
         log: list[str] = []
 
         def on_line(line: str) -> None:
-            with contextlib.suppress(msgspec.DecodeError):
+            with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
                 said = msgspec.json.decode(line, type=dict[str, str])
                 told.update(said)
                 log.extend(said.get("log", "").splitlines())
@@ -236,9 +296,10 @@ class Environments:
             ended = await run(
                 [sys.executable, "-c", _CHILD],
                 folder=self._cache,
-                environment=bare_environment(),
+                environment=environment,
                 seconds=BUILD_SECONDS,
-                given=msgspec.json.encode(specification),
+                given=msgspec.json.encode(wanted),
+                descriptors=[] if wanted.own_ports is None else [wanted.own_ports],
                 on_line=on_line,
             )
         except TimedOutError:
@@ -278,16 +339,20 @@ _CHILD: Final = (
 
 def _base_folders() -> list[str]:
     """Where the server's own packages are."""
-    known = [*site.getsitepackages(), site.getusersitepackages()]
-    folders = [folder for folder in sys.path if folder in known or folder.endswith(("site-packages", "dist-packages"))]
+    folders = package_folders()
     return list(dict.fromkeys([*folders, *([] if _package_root() in folders else [_package_root()])]))
 
 
 def _key(project: int, version: StoredVersion) -> str:
-    parts = [version.shown.sha256, version.shown.requirements, version.settings, sys.version, *_base_folders()]
+    parts = [_FORM, version.shown.sha256, version.shown.requirements, version.settings, sys.version, *_base_folders()]
     with contextlib.suppress(PackageNotFoundError):  # run from its source
         parts.append(version_of("scrapy-ext"))
     return f"{project}-{hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:24]}"
+
+
+def _project_of(home: Path) -> int:
+    """The project of an environment."""
+    return int(home.name.partition("-")[0])
 
 
 def _used(home: Path) -> Path | None:
@@ -297,6 +362,19 @@ def _used(home: Path) -> Path | None:
     except OSError:
         return None
     return home
+
+
+def _lend(home: Path, user: User | None) -> None:
+    """Let the processes of a project read its environment, and write its working folder; no other project's do."""
+    if os.geteuid() != 0:
+        return
+    owner, group = (0, 0) if user is None else user
+    os.chown(home, 0, group)
+    home.chmod(0o750)
+    if (home / WORK).stat().st_uid != owner:
+        for folder, _, files in os.walk(home / WORK):
+            for path in (folder, *(os.path.join(folder, name) for name in files)):
+                os.chown(path, owner, group, follow_symlinks=False)
 
 
 def _script_names(folder: Path | None) -> list[str]:

@@ -69,7 +69,7 @@ class Inspector:
             if "error" in answer:
                 raise ArchiveError(answer["error"])
             return Contents(**answer)
-        except (msgspec.DecodeError, TypeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, TypeError):
             raise ArchiveError(f"reading it ended with status {ended.status}") from None
 
 

@@ -14,6 +14,7 @@ import msgspec
 
 from scrapy_ext.api.platform.jobs import is_name
 from scrapy_ext.api.platform.versions import SCRIPT, SpiderInfo
+from scrapy_ext.confinement import Confinement
 from scrapy_ext.server.jobs.versions.children import Ended, TimedOutError, run
 
 #: Seconds that naming the spiders of a project may take.
@@ -31,7 +32,11 @@ class ReadingError(Exception):
 
 
 async def read_spiders(
-    python: str, folder: Path, environment: Mapping[str, str], seconds: float = READ_SECONDS
+    python: str,
+    folder: Path,
+    environment: Mapping[str, str],
+    seconds: float = READ_SECONDS,
+    confinement: Confinement | None = None,
 ) -> list[SpiderInfo]:
     """The spiders of the project in ``folder``; raises :class:`ReadingError`."""
     receiving, sending = os.pipe()
@@ -56,6 +61,7 @@ async def read_spiders(
             environment=environment,
             seconds=seconds,
             descriptors=[sending],
+            confinement=confinement,
         )
         os.close(sending)
         sending = -1
@@ -80,7 +86,7 @@ def _checked(answer: bytes, ended: Ended) -> list[SpiderInfo]:
         raise ReadingError(f"what it says of its spiders is over {_MAX_ANSWER} bytes")
     try:
         spiders = _decode(answer)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise ReadingError("what it says of its spiders cannot be understood") from None
     if not spiders:
         raise ReadingError("it has no spiders. Check SPIDER_MODULES in its settings, and that the archive has them")

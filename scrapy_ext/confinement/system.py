@@ -1,0 +1,51 @@
+"""Calls of Linux that Python's standard library does not have."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import sys
+from typing import Final
+
+PR_SET_PDEATHSIG: Final = 1
+PR_SET_DUMPABLE: Final = 4
+PR_CAPBSET_DROP: Final = 24
+PR_SET_CHILD_SUBREAPER: Final = 36
+PR_SET_NO_NEW_PRIVS: Final = 38
+
+IS_LINUX: Final = sys.platform == "linux"
+MACHINE: Final = platform.machine()
+
+_libc: Final = ctypes.CDLL(None, use_errno=True)
+
+
+def call(name: str, *arguments: object) -> int:
+    """Call a function of the C library that returns -1 for an error; raises ``OSError``."""
+    result: int = getattr(_libc, name)(*(_wide(argument) for argument in arguments))
+    if result == -1:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), name)
+    return result
+
+
+def system_call(number: int, *arguments: object) -> int:
+    """Make a system call by its number; raises ``OSError``."""
+    return call("syscall", number, *arguments)
+
+
+def prctl(option: int, value: int = 0) -> None:
+    """Set an option of this process; raises ``OSError``."""
+    call("prctl", option, value, 0, 0, 0)
+
+
+def hide_memory() -> None:
+    """Keep processes of the same user from the environment, memory and descriptors of this process. A program that it
+    executes begins without this. Where the system cannot do that, nothing happens."""
+    if IS_LINUX:
+        prctl(PR_SET_DUMPABLE, 0)
+
+
+def _wide(argument: object) -> object:
+    """An integer as wide as a register: variadic functions read nothing narrower."""
+    return ctypes.c_long(argument) if isinstance(argument, int) else argument

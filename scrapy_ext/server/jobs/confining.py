@@ -1,0 +1,332 @@
+"""The confinement of what runs for deployed versions on this machine: jobs, checks and builds.
+
+As far as the system can, a process of a deployed version reads the system, the server's Python with its packages, and
+the version's own environment; writes its own folders; runs as a user of its project; and connects to all but cloud
+metadata, the server's database and what the server listens for itself alone. ``docs/architecture/security.rst`` has the
+whole list.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import json
+import logging
+import os
+import pwd
+import shlex
+import site
+import socket
+import sys
+import sysconfig
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Final, NamedTuple
+from urllib.parse import parse_qs, urlsplit
+
+from scrapy_ext import supervisor
+from scrapy_ext.confinement import Confinement
+from scrapy_ext.confinement.applying import CONNECTIONS, FILTER, LANDLOCK, VIEW
+from scrapy_ext.confinement.connections import is_own
+from scrapy_ext.confinement.probing import USER, Found
+from scrapy_ext.confinement.view import closed_folder
+from scrapy_ext.server.config import ConfigError
+from scrapy_ext.server.store.address import DatabaseUrl
+
+#: Values of ``--job-user`` that are no names of users.
+AUTO: Final = "auto"
+NONE: Final = "none"
+#: Users of projects: a range that systemd and distributions leave free (https://systemd.io/UIDS-GIDS/).
+FIRST_USER: Final = 1_900_000_000
+_USERS: Final = 200_000_000
+
+#: Folders of programs and libraries.
+_SYSTEM: Final = (
+    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"),
+    *("/proc", "/sys/devices/system", "/sys/fs/cgroup", "/sys/kernel/mm"),
+)
+#: Of /etc what programs need: the rest is where operators keep keys.
+_ETC: Final = (
+    *("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ld.so.preload", "alternatives", "os-release", "locale.alias"),
+    *("debian_version", "lsb-release", "redhat-release", "system-release", "centos-release", "fedora-release"),
+    *("alpine-release", "arch-release", "SuSE-release", "gentoo-release", "slackware-version", "pip.conf"),
+    *("passwd", "group", "nsswitch.conf", "hosts", "host.conf", "hostname", "resolv.conf", "gai.conf", "services"),
+    *("protocols", "networks", "localtime", "timezone", "mime.types", "magic", "fonts", "shells", "inputrc"),
+    *("ssl/certs", "ssl/cert.pem", "ssl/openssl.cnf", "ca-certificates", "ca-certificates.conf", "crypto-policies"),
+    *("pki/tls/certs", "pki/tls/cert.pem", "pki/tls/openssl.cnf", "pki/ca-trust", "terminfo"),
+)
+_RUN: Final = ("/run/systemd/resolve/resolv.conf", "/run/systemd/resolve/stub-resolv.conf", "/run/resolvconf")
+_DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/shm")  # noqa: S108
+#: Variables of the server's environment that name files which processes of deployed versions need.
+_CERTIFICATES: Final = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+#: Addresses at which clouds describe a machine, with its keys: link-local ones, and those of Alibaba Cloud, Oracle
+#: Cloud, Amazon and Google by IPv6; of Azure the ports that are not DNS.
+METADATA: Final = (
+    *("169.254.0.0/16", "fe80::/10", "100.100.100.200/32", "192.0.0.192/32", "fd00:ec2::254/128", "fd20:ce::254/128"),
+    *("168.63.129.16/32 80", "168.63.129.16/32 32526"),
+)
+_POSTGRESQL: Final = 5432
+_SECONDS: Final = 60
+
+logger = logging.getLogger(__name__)
+
+
+class Policy(NamedTuple):
+    """What the operator says of the processes of deployed versions."""
+
+    #: ``auto``, ``none``, or the name or number of a user.
+    user: str = AUTO
+    #: More files and folders that they may read.
+    read: tuple[str, ...] = ()
+    #: More addresses that they may not reach: ``NETWORK`` or ``NETWORK PORT``.
+    deny: tuple[str, ...] = ()
+    #: The server's database, which they may not reach.
+    database: DatabaseUrl | None = None
+
+
+class ConfinementError(Exception):
+    """A process cannot be confined as the operator has said; the message says why."""
+
+
+class User(NamedTuple):
+    """A user and their group."""
+
+    user: int
+    group: int
+
+
+class Confining:
+    """Makes confinements. Raises :class:`ConfigError` for a user that there is not, or that only root may become."""
+
+    def __init__(self, policy: Policy | None = None) -> None:
+        self._policy = policy = policy or Policy()
+        self._named = _named(policy.user)
+        self._found: asyncio.Task[Found] | None = None
+        self._is_reported = False
+        self._denied: tuple[list[str], list[int]] | None = None
+
+    def user(self, project: int) -> User | None:
+        """The user of a project; None: the server's."""
+        if self._named is not None:
+            return self._named
+        if self._policy.user == AUTO and os.geteuid() == 0:
+            return User(*[FIRST_USER + project % _USERS] * 2)
+        return None
+
+    async def report(self) -> None:
+        """Log once what of deployed code is not kept from what."""
+        if self._is_reported:
+            return
+        self._is_reported = True
+        found = await self._probed()
+        for line in _undefended(found, self.user(0) is not None):
+            logger.warning("%s", line)
+
+    async def of(self, project: int, read: Iterable[Path | str], write: Iterable[Path | str]) -> Confinement:
+        """The confinement of a process of this project; raises :class:`ConfinementError`. ``read`` and ``write``: its
+        own files and folders."""
+        await self.report()
+        found = await self._probed()
+        reading = [*_readable(), *self._policy.read, *map(str, read)]
+        writing = [*_DEVICES, *map(str, write)]
+        defences = [name for name in (LANDLOCK, VIEW, FILTER, CONNECTIONS) if name in found.defences]
+        if CONNECTIONS in defences:
+            defences.remove(FILTER)
+        user = await asyncio.to_thread(self._usable, project, found, [*reading, *writing])
+        if user is None and VIEW in defences:
+            defences.remove(VIEW)
+        denied, ports = await self._denied_places()
+        number, group = user or (None, None)
+        return Confinement(reading, _listed(), writing, number, group, denied, ports, defences)
+
+    async def usable_user(self, project: int, needed: Iterable[Path | str]) -> User | None:
+        """The user that processes of a project can run as; None: the server's. Raises :class:`ConfinementError`."""
+        found = await self._probed()
+        return await asyncio.to_thread(self._usable, project, found, [*_readable(), *map(str, needed)])
+
+    def _usable(self, project: int, found: Found, needed: Iterable[str]) -> User | None:
+        user = self.user(project)
+        if user is None:
+            return None
+        reason = "" if USER in found.defences else "the system does not allow it"
+        if not reason and VIEW not in found.defences:
+            reason = _closed(needed, user)
+        if not reason:
+            return user
+        if self._named is not None:
+            raise ConfinementError(f"--job-user {self._policy.user}: {reason}")
+        _report_shared_user(reason)
+        return None
+
+    async def _probed(self) -> Found:
+        if self._found is None:
+            self._found = asyncio.create_task(_probe())
+        return await asyncio.shield(self._found)
+
+    async def _denied_places(self) -> tuple[list[str], list[int]]:
+        """Addresses and own ports that are denied. Names are resolved once: an answer that fails is tried again."""
+        if self._denied is not None:
+            return self._denied
+        denied = [*METADATA, *self._policy.deny]
+        ports: list[int] = []
+        whole = True
+        for host, port in _places(self._policy.database):
+            if not host:
+                ports.append(port)
+                continue
+            try:
+                found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            except OSError:
+                whole = False
+                continue
+            for *_, (name, *_) in found:
+                address = ipaddress.ip_address(str(name).partition("%")[0])
+                denied.append(f"{address} {port}")
+                if is_own(address):
+                    ports.append(port)
+        if whole:
+            self._denied = denied, ports
+        return denied, ports
+
+
+async def _probe() -> Found:
+    process = await asyncio.create_subprocess_exec(
+        *supervisor.command("confinement.probing"),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env=supervisor.environment(),
+    )
+    try:
+        async with asyncio.timeout(_SECONDS):
+            said, _ = await process.communicate()
+        return Found(**json.loads(said))
+    except (TimeoutError, ValueError, TypeError):
+        logger.exception("The defences of this system could not be found")
+        return Found([])
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+def _undefended(found: Found, other_user: bool) -> list[str]:
+    """What of the promises does not hold here, a line each."""
+    lines = []
+    if LANDLOCK not in found.defences and not (other_user and USER in found.defences):
+        lines.append(
+            "Deployed code can read what the server's user can, the data directory too, and end its processes: this "
+            "system has no Landlock (Linux 5.13 and later), and the server does not run jobs as another user."
+        )
+    elif LANDLOCK not in found.defences:
+        lines.append(
+            "Deployed code can read files of this machine that everybody can: this system has no Landlock (Linux 5.13 "
+            "and later)."
+        )
+    elif found.landlock < _SIGNALS_SINCE and not (other_user and USER in found.defences):
+        lines.append(
+            "Deployed code can send signals to the server and to other jobs: to refuse them needs Linux 6.12, or a "
+            "server that is root and runs jobs as other users."
+        )
+    if CONNECTIONS not in found.defences:
+        lines.append(
+            "Deployed code can connect to cloud metadata addresses and to the server's database: this system does not "
+            "hand over system calls (seccomp user notification, Linux 5.9 and later on x86_64 and aarch64)."
+        )
+    return lines
+
+
+#: The version of Landlock that keeps signals in.
+_SIGNALS_SINCE: Final = 6
+
+
+@cache
+def _report_shared_user(reason: str) -> None:
+    logger.warning("Deployed code runs as the server's user, without its privileges: %s.", reason)
+
+
+def _closed(needed: Iterable[str], user: User) -> str:
+    """Why a user cannot reach what it needs, if it cannot."""
+    for path in needed:
+        if os.path.exists(path) and (folder := closed_folder(os.path.realpath(path), *user)) is not None:
+            return f"another user cannot pass {folder}, and the system allows no mount namespace"
+    return ""
+
+
+def _named(name: str) -> User | None:
+    if name in (AUTO, NONE):
+        return None
+    try:
+        found = pwd.getpwuid(int(name)) if name.isdigit() else pwd.getpwnam(name)
+        user = User(found.pw_uid, found.pw_gid)
+    except KeyError:
+        if not name.isdigit():
+            raise ConfigError(f"--job-user {name}: there is no such user on this machine. Add it.") from None
+        user = User(int(name), int(name))
+    if user.user == os.geteuid():
+        return None
+    if os.geteuid() != 0:
+        raise ConfigError(f"--job-user {name}: only root can run jobs as another user. Start the server as root.")
+    return user
+
+
+def _places(database: DatabaseUrl | None) -> list[tuple[str, int]]:
+    """Host and port of each server of a database; no host for one on a Unix socket."""
+    if database is None:
+        return []
+    parts = urlsplit(database.secret)
+    options = parse_qs(parts.query)
+    text = parts.netloc.rpartition("@")[2] or ",".join(options.get("host", [os.environ.get("PGHOST", "")]))
+    default = (options.get("port") or [os.environ.get("PGPORT", "")])[-1]
+    places = []
+    for each in text.split(","):
+        host, _, port = each.rpartition(":") if each.rpartition(":")[2].isdigit() else (each, "", default)
+        host = host.strip("[]")
+        places.append(("" if host.startswith(("/", "%2F", "@")) else host, int(port or default or _POSTGRESQL)))
+    return places
+
+
+@cache
+def _readable() -> tuple[str, ...]:
+    """What every process of a deployed version may read: the system, and the server's Python with its packages."""
+    python = [sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), f"{sys.prefix}/pyvenv.cfg"]
+    python += [f"{prefix}/{part}" for prefix in (sys.base_prefix, sys.base_exec_prefix) for part in ("bin", "lib")]
+    python += [f"{sys.prefix}/bin", str(Path(sys.executable).parent)]
+    named = [path for name in _CERTIFICATES for path in [os.environ.get(name)] if path]
+    etc = [f"/etc/{name}" for name in _ETC]
+    whole = [*_SYSTEM, *etc, *_RUN, *python, *package_folders(), str(Path(_package_root()) / "scrapy_ext"), *named]
+    return tuple(dict.fromkeys(whole))
+
+
+def _listed() -> list[str]:
+    """Python looks for a package in the names of its folder."""
+    return [_package_root()]
+
+
+def package_folders() -> list[str]:
+    """Folders with the server's own packages."""
+    known = [*site.getsitepackages(), site.getusersitepackages()]
+    return [folder for folder in sys.path if folder in known or folder.endswith(("site-packages", "dist-packages"))]
+
+
+def _package_root() -> str:
+    return str(Path(__file__).resolve().parents[3])
+
+
+def paths_in(environment: Mapping[str, str]) -> list[str]:
+    """Files and folders that the variables of pip name, apart from its cache."""
+    words = [
+        word.removeprefix("file://")
+        for name, value in environment.items()
+        if name.startswith("PIP_") and name != "PIP_CACHE_DIR"
+        for word in _words(value)
+    ]
+    return [word for word in words if word.startswith("/") and word != "/" and os.path.exists(word)]
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return text.split()

@@ -1,0 +1,108 @@
+"""Starts a server so that nobody reads its keys from outside.
+
+Linux shows the command line and the environment that a program was executed with for as long as it runs, whatever the
+program does with them. A server that finds a secret there executes itself anew, as the same process, without them: its
+configuration goes by a descriptor that only it has. So this module imports little before it has done that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import msgspec
+
+from scrapy_ext import handover
+from scrapy_ext.confinement import system
+from scrapy_ext.server.config import ServerConfig
+from scrapy_ext.server.options import SECRETS
+from scrapy_ext.server.store.address import DatabaseUrl
+
+_DATABASE_PASSWORD: Final = "PGPASSWORD"  # noqa: S105 - the name of the variable
+_ALL: Final = (*SECRETS, _DATABASE_PASSWORD)
+_ROOT: Final = Path(__file__).resolve().parents[2]
+
+
+def start(config: ServerConfig) -> int:
+    """Run a server until it ends; returns its exit code."""
+    password = os.environ.get(_DATABASE_PASSWORD)
+    if password and config.database is not None:
+        config = msgspec.structs.replace(config, database=config.database.with_password(password))
+    words = _masked(sys.argv[1:], _secrets(config))
+    if words != sys.argv[1:] or any(os.environ.get(name) for name in _ALL):
+        _execute_anew(config, words)
+    return _serve(config)
+
+
+def _serve(config: ServerConfig) -> int:
+    with contextlib.suppress(OSError):
+        system.hide_memory()
+    # Imported now: it is much, and would be loaded twice.
+    from scrapy_ext.server.serve import serve
+
+    return serve(config)
+
+
+def main() -> int:
+    """Run the server whose configuration comes by the descriptor that the command line names."""
+    return _serve(msgspec.json.decode(handover.take(int(sys.argv[1])), type=ServerConfig, dec_hook=_decoded))
+
+
+def _secrets(config: ServerConfig) -> list[str]:
+    """The parts of a configuration that nobody may read."""
+    keys = [config.extract_key, config.platform_key, config.attributes_key]
+    urls = [*(proxy.partition("=")[2] for proxy in config.proxies), config.attributes_url]
+    addresses = [url for url in urls if url and urlsplit(url).password]
+    database = config.database.secret if config.database is not None else ""
+    if "password" in database or urlsplit(database).password:
+        addresses.append(database)
+    return [value for value in (*keys, *addresses) if value]
+
+
+def _masked(words: Iterable[str], secrets: Collection[str]) -> list[str]:
+    """The words of a command line without the values that are secret."""
+    masked = list(words)
+    for value in secrets:
+        for place, word in enumerate(masked):
+            if word == value or word.endswith("=" + value):
+                masked[place] = word.removesuffix(value) + "***"
+    return masked
+
+
+def _execute_anew(config: ServerConfig, words: Iterable[str]) -> None:
+    """Execute this module with a clean environment and command line; returns only where the system does not do it."""
+    descriptor = handover.offer(msgspec.json.encode(config, enc_hook=_encoded))
+    os.set_inheritable(descriptor, True)
+    environment = {name: value for name, value in os.environ.items() if name not in _ALL}
+    # The working directory comes before the packages of Python only where this package itself was found there.
+    safe = [] if Path.cwd() == _ROOT else ["-P"]
+    flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # as multiprocessing does
+    command = [sys.executable, *flags, *safe, "-m", "scrapy_ext.server.starting", str(descriptor), *words]
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        os.execve(sys.executable, command, environment)  # noqa: S606 - no shell
+    except OSError:
+        os.close(descriptor)
+
+
+def _encoded(value: Any) -> Any:
+    if isinstance(value, DatabaseUrl):
+        return value.secret
+    if isinstance(value, Path):
+        return str(value)
+    raise NotImplementedError
+
+
+def _decoded(kind: type, value: Any) -> Any:
+    return kind(value)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,194 @@
+"""Deployed code that reads what it can: a hostile project on a real server, and a friendly one beside it."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_ext.confinement import view
+from scrapy_ext.confinement.connections import Rules
+from scrapy_ext.confinement.probing import probe
+from scrapy_ext.server.config import ConfigError
+from scrapy_ext.server.jobs.confining import FIRST_USER, METADATA, Confining, Policy, paths_in
+from scrapy_ext.server.jobs.versions.children import run
+from scrapy_ext.server.store.address import DatabaseUrl
+from tests.server.http import Http
+from tests.server.jobs import packed
+from tests.server.jobs.running import Platform, wait_for
+from tests.servers import RunningServer
+
+SPIDERS = Path(__file__).with_name("hostile_spider.py").read_text("utf-8")
+NOBODY = 65534
+REPOSITORY = Path(__file__).parents[3]
+
+
+def become_nobody(folder: Path) -> None:
+    """Run as a user without rights, who reaches Python and the folder."""
+    needed = [str(REPOSITORY / ".venv"), sys.prefix, sys.base_prefix, str(REPOSITORY / "scrapy_ext"), str(folder)]
+    view.open_ways(needed, NOBODY, NOBODY)
+    os.setgroups([])
+    os.setresgid(NOBODY, NOBODY, NOBODY)
+    os.setresuid(NOBODY, NOBODY, NOBODY)
+
+
+def starts(folder: Path) -> dict[str, Callable[[], None] | None]:
+    """The users that a server can run as here: for one that is root, what makes it another."""
+    if os.geteuid() != 0:
+        return {"user": None}
+    return {"root": None, "user": functools.partial(become_nobody, folder)}
+
+
+async def deploy(http: Http, project: int) -> None:
+    archive = packed.folder(shop__spiders=SPIDERS)
+    answer = await http.post(f"/api/projects/{project}/versions?version=1.0", archive)
+    assert answer.status == 201, answer.text
+
+    async def checked() -> Any:
+        shown = (await http.get(f"/api/projects/{project}/versions/1.0")).json
+        return shown if shown["state"] != "uploaded" else None
+
+    shown = await wait_for(checked, "the check")
+    assert shown["state"] == "ready", shown
+
+
+async def crawled(http: Http, project: int, spider: str) -> list[dict[str, Any]]:
+    platform = Platform(http, project)
+    job = await platform.run(spider)
+    assert await platform.reason(job) == "finished", await platform.log(job)
+    return await platform.records("items", job)
+
+
+@pytest.mark.parametrize("user", ["root", "user"])
+async def test_deployed_code_reads_nothing_that_is_not_its_own(
+    tmp_path: Path, user: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The keys, other processes, other projects, the database; and a friendly project does its work meanwhile."""
+    before = starts(tmp_path)
+    if user not in before:
+        user = "user"
+    monkeypatch.setenv("ATTRIBUTES_API_KEY", "key-of-a-model")
+    if before[user] is not None:
+        os.chown(tmp_path, NOBODY, NOBODY)
+        monkeypatch.setenv("HOME", str(tmp_path))
+    options = [
+        "--job-deny",
+        "127.66.0.0/16",
+        "--units",
+        "2",
+        "--proxy",
+        "FR:datacenter=http://u:proxy-password@127.0.0.1:1",
+    ]
+    with RunningServer(tmp_path / "data", options=options, before=before[user]) as server:
+        async with Http(server.url, server.platform_key) as http:
+            await deploy(http, 6)
+            (friendly,) = await crawled(http, 6, "friendly")
+            await deploy(http, 5)
+            items = await crawled(http, 5, "hostile")
+        assert "Deployed code" not in server.log()
+    assert (friendly["status"], friendly["said"], bool(friendly["names"])) == (200, "True", True)
+    (written,) = (tmp_path / "data" / "environments").glob("6-*/work/out.json")
+    assert "200" in written.read_text()
+    assert [item["when"] for item in items] == ["check", "run"]
+    for item in items:
+        shown = str(item)
+        for secret in (
+            *(server.platform_key, server.extract_key, "key-of-a-model", "proxy-password"),
+            *("secret of another project", "SQLite format"),
+        ):
+            assert secret not in shown
+        family = {name.split()[0] for name in item if name.endswith(" environ") and "refused" not in item[name]}
+        assert str(server.process.pid) not in family
+        assert item.get(f"{server.process.pid} kill", "refused").startswith("refused")
+        for name in ("ptrace", "process_vm_readv", "write", "denied address", "denied datagram", "open /etc/shadow"):
+            assert item[name].startswith("refused"), (name, item[name])
+        for name in (f"list {tmp_path}/data", f"list {tmp_path}/data/environments", "list /root"):
+            assert item[name].startswith("refused"), (name, item[name])
+        assert "CapEff:\t0000000000000000" in item["status"]
+        number = FIRST_USER + 5 if user == "root" else os.geteuid() or NOBODY
+        assert item["user"] == f"{number} []" or user == "user"
+
+
+def test_a_server_shows_its_keys_in_neither_command_line_nor_environment(tmp_path: Path) -> None:
+    given = ["--extract-key", "key-on-the-line", "--proxy", "FR:datacenter=http://u:proxy-password@127.0.0.1:1"]
+    with RunningServer(tmp_path / "data", options=["--no-runner", *given]) as server:
+        process = Path("/proc", str(server.process.pid))
+        shown = (process / "cmdline").read_text() + (process / "environ").read_text()
+    for secret in ("key-on-the-line", "proxy-password", server.platform_key, server.extract_key):
+        assert secret not in shown
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "allowed"),
+    [
+        ("169.254.169.254", 80, False),
+        ("::ffff:169.254.169.254", 80, False),
+        ("64:ff9b::a9fe:a9fe", 80, False),
+        ("fe80::1", 80, False),
+        ("fd00:ec2::254", 80, False),
+        ("168.63.129.16", 80, False),
+        ("168.63.129.16", 53, True),
+        ("93.184.216.34", 80, True),
+        ("127.0.0.1", 8080, True),
+        ("127.0.0.1", 5432, False),
+        ("0.0.0.0", 5432, False),
+        ("127.9.9.9", 5432, False),
+        ("::1", 5432, False),
+        ("::", 5432, False),
+        ("93.184.216.34", 5432, True),
+    ],
+)
+def test_addresses_that_deployed_code_may_reach(host: str, port: int, allowed: bool) -> None:
+    assert Rules(METADATA, [5432]).allow(host, port) is allowed
+
+
+@pytest.mark.parametrize(
+    ("url", "port"),
+    [
+        ("postgresql://u:p@127.0.0.1:6000/d", 6000),
+        ("postgresql://u@localhost/d", 5432),
+        ("postgresql:///d?host=/run/postgresql&port=6001", 6001),
+        ("postgresql://u@[::1]:6002/d", 6002),
+        ("postgresql://u@%2Frun%2Fpostgresql:6003/d", 6003),
+    ],
+)
+async def test_the_database_of_the_server_is_denied(url: str, port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PGPORT", raising=False)
+    confinement = await Confining(Policy(database=DatabaseUrl(url))).of(1, [], [])
+    assert not Rules(confinement.denied, confinement.denied_ports).allow("127.0.0.1", port)
+
+
+def test_a_user_that_there_is_not_is_named() -> None:
+    with pytest.raises(ConfigError, match="no such user"):
+        Confining(Policy(user="nobody-like-this"))
+
+
+def test_projects_have_users_of_their_own_where_the_server_is_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    first, second = Confining().user(1), Confining().user(2)
+    assert None not in (first, second)
+    assert first != second
+    assert Confining(Policy(user="none")).user(1) is None
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert Confining().user(1) is None
+
+
+def test_folders_that_pip_is_configured_with_are_readable(tmp_path: Path) -> None:
+    environment = {"PIP_FIND_LINKS": f"{tmp_path} /nothing/there", "PIP_CACHE_DIR": "/", "HOME": "/root"}
+    assert paths_in(environment) == [str(tmp_path)]
+
+
+def test_the_defences_of_this_system_are_found() -> None:
+    assert {"landlock", "connections"} <= set(probe().defences)
+
+
+@pytest.mark.parametrize(("program", "status"), [("/bin/true", 0), ("/bin/false", 1), ("/nothing/there", 126)])
+async def test_work_that_ends_at_once_has_its_exit_status(tmp_path: Path, program: str, status: int) -> None:
+    confinement = await Confining().of(1, [], [])
+    ended = await run([program], folder=Path("/"), environment={}, seconds=60, confinement=confinement)
+    assert ended.status == status
