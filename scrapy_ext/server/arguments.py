@@ -83,10 +83,10 @@ def whole(text: str) -> int:
     raise argparse.ArgumentTypeError(f"must be 1 to 1000000, got {text!r}")
 
 
-def network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+def network(text: str) -> str:
     """An address, or a network."""
     try:
-        return ipaddress.ip_network(text, strict=False)
+        return str(ipaddress.ip_network(text, strict=False))
     except ValueError:
         raise argparse.ArgumentTypeError(f"must be an address or network such as 10.0.0.0/8, got {text!r}") from None
 

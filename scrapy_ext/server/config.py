@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 
 import msgspec
 
 from scrapy_ext.server.store.address import DatabaseUrl
-
-Network = IPv4Network | IPv6Network
 
 #: As many jobs as processors, twice: crawls wait for the network most of the time.
 DEFAULT_UNITS = 2 * (os.cpu_count() or 1)
@@ -77,7 +74,7 @@ class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     memory: int | None = None
     connections: int | None = None
     connections_per_address: int | None = None
-    reverse_proxies: tuple[Network, ...] = ()
+    reverse_proxies: tuple[str, ...] = ()
     open_metrics: bool = False
     rate_limit: float | None = None
     rate_burst: int | None = None

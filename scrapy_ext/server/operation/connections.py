@@ -20,7 +20,6 @@ import time
 from collections.abc import Iterable
 from typing import Final, Protocol
 
-from scrapy_ext.server.config import Network
 from scrapy_ext.server.operation import limits
 
 #: Connections above the bound, for those that watch the server and to refuse the others.
@@ -45,10 +44,10 @@ class Open(Protocol):
 class Connections:
     """``limit`` at once, ``per_address`` of them from an address that is neither this machine's nor in ``proxies``."""
 
-    def __init__(self, limit: int, per_address: int | None = None, proxies: Iterable[Network] = ()) -> None:
+    def __init__(self, limit: int, per_address: int | None = None, proxies: Iterable[str] = ()) -> None:
         self.limit = limit
         self.per_address = per_address or max(1, int(limit * _ADDRESS))
-        self._proxies = tuple(proxies)
+        self._proxies = tuple(map(ipaddress.ip_network, proxies))
         #: New ones, and when they came, and idle ones: the oldest first.
         self.new: dict[Open, float] = {}
         self.idle: dict[Open, None] = {}
