@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -28,7 +27,6 @@ from scrapy_ext.client.waits import parse_retry_after
 from tests.fuzz.calls import run
 from tests.fuzz.target import target
 
-logging.getLogger("scrapy_ext.client").setLevel(logging.ERROR)
 _CALL = get(Host.STORAGE, "/items/1/1/1")
 
 
