@@ -139,6 +139,11 @@ class Cluster:
         """The address of a database."""
         return f"postgresql://{_USER}:{password or self.password}@127.0.0.1:{self.port}/{name}"
 
+    @property
+    def socket(self) -> Path:
+        """Its Unix socket."""
+        return self._folder / f".s.PGSQL.{self.port}"
+
     def query(self, url: str, sql: str) -> list[list[str]]:
         """Rows of a query as text."""
         done = self._run("psql", "--no-psqlrc", "--tuples-only", "--no-align", "--command", sql, url)

@@ -9,6 +9,8 @@ whole list.
 from __future__ import annotations
 
 import asyncio
+import configparser
+import contextlib
 import ipaddress
 import json
 import logging
@@ -52,7 +54,7 @@ _ETC: Final = (
     *("debian_version", "lsb-release", "redhat-release", "system-release", "centos-release", "fedora-release"),
     *("alpine-release", "arch-release", "SuSE-release", "gentoo-release", "slackware-version", "pip.conf"),
     *("passwd", "group", "nsswitch.conf", "hosts", "host.conf", "hostname", "resolv.conf", "gai.conf", "services"),
-    *("protocols", "networks", "localtime", "timezone", "mime.types", "magic", "fonts", "shells", "inputrc"),
+    *("protocols", "networks", "localtime", "timezone", "mime.types", "magic", "xdg/pip", "fonts", "shells", "inputrc"),
     *("ssl/certs", "ssl/cert.pem", "ssl/openssl.cnf", "ca-certificates", "ca-certificates.conf", "crypto-policies"),
     *("pki/tls/certs", "pki/tls/cert.pem", "pki/tls/openssl.cnf", "pki/ca-trust", "terminfo"),
 )
@@ -314,15 +316,16 @@ def _package_root() -> str:
     return str(Path(__file__).resolve().parents[3])
 
 
-def paths_in(environment: Mapping[str, str]) -> list[str]:
-    """Files and folders that the variables of pip name, apart from its cache."""
-    words = [
-        word.removeprefix("file://")
-        for name, value in environment.items()
-        if name.startswith("PIP_") and name != "PIP_CACHE_DIR"
-        for word in _words(value)
-    ]
-    return [word for word in words if word.startswith("/") and word != "/" and os.path.exists(word)]
+def paths_of_pip(environment: Mapping[str, str], configurations: Iterable[Path]) -> list[str]:
+    """Files and folders that the variables of pip and its configuration files name, apart from its cache."""
+    values = [value for name, value in environment.items() if name.startswith("PIP_") and name != "PIP_CACHE_DIR"]
+    for path in configurations:
+        parser = configparser.RawConfigParser()
+        with contextlib.suppress(OSError, UnicodeDecodeError, configparser.Error):
+            parser.read_string(path.read_text())
+        values += [value for part in parser.sections() for name, value in parser[part].items() if name != "cache-dir"]
+    words = [word.removeprefix("file://") for value in values for word in _words(value)]
+    return [word for word in dict.fromkeys(words) if word.startswith("/") and word != "/" and os.path.exists(word)]
 
 
 def _words(text: str) -> list[str]:

@@ -121,3 +121,22 @@ class Friendly(scrapy.Spider):
         secret = Path("secret.txt")
         secret.write_text("secret of another project")
         yield {"status": response.status, "said": said.strip(), "names": sorted(names & {"127.0.0.1", "::1"})}
+
+
+class Digger(scrapy.Spider):
+    """Yields what it could open and connect to, of what its argument names as JSON."""
+
+    name = "digger"
+    places = "{}"
+
+    async def start(self) -> Any:
+        yield scrapy.Request("data:,page")
+
+    def parse(self, response: Any) -> Iterator[Any]:
+        places = json.loads(self.places)
+        found = {path: tried(Path(path).read_text) for path in places["files"]}
+        for path in places["sockets"]:
+            found[path] = tried(lambda p=path: socket.socket(socket.AF_UNIX).connect(p))
+        for host, port in places["addresses"]:
+            found[f"{host}:{port}"] = tried(lambda a=(host, port): socket.create_connection(a, timeout=5))
+        yield found

@@ -111,6 +111,20 @@ def wheel_of(name: str, version: str, made: Mapping[str, str], needs: str = "", 
     return zip_of({**everything, f"{info}/RECORD": record + f"{info}/RECORD,,\n"})
 
 
+def sdist(setup: str, **changes: str | None) -> bytes:
+    """A source distribution of the project whose ``setup.py`` begins with this code."""
+    call = (
+        "\nfrom setuptools import setup\nsetup(name='shop', version='1.0', packages=['shop'],"
+        " entry_points={'scrapy': ['settings = shop.settings']})\n"
+    )
+    made = files(**changes)
+    del made["scrapy.cfg"]
+    info = "Metadata-Version: 2.1\nName: shop\nVersion: 1.0\n"
+    return tar_of(
+        {f"shop-1.0/{path}": text for path, text in {**made, "setup.py": setup + call, "PKG-INFO": info}.items()}
+    )
+
+
 def says(python: str, code: str, at: Path) -> str:
     """What Python says to this code, in a folder."""
     done = subprocess.run([python, "-c", code], cwd=at, capture_output=True, text=True, timeout=300, check=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 import sys
 from collections.abc import Callable
@@ -15,9 +16,10 @@ from scrapy_ext.confinement import view
 from scrapy_ext.confinement.connections import Rules
 from scrapy_ext.confinement.probing import probe
 from scrapy_ext.server.config import ConfigError
-from scrapy_ext.server.jobs.confining import FIRST_USER, METADATA, Confining, Policy, paths_in
+from scrapy_ext.server.jobs.confining import FIRST_USER, METADATA, Confining, Policy, paths_of_pip
 from scrapy_ext.server.jobs.versions.children import run
 from scrapy_ext.server.store.address import DatabaseUrl
+from tests.postgresql import Cluster
 from tests.server.http import Http
 from tests.server.jobs import packed
 from tests.server.jobs.running import Platform, wait_for
@@ -44,8 +46,8 @@ def starts(folder: Path) -> dict[str, Callable[[], None] | None]:
     return {"root": None, "user": functools.partial(become_nobody, folder)}
 
 
-async def deploy(http: Http, project: int) -> None:
-    archive = packed.folder(shop__spiders=SPIDERS)
+async def deploy(http: Http, project: int, archive: bytes = b"") -> None:
+    archive = archive or packed.folder(shop__spiders=SPIDERS)
     answer = await http.post(f"/api/projects/{project}/versions?version=1.0", archive)
     assert answer.status == 201, answer.text
 
@@ -54,12 +56,12 @@ async def deploy(http: Http, project: int) -> None:
         return shown if shown["state"] != "uploaded" else None
 
     shown = await wait_for(checked, "the check")
-    assert shown["state"] == "ready", shown
+    assert shown["state"] == "ready", shown["message"]
 
 
-async def crawled(http: Http, project: int, spider: str) -> list[dict[str, Any]]:
+async def crawled(http: Http, project: int, spider: str, **arguments: str) -> list[dict[str, Any]]:
     platform = Platform(http, project)
-    job = await platform.run(spider)
+    job = await platform.run(spider, **arguments)
     assert await platform.reason(job) == "finished", await platform.log(job)
     return await platform.records("items", job)
 
@@ -112,6 +114,49 @@ async def test_deployed_code_reads_nothing_that_is_not_its_own(
         assert "CapEff:\t0000000000000000" in item["status"]
         number = FIRST_USER + 5 if user == "root" else os.geteuid() or NOBODY
         assert item["user"] == f"{number} []" or user == "user"
+
+
+SETUP = """
+import os, socket
+from pathlib import Path
+leaks = []
+for process in os.listdir("/proc"):
+    try:
+        if process.isdigit() and b"password" in Path("/proc", process, "environ").read_bytes():
+            leaks.append(process)
+    except OSError:
+        pass
+try:
+    socket.create_connection(("127.0.0.1", PORT), timeout=5)
+    leaks.append("database")
+except OSError:
+    pass
+if leaks:
+    raise SystemExit(f"leaked: {leaks}")
+"""
+
+
+@pytest.mark.full
+async def test_setup_code_and_jobs_reach_neither_the_database_nor_files_of_other_projects(
+    tmp_path: Path, own_cluster: Cluster
+) -> None:
+    database, port = own_cluster.database(), own_cluster.port
+    places: dict[str, Any] = {
+        "sockets": [str(own_cluster.socket)],
+        "addresses": [("127.0.0.1", port), ("localhost", port), ("127.0.0.2", port), ("0.0.0.0", port)],
+    }
+    options = ["--environments", str(tmp_path / "environments")]
+    with RunningServer(tmp_path / "data", database=database, options=options) as server:
+        async with Http(server.url, server.platform_key) as http:
+            await deploy(http, 6)
+            await crawled(http, 6, "friendly")
+            (secret,) = (tmp_path / "environments").glob("6-*/work/secret.txt")
+            assert secret.read_text() == "secret of another project"
+            places["files"] = [str(secret)]
+            await deploy(http, 5, packed.sdist(SETUP.replace("PORT", str(port)), shop__spiders=SPIDERS))
+            (found,) = await crawled(http, 5, "digger", places=json.dumps(places))
+    assert len(found) == 6
+    assert all(value.startswith("refused") for value in found.values()), found
 
 
 def test_a_server_shows_its_keys_in_neither_command_line_nor_environment(tmp_path: Path) -> None:
@@ -178,9 +223,16 @@ def test_projects_have_users_of_their_own_where_the_server_is_root(monkeypatch: 
     assert Confining().user(1) is None
 
 
-def test_folders_that_pip_is_configured_with_are_readable(tmp_path: Path) -> None:
-    environment = {"PIP_FIND_LINKS": f"{tmp_path} /nothing/there", "PIP_CACHE_DIR": "/", "HOME": "/root"}
-    assert paths_in(environment) == [str(tmp_path)]
+def test_files_and_folders_that_pip_is_configured_with_are_readable(tmp_path: Path) -> None:
+    wheels, index, configuration = tmp_path / "wheels", tmp_path / "index", tmp_path / "pip.conf"
+    wheels.mkdir()
+    index.mkdir()
+    configuration.write_text(
+        f"[global]\nextra-index-url =\n    https://u:p@pypi.example/simple\n    file://{index}\ncache-dir = /\n"
+    )
+    environment = {"PIP_FIND_LINKS": f"{wheels} /nothing/there", "PIP_CACHE_DIR": "/", "HOME": "/root"}
+    missing = tmp_path / "none.conf"
+    assert paths_of_pip(environment, [configuration, missing]) == [str(wheels), str(index)]
 
 
 def test_the_defences_of_this_system_are_found() -> None:

@@ -193,6 +193,13 @@ def _lent(part: Path, wanted: Specification) -> list[Path]:
     return [path for path in (part / wanted.filename, part / _PIP_CONFIGURATION) if path.exists()]
 
 
+def pip_configurations() -> list[Path]:
+    """The configuration files of pip that there are: of the server's user, if any the first, and of the machine."""
+    own = _pip_configuration()
+    shared = [Path("/etc/xdg/pip/pip.conf"), Path("/etc/pip.conf"), Path(sys.prefix, "pip.conf")]
+    return [path for path in (own, *shared) if path is not None and path.is_file()]
+
+
 def _pip_configuration() -> Path | None:
     named = os.environ.get("PIP_CONFIG_FILE")
     folder = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser()

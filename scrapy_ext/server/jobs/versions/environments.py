@@ -26,7 +26,7 @@ import msgspec
 
 from scrapy_ext.api.platform.versions import LOCAL, SCRIPT, SpiderInfo, VersionState
 from scrapy_ext.confinement import Confinement, own_ports
-from scrapy_ext.server.jobs.confining import ConfinementError, Confining, User, package_folders, paths_in
+from scrapy_ext.server.jobs.confining import ConfinementError, Confining, User, package_folders, paths_of_pip
 from scrapy_ext.server.jobs.versions import archives
 from scrapy_ext.server.jobs.versions.building import (
     IN_USE,
@@ -39,6 +39,7 @@ from scrapy_ext.server.jobs.versions.building import (
     WORK,
     Specification,
     locked,
+    pip_configurations,
 )
 from scrapy_ext.server.jobs.versions.children import (
     TimedOutError,
@@ -271,9 +272,10 @@ class Environments:
     async def _run_build(self, project: int, wanted: Specification, report: Report) -> None:
         environment = bare_environment()
         part, pip = Path(wanted.target + PART), self._cache.with_name(self._cache.name + _PIP) / str(project)
+        named = await asyncio.to_thread(paths_of_pip, environment, pip_configurations())
         try:
             confinement = await self.confining.of(
-                project, [part, *paths_in(environment)], [part / VENV, part / PROJECT, part / SCRIPTS, pip]
+                project, [part, *named], [part / VENV, part / PROJECT, part / SCRIPTS, pip]
             )
         except ConfinementError as error:
             raise BuildError(str(error)) from None
