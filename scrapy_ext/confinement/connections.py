@@ -67,7 +67,7 @@ class Rules:
         self._name_servers = frozenset(_name_servers())
 
     def allow(self, host: str, port: int) -> bool:
-        """Whether this address may be reached."""
+        """Return whether this address may be reached."""
         address = _meant(ipaddress.ip_address(host))
         if port == _DNS and str(address) in self._name_servers:
             return True
@@ -349,7 +349,7 @@ def _meant(address: Address) -> Address:
 
 
 def is_own(address: Address) -> bool:
-    """Whether an address is this machine's: then one can listen there."""
+    """Return whether an address is this machine's: then one can listen there."""
     if address.is_loopback:
         return True
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6

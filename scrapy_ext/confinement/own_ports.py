@@ -24,7 +24,7 @@ def discard(port: int) -> None:
 
 
 def has(descriptor: int, port: int) -> bool:
-    """Whether the server that has handed over a descriptor listens for itself at a port."""
+    """Return whether the server that has handed over a descriptor listens for itself at a port."""
     return bool(os.pread(descriptor, 1, port // 8)[0] & 1 << port % 8)
 
 

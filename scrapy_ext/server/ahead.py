@@ -38,7 +38,7 @@ def in_thread(work: Callable[[T], R], part: T) -> asyncio.Future[R]:
 
 
 async def ahead(parts: AsyncIterator[T], begin: Callable[[T], asyncio.Future[R]], number: int) -> AsyncGenerator[R]:
-    """What ``begin`` makes of each part, while it is at work on the ``number`` parts after that one (see
+    """The outcomes of ``begin`` for each part, while it is at work on the ``number`` parts after that one (see
     :data:`READ_AHEAD`).
 
     Where a part fails, or there is none to be had, what was made of those before it comes first.

@@ -180,7 +180,7 @@ def _allow_many_sockets() -> None:
 
 
 def _files() -> int:
-    """How many files and sockets this process may open."""
+    """The number of files and sockets that this process may open."""
     try:
         import resource
 

@@ -14,6 +14,5 @@ _PRIVATE: Final = re.compile(
 
 
 def is_private_header(name: str) -> bool:
-    """Whether a request header is likely to hold a credential: ``Authorization``, ``Proxy-Authorization``, ``Cookie``,
-    ``X-Api-Key`` and the like."""
+    """Return whether a request header is likely to hold a credential, as ``Authorization`` and ``X-Api-Key`` do."""
     return _PRIVATE.search(name) is not None

@@ -52,8 +52,11 @@ class Extractors:
         return item
 
     async def work(self, todo: Task, *, domain: str | None = None, key: str = "") -> Outcome:
-        """What comes of a task; raises :class:`ExtractionError` (422, 500). Processes are shared by the ``key`` that
-        asks, and by the ``domain`` that it asked for, that of the page by default."""
+        """Do a task and return its outcome; raises :class:`ExtractionError` (422, 500).
+
+        Processes are shared by the ``key`` that asks, and by the ``domain`` that it asked for, that of the page by
+        default.
+        """
         kind, url = todo.kind, todo.url
         task = message(msgspec.json.encode(todo))
         async with self._places.place((urlsplit(url).hostname or "") if domain is None else domain, key):

@@ -75,7 +75,7 @@ logger = logging.getLogger(__name__)
 
 
 class Policy(NamedTuple):
-    """What the operator says of the processes of deployed versions."""
+    """The operator's options for the processes of deployed versions."""
 
     #: ``auto``, ``none``, or the name or number of a user.
     user: str = AUTO
@@ -214,7 +214,7 @@ async def _probe() -> Found:
 
 
 def _undefended(found: Found, other_user: bool) -> list[str]:
-    """What of the promises does not hold here, a line each."""
+    """The promises that do not hold here, a line each."""
     lines = []
     if LANDLOCK not in found.defences and not (other_user and USER in found.defences):
         lines.append(
@@ -291,7 +291,7 @@ def _places(database: DatabaseUrl | None) -> list[tuple[str, int]]:
 
 @cache
 def _readable() -> tuple[str, ...]:
-    """What every process of a deployed version may read: the system, and the server's Python with its packages."""
+    """Files that every process of a deployed version may read: the system, the server's Python and its packages."""
     python = [sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), f"{sys.prefix}/pyvenv.cfg"]
     python += [f"{prefix}/{part}" for prefix in (sys.base_prefix, sys.base_exec_prefix) for part in ("bin", "lib")]
     python += [f"{sys.prefix}/bin", str(Path(sys.executable).parent)]

@@ -132,7 +132,7 @@ class Connections:
         return None if address.is_loopback or any(address in network for network in self._proxies) else host
 
     def full(self) -> bool:
-        """Whether not even those that watch the server get in."""
+        """Return whether not even those that watch the server get in."""
         return len(self._all) > self.limit + RESERVE
 
 

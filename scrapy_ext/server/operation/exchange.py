@@ -33,7 +33,7 @@ _number: Final = itertools.count(1)
 
 
 class Connection(Protocol):
-    """What sends an answer to its client."""
+    """Sends an answer to its client."""
 
     async def drained(self) -> bool:
         """Wait until the client has read most of what was sent; False when it has gone."""
@@ -106,7 +106,7 @@ class Exchange:
         self.memory.release(size)
 
     def is_alone_too_large(self, size: int) -> bool:
-        """Whether the request would find no room for so many more bytes even if there were no other."""
+        """Return whether the request would find no room for so many more bytes even if there were no other."""
         return self.held + size > self.memory.limit
 
     def ended(self) -> None:

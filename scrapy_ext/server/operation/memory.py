@@ -73,7 +73,7 @@ class Memory:
         return True
 
     def fits(self, size: int) -> bool:
-        """Whether there is room for so many bytes now; counted as refused if not."""
+        """Return whether there is room for so many bytes now; counted as refused if not."""
         if self.held + size <= self.limit:
             return True
         self.refused += 1

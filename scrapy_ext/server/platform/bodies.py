@@ -114,7 +114,7 @@ def keep(size: int, exchange: Exchange | None = None) -> None:
 
 
 def _turn(request: Request, size: int) -> AbstractAsyncContextManager[None]:
-    """What is around work on so many bytes."""
+    """A context for work on so many bytes."""
     return contextlib.nullcontext() if size < _SHORT else exchange_of(request.scope).memory.turn()
 
 
@@ -229,7 +229,7 @@ async def each_block(
 async def gathered(
     request: Request, decode: Callable[[bytes, int], Iterable[T]], limit: int = MAX_BODY
 ) -> AsyncIterator[list[T]]:
-    """What the lines decode to, each with its number, in groups; each group counts until the next is asked for.
+    """The decoded lines, each with its number, in groups; each group counts until the next is asked for.
 
     ``decode`` is not given blank lines.
     """

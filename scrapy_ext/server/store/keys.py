@@ -47,7 +47,7 @@ class KeyStore:
         await self._engine.write(_end_session, _ENDED + session, now, now - lasts * 1000)
 
     async def has_ended(self, session: str) -> bool:
-        """Whether a session was ended before its time."""
+        """Return whether a session was ended before its time."""
         return await self.get(_ENDED + session) is not None
 
     async def add(self, key: StoredKey) -> bool:

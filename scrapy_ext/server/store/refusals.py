@@ -22,7 +22,7 @@ _ROW: Final = (-1, "room")
 
 
 class Refusals:
-    """Whether writes are refused; :class:`Measures` has the last one that was."""
+    """Return whether writes are refused; :class:`Measures` has the last one that was."""
 
     def __init__(self, engine: Engine, clock: Callable[[], float] = time.monotonic) -> None:
         self._engine = engine

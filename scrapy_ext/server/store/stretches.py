@@ -58,7 +58,7 @@ def _read_times(times: bytes) -> _Times:
 
 
 def time_at(ts: int, times: bytes | None, place: int) -> int:
-    """When a line of a row was stored; raises :class:`StoreError` when it is damaged."""
+    """The time at which a line of a row was stored; raises :class:`StoreError` when it is damaged."""
     for length, later in _read_times(times) if times is not None else ():
         if place < length:
             return ts + later
@@ -67,7 +67,7 @@ def time_at(ts: int, times: bytes | None, place: int) -> int:
 
 
 def growth(ts: int, times: bytes | None, records: int) -> Iterator[tuple[int, int]]:
-    """When a row was stored (ms), and how many of its lines were there then; raises :class:`StoreError` when it is
+    """The time (ms) at which a row was stored, and the number of its lines then; raises :class:`StoreError` when it is
     damaged."""
     number = 0
     for length, later in _read_times(times) if times is not None else ((records, 0),):

@@ -199,7 +199,7 @@ def exact(value: Any) -> Markup:
 
 
 def as_text(value: Any) -> Any:
-    """What a template writes, unless it is markup already: without steering characters."""
+    """The text that a template writes, unless it is markup already: without steering characters."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 

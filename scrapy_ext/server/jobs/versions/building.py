@@ -69,8 +69,11 @@ except OSError:
 
 
 class Specification(msgspec.Struct):
-    """What to build, where, and over which folders of packages. ``settings``: "" when the archive says it. ``pip``:
-    the folder of pip's cache; ``confinement`` and ``own_ports``: of the second process."""
+    """The order to build an environment: of what, where, and over which folders of packages.
+
+    ``settings``: "" when the archive says it. ``pip``: the folder of pip's cache; ``confinement`` and ``own_ports``: of
+    the second process.
+    """
 
     archive: str
     format: str

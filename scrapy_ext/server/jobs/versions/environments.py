@@ -85,8 +85,10 @@ class BuildError(Exception):
 
 
 class Prepared(NamedTuple):
-    """What a job is run with: ``python -m …``, with the project in ``directory``. ``scripts``: the folder of its
-    scripts, if any."""
+    """The environment that a job is run with: ``python -m …``, with the project in ``directory``.
+
+    ``scripts``: the folder of its scripts, if any.
+    """
 
     python: str
     directory: Path
