@@ -25,7 +25,8 @@ class RunningServer:
 
     ``database`` is the address of a PostgreSQL database that is used instead of ``data``. ``file_limit`` bounds
     how long (bytes) a file of the server may grow, as a full disk would. With ``worker`` it is a worker, and ``url``
-    its name.
+    its name. ``environment`` is added to that of this process. With ``apart``, a Ctrl-C in the terminal does not
+    reach it.
     """
 
     def __init__(
@@ -38,6 +39,8 @@ class RunningServer:
         database: str | None = None,
         file_limit: int | None = None,
         worker: bool = False,
+        environment: Mapping[str, str] | None = None,
+        apart: bool = False,
     ) -> None:
         self.data = data
         self.database = database
@@ -55,7 +58,8 @@ class RunningServer:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
-            env={**without_keys(), **given},
+            env={**without_keys(), **(environment or {}), **given},
+            process_group=0 if apart else None,
             preexec_fn=None if file_limit is None else lambda: limit_files(file_limit),  # noqa: PLW1509
         )
         try:
