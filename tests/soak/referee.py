@@ -69,7 +69,9 @@ def hits_of_maze(what: str, hits: Counter[str], expected: Counter[str], dead_let
     settled = [path for path in hits | expected if not is_held_back(path) and path not in failing]
     of = ({path: counter[path] for path in settled} for counter in (hits, expected))
     found, wanted = map(Counter, of)
-    return [] if found == wanted else [f"{what}: pages fetched {dict(found - wanted)} too often, {dict(wanted - found)}"]
+    return (
+        [] if found == wanted else [f"{what}: pages fetched {dict(found - wanted)} too often, {dict(wanted - found)}"]
+    )
 
 
 def paid_once(what: str, hits: Mapping[str, int], wanted: Iterable[str], most: int) -> list[str]:
