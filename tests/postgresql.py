@@ -103,11 +103,15 @@ class Cluster:
         self._primary = None
 
     def limit_files(self, limit: int | None) -> None:
-        """Bound how long (bytes) the files of the running server may grow, as :meth:`start` does; None: no bound."""
-        _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        """Bound how long (bytes) the files of the running server may grow, as :meth:`start` does; None: no bound.
+
+        A program of the system does it as the user that the server runs as: even root may need a privilege for that
+        which containers do not have.
+        """
+        size = f"--fsize={'unlimited' if limit is None else limit}:"
         for pid in self._pids():
-            with contextlib.suppress(ProcessLookupError):
-                resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard if limit is None else limit, hard))
+            # One that has ended meanwhile is not there.
+            subprocess.run(["prlimit", f"--pid={pid}", size], check=False, capture_output=True, **self._as_owner())
 
     def longest_file(self) -> int:
         """Return the size (bytes) of the longest file of its tables, or of a segment of its log if that is longer."""

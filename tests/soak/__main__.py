@@ -15,6 +15,7 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[1])]
 
 from tests.soak.house import House  # noqa: E402
+from tests.soak.report import MOST  # noqa: E402
 from tests.soak.run import soak  # noqa: E402
 
 
@@ -34,7 +35,7 @@ def main() -> int:
         if house is not None:
             house.close()
         shutil.rmtree(folder, ignore_errors=True)
-    for fault in verdict.faults:
+    for fault in verdict.faults[:MOST]:
         print(f"  {fault}")
     print(verdict.sentence)
     print(f"The report: {options.report / 'report.md'}")

@@ -139,17 +139,20 @@ class Crawl:
         return (await self.stored(clients)).total()
 
     async def delete(self, clients: list[Http]) -> list[str]:
-        """Delete it from the platform, with its frontiers; returns what is left of it."""
+        """Delete it from the platform, with its frontiers; returns what is wrong with that. Deleted jobs stay readable
+        (:doc:`/reference/platform-jobs`)."""
         form = [("project", "1"), *(("job", job) for job in self.jobs)]
         await ask(clients, lambda http: http.call("POST", "/api/jobs/delete.json", _form(form), **AS_FORM))
         faults = []
         for job in self.jobs:
-            if await _records(clients, f"/items/{job}"):
-                faults.append(f"items of {job} are there after it was deleted")
+            state = (await ask(clients, lambda http, job=job: http.get(f"/jobs/{job}"))).json["state"]
+            if state != "deleted":
+                faults.append(f"job {job} was deleted, and is {state}")
             (self.house.pulses / job.replace("/", "-")).unlink(missing_ok=True)
         for frontier in self.frontiers:
             for slot in await _slots(clients, frontier):
-                await ask(clients, lambda http, slot=slot: http.delete(f"/hcf/1/{frontier}/s/{slot}"))
+                path = f"/hcf/1/{frontier}/s/{slot}"
+                await ask(clients, lambda http, path=path: http.delete(path))
         return faults
 
     @property
@@ -275,7 +278,7 @@ class PlainCrawl(TreeCrawl):
         runs = max(self.processes, 1) + int(end.get("nodes_lost", 0))
         if end.get("close_reason") == "finished":
             return referee.items_at_least_once(f"items of {self.name}", found, wanted, runs=runs)
-        most = Counter({page: runs for page in self._PAGES})
+        most = Counter(dict.fromkeys(self._PAGES, runs))
         return referee.items_at_most(f"items of {self.name}", found, most)
 
 

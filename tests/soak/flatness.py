@@ -2,8 +2,8 @@
 
 Each life of a process has a level of its own, and all lives of one kind have one slope (a regression with an intercept
 for each life). A number *grows* when its slope is above what is tolerated by more than twice its standard error; it is
-*flat* when it is below by as much; else the run was too short to say. Samples that follow each other are alike, so that
-errors count as if only every fourth sample were one.
+*flat* when it is below by as much; else, and where less than five minutes count, the run was too short to say. Samples
+that follow each other are alike, so that errors count as if only every fourth sample were one.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ HOUR = 3600.0
 #: Samples of a life that count, at least.
 _FEW = 6
 _ALIKE = 4.0
+#: Seconds that must have counted to say that something grows.
+_LONG_ENOUGH = 300.0
 
 
 class Sample(NamedTuple):
@@ -48,7 +50,7 @@ class Slope(NamedTuple):
 
     @property
     def word(self) -> str:
-        if self.growth - 2 * self.error > self.tolerated:
+        if self.growth - 2 * self.error > self.tolerated and self.seconds >= _LONG_ENOUGH:
             return "grows"
         return "flat" if self.growth + 2 * self.error <= self.tolerated else "too short to say"
 

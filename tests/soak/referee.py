@@ -76,7 +76,8 @@ def hits_of_maze(what: str, hits: Counter[str], expected: Counter[str], dead_let
 
 def paid_once(what: str, hits: Mapping[str, int], wanted: Iterable[str], most: int) -> list[str]:
     """Each page was fetched for an answer, and at most so often."""
-    faults = [f"{what}: page {page} was never fetched" for page in wanted if not hits.get(page)]
+    missing = Counter(page for page in wanted if not hits.get(page))
+    faults = [f"{what}: never fetched {_shown(missing)}"] if missing else []
     often = Counter({page: count for page, count in hits.items() if count > most})
     return faults + ([f"{what}: fetched more than {most} times: {_shown(often)}"] if often else [])
 

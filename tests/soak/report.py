@@ -1,4 +1,4 @@
-"""The report of a run: a folder with ``report.md``, ``chart.svg``, ``samples.csv``, and the logs if something is wrong."""
+"""The report of a run: a folder with ``report.md``, ``chart.svg``, ``samples.csv``, and logs if something is wrong."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from tests.soak.flatness import Slope
 from tests.soak.harms import Harm
 from tests.soak.referee import Verdict
 from tests.soak.samples import Sampler
+
+#: Faults that are listed.
+MOST = 100
 
 
 class Run(NamedTuple):
@@ -42,12 +45,12 @@ def write_report(folder: Path, run: Run, sampler: Sampler, logs: Mapping[str, Pa
 
 def _lines(run: Run) -> Iterator[str]:
     yield from ("# Soak", "", f"**{run.verdict.sentence}**", "")
-    yield from (f"- {fault}" for fault in run.verdict.faults)
+    yield from (f"- {fault}" for fault in run.verdict.faults[:MOST])
     yield from ("", f"Again: `{run.command}`", "", f"{run.seconds / 60:.1f} minutes.", "", "| | |", "| --- | ---: |")
     yield from (f"| {name} | {value} |" for name, value in run.figures.items())
     yield from ("", "## Flatness", "", "![Samples over time](chart.svg)", "")
-    yield "Growth in an hour by one line through all lives of a kind, each with a level of its own, after a warm-up; ± is"
-    yield "twice the standard error. *Grows*: above what is tolerated by more than that. *Flat*: below by as much."
+    yield "Growth in an hour by one line through all lives of a kind, each with a level of its own, after a warm-up;"
+    yield "± is twice the standard error. *Grows*: above what is tolerated by more than that. *Flat*: below by as much."
     yield from ("", "| | level | growth an hour | tolerated | minutes | |", "| --- | ---: | ---: | ---: | ---: | --- |")
     for name, slope in run.slopes.items():
         growth = f"{slope.growth:+.1f} ± {2 * slope.error:.1f}"

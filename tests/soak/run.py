@@ -24,7 +24,7 @@ from tests.soak.samples import Sampler
 #: Seconds for what was begun to end, at most.
 _LAST = 900.0
 #: Seconds between two harms, at most.
-_CALM = 6.0
+_CALM = 4.0
 #: Tables that are empty when nothing is under way.
 _EMPTY = ("attempts", "procrastinate_jobs")
 
@@ -39,10 +39,14 @@ class Soak:
         self._chance = random.Random(f"soak {seed}")
         self._seed = seed
         self._ending = asyncio.Event()
-        self.sampler = Sampler(house)
+        self.sampler = Sampler(house, lambda: self._records)
         self._harms = Harms(house, seed)
         self._leaves = Leaves(house, seed)
         self.figures: dict[str, object] = {}
+
+    @property
+    def _records(self) -> int:
+        return self._rounds.records + self._work.records + self._leaves.answered
 
     def end(self) -> None:
         """Draw no more harms, and come to the verdict."""
@@ -108,8 +112,7 @@ class Soak:
             await asyncio.wait_for(self._ending.wait(), seconds)
 
     def _say(self, what: str, *, now: bool = False) -> None:
-        records = self._rounds.records + self._work.records
-        counted = f"{len(self._harms.done)} harms, {self._work.jobs} jobs, {records:,} records acknowledged"
+        counted = f"{len(self._harms.done)} harms, {self._work.jobs} jobs, {self._records:,} records acknowledged"
         faults = f", {len(self._house.faults)} FAULTS" if self._house.faults else ""
         self._show.update(self._house.now(), f"{counted}{faults}; {what}", now=now)
 
@@ -163,7 +166,6 @@ class Soak:
         for name, slope in self.sampler.slopes().items():
             if slope.word == "grows":
                 self._house.faults.append(f"{name} grows: {slope.growth:+.1f} an hour, from {slope.level:.1f}")
-        records = self._rounds.records + self._work.records + self._leaves.answered
         work, rounds = self._work, self._rounds
         self.figures = {
             "Records acknowledged to clients of the API": f"{rounds.records:,} in {rounds.calls:,} calls",
@@ -179,7 +181,7 @@ class Soak:
             if self._house.has_clocks
             else "not done: there is no C compiler",
         }
-        return Verdict(records, work.jobs, len(self._harms.done), self._house.faults)
+        return Verdict(self._records, work.jobs, len(self._harms.done), self._house.faults)
 
     def report(self, folder: Path, verdict: Verdict, command: str) -> None:
         """Write the report."""

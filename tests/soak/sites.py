@@ -57,7 +57,7 @@ class Trees(ListeningSite):
     def __init__(self, pace: Pace) -> None:
         self._pace = pace
         super().__init__()
-        self.host = f"127.0.0.1:{self.port}"
+        self.host = f"localhost:{self.port}"  # a name, as extraction asks for
 
     def respond(self, path: str, seen: int, body: bytes) -> Answer:
         self._pace.wait()
