@@ -38,7 +38,7 @@ def items_once(what: str, found: Counter[str], expected: Counter[str]) -> list[s
         faults.append(f"{what}: lost {_shown(lost)}")
     if more := found - expected:
         # One that changed is lost as it was, and is there as something that nobody stored.
-        doubled, strange = Counter(), Counter()
+        doubled, strange = Counter[str](), Counter[str]()
         for name, count in more.items():
             (doubled if name in expected else strange)[name] = count
         faults += [f"{what}: doubled {_shown(doubled)}"] * bool(doubled)

@@ -217,6 +217,8 @@ async def soak(house: House, seed: int, seconds: float, report: Path, command: s
         finally:
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(number)
-            await asyncio.to_thread(house.close)
+            # What threads are at, such as a failover, ends before what they use is closed.
+            await loop.shutdown_default_executor()
+            house.close()
     run.report(report, verdict, command)
     return verdict
