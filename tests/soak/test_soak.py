@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -53,7 +53,7 @@ def test_a_minute_of_harms_loses_and_doubles_nothing_and_is_reported(tmp_path: P
     assert "nothing lost, nothing doubled." in said
     assert "make soak TIME=60s SEED=7" in said
     assert "nothing lost, nothing doubled." in (tmp_path / "report" / "report.md").read_text()
-    ElementTree.parse(tmp_path / "report" / "chart.svg")
+    ET.parse(tmp_path / "report" / "chart.svg")
     with (tmp_path / "report" / "samples.csv").open() as file:
         assert {row["what"] for row in csv.DictReader(file)} >= {"descriptors of a worker", "rows of attempts"}
     assert_nothing_is_left(temporary)
