@@ -14,7 +14,6 @@ from pathlib import Path
 # The modules of the tests are imported as pytest does it.
 sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[1])]
 
-from tests.soak.house import House  # noqa: E402
 from tests.soak.report import MOST  # noqa: E402
 from tests.soak.run import soak  # noqa: E402
 
@@ -24,16 +23,12 @@ def main() -> int:
     folder = Path(tempfile.mkdtemp(prefix="scrapy-ext-soak-"))
     command = f"make soak TIME={options.time_text} SEED={options.seed}"
     print(f"Again: {command}", file=sys.stderr, flush=True)
-    house: House | None = None
     try:
-        house = House(folder)
-        verdict = asyncio.run(soak(house, options.seed, options.time, options.report, command))
-    except (KeyboardInterrupt, asyncio.CancelledError):
+        verdict = asyncio.run(soak(folder, options.seed, options.time, options.report, command))
+    except asyncio.CancelledError:
         print("Interrupted before the verdict. Everything has ended.", file=sys.stderr)
         return 130
     finally:
-        if house is not None:
-            house.close()
         shutil.rmtree(folder, ignore_errors=True)
     for fault in verdict.faults[:MOST]:
         print(f"  {fault}")

@@ -198,27 +198,36 @@ class Soak:
         return found
 
 
-async def soak(house: House, seed: int, seconds: float, report: Path, command: str) -> Verdict:
-    """Run to the verdict, and write the report. The first Ctrl-C asks for the verdict, the second ends everything."""
-    with Show(seconds) as show:
-        run = Soak(house, seed, seconds, show)
-        task = asyncio.create_task(run.run())
-        loop = asyncio.get_running_loop()
+async def soak(folder: Path, seed: int, seconds: float, report: Path, command: str) -> Verdict:
+    """Run to the verdict, and write the report. The first Ctrl-C asks for the verdict, the second ends everything: then
+    this raises ``CancelledError``. ``folder`` is for all that is needed meanwhile."""
+    asked = 0
+    run: Soak | None = None
+    task = asyncio.current_task()
 
-        def interrupted() -> None:
-            if run._ending.is_set():
-                task.cancel()
+    def interrupted() -> None:
+        nonlocal asked
+        asked += 1
+        if run is not None:
             run.end()
+        if asked == 2 and task is not None:
+            task.cancel()
 
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, interrupted)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, interrupted)
+    starting = asyncio.ensure_future(asyncio.to_thread(House, folder))
+    with Show(seconds) as show:
         try:
-            verdict = await task
+            run = Soak(await asyncio.shield(starting), seed, seconds, show)
+            if asked:
+                run.end()
+            verdict = await run.run()
         finally:
-            for number in (signal.SIGINT, signal.SIGTERM):
-                loop.remove_signal_handler(number)
             # What threads are at, such as a failover, ends before what they use is closed.
+            await asyncio.wait([starting])
             await loop.shutdown_default_executor()
-            house.close()
+            if starting.exception() is None:
+                starting.result().close()
     run.report(report, verdict, command)
     return verdict
