@@ -1,9 +1,10 @@
 """Whether a number grows: a line through its samples, after a warm-up, with restarts accounted for.
 
 Each life of a process has a level of its own, and all lives of one kind have one slope (a regression with an intercept
-for each life). A number *grows* when its slope is above what is tolerated by more than twice its standard error; it is
-*flat* when it is below by as much; else, and where less than five minutes count, the run was too short to say. Samples
-that follow each other are alike, so that errors count as if only every fourth sample were one.
+for each life). A number *grows* when its slope is above what is tolerated by more than twice its standard error, and
+one life was seen to grow by half the tolerated amount; it is *flat* when its slope is below by as much; else the run was
+too short to say: a thread more in five minutes are twelve an hour. Samples that follow each other are alike, so that
+errors count as if only every fourth sample were one.
 """
 
 from __future__ import annotations
@@ -18,8 +19,6 @@ HOUR = 3600.0
 #: Samples of a life that count, at least.
 _FEW = 6
 _ALIKE = 4.0
-#: Seconds that must have counted to say that something grows.
-_LONG_ENOUGH = 300.0
 
 
 class Sample(NamedTuple):
@@ -40,17 +39,19 @@ class Rule(NamedTuple):
 
 
 class Slope(NamedTuple):
-    """The result: level, growth an hour and its standard error, and the tolerated growth; seconds that counted."""
+    """The result: level, growth an hour and its standard error, and the tolerated growth; seconds that counted;
+    whether one life grew by enough to be seen."""
 
     level: float
     growth: float
     error: float
     tolerated: float
     seconds: float
+    is_seen: bool
 
     @property
     def word(self) -> str:
-        if self.growth - 2 * self.error > self.tolerated and self.seconds >= _LONG_ENOUGH:
+        if self.growth - 2 * self.error > self.tolerated and self.is_seen:
             return "grows"
         return "flat" if self.growth + 2 * self.error <= self.tolerated else "too short to say"
 
@@ -71,7 +72,9 @@ def slope_of(samples: Sequence[Sample], rule: Rule) -> Slope | None:
     error = math.sqrt(residual / degrees / (spread / _ALIKE))
     level = fmean(each.value for life in lives.values() for each in life)
     seconds = sum(life[-1].at - life[0].at for life in lives.values())
-    return Slope(level, slope * HOUR, error * HOUR, max(rule.part * abs(level), rule.amount), seconds)
+    longest = max(life[-1].at - life[0].at for life in lives.values())
+    tolerated = max(rule.part * abs(level), rule.amount)
+    return Slope(level, slope * HOUR, error * HOUR, tolerated, seconds, slope * longest >= rule.amount / 2)
 
 
 def _after_warm_up(samples: Sequence[Sample], rule: Rule) -> Mapping[str, Sequence[Sample]]:

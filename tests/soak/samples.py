@@ -17,6 +17,8 @@ from tests.soak.nodes import Node, command_of
 
 EVERY = 5.0
 _MIB = 2**20
+#: Records from which on the size of an empty database does not matter.
+_MANY = 20_000
 #: Without last_commits, which has a row for every connection of the last seven days, and each outage makes new ones.
 #: Tables with a row for what is under way, or for what somebody waits for; those that are there.
 _TABLES = (
@@ -97,7 +99,7 @@ class Sampler:
                 f"SELECT pg_database_size(current_database()), (SELECT sum(size) FROM pg_ls_waldir())::bigint, {counts}"
             )
         )[0]
-        if records := self._records():
+        if (records := self._records()) > _MANY:
             name = "size of the database for 1,000 acknowledged records, KiB"
             self._add(name, "database", size / 1024 / records * 1000)
         self._add("size of its log, MiB", f"log-{self._house.database.failovers}", log / _MIB)

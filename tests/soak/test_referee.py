@@ -180,6 +180,14 @@ def test_what_grows_is_told_from_what_is_flat_however_often_it_was_started_anew(
     assert abs(slope.growth - growth) < 10
 
 
+def test_one_thread_more_in_a_short_run_is_not_a_leak() -> None:
+    threads = [Sample(second, "server-1-1", 12 + (second > 300)) for second in range(0, 400, 5)]
+    slope = slope_of(threads, Rule(0.1, 8, 60))
+    assert slope is not None
+    assert slope.growth > 8
+    assert slope.word == "too short to say"
+
+
 def test_a_run_that_is_too_short_says_so() -> None:
     short = [sample for sample in noisy(0) if sample.at < 120]
     slope = slope_of(short, RULE)
