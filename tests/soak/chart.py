@@ -64,7 +64,7 @@ def _panel(name: str, samples: Sequence[Sample], harms: Sequence[Harm], end: flo
         x = _x(harm.began, end)
         yield (
             f'<line class="harm" x1="{x:.1f}" x2="{x:.1f}" y1="{top:g}" y2="{top + 8:g}">'
-            f"<title>{escape(harm.told)}</title></line>"
+            f"<title>{escape(harm.description)}</title></line>"
         )
     ordered = sorted(samples, key=lambda each: (each.life, each.at))
     roles: list[str] = []

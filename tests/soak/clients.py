@@ -15,8 +15,8 @@ import aiohttp
 
 from tests.ledger import Caller, Client, Jobs, Queue, Records, check_all, make_clients
 from tests.server.http import Answer, Http
-from tests.soak.house import AS_FORM, House, ask
 from tests.soak.sites import leaf
+from tests.soak.system import AS_FORM, System, ask
 
 #: Seconds of a round; then all that its clients have written is checked.
 ROUND = 60.0
@@ -72,7 +72,7 @@ class Round:
             try:
                 await client.step(self.call)
             except AssertionError as error:
-                self.faults.append(f"round {self._number}, {type(client).__name__}: {_told(error)}")
+                self.faults.append(f"round {self._number}, {type(client).__name__}: {_described(error)}")
                 return
             await asyncio.sleep(self._chance.random() * _PAUSE)
 
@@ -81,7 +81,7 @@ class Round:
         try:
             await check_all(self._clients, self.call)
         except AssertionError as error:
-            self.faults.append(f"round {self._number}: {_told(error)}")
+            self.faults.append(f"round {self._number}: {_described(error)}")
 
     async def delete(self) -> None:
         """Delete all of it from the platform."""
@@ -108,7 +108,7 @@ class Round:
         return await ask(self._http, lambda http: http.call(method, path, body, **headers))
 
 
-def _told(error: AssertionError) -> str:
+def _described(error: AssertionError) -> str:
     """The assertion that failed, by its line, as Python alone does not say more."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
@@ -120,8 +120,8 @@ def _told(error: AssertionError) -> str:
 class Rounds:
     """One round after the other."""
 
-    def __init__(self, house: House, clients: list[Http], seed: int) -> None:
-        self._house = house
+    def __init__(self, system: System, clients: list[Http], seed: int) -> None:
+        self._system = system
         self._http = clients
         self._seed = seed
         self._number = 0
@@ -144,12 +144,12 @@ class Rounds:
 
     @property
     def is_due(self) -> bool:
-        """Whether the present round has lasted long enough."""
-        return self._house.now() > self._began + ROUND
+        """True once the present round has lasted long enough."""
+        return self._system.now() > self._began + ROUND
 
     async def begin(self) -> None:
         self._number += 1
-        self._began = self._house.now()
+        self._began = self._system.now()
         self._present = Round(self._number, self._http, self._seed)
         await self._present.begin()
         self._task = asyncio.create_task(self._present.run())
@@ -186,7 +186,7 @@ class Rounds:
 
     def _report(self, each: Round) -> None:
         for fault in each.faults:
-            self._house.fault(fault)
+            self._system.fault(fault)
         each.faults.clear()
 
 
@@ -194,8 +194,8 @@ class Leaves:
     """A client of the extraction service of both servers: what is answered is right, and each page was fetched for
     each call at most once."""
 
-    def __init__(self, house: House, seed: int) -> None:
-        self._house = house
+    def __init__(self, system: System, seed: int) -> None:
+        self._system = system
         self._chance = random.Random(f"leaves {seed}")
         self._number = 0
         #: Calls of each page that is not checked yet.
@@ -204,7 +204,7 @@ class Leaves:
         self.is_over = False
 
     async def run(self) -> None:
-        auth = aiohttp.BasicAuth(self._house.keys.extract, "")
+        auth = aiohttp.BasicAuth(self._system.keys.extract, "")
         timeout = aiohttp.ClientTimeout(total=90)
         async with aiohttp.ClientSession(auth=auth, timeout=timeout) as session:
             while not self.is_over:
@@ -215,9 +215,9 @@ class Leaves:
     async def _ask(self, session: aiohttp.ClientSession, name: str) -> None:
         for _ in range(1000):
             self._asked[name] += 1
-            node = self._chance.choice(self._house.servers)
+            node = self._chance.choice(self._system.servers)
             assert node.to_clients is not None
-            query = {"url": f"http://{self._house.trees.host}/leaf/{name}", "httpResponseBody": True}
+            query = {"url": f"http://{self._system.trees.host}/leaf/{name}", "httpResponseBody": True}
             try:
                 url = f"http://127.0.0.1:{node.to_clients.port}/v1/extract"
                 async with session.post(url, json=query) as answer:
@@ -229,16 +229,16 @@ class Leaves:
                 self._check(name, json.loads(body))
                 return
             if answer.status not in (429, 500, 503, 520, 521):
-                self._house.fault(f"extraction of leaf {name}: {answer.status} {body[:200]!r}")
+                self._system.fault(f"extraction of leaf {name}: {answer.status} {body[:200]!r}")
                 return
             await asyncio.sleep(0.3)
 
     def _check(self, name: str, answer: dict[str, Any]) -> None:
         self.answered += 1
         if b64decode(answer["httpResponseBody"]) != leaf(name):
-            self._house.fault(f"extraction of leaf {name}: the body is another")
+            self._system.fault(f"extraction of leaf {name}: the body is another")
         asked, path = self._asked.pop(name), f"/leaf/{name}"
-        hits = self._house.trees.hits[path]
-        if not 1 <= hits <= asked * (2 if self._house.site_was_harmed else 1):
-            self._house.fault(f"leaf {name} was fetched {hits} times for {asked} calls")
-        self._house.trees.forget(path)
+        hits = self._system.trees.hits[path]
+        if not 1 <= hits <= asked * (2 if self._system.site_was_harmed else 1):
+            self._system.fault(f"leaf {name} was fetched {hits} times for {asked} calls")
+        self._system.trees.forget(path)

@@ -14,8 +14,8 @@ from urllib.parse import urlencode
 from tests.crash.maze import outcome
 from tests.server.http import Http
 from tests.soak import referee
-from tests.soak.house import AS_FORM, House, ask, pulses_of
 from tests.soak.sites import TREE_PAGES, PacedMaze
+from tests.soak.system import AS_FORM, System, ask, pulses_of
 
 #: Jobs at once; one crawl more may begin while there are fewer.
 AT_ONCE = 6
@@ -32,16 +32,16 @@ class Crawl:
     spider = ""
     workers = 1
 
-    def __init__(self, house: House, number: int, chance: random.Random) -> None:
-        self.house = house
+    def __init__(self, system: System, number: int, chance: random.Random) -> None:
+        self.system = system
         self.name = f"{self.spider.replace('.', '-').replace(':', '-')}-{number}"
         self.jobs: list[str] = []
-        #: How each job has ended.
+        #: Metadata of each job that has ended.
         self.ends: dict[str, dict[str, Any]] = {}
 
     def fields(self) -> dict[str, str]:
         """Arguments of the spider, and what else ``run.json`` takes."""
-        return {"pulses": str(self.house.pulses)}
+        return {"pulses": str(self.system.pulses)}
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -57,7 +57,7 @@ class Crawl:
 
     @property
     def needs_successor(self) -> bool:
-        """Whether its work is not done and nobody is at it."""
+        """True while its work is not done and no job of it runs."""
         reasons = [end.get("close_reason") for end in self.ends.values()]
         return len(self.ends) == len(self.jobs) and "finished" not in reasons
 
@@ -96,7 +96,7 @@ class Crawl:
         """Compare all of it with what must be."""
         faults = []
         for job, end in self.ends.items():
-            killed = job in self.house.killed_jobs
+            killed = job in self.system.killed_jobs
             faults += referee.end_of_job(job, end, killed=killed, shared=self.workers > 1)
             faults += referee.one_process_at_once(job, self.pulses(job))
         faults += await self.check_tags(clients)
@@ -116,11 +116,11 @@ class Crawl:
         raise NotImplementedError
 
     def pulses(self, job: str) -> dict[int, tuple[float, float]]:
-        return pulses_of(self.house.pulses / job.replace("/", "-"))
+        return pulses_of(self.system.pulses / job.replace("/", "-"))
 
     @property
     def processes(self) -> int:
-        """How many processes were at it."""
+        """Number of processes that worked at it."""
         return sum(len(self.pulses(job)) for job in self.jobs)
 
     async def stored(self, clients: list[Http]) -> Counter[str]:
@@ -135,7 +135,7 @@ class Crawl:
         return found
 
     async def records(self, clients: list[Http]) -> int:
-        """How many items it has stored."""
+        """Number of items that it has stored."""
         return (await self.stored(clients)).total()
 
     async def delete(self, clients: list[Http]) -> list[str]:
@@ -148,7 +148,7 @@ class Crawl:
             state = (await ask(clients, lambda http, job=job: http.get(f"/jobs/{job}"))).json["state"]
             if state != "deleted":
                 faults.append(f"job {job} was deleted, and is {state}")
-            (self.house.pulses / job.replace("/", "-")).unlink(missing_ok=True)
+            (self.system.pulses / job.replace("/", "-")).unlink(missing_ok=True)
         for frontier in self.frontiers:
             for slot in await _slots(clients, frontier):
                 path = f"/hcf/1/{frontier}/s/{slot}"
@@ -168,9 +168,9 @@ class MazeCrawl(Crawl):
 
     spider = "maze"
 
-    def __init__(self, house: House, number: int, chance: random.Random) -> None:
-        super().__init__(house, number, chance)
-        self._site = PacedMaze(chance.choice(_MAZE_PAGES), house.pace)
+    def __init__(self, system: System, number: int, chance: random.Random) -> None:
+        super().__init__(system, number, chance)
+        self._site = PacedMaze(chance.choice(_MAZE_PAGES), system.pace)
         self._start_items = chance.choice((0, 2))
         self.expected = outcome(self._site.pages, self._start_items)
 
@@ -187,22 +187,22 @@ class MazeCrawl(Crawl):
         return {"FRONTIER_NAME": self.frontiers[0]} if self.jobs else {}
 
     async def compare(self, clients: list[Http]) -> list[str]:
-        faults = referee.items_once(f"items of {self._told}", await self.stored(clients), self.expected.items)
+        faults = referee.items_once(f"items of {self._label}", await self.stored(clients), self.expected.items)
         dead, left = Counter[str](), Counter[str]()
         for frontier in self.frontiers:
             for slot in await _slots(clients, frontier):
                 if slot.isdigit() or slot == "dead-letters":
                     found = await _requests(clients, frontier, slot)
                     (dead if slot == "dead-letters" else left).update(found)
-        faults += referee.items_once(f"dead letters of {self._told}", dead, self.expected.dead_letters)
-        faults += referee.items_once(f"requests left in the frontier of {self._told}", left, Counter())
+        faults += referee.items_once(f"dead letters of {self._label}", dead, self.expected.dead_letters)
+        faults += referee.items_once(f"requests left in the frontier of {self._label}", left, Counter())
         if self.processes == 1:
             hits, of = self._site.hits, self.expected
-            faults += referee.hits_of_maze(f"site of {self._told}", hits, of.hits, of.dead_letters)
+            faults += referee.hits_of_maze(f"site of {self._label}", hits, of.hits, of.dead_letters)
         return faults
 
     @property
-    def _told(self) -> str:
+    def _label(self) -> str:
         return f"{self.name} ({', '.join(self.jobs)})"
 
     def close(self) -> None:
@@ -231,7 +231,7 @@ class TreeCrawl(Crawl):
     _PAGES: ClassVar = [str(number) for number in range(TREE_PAGES)]
 
     def fields(self) -> dict[str, str]:
-        return {**super().fields(), "host": self.house.trees.host, "crawl": self.name}
+        return {**super().fields(), "host": self.system.trees.host, "crawl": self.name}
 
     @property
     def frontiers(self) -> list[str]:
@@ -244,14 +244,14 @@ class TreeCrawl(Crawl):
     async def compare(self, clients: list[Http]) -> list[str]:
         faults = referee.items_once(f"items of {self.name}", await self.stored(clients), Counter(self._PAGES))
         # A site that does not answer in time is asked once more.
-        most = self.processes * (2 if self.house.site_was_harmed else 1)
+        most = self.processes * (2 if self.system.site_was_harmed else 1)
         return faults + referee.paid_once(f"pages of {self.name}", self.hits(), self._PAGES, most)
 
     def hits(self) -> Counter[str]:
-        return self.house.trees.hits_of(self.name)
+        return self.system.trees.hits_of(self.name)
 
     def close(self) -> None:
-        self.house.trees.forget(f"/tree/{self.name}/")
+        self.system.trees.forget(f"/tree/{self.name}/")
 
 
 class PlainCrawl(TreeCrawl):
@@ -288,7 +288,7 @@ class ScriptRun(Crawl):
     spider = "py:report.py"
 
     def fields(self) -> dict[str, str]:
-        return {"cmd_args": f"{self.house.pulses} {_LINES} {self.name}"}
+        return {"cmd_args": f"{self.system.pulses} {_LINES} {self.name}"}
 
     @property
     def needs_successor(self) -> bool:
@@ -312,8 +312,8 @@ class Tick(Crawl):
 
     spider = "tick"
 
-    def __init__(self, house: House, job: str, metadata: dict[str, Any]) -> None:
-        super().__init__(house, int(job.rpartition("/")[2]), random.Random())
+    def __init__(self, system: System, job: str, metadata: dict[str, Any]) -> None:
+        super().__init__(system, int(job.rpartition("/")[2]), random.Random())
         self.jobs = [job]
         self.metadata = metadata
 
@@ -340,8 +340,8 @@ _STATES = "&".join(f"state={state}" for state in ("pending", "running", "finishe
 class Work:
     """Keeps jobs running, checks each crawl when it has ended, and deletes the oldest."""
 
-    def __init__(self, house: House, clients: list[Http], seed: int) -> None:
-        self._house = house
+    def __init__(self, system: System, clients: list[Http], seed: int) -> None:
+        self._system = system
         self._clients = clients
         self._chance = random.Random(f"work {seed}")
         self._numbers = itertools.count(1)
@@ -376,12 +376,12 @@ class Work:
 
     async def _start_more(self) -> None:
         while not self.is_ending and sum(len(crawl.running) for crawl in self.active) < AT_ONCE:
-            crawl = next(self._kinds)(self._house, next(self._numbers), self._chance)
+            crawl = next(self._kinds)(self._system, next(self._numbers), self._chance)
             self.active.append(crawl)
             await crawl.begin(self._clients)
 
     async def _add_schedule(self) -> None:
-        task = {"name": "tick", "spider_args": {"pulses": str(self._house.pulses), "n": str(_ITEMS)}}
+        task = {"name": "tick", "spider_args": {"pulses": str(self._system.pulses), "n": str(_ITEMS)}}
         body = json.dumps({"cron": "* * * * *", "tasks": [task], "addtags": ["tick"]}).encode()
         answer = await ask(self._clients, lambda http: http.call("POST", "/api/projects/1/periodicjobs", body))
         assert answer.status in (200, 201), answer
@@ -399,7 +399,7 @@ class Work:
             job = line["key"]
             if job not in self._ticks:
                 metadata = (await ask(self._clients, lambda http, job=job: http.get(f"/jobs/{job}"))).json
-                self._ticks[job] = Tick(self._house, job, metadata)
+                self._ticks[job] = Tick(self._system, job, metadata)
                 self._runs.append(metadata)
                 self.active.append(self._ticks[job])
 
@@ -414,22 +414,22 @@ class Work:
             old = self.kept.popleft()
             await self._check(old)
             for fault in await old.delete(self._clients):
-                self._house.fault(fault)
+                self._system.fault(fault)
             old.close()
 
     async def _check(self, crawl: Crawl) -> None:
         for fault in await crawl.check(self._clients):
-            self._house.fault(fault)
+            self._system.fault(fault)
 
     async def check(self) -> None:
         """Compare all that is kept once more, and the runs of the periodic job."""
         for crawl in self.kept:
             await self._check(crawl)
         for fault in referee.ran_once_each(self._runs):
-            self._house.fault(fault)
+            self._system.fault(fault)
         answer = await ask(self._clients, lambda http: http.get("/jobq/1/count?state=pending&state=running"))
         if answer.json:
-            self._house.fault(f"{answer.json} jobs are pending or running at the end")
+            self._system.fault(f"{answer.json} jobs are pending or running at the end")
 
     @property
     def ticks(self) -> int:

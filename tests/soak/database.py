@@ -35,7 +35,7 @@ class Database:
         self.primary = Cluster(_SETTINGS, segment=_SEGMENT)
         self.standby: Cluster | None = None
         self.links: list[Link] = []
-        #: How often there was another primary.
+        #: Number of times that the standby took the place of the primary.
         self.failovers = 0
         self.logs: list[str] = []
         try:
@@ -59,7 +59,7 @@ class Database:
 
     @property
     def is_covered(self) -> bool:
-        """Whether what is committed now is on the standby before it is acknowledged."""
+        """True while a commit is on the standby before it is acknowledged."""
         return self._replication() == ["sync"]
 
     def _replication(self) -> list[str]:
@@ -118,7 +118,7 @@ class Database:
         return int((await self.query(f"SELECT count(*) FROM {table}"))[0][0])
 
 
-#: What a query raises while the database is away.
+#: Errors of a query while the database is away.
 AWAY = (OSError, TimeoutError, asyncio.TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError)
 
 

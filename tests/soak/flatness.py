@@ -1,10 +1,10 @@
-"""Whether a number grows: a line through its samples, after a warm-up, with restarts accounted for.
+"""Growth of a number: a line through its samples, after a warm-up, with restarts accounted for.
 
 Each life of a process has a level of its own, and all lives of one kind have one slope (a regression with an intercept
 for each life). A number *grows* when its slope is above what is tolerated by more than twice its standard error, and
-one life was seen to grow by half the tolerated amount; it is *flat* when its slope is below by as much; else the run was
-too short to say: a thread more in five minutes are twelve an hour. Samples that follow each other are alike, so that
-errors count as if only every fourth sample were one.
+one life was seen to grow by half the tolerated amount; it is *flat* when its slope is below by as much; else the run
+was too short to say: a thread more in five minutes are twelve an hour. Samples that follow each other are alike, so
+that errors count as if only every fourth sample were one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Sample(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """What is tolerated in an hour: a part of the level, and at least an amount. ``warm_up``: seconds of each life that
+    """Tolerated growth in an hour: a part of the level, and at least an amount. ``warm_up``: seconds of each life that
     do not count; negative: this part of the run, for what fills up at first."""
 
     part: float

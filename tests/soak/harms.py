@@ -15,8 +15,8 @@ import aiohttp
 
 from scrapy_ext.processes import table
 from tests.server.http import Http
-from tests.soak.house import AS_FORM, House, ask, pulses_of
 from tests.soak.nodes import Node
+from tests.soak.system import AS_FORM, System, ask, pulses_of
 
 #: Bytes that a file may grow beyond the longest one, while the disk is full; not at the end of a page.
 _ROOM = 16 * 8192 + 100
@@ -36,7 +36,7 @@ class Harm(NamedTuple):
     """A harm that was done: seconds of the run at its begin and its end, and until everything worked again."""
 
     kind: str
-    told: str
+    description: str
     began: float
     ended: float
     well: float | None
@@ -52,8 +52,8 @@ class Plan(NamedTuple):
 class Harms:
     """Draws harms. What is drawn depends on the seed alone; which job has which process does not."""
 
-    def __init__(self, house: House, seed: int) -> None:
-        self._house = house
+    def __init__(self, system: System, seed: int) -> None:
+        self._system = system
         self._chance = random.Random(f"harms {seed}")
         of_database: list[tuple[str, _Make]] = [
             ("kill database", self._kill_database),
@@ -63,7 +63,7 @@ class Harms:
             ("kill standby", self._kill_standby),
         ]
         of_nodes: list[tuple[str, _Make]] = [
-            ("kill server", lambda: self._kill_node(self._chance.choice(self._house.servers))),
+            ("kill server", lambda: self._kill_node(self._chance.choice(self._system.servers))),
             ("kill worker", lambda: self._kill_node(self._chance.choice(self._workers))),
             ("stop node", lambda: self._stop_node(self._node())),
             ("kill guard", lambda: self._kill_child(self._node(), "scrapy_ext.server.jobs.nodes.guard")),
@@ -85,7 +85,7 @@ class Harms:
             ("slow site", lambda: self._harm_site(mute=False)),
             ("mute site", lambda: self._harm_site(mute=True)),
         ]
-        if not house.has_clocks:
+        if not system.has_clocks:
             of_nodes = [each for each in of_nodes if each[0] != "step clock"]
         #: No two of one group at once.
         self._groups = [of_database, of_nodes, of_jobs, of_connections]
@@ -95,10 +95,10 @@ class Harms:
 
     @property
     def _workers(self) -> list[Node]:
-        return [node for node in self._house.nodes if not node.is_server]
+        return [node for node in self._system.nodes if not node.is_server]
 
     def _node(self) -> Node:
-        return self._chance.choice(self._house.nodes)
+        return self._chance.choice(self._system.nodes)
 
     # ── drawing ──
 
@@ -123,15 +123,17 @@ class Harms:
 
     async def strike(self, plans: list[Plan]) -> list[Harm]:
         """Do harms at once, end them, and wait until everything works again."""
-        house, began = self._house, self._house.now()
-        told = await asyncio.gather(*(plan.do() for plan in plans))
-        ended = house.now()
-        house.mend()
-        await house.revive()
-        well = await house.well()
+        system, began = self._system, self._system.now()
+        descriptions = await asyncio.gather(*(plan.do() for plan in plans))
+        ended = system.now()
+        system.mend()
+        await system.revive()
+        well = await system.well()
         if well is None:
-            house.fault(f"not well again after {', '.join(filter(None, told))}")
-        harms = [Harm(plan.kind, each, began, ended, well) for plan, each in zip(plans, told, strict=True) if each]
+            system.fault(f"not well again after {', '.join(filter(None, descriptions))}")
+        harms = [
+            Harm(plan.kind, each, began, ended, well) for plan, each in zip(plans, descriptions, strict=True) if each
+        ]
         self.done += harms
         return harms
 
@@ -194,7 +196,7 @@ class Harms:
             job, pid, parent = found[int(place * len(found))]
             victim = parent if supervisor else pid
             if number is signal.SIGKILL:
-                self._house.killed_jobs.add(job)
+                self._system.killed_jobs.add(job)
             with contextlib.suppress(ProcessLookupError):
                 os.kill(victim, number)
             what = f"{number.name} of {'the supervisor' if supervisor else 'the process'} of job {job}"
@@ -210,7 +212,7 @@ class Harms:
     def _working(self) -> list[tuple[str, int, int]]:
         """Jobs with a process that works: its PID, and that of its supervisor."""
         processes, found = table(), []
-        for file in sorted(self._house.pulses.iterdir()):
+        for file in sorted(self._system.pulses.iterdir()):
             for pid, (_, last) in pulses_of(file).items():
                 if pid in processes and time.monotonic() - last < 5 and (pid, processes[pid].started) in self._seen:
                     found.append((file.name.replace("-", "/"), pid, processes[pid].parent))
@@ -218,13 +220,13 @@ class Harms:
 
     @property
     def _seen(self) -> set[tuple[int, int]]:
-        self._house.watch_processes()
-        return self._house.seen
+        self._system.watch_processes()
+        return self._system.seen
 
     # ── connections and sites ──
 
     def _harm_link(self, how: str, *, to_database: bool) -> _Do:
-        node = self._node() if to_database else self._chance.choice(self._house.servers)
+        node = self._node() if to_database else self._chance.choice(self._system.servers)
         seconds = self._seconds(1, 15)
         delay = self._chance.choice((0.05, 0.3))
 
@@ -247,13 +249,13 @@ class Harms:
         seconds, delay = self._seconds(3, 15), self._seconds(0.5, 4)
 
         async def do() -> str:
-            self._house.site_was_harmed = True
+            self._system.site_was_harmed = True
             if mute:
-                self._house.pace.mute()
+                self._system.pace.mute()
             else:
-                self._house.pace.slow(delay)
+                self._system.pace.slow(delay)
             await asyncio.sleep(seconds)
-            self._house.pace.mend()
+            self._system.pace.mend()
             return f"sites answer {'nothing' if mute else f'{delay:g} s later'} for {seconds:g} s"
 
         return do
@@ -264,9 +266,9 @@ class Harms:
         away = self._seconds(0, 10)
 
         async def do() -> str:
-            await asyncio.to_thread(self._house.database.primary.kill)
+            await asyncio.to_thread(self._system.database.primary.kill)
             await asyncio.sleep(away)
-            await asyncio.to_thread(self._house.database.start_again)
+            await asyncio.to_thread(self._system.database.start_again)
             return f"SIGKILL of PostgreSQL, started again after {away:g} s"
 
         return do
@@ -275,7 +277,7 @@ class Harms:
         seconds = self._seconds(1, 15)
 
         async def do() -> str:
-            primary = self._house.database.primary
+            primary = self._system.database.primary
             primary.pause()
             await asyncio.sleep(seconds)
             primary.go_on()
@@ -287,27 +289,27 @@ class Harms:
         away = self._seconds(0, 6)
 
         async def do() -> str:
-            standby = self._house.database.standby
+            standby = self._system.database.standby
             assert standby is not None
             await asyncio.to_thread(standby.kill)
             await asyncio.sleep(away)
-            await asyncio.to_thread(self._house.database.start_again)
+            await asyncio.to_thread(self._system.database.start_again)
             return f"SIGKILL of the standby, started again after {away:g} s: commits wait for it"
 
         return do
 
     def _failover(self) -> _Do:
         async def do() -> str:
-            await asyncio.to_thread(self._house.database.fail_over)
+            await asyncio.to_thread(self._system.database.fail_over)
             return "SIGKILL of PostgreSQL; the standby is the primary, and has a new standby"
 
         return do
 
     def _full_disk(self) -> _Do:
         async def do() -> str:
-            primary = self._house.database.primary
+            primary = self._system.database.primary
             async with contextlib.AsyncExitStack() as opened:
-                clients = [await opened.enter_async_context(http) for http in self._house.clients()]
+                clients = [await opened.enter_async_context(http) for http in self._system.clients()]
                 answer = await ask(clients, lambda http: http.post(f"/jobq/{_FILLED}/push", [{"spider": "s"}]))
                 job = answer.json["key"]
                 primary.limit_files(primary.longest_file() + _ROOM)
@@ -335,10 +337,10 @@ class Harms:
         return start, refused
 
     async def _empty(self, clients: list[Http], job: str, stored: int) -> None:
-        """What was acknowledged is there, and goes."""
+        """Check that the acknowledged items are there, and delete the job."""
         answer = await ask(clients, lambda http: http.get(f"/items/{job}?nodata=1&meta=_key"))
         # A call whose answer was lost may have stored its two.
         if len(answer.lines) not in (stored, stored + 2):
-            self._house.fault(f"full disk: {stored} items were acknowledged, and {len(answer.lines)} are there")
+            self._system.fault(f"full disk: {stored} items were acknowledged, and {len(answer.lines)} are there")
         form = f"project={_FILLED}&job={job}".encode()
         await ask(clients, lambda http: http.call("POST", "/api/jobs/delete.json", form, **AS_FORM))

@@ -58,7 +58,7 @@ class Node:
             named = ["--port", str(port), "--platform-key", keys.platform, "--extract-key", keys.extract]
             self._options += named
         self.process: RunningServer | None = None
-        #: How often it was started.
+        #: Number of times that it was started.
         self.lives = 0
         self.is_stopped = False
 

@@ -63,4 +63,4 @@ def _lines(run: Run) -> Iterator[str]:
         yield f"| {kind} | {times} | {median(well):.1f} | {max(well):.1f} |"
     yield from ("", "| second | harm | well again after |", "| ---: | --- | ---: |")
     for harm in run.harms:
-        yield f"| {harm.began:.0f} | {harm.told} | {'never' if harm.well is None else f'{harm.well:.1f} s'} |"
+        yield f"| {harm.began:.0f} | {harm.description} | {'never' if harm.well is None else f'{harm.well:.1f} s'} |"

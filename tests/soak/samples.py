@@ -12,8 +12,8 @@ from pathlib import Path
 from scrapy_ext.processes import Process, below
 from tests.soak.database import AWAY
 from tests.soak.flatness import Rule, Sample, Slope, slope_of
-from tests.soak.house import House
 from tests.soak.nodes import Node, command_of
+from tests.soak.system import System
 
 EVERY = 5.0
 _MIB = 2**20
@@ -52,18 +52,18 @@ RULES: Mapping[str, Rule] = {
 class Sampler:
     """Takes samples until it is cancelled."""
 
-    def __init__(self, house: House, records: Callable[[], int]) -> None:
-        self._house = house
+    def __init__(self, system: System, records: Callable[[], int]) -> None:
+        self._system = system
         self._records = records
         self._tables: list[str] | None = None
         self.samples: dict[str, list[Sample]] = {name: [] for name in RULES}
 
     async def run(self) -> None:
         while True:
-            processes = await asyncio.to_thread(self._house.watch_processes)
-            for node in self._house.nodes:
+            processes = await asyncio.to_thread(self._system.watch_processes)
+            for node in self._system.nodes:
                 self._of_node(node, processes)
-            folders = [self._house.project, *(self._house.folder / node.name for node in self._house.nodes)]
+            folders = [self._system.project, *(self._system.folder / node.name for node in self._system.nodes)]
             size = await asyncio.to_thread(_size_of_all, folders)
             self._add("size of the folders of project and nodes, MiB", "folders", size / _MIB)
             with contextlib.suppress(*AWAY):
@@ -71,7 +71,7 @@ class Sampler:
             await asyncio.sleep(EVERY)
 
     def _add(self, name: str, life: str, value: float) -> None:
-        self.samples[name].append(Sample(round(self._house.now(), 1), life, value))
+        self.samples[name].append(Sample(round(self._system.now(), 1), life, value))
 
     def _of_node(self, node: Node, processes: Mapping[int, Process]) -> None:
         pid = node.pid
@@ -88,7 +88,7 @@ class Sampler:
             self._add(name, node.life, sum(each.memory for each in own) / _MIB)
 
     async def _of_database(self) -> None:
-        query = self._house.database.query
+        query = self._system.database.query
         if self._tables is None:
             rows = await query("SELECT relname FROM pg_class WHERE relkind IN ('r', 'p')")
             there = {row[0] for row in rows}
@@ -102,7 +102,7 @@ class Sampler:
         if (records := self._records()) > _MANY:
             name = "size of the database for 1,000 acknowledged records, KiB"
             self._add(name, "database", size / 1024 / records * 1000)
-        self._add("size of its log, MiB", f"log-{self._house.database.failovers}", log / _MIB)
+        self._add("size of its log, MiB", f"log-{self._system.database.failovers}", log / _MIB)
         for table, count in zip(self._tables, rows, strict=True):
             self._add(f"rows of {table}", "database", count)
 

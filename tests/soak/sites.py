@@ -15,7 +15,7 @@ TREE_PAGES = 25
 
 
 class Pace:
-    """How all sites answer at the moment."""
+    """Delay of the answers of all sites; they may also be mute."""
 
     def __init__(self) -> None:
         self._delay = 0.0

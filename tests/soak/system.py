@@ -1,4 +1,4 @@
-"""All that works during a soak: two servers and three workers on a database with a standby, and the sites."""
+"""The system under test: two servers and three workers on a database with a standby, and the sites."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PATIENCE = 180.0
 _PAUSE = 0.3
 
 
-class House:
+class System:
     """Made with everything started; :meth:`close` ends all of it."""
 
     def __init__(self, folder: Path) -> None:
@@ -39,11 +39,11 @@ class House:
         self.pulses.mkdir()
         self.project = write_project(folder / "project")
         self.pace = Pace()
-        #: What is wrong, one sentence each, with the second of the run.
+        #: Faults, one sentence each, with the second of the run.
         self.faults: list[str] = []
         #: Jobs of which a process of their own was killed.
         self.killed_jobs: set[str] = set()
-        #: Whether the sites were ever slow or mute.
+        #: True once the sites were slow or mute.
         self.site_was_harmed = False
         self.began = time.monotonic()
         #: Processes that were seen below the nodes, by PID and start.
