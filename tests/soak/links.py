@@ -39,7 +39,7 @@ class Links:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.sleep(0)  # transports that were aborted close in the next round of the loop
+        await asyncio.sleep(0.05)  # transports that were aborted close in the next rounds of the loop
 
 
 class Link:
