@@ -59,7 +59,7 @@ class Round:
         """Give the items of the clients a job each, which is deleted in the end."""
         for project in self._item_projects:
             job = [{"spider": "s", "state": "running"}]
-            answer = await ask(self._http, lambda http, p=project, job=job: http.post(f"/jobq/{p}/push", job))
+            answer = await ask(self._http, "POST", f"/jobq/{project}/push", job)
             assert answer.status == 200, answer
 
     async def run(self) -> None:
@@ -105,7 +105,7 @@ class Round:
             await self._ask("POST", "/api/jobs/delete.json", form, **AS_FORM)
 
     async def _ask(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
-        return await ask(self._http, lambda http: http.call(method, path, body, **headers))
+        return await ask(self._http, method, path, body, **headers)
 
 
 def _described(error: AssertionError) -> str:

@@ -75,11 +75,11 @@ class Crawl:
             form["tag"] = tag  # no two jobs have the same arguments
 
         while True:
-            answer = await ask(clients, lambda http: http.call("POST", "/api/run.json", form), place)
+            answer = await ask(clients, "POST", "/api/run.json", form, first=place)
             if answer.status == 200:
                 return str(answer.json["jobid"])
             # Refused as a duplicate: an answer was lost.
-            found = await ask(clients, lambda http: http.get(f"/jobq/1/list?has_tag={tag}&{_STATES}"))
+            found = await ask(clients, "GET", f"/jobq/1/list?has_tag={tag}&{_STATES}")
             if found.lines:
                 return str(found.lines[0]["key"])
             assert "already scheduled" in answer.text, answer
@@ -88,7 +88,7 @@ class Crawl:
     async def look(self, clients: list[Http]) -> None:
         """Note which jobs have ended."""
         for job in self.running:
-            answer = await ask(clients, lambda http, job=job: http.get(f"/jobs/{job}"))
+            answer = await ask(clients, "GET", f"/jobs/{job}")
             if answer.status == 200 and answer.json["state"] == "finished":
                 self.ends[job] = answer.json
 
@@ -107,7 +107,7 @@ class Crawl:
         faults = []
         for number, job in enumerate(self.jobs):
             tag = f"{self.name}-{number}"
-            found = await ask(clients, lambda http, tag=tag: http.get(f"/jobq/1/list?has_tag={tag}&{_STATES}"))
+            found = await ask(clients, "GET", f"/jobq/1/list?has_tag={tag}&{_STATES}")
             if (keys := [line["key"] for line in found.lines]) != [job]:
                 faults.append(f"{tag} was started once, as {job}, and the jobs with its tag are {keys}")
         return faults
@@ -142,17 +142,17 @@ class Crawl:
         """Delete it from the platform, with its frontiers; returns what is wrong with that. Deleted jobs stay readable
         (:doc:`/reference/platform-jobs`)."""
         form = [("project", "1"), *(("job", job) for job in self.jobs)]
-        await ask(clients, lambda http: http.call("POST", "/api/jobs/delete.json", _form(form), **AS_FORM))
+        await ask(clients, "POST", "/api/jobs/delete.json", _form(form), **AS_FORM)
         faults = []
         for job in self.jobs:
-            state = (await ask(clients, lambda http, job=job: http.get(f"/jobs/{job}"))).json["state"]
+            state = (await ask(clients, "GET", f"/jobs/{job}")).json["state"]
             if state != "deleted":
                 faults.append(f"job {job} was deleted, and is {state}")
             (self.system.pulses / job.replace("/", "-")).unlink(missing_ok=True)
         for frontier in self.frontiers:
             for slot in await _slots(clients, frontier):
                 path = f"/hcf/1/{frontier}/s/{slot}"
-                await ask(clients, lambda http, path=path: http.delete(path))
+                await ask(clients, "DELETE", path)
         return faults
 
     @property
@@ -383,22 +383,22 @@ class Work:
     async def _add_schedule(self) -> None:
         task = {"name": "tick", "spider_args": {"pulses": str(self._system.pulses), "n": str(_ITEMS)}}
         body = json.dumps({"cron": "* * * * *", "tasks": [task], "addtags": ["tick"]}).encode()
-        answer = await ask(self._clients, lambda http: http.call("POST", "/api/projects/1/periodicjobs", body))
+        answer = await ask(self._clients, "POST", "/api/projects/1/periodicjobs", body)
         assert answer.status in (200, 201), answer
         self._schedule = answer.json["id"]
 
     async def end_schedule(self) -> None:
         """Let no more runs be added."""
         path = f"/api/projects/1/periodicjobs/{self._schedule}"
-        await ask(self._clients, lambda http: http.call("PATCH", path, b'{"disabled": true}'))
+        await ask(self._clients, "PATCH", path, b'{"disabled": true}')
         await self._find_ticks()
 
     async def _find_ticks(self) -> None:
-        answer = await ask(self._clients, lambda http: http.get(f"/jobq/1/list?has_tag=tick&{_STATES}"))
+        answer = await ask(self._clients, "GET", f"/jobq/1/list?has_tag=tick&{_STATES}")
         for line in answer.lines:
             job = line["key"]
             if job not in self._ticks:
-                metadata = (await ask(self._clients, lambda http, job=job: http.get(f"/jobs/{job}"))).json
+                metadata = (await ask(self._clients, "GET", f"/jobs/{job}")).json
                 self._ticks[job] = Tick(self._system, job, metadata)
                 self._runs.append(metadata)
                 self.active.append(self._ticks[job])
@@ -427,7 +427,7 @@ class Work:
             await self._check(crawl)
         for fault in referee.ran_once_each(self._runs):
             self._system.fault(fault)
-        answer = await ask(self._clients, lambda http: http.get("/jobq/1/count?state=pending&state=running"))
+        answer = await ask(self._clients, "GET", "/jobq/1/count?state=pending&state=running")
         if answer.json:
             self._system.fault(f"{answer.json} jobs are pending or running at the end")
 
@@ -441,7 +441,7 @@ class Work:
 
 
 async def _records(clients: list[Http], path: str) -> list[dict[str, Any]]:
-    answer = await ask(clients, lambda http: http.get(f"{path}?format=json"))
+    answer = await ask(clients, "GET", f"{path}?format=json")
     if answer.status == 404:
         return []
     found: list[dict[str, Any]] = answer.json
@@ -449,12 +449,12 @@ async def _records(clients: list[Http], path: str) -> list[dict[str, Any]]:
 
 
 async def _slots(clients: list[Http], frontier: str) -> list[str]:
-    answer = await ask(clients, lambda http: http.get(f"/hcf/1/{frontier}/list"))
+    answer = await ask(clients, "GET", f"/hcf/1/{frontier}/list")
     return list(answer.json) if answer.status == 200 else []
 
 
 async def _requests(clients: list[Http], frontier: str, slot: str) -> list[str]:
-    answer = await ask(clients, lambda http: http.get(f"/hcf/1/{frontier}/s/{slot}/q?mincount=1000"))
+    answer = await ask(clients, "GET", f"/hcf/1/{frontier}/s/{slot}/q?mincount=1000")
     return [_address(pair[1]) for batch in answer.lines for pair in batch["requests"]]
 
 

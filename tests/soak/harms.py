@@ -310,7 +310,7 @@ class Harms:
             primary = self._system.database.primary
             async with contextlib.AsyncExitStack() as opened:
                 clients = [await opened.enter_async_context(http) for http in self._system.clients()]
-                answer = await ask(clients, lambda http: http.post(f"/jobq/{_FILLED}/push", [{"spider": "s"}]))
+                answer = await ask(clients, "POST", f"/jobq/{_FILLED}/push", [{"spider": "s"}])
                 job = answer.json["key"]
                 primary.limit_files(primary.longest_file() + _ROOM)
                 try:
@@ -338,9 +338,9 @@ class Harms:
 
     async def _empty(self, clients: list[Http], job: str, stored: int) -> None:
         """Check that the acknowledged items are there, and delete the job."""
-        answer = await ask(clients, lambda http: http.get(f"/items/{job}?nodata=1&meta=_key"))
+        answer = await ask(clients, "GET", f"/items/{job}?nodata=1&meta=_key")
         # A call whose answer was lost may have stored its two.
         if len(answer.lines) not in (stored, stored + 2):
             self._system.fault(f"full disk: {stored} items were acknowledged, and {len(answer.lines)} are there")
         form = f"project={_FILLED}&job={job}".encode()
-        await ask(clients, lambda http: http.call("POST", "/api/jobs/delete.json", form, **AS_FORM))
+        await ask(clients, "POST", "/api/jobs/delete.json", form, **AS_FORM)

@@ -52,7 +52,7 @@ class Link:
         self._open.set()
         self._delay = 0.0
         self._refuses = False
-        self._transports: set[asyncio.Transport] = set()
+        self._transports: set[asyncio.WriteTransport] = set()
         self._server: asyncio.Server | None = None
         self.port = 0
 

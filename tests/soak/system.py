@@ -7,9 +7,9 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 
@@ -189,12 +189,15 @@ class System:
                 os.kill(pid, signal.SIGKILL)
 
 
-async def ask(clients: list[Http], call: Callable[[Http], Awaitable[Answer]], number: int = 0) -> Answer:
-    """The answer (200 to 499, but for 429) of any server, however often they have to be asked."""
+async def ask(
+    clients: list[Http], method: str, path: str, body: Any = None, *, first: int = 0, **headers: str
+) -> Answer:
+    """The answer (200 to 499, but for 429) of any server, however often it takes; ``first``: of which one at first."""
     deadline = time.monotonic() + 2 * PATIENCE
+    number = first
     while True:
         with contextlib.suppress(aiohttp.ClientError, OSError):  # TimeoutError too
-            answer = await call(clients[number % len(clients)])
+            answer = await clients[number % len(clients)].call(method, path, body, **headers)
             if answer.status < 500 and answer.status != 429:
                 return answer
         number += 1
