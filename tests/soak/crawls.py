@@ -19,6 +19,8 @@ from tests.soak.system import AS_FORM, System, ask, pulses_of
 
 #: Jobs at once; one crawl more may begin while there are fewer.
 AT_ONCE = 6
+#: Jobs of a crawl; one that is not done after so many is given up, which is a fault.
+MOST_JOBS = 12
 #: Crawls that have ended and are kept until the end of the run; older ones are checked once more, and deleted.
 KEPT = 12
 _MAZE_PAGES = (24, 28, 36)
@@ -370,8 +372,7 @@ class Work:
                     self.active.remove(crawl)
                     await self._ended(crawl)
                 elif crawl.needs_successor and crawl.jobs:
-                    self.resumed += 1
-                    await crawl.begin(self._clients)
+                    await self._go_on(crawl)
             await asyncio.sleep(0.5)
 
     async def _start_more(self) -> None:
@@ -379,6 +380,18 @@ class Work:
             crawl = next(self._kinds)(self._system, next(self._numbers), self._chance)
             self.active.append(crawl)
             await crawl.begin(self._clients)
+
+    async def _go_on(self, crawl: Crawl) -> None:
+        """Start a successor of the jobs that were killed."""
+        if len(crawl.jobs) < MOST_JOBS:
+            self.resumed += 1
+            await crawl.begin(self._clients)
+            return
+        reasons = Counter(str(end.get("close_reason")) for end in crawl.ends.values())
+        self._system.fault(f"{crawl.name} is not done after {len(crawl.jobs)} jobs: {dict(reasons)}")
+        self.active.remove(crawl)
+        self.jobs += len(crawl.jobs)
+        crawl.close()
 
     async def _add_schedule(self) -> None:
         task = {"name": "tick", "spider_args": {"pulses": str(self._system.pulses), "n": str(_ITEMS)}}

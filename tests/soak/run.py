@@ -22,7 +22,7 @@ from tests.soak.samples import Sampler
 from tests.soak.system import PATIENCE, System
 
 #: Seconds for what was begun to end, at most.
-_LAST = 900.0
+_LAST = 420.0
 #: Seconds between two harms, at most.
 _CALM = 4.0
 #: Tables that are empty when nothing is under way.
