@@ -175,6 +175,12 @@ class Rounds:
             await old.delete()
             self._report(old)
 
+    async def close(self) -> None:
+        """End the present round without a check."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
     async def check(self) -> None:
         """Compare all that is kept once more."""
         for each in self._kept:

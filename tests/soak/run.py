@@ -78,6 +78,7 @@ class Soak:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            await self._rounds.close()
             self._work.close()
         return self._verdict()
 
