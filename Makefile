@@ -10,7 +10,7 @@ PYTEST := $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 # What is started again and again (servers, crawls, commands) is compiled once, wherever this is run.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help dev assets demo test test-crash test-full test-scrapy fuzz check audit crash bench wheel docs clean
+.PHONY: help dev assets demo test test-crash test-full test-scrapy fuzz check audit crash soak bench wheel docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -19,6 +19,7 @@ help:
 	@echo "make check  lint and types"
 	@echo "make audit  look at the licences and the known weaknesses of all dependencies"
 	@echo "make crash  kill crawls and servers in many more places (takes longer)"
+	@echo "make soak   harm everything at random for 30 minutes, and compare what was acknowledged with what is there; TIME=4h, SEED=7"
 	@echo "make test-crash  kill crawls, workers and servers at the steps that matter most (some minutes)"
 	@echo "make test-full  run all the tests there are, with more of each kind, Scrapy's own, and fuzz (takes longer)"
 	@echo "make fuzz   fuzz every parser of untrusted input, guided by coverage, for TIME seconds (600); Linux on x86-64"
@@ -90,6 +91,10 @@ test-scrapy: $(VENV)/installed
 crash: $(VENV)/installed $(VENV)/browser
 	$(PYTEST) tests/crash --full
 
+# TIME: such as 90s, 30m or 4h; SEED: draws the same harms again.
+soak: $(VENV)/installed
+	@$(BIN)/python -m tests.soak --time $(or $(TIME),30m) $(if $(SEED),--seed $(SEED))
+
 # BENCH=--quick: only to see that they work.
 bench: $(VENV)/installed $(VENV)/browser
 	@command -v redis-server >/dev/null || { echo "What is compared with needs redis-server: on Debian and Ubuntu, apt-get install redis-server" >&2; exit 1; }
@@ -104,4 +109,4 @@ docs: $(VENV)/installed
 	@echo "── docs/_build/html/index.html"
 
 clean:
-	rm -rf $(VENV) scrapy_ext/server/ui/static/vendor tests/browser/vendor tests/browser/screenshots build dist *.egg-info docs/_build .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) scrapy_ext/server/ui/static/vendor tests/browser/vendor tests/browser/screenshots build dist *.egg-info docs/_build soak-report .mypy_cache .ruff_cache .pytest_cache

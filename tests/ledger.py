@@ -279,9 +279,10 @@ class Jobs:
         assert (await call.surely("GET", f"/jobq/{self._project}/count?{states}")).json == len(jobs)
 
 
-def _clients(chance: random.Random) -> list[Client]:
+def make_clients(chance: random.Random, base: int = 0) -> list[Client]:
+    """Two clients of each kind, in projects of their own: 100 to 501, counted from ``base``."""
     made: list[Client] = []
-    for number in range(2):
+    for number in range(base, base + 2):
         queue = Queue(500 + number, chance)
         kinds = (NumberedItems, AppendedItems, Records, Jobs)
         made += [kind(100 * place + number, chance) for place, kind in enumerate(kinds, 1)]
@@ -295,7 +296,7 @@ async def write_through(
     """Write; each time when some more was answered, at any moment, ``strike``; then check all there is."""
     chance = random.Random(seed)
     call = Caller(servers, chance)
-    clients = _clients(chance)
+    clients = make_clients(chance)
     ended = asyncio.Event()
 
     async def work(client: Client) -> None:
@@ -318,6 +319,11 @@ async def write_through(
         group.create_task(fail())
         for client in clients:
             group.create_task(work(client))
+    await check_all(clients, call)
+    return call
+
+
+async def check_all(clients: Sequence[Client], call: Caller) -> None:
+    """Check what all clients have written; a queue is complete before its consumer counts it."""
     for client in sorted(clients, key=lambda each: isinstance(each, Consumer)):
         await client.check(call)
-    return call

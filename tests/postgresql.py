@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +29,28 @@ _UNPRIVILEGED = ("postgres", "nobody")
 
 
 class Cluster:
-    """A server with a superuser ``scrapy``, synced to disk as a real one; every database is made for one test."""
+    """A server with a superuser ``scrapy``, synced to disk as a real one; every database is made for one test.
 
-    def __init__(self) -> None:
+    ``settings`` go over those of all tests. ``segment`` is the size (MiB, a power of 2) of the files of its log.
+    ``primary``: the cluster whose streaming standby it is, with the same password, segments and settings.
+    """
+
+    def __init__(
+        self,
+        settings: Mapping[str, object] | None = None,
+        *,
+        segment: int | None = None,
+        primary: Cluster | None = None,
+    ) -> None:
         self._bin = _programs()
         self._owner = _owner()
+        self._settings = dict(settings or {})
+        self._segment = segment
+        self._primary = primary
+        self._file_limit: int | None = None
         self._folder = Path(tempfile.mkdtemp(prefix="scrapy-ext-postgresql-"))
         self._numbers = itertools.count(1)
-        self.password = secrets.token_hex(8)
+        self.password = secrets.token_hex(8) if primary is None else primary.password
         self.port = _free_port()
         self.process: subprocess.Popen[bytes] | None = None
         try:
@@ -47,13 +61,65 @@ class Cluster:
             raise
 
     def _create(self) -> None:
+        if self._primary is not None:
+            self._copy(self._primary)
+            return
         secret = self._folder / "password"
         secret.write_text(self.password)
         if self._owner is not None:
             for path in (self._folder, secret):
                 os.chown(path, self._owner.pw_uid, self._owner.pw_gid)
         options = ["--auth=scram-sha-256", f"--pwfile={secret}", "--encoding=UTF8", "--locale=C", "--no-sync"]
-        self._run("initdb", f"--pgdata={self._folder / 'data'}", f"--username={_USER}", *options)
+        if self._segment is not None:
+            options.append(f"--wal-segsize={self._segment}")
+        self._run("initdb", f"--pgdata={self.data}", f"--username={_USER}", *options)
+
+    def _copy(self, primary: Cluster) -> None:
+        """Become a standby, with a slot of its own on the primary so that this one keeps what it has yet to send."""
+        if self._owner is not None:
+            os.chown(self._folder, self._owner.pw_uid, self._owner.pw_gid)
+        slot = f"standby_{self.port}"
+        options = ["--write-recovery-conf", "--create-slot", f"--slot={slot}", "--checkpoint=fast", "--no-sync"]
+        where = ["--host=127.0.0.1", f"--port={primary.port}"]
+        self._run("pg_basebackup", f"--pgdata={self.data}", "--wal-method=stream", *where, *options)
+
+    @property
+    def data(self) -> Path:
+        """The folder of its files."""
+        return self._folder / "data"
+
+    def log(self) -> str:
+        """Return what it has logged."""
+        path = self._folder / "log"
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    def standby(self) -> Cluster:
+        """Return a streaming standby of this server, started, with its data so far. Whoever asks removes it."""
+        return Cluster(self._settings, segment=self._segment, primary=self)
+
+    def promote(self) -> None:
+        """Make a primary server of a standby; returns when it takes writes."""
+        self._run("pg_ctl", "promote", "--wait", f"--pgdata={self.data}")
+        self._primary = None
+
+    def limit_files(self, limit: int | None) -> None:
+        """Bound how long (bytes) the files of the running server may grow, as :meth:`start` does; None: no bound.
+
+        A program of the system does it as the user that the server runs as: even root may need a privilege for that
+        which containers do not have.
+        """
+        size = f"--fsize={'unlimited' if limit is None else limit}:"
+        for pid in self._pids():
+            # One that has ended meanwhile is not there.
+            subprocess.run(["prlimit", f"--pid={pid}", size], check=False, capture_output=True, **self._as_owner())
+
+    def longest_file(self) -> int:
+        """Return the size (bytes) of the longest file of its tables, or of a segment of its log if that is longer."""
+        sizes = [(self._segment or 16) * 2**20]
+        for path in (self.data / "base").glob("*/*"):
+            with contextlib.suppress(FileNotFoundError):
+                sizes.append(path.stat().st_size)
+        return max(sizes)
 
     def start(self, *, file_limit: int | None = None) -> None:
         """Start it, and wait until it answers. After a kill, those that it had started may be in the way a moment.
@@ -66,7 +132,7 @@ class Cluster:
         self._spawn()
         while self._call("pg_isready", "--quiet").returncode != 0:
             if time.monotonic() > deadline:
-                raise AssertionError(f"PostgreSQL did not start\n{(self._folder / 'log').read_text()}")
+                raise AssertionError(f"PostgreSQL did not start\n{self.log()}")
             if self.process is not None and self.process.poll() is not None:
                 self._spawn()
             time.sleep(0.05)
@@ -79,15 +145,17 @@ class Cluster:
             "fsync": "on",
             "max_connections": 200,
             "shared_buffers": "64MB",
+            **self._settings,
         }
         given = [option for name, value in settings.items() for option in ("-c", f"{name}={value}")]
         with (self._folder / "log").open("ab") as log:
             self.process = subprocess.Popen(
-                [self._bin / "postgres", "-D", self._folder / "data", *given],
+                [self._bin / "postgres", "-D", self.data, *given],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 preexec_fn=self._begin,  # noqa: PLW1509
+                process_group=0,  # a Ctrl-C in the terminal is for the tests
                 **self._as_owner(),
             )
 

@@ -25,7 +25,8 @@ class RunningServer:
 
     ``database`` is the address of a PostgreSQL database that is used instead of ``data``. ``file_limit`` bounds
     how long (bytes) a file of the server may grow, as a full disk would. With ``worker`` it is a worker, and ``url``
-    its name. ``before`` runs in its process before its program.
+    its name. ``before`` runs in its process before its program. ``environment`` is added to that of this process. With
+    ``apart``, a Ctrl-C in the terminal does not reach it.
     """
 
     def __init__(
@@ -39,6 +40,8 @@ class RunningServer:
         file_limit: int | None = None,
         worker: bool = False,
         before: Callable[[], None] | None = None,
+        environment: Mapping[str, str] | None = None,
+        apart: bool = False,
     ) -> None:
         self.data = data
         self.database = database
@@ -56,7 +59,8 @@ class RunningServer:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
-            env={**without_keys(), **given},
+            env={**without_keys(), **(environment or {}), **given},
+            process_group=0 if apart else None,
             preexec_fn=before if file_limit is None else lambda: limit_files(file_limit),  # noqa: PLW1509
         )
         try:
