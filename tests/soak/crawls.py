@@ -189,7 +189,13 @@ class MazeCrawl(Crawl):
         return {"FRONTIER_NAME": self.frontiers[0]} if self.jobs else {}
 
     async def compare(self, clients: list[Http]) -> list[str]:
-        faults = referee.items_once(f"items of {self._label}", await self.stored(clients), self.expected.items)
+        found = await self.stored(clients)
+        if self.workers == 1:
+            # A crawl of one worker counts the items of start() by job (promises), so that a successor stores its own.
+            for name in (f"start {number}" for number in range(self._start_items)):
+                if 1 < found[name] <= len(self.jobs):
+                    found[name] = 1
+        faults = referee.items_once(f"items of {self._label}", found, self.expected.items)
         dead, left = Counter[str](), Counter[str]()
         for frontier in self.frontiers:
             for slot in await _slots(clients, frontier):
