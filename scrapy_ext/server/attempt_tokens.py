@@ -12,6 +12,7 @@ import secrets
 from hashlib import sha256
 from typing import Final
 
+from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.server.auth import Caller
 from scrapy_ext.server.store import Store
@@ -46,6 +47,11 @@ class AttemptTokens:
     async def is_current(self, attempt: Attempt) -> bool:
         """Whether a job is in this attempt."""
         return await self._store.attempts.current(attempt.key) == attempt.number
+
+    async def is_finished(self, key: JobKey) -> bool:
+        """Return whether a job has ended."""
+        job = await self._store.jobs.get(key)
+        return job is not None and job.state is JobState.FINISHED
 
     async def caller(self, token: str) -> Caller | None:
         """Who asks the extraction service with a token; None for what is no token."""

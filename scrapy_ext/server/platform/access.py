@@ -114,6 +114,7 @@ class Access:
         if resource in _JOB_RESOURCES:
             allowed = call.path[:3] == own or (call.method == "GET" and call.path[:1] == own[:1])
             allowed = allowed and not (call.method == "DELETE" and len(call.path) == 3)
+            allowed = allowed or await self._ends_commit(call, resource, attempt.key)
         elif resource == "jobq":
             allowed = call.path[:1] == own[:1] and (call.method == "GET" or call.path[1:] == ["update"])
         else:
@@ -121,6 +122,13 @@ class Access:
         if not allowed:
             raise Refusal(403, "Forbidden. The token of a job's process is for that job; use an API key.")
         return Grant(str(attempt.key), frozenset({attempt.key.project}), attempt=attempt)
+
+    async def _ends_commit(self, call: Call, resource: str, key: JobKey) -> bool:
+        """True for items of a finished job of the same project: of several workers of a frontier, the one that takes
+        over from a dead one stores the items of the last commit of that, in the job of that."""
+        if (resource, call.method, len(call.path)) != ("items", "POST", 3) or call.path[0] != str(key.project):
+            return False
+        return await self._attempts.is_finished(JobKey.parse("/".join(call.path)))
 
     async def _job(self, call: Call, resource: str, name: str, token: str) -> Grant | None:
         try:

@@ -127,7 +127,7 @@ for daemon in (False, True):
         with open(os.path.join(sys.argv[1], "daemon" if daemon else "child"), "w") as file:
             file.write(str(os.getpid()))
         time.sleep(600)
-while len(os.listdir(sys.argv[1])) < 2:
+while sum(entry.stat().st_size > 0 for entry in os.scandir(sys.argv[1])) < 2:
     time.sleep(0.02)
 print("all are born")
 if sys.argv[2] == "stay":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 from collections.abc import AsyncIterator
 from typing import NamedTuple
 
@@ -133,6 +134,22 @@ async def test_a_process_of_a_job(running: Running, server: RunningServer, what:
             assert answer.status == 200, answer.text
         else:
             assert answer.status in (401, 403), (answer.status, answer.text)
+
+
+async def test_a_process_of_a_job_stores_items_of_a_finished_job_of_its_project(
+    running: Running, server: RunningServer
+) -> None:
+    """Of several workers of a frontier, the one that takes over from a dead one ends the last commit of that."""
+    other = str(running.other)
+    async with Http(server.url, server.platform_key) as http:
+        body = {"key": other, "state": "finished", "close_reason": "killed"}
+        assert (await http.post(f"/jobq/{running.other.project}/update", json.dumps(body).encode())).status == 200
+    async with Http(server.url, running.token) as http:
+        assert (await http.post(f"/items/{other}", b'{"a": 1}')).status == 200
+        for path in (f"/logs/{other}", f"/requests/{other}", f"/jobs/{other}", f"/samples/{other}"):
+            assert (await http.post(path, b"{}")).status == 403
+        assert (await http.call("DELETE", f"/jobs/{other}")).status == 403
+    assert (await running.store.items.stats(running.other)).totals.input_values == 1
 
 
 async def test_an_attempt_that_is_over_writes_nothing_more(running: Running, server: RunningServer) -> None:
