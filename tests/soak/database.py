@@ -109,9 +109,11 @@ class Database:
         connection = await asyncpg.connect(self.primary.url(self._name), timeout=10, command_timeout=20)
         try:
             rows: list[Any] = await connection.fetch(sql, *arguments)
-            return rows
-        finally:
-            await connection.close(timeout=5)
+        except BaseException:
+            connection.terminate()  # to close it in order would fail in another way, where the server has gone
+            raise
+        await connection.close(timeout=5)
+        return rows
 
     async def count(self, table: str) -> int:
         """The rows of a table."""
