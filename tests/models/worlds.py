@@ -315,6 +315,9 @@ class HttpWorld(World):
         self.http = Http(self._proxy.url, self._server.platform_key)
         self.http._headers["Accept-Encoding"] = "identity"  # else the proxy would ask for gzip
         await self.http.__aenter__()
+        assert self.http._session is not None
+        # aiohttp sends a GET or DELETE again by itself when its connection breaks: the second finds nothing to delete.
+        self.http._session._retry_connection = False
 
     async def _disconnect(self) -> None:
         await self.http.__aexit__()
