@@ -250,7 +250,7 @@ class _Supervisor:
         for number in (signal.SIGINT, signal.SIGHUP):  # of the terminal: they are for the node
             signal.signal(number, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _ASKED)
-        self._reap()  # the work may have ended before anybody was told of it
+        self._reap()  # the work may have ended before its signal could be noticed
         while self._status is None:
             calls = [] if self._connections is None else [self._connections.descriptor]
             ready, _, _ = select.select([self._source, wake, *calls], [], [])

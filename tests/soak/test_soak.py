@@ -44,6 +44,16 @@ def assert_nothing_is_left(temporary: Path) -> None:
     temporary.rmdir()
 
 
+def interrupted(report: Path, temporary: Path) -> subprocess.Popen[str]:
+    """A soak that was at work when it was interrupted."""
+    soak = start(report, temporary, "--time", "1h")
+    assert soak.stdout is not None
+    while "acknowledged" not in (line := soak.stdout.readline()):
+        assert line, "it ended early"
+    soak.send_signal(signal.SIGINT)
+    return soak
+
+
 @pytest.mark.full
 @pytest.mark.timeout(PATIENCE)
 def test_a_minute_of_harms_loses_and_doubles_nothing_and_is_reported(tmp_path: Path, temporary: Path) -> None:
@@ -62,11 +72,7 @@ def test_a_minute_of_harms_loses_and_doubles_nothing_and_is_reported(tmp_path: P
 @pytest.mark.full
 @pytest.mark.timeout(PATIENCE)
 def test_an_interrupted_soak_says_what_there_is_and_leaves_nothing(tmp_path: Path, temporary: Path) -> None:
-    soak = start(tmp_path / "report", temporary, "--time", "1h")
-    assert soak.stdout is not None
-    while "acknowledged" not in (line := soak.stdout.readline()):
-        assert line, "it ended early"
-    soak.send_signal(signal.SIGINT)
+    soak = interrupted(tmp_path / "report", temporary)
     said, _ = soak.communicate(timeout=PATIENCE)
     assert soak.returncode == 0, said[-3000:]
     assert "nothing lost, nothing doubled." in said
@@ -76,11 +82,7 @@ def test_an_interrupted_soak_says_what_there_is_and_leaves_nothing(tmp_path: Pat
 @pytest.mark.full
 @pytest.mark.timeout(PATIENCE)
 def test_a_soak_that_is_interrupted_twice_ends_at_once_and_leaves_nothing(tmp_path: Path, temporary: Path) -> None:
-    soak = start(tmp_path / "report", temporary, "--time", "1h")
-    assert soak.stdout is not None
-    while "acknowledged" not in (line := soak.stdout.readline()):
-        assert line, "it ended early"
-    soak.send_signal(signal.SIGINT)
+    soak = interrupted(tmp_path / "report", temporary)
     time.sleep(0.5)  # two signals at once would be one
     soak.send_signal(signal.SIGINT)
     said, _ = soak.communicate(timeout=PATIENCE)

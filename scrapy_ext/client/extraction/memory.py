@@ -10,6 +10,7 @@ under way never waits, so that there is always one that comes to its end; alone,
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import logging
 from collections import deque
@@ -121,8 +122,8 @@ class AnswerMemory:
     def _changed(self) -> None:
         while self._waiting:
             waiting = self._waiting.popleft()
-            # The collector may come by in any thread.
-            if not waiting.done():
+            # The collector may come by in any thread, and when the loop is closed.
+            with contextlib.suppress(RuntimeError):
                 waiting.get_loop().call_soon_threadsafe(_wake, waiting)
 
 

@@ -291,7 +291,7 @@ def _decoded(data: bytes, place: str) -> Any:
         raise not_json(place, "JSON", error) from None
 
 
-#: What :func:`document` gives for an empty body, unless it is told.
+#: The default of :func:`document` for an empty body.
 _REQUIRED: Final = object()
 
 

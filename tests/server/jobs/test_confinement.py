@@ -17,6 +17,7 @@ from scrapy_ext.confinement.connections import Rules
 from scrapy_ext.confinement.probing import probe
 from scrapy_ext.server.config import ConfigError
 from scrapy_ext.server.jobs.confining import FIRST_USER, METADATA, Confining, Policy, paths_of_pip
+from scrapy_ext.server.jobs.versions.building import WORK
 from scrapy_ext.server.jobs.versions.children import run
 from scrapy_ext.server.store.address import DatabaseUrl
 from tests.postgresql import Cluster
@@ -94,7 +95,7 @@ async def test_deployed_code_reads_nothing_that_is_not_its_own(
             items = await crawled(http, 5, "hostile")
         assert "Deployed code" not in server.log()
     assert (friendly["status"], friendly["said"], bool(friendly["names"])) == (200, "True", True)
-    (written,) = (tmp_path / "data" / "environments").glob("6-*/work/out.json")
+    (written,) = (tmp_path / "data" / "environments").glob(f"6-*/{WORK}/out.json")
     assert "200" in written.read_text()
     assert [item["when"] for item in items] == ["check", "run"]
     for item in items:
@@ -150,7 +151,7 @@ async def test_setup_code_and_jobs_reach_neither_the_database_nor_files_of_other
         async with Http(server.url, server.platform_key) as http:
             await deploy(http, 6)
             await crawled(http, 6, "friendly")
-            (secret,) = (tmp_path / "environments").glob("6-*/work/secret.txt")
+            (secret,) = (tmp_path / "environments").glob(f"6-*/{WORK}/secret.txt")
             assert secret.read_text() == "secret of another project"
             places["files"] = [str(secret)]
             await deploy(http, 5, packed.sdist(SETUP.replace("PORT", str(port)), shop__spiders=SPIDERS))
