@@ -123,7 +123,11 @@ class Crawl:
     @property
     def processes(self) -> int:
         """Number of processes that worked at it."""
-        return sum(len(self.pulses(job)) for job in self.jobs)
+        return len(self._works())
+
+    def _works(self) -> list[tuple[float, float]]:
+        """The first and the last sign of work of each process."""
+        return [times for job in self.jobs for times in self.pulses(job).values()]
 
     async def stored(self, clients: list[Http]) -> Counter[str]:
         """The items of all jobs together."""
@@ -206,7 +210,8 @@ class MazeCrawl(Crawl):
         faults += referee.items_once(f"requests left in the frontier of {self._label}", left, Counter())
         if self.processes == 1:
             hits, of = self._site.hits, self.expected
-            faults += referee.hits_of_maze(f"site of {self._label}", hits, of.hits, of.dead_letters)
+            jumps = sum(first <= jump <= last for first, last in self._works() for jump in self.system.clock_jumps)
+            faults += referee.hits_of_maze(f"site of {self._label}", hits, of.hits, of.dead_letters, jumps)
         return faults
 
     @property

@@ -120,8 +120,15 @@ class Database:
         return int((await self.query(f"SELECT count(*) FROM {table}"))[0][0])
 
 
-#: Errors of a query while the database is away.
-AWAY = (OSError, TimeoutError, asyncio.TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError)
+#: Errors of a query while the database is away. asyncpg raises its own error when a connection is lost as it is closed.
+AWAY = (
+    OSError,
+    TimeoutError,
+    asyncio.TimeoutError,
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+)
 
 
 def _until(condition: Callable[[], bool], what: str) -> None:

@@ -180,8 +180,12 @@ class Harms:
         async def do() -> str:
             assert node.clock is not None
             node.clock.step(step)
+            if step > 0:
+                self._system.clock_jumps.append(time.monotonic())
             await asyncio.sleep(seconds)
             node.clock.step(0)
+            if step < 0:
+                self._system.clock_jumps.append(time.monotonic())
             return f"clock of {node.name} and its jobs {step:+} s for {seconds:g} s"
 
         return do

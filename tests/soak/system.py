@@ -43,6 +43,8 @@ class System:
         self.faults: list[str] = []
         #: Jobs of which a process of their own was killed.
         self.killed_jobs: set[str] = set()
+        #: When the clock of a node and its jobs went forward, by the steady clock that pulses have too.
+        self.clock_jumps: list[float] = []
         #: True once the sites were slow or mute.
         self.site_was_harmed = False
         self.began = time.monotonic()

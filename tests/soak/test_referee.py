@@ -16,6 +16,7 @@ from tests.soak.flatness import Rule, Sample, slope_of
 from tests.soak.referee import (
     Verdict,
     end_of_job,
+    hits_of_maze,
     items_at_least_once,
     items_once,
     one_process_at_once,
@@ -107,6 +108,20 @@ async def test_a_record_of_a_collection_that_has_a_value_nobody_gave_it_is_notic
 
     with pytest.raises(AssertionError, match="001"):
         await client.check(Changed(list))
+
+
+def test_a_page_that_a_crawl_fetches_twice_or_never_is_noticed() -> None:
+    expected = Counter({"/page/1": 1, "/page/2": 2})
+    assert not hits_of_maze("site", expected.copy(), expected, ())
+    assert "{'/page/1': 1} too often" in hits_of_maze("site", expected + Counter(["/page/1"]), expected, ())[0]
+    assert "{'/page/2': 1} too rarely" in hits_of_maze("site", expected - Counter(["/page/2"]), expected, ())[0]
+
+
+def test_a_page_may_be_fetched_once_more_for_each_jump_of_the_clock() -> None:
+    expected = Counter({"/page/1": 1, "/page/2": 1})
+    assert not hits_of_maze("site", expected + Counter(["/page/1", "/page/2"]), expected, (), jumps=1)
+    assert "too often" in hits_of_maze("site", expected + Counter(["/page/1"] * 2), expected, (), jumps=1)[0]
+    assert "too rarely" in hits_of_maze("site", expected - Counter(["/page/1"]), expected, (), jumps=1)[0]
 
 
 def test_two_processes_of_a_job_at_once_are_noticed() -> None:
