@@ -22,7 +22,7 @@ help:
 	@echo "make soak   harm everything at random for 30 minutes, and compare what was acknowledged with what is there; TIME=4h, SEED=7"
 	@echo "make test-crash  kill crawls, workers and servers at the steps that matter most (some minutes)"
 	@echo "make test-full  run all the tests there are, with more of each kind, Scrapy's own, and fuzz (takes longer)"
-	@echo "make fuzz   fuzz every parser of untrusted input, guided by coverage, for TIME seconds (600); Linux on x86-64"
+	@echo "make fuzz   fuzz every parser of untrusted input, guided by coverage, for 10 minutes; TIME=1h, SEED=7; Linux on x86-64"
 	@echo "make test-scrapy  run Scrapy's own tests with the add-on switched on by default (takes longer)"
 	@echo "make bench  measure beside Scrapy and its peers; needs a quiet machine (takes hours; BENCH=--quick: minutes)"
 	@echo "make wheel  build the wheel, install it in an empty environment, and crawl with it (takes longer)"
@@ -79,10 +79,9 @@ test-full: $(VENV)/installed $(VENV)/browser $(VENV)/assets
 	$(MAKE) fuzz
 	$(MAKE) test-scrapy
 
-# TIME=60: seconds, shared by the parsers. FUZZ="--target cron --seed 1": options of tests/fuzz.
-TIME ?= 600
+# TIME: such as 90s, 10m or 4h, shared by the parsers. FUZZ="--target cron": options of tests/fuzz.
 fuzz: $(VENV)/installed
-	$(BIN)/python -m tests.fuzz --seconds $(TIME) $(FUZZ)
+	$(BIN)/python -m tests.fuzz --time $(or $(TIME),10m) $(if $(SEED),--seed $(SEED)) $(FUZZ)
 
 # SCRAPY="--source ../scrapy": those of a checkout of Scrapy instead of the installed version.
 test-scrapy: $(VENV)/installed

@@ -107,9 +107,9 @@ def weak(packages: Iterable[Package], accepted: dict[str, Any], *, required: boo
     asked = [each for each in answer if "skip_reason" not in each]
     if not asked:
         reasons = [each["skip_reason"] for each in answer] or done.stderr.strip().splitlines()[-1:] or ["no answer"]
-        print(f"The advisories cannot be reached from here: {reasons[0][:200]}")
-        return ["no advisory was looked at"] if required else []
-    print(f"Advisories of {len(asked)} packages were looked at.")
+        print(f"Weaknesses: NOT CHECKED. pip-audit got no advisories: {reasons[0][:200]}")
+        return ["no advisory was checked"] if required else []
+    print(f"Weaknesses: advisories of {len(asked)} packages checked.")
     known = set(accepted["advisories"])
     return [
         f"{each['name']} {each['version']}: {found['id']}, mended in {', '.join(found['fix_versions']) or 'no version'}"
@@ -127,7 +127,7 @@ def main() -> int:
     accepted = tomllib.loads(ACCEPTED.read_text())
     packages = installed(accepted["spellings"])
     faults = refused(packages, accepted)
-    print(f"Licences of {len(packages)} packages were looked at.")
+    print(f"Licences: {len(packages)} packages, {len(faults) or 'none'} not accepted.")
     faults += weak(packages, accepted, required=options.require_advisories)
     for fault in faults:
         print(f"not accepted: {fault}", file=sys.stderr)

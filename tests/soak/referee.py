@@ -16,19 +16,26 @@ _SHOWN = 5
 
 
 class Verdict(NamedTuple):
-    """The end of a run."""
+    """The end of a run. ``cut_short``: "Interrupted after 60 s of 300 s: ", or nothing."""
 
     records: int
     jobs: int
     harms: int
     faults: Sequence[str]
+    cut_short: str = ""
 
     @property
     def sentence(self) -> str:
-        seen = f"{self.records:,} acknowledged records, {self.jobs:,} jobs, {self.harms:,} harms"
+        counts = ((self.records, "acknowledged record"), (self.jobs, "job"), (self.harms, "harm"))
+        seen = self.cut_short + ", ".join(counted(number, name) for number, name in counts)
         if not self.faults:
             return f"{seen}: nothing lost, nothing doubled."
-        return f"{seen}: {len(self.faults)} {'fault' if len(self.faults) == 1 else 'faults'}."
+        return f"{seen}: {counted(len(self.faults), 'fault')}."
+
+
+def counted(number: int, name: str) -> str:
+    """A number with the name of what it counts: 1 harm, 2 harms."""
+    return f"{number:,} {name}{'' if number == 1 else 's'}"
 
 
 def items_once(what: str, found: Counter[str], expected: Counter[str]) -> list[str]:

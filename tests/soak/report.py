@@ -13,7 +13,7 @@ from tests.soak.chart import draw
 from tests.soak.flatness import Slope
 from tests.soak.harms import Harm
 from tests.soak.referee import Verdict
-from tests.soak.samples import Sampler
+from tests.soak.samples import RULES, Sampler
 
 #: Faults that are listed.
 MOST = 100
@@ -52,7 +52,10 @@ def _lines(run: Run) -> Iterator[str]:
     yield "Growth in an hour by one line through all lives of a kind, each with a level of its own, after a warm-up;"
     yield "± is twice the standard error. *Grows*: above what is tolerated by more than that. *Flat*: below by as much."
     yield from ("", "| | level | growth an hour | tolerated | minutes | |", "| --- | ---: | ---: | ---: | ---: | --- |")
-    for name, slope in run.slopes.items():
+    for name in RULES:
+        if (slope := run.slopes.get(name)) is None:
+            yield f"| {name} | | | | | too short to say |"
+            continue
         growth = f"{slope.growth:+.1f} ± {2 * slope.error:.1f}"
         numbers = f"{slope.level:.1f} | {growth} | {slope.tolerated:.1f} | {slope.seconds / 60:.1f}"
         yield f"| {name} | {numbers} | {slope.word} |"

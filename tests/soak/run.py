@@ -16,7 +16,7 @@ from tests.soak.crawls import Work
 from tests.soak.database import AWAY
 from tests.soak.harms import Harms
 from tests.soak.progress import Show
-from tests.soak.referee import Verdict
+from tests.soak.referee import Verdict, counted
 from tests.soak.report import Run, write_report
 from tests.soak.samples import Sampler
 from tests.soak.system import PATIENCE, System
@@ -39,6 +39,7 @@ class Soak:
         self._chance = random.Random(f"soak {seed}")
         self._seed = seed
         self._ending = asyncio.Event()
+        self._cut_short = ""
         self.sampler = Sampler(system, lambda: self._records)
         self._harms = Harms(system, seed)
         self._leaves = Leaves(system, seed)
@@ -50,6 +51,8 @@ class Soak:
 
     def end(self) -> None:
         """Draw no more harms, and come to the verdict."""
+        if not self._ending.is_set() and (now := self._system.now()) < self._seconds:
+            self._cut_short = f"Interrupted after {now:.0f} s of {self._seconds:.0f} s: "
         self._ending.set()
 
     async def run(self) -> Verdict:
@@ -113,14 +116,15 @@ class Soak:
             await asyncio.wait_for(self._ending.wait(), seconds)
 
     def _say(self, what: str, *, now: bool = False) -> None:
-        counted = f"{len(self._harms.done)} harms, {self._work.jobs} jobs, {self._records:,} records acknowledged"
+        harms, jobs = counted(len(self._harms.done), "harm"), counted(self._work.jobs, "job")
         faults = f", {len(self._system.faults)} FAULTS" if self._system.faults else ""
-        self._show.update(self._system.now(), f"{counted}{faults}; {what}", now=now)
+        so_far = f"{harms}, {jobs} ended, {self._records:,} records acknowledged{faults}"
+        self._show.update(self._system.now(), f"{so_far}; {what}", now=now)
 
     # ── the end ──
 
     async def _let_all_end(self, work: asyncio.Task[None], leaves: asyncio.Task[None]) -> None:
-        self._say("no more harms; what was begun ends", now=True)
+        self._say(f"{self._cut_short}no more harms; what was begun ends", now=True)
         self._lasted = self._system.now()
         self._system.mend()
         await self._system.revive()
@@ -182,7 +186,7 @@ class Soak:
             if self._system.has_clocks
             else "not done: there is no C compiler",
         }
-        return Verdict(self._records, work.jobs, len(self._harms.done), self._system.faults)
+        return Verdict(self._records, work.jobs, len(self._harms.done), self._system.faults, self._cut_short)
 
     def report(self, folder: Path, verdict: Verdict, command: str) -> None:
         """Write the report."""

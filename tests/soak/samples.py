@@ -43,7 +43,7 @@ RULES: Mapping[str, Rule] = {
     "threads of a worker": Rule(0.1, 8, 90),
     # What is stored stays: deleted jobs can be read. So the size counts for each record, and what grows beside shows.
     "size of the database for 1,000 acknowledged records, KiB": Rule(0.25, 8, _FILLS_UP),
-    "size of its log, MiB": Rule(0.25, 48, _FILLS_UP),
+    "size of the log of the database, MiB": Rule(0.25, 48, _FILLS_UP),
     "size of the folders of project and nodes, MiB": Rule(0.25, 16, _FILLS_UP),
     **{f"rows of {table}": Rule(0.25, 300, _FILLS_UP) for table in _TABLES},
 }
@@ -102,7 +102,7 @@ class Sampler:
         if (records := self._records()) > _MANY:
             name = "size of the database for 1,000 acknowledged records, KiB"
             self._add(name, "database", size / 1024 / records * 1000)
-        self._add("size of its log, MiB", f"log-{self._system.database.failovers}", log / _MIB)
+        self._add("size of the log of the database, MiB", f"log-{self._system.database.failovers}", log / _MIB)
         for table, count in zip(self._tables, rows, strict=True):
             self._add(f"rows of {table}", "database", count)
 

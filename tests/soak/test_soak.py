@@ -76,6 +76,8 @@ def test_an_interrupted_soak_says_what_there_is_and_leaves_nothing(tmp_path: Pat
     said, _ = soak.communicate(timeout=PATIENCE)
     assert soak.returncode == 0, said[-3000:]
     assert "nothing lost, nothing doubled." in said
+    assert "Interrupted after " in said.splitlines()[-2]
+    assert "Interrupted after " in (tmp_path / "report" / "report.md").read_text()
     assert_nothing_is_left(temporary)
 
 
