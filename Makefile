@@ -38,7 +38,7 @@ $(VENV)/installed: pyproject.toml
 	@echo "── Setting up $(VENV) with $$($(PYTHON) --version)"
 	@$(PYTHON) -m venv $(VENV) || { echo "Python's venv module is needed: on Debian and Ubuntu, apt-get install python3-venv" >&2; exit 1; }
 	@$(BIN)/pip install --quiet --disable-pip-version-check --upgrade "pip>=23.3"
-	@$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@PYTHONWARNINGS=ignore $(BIN)/pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	@touch $@
 
 $(VENV)/browser: $(VENV)/installed tools/get_browser.sh

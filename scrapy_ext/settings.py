@@ -61,12 +61,16 @@ class Setting(msgspec.Struct, frozen=True):
         except (TypeError, ValueError):
             shown = "" if self.secret else f", got {value!r}"
             raise SettingError(
-                self.name, f"must be of type {self.type.value}{shown}", "Correct it in settings.py."
+                self.name, f"must be of type {self.type.value}{shown}", "Correct it where it is set."
             ) from None
         if self.least is not None and not converted >= self.least:
-            raise SettingError(self.name, f"must be at least {self.least:g}, got {converted!r}", "Use a larger number.")
+            raise SettingError(
+                self.name, f"must be at least {self.least:g}, got {converted!r}", f"Use {self.least:g} or more."
+            )
         if self.most is not None and not converted <= self.most:
-            raise SettingError(self.name, f"must be at most {self.most:g}, got {converted!r}", "Use a smaller number.")
+            raise SettingError(
+                self.name, f"must be at most {self.most:g}, got {converted!r}", f"Use {self.most:g} or less."
+            )
         return converted
 
 

@@ -328,7 +328,8 @@ class Session:
             logger.info("Job %s stopped (%s): another process goes on with what it had", job.key, self._reason)
             return
         if self._reason != "finished":
-            logger.info("Job %s stopped (%s); to resume it: PLATFORM_JOB=%s", job.key, self._reason, job.key)
+            again = f"To resume it, repeat the command with -s PLATFORM_JOB={job.key}"
+            logger.info("Job %s stopped (%s). %s", job.key, self._reason, again)
             return
         logger.info("Job %s finished", job.key)
         for callback in self.after_finish:

@@ -160,7 +160,7 @@ def test_a_job_ends_for_a_reason_that_somebody_has_given_it(
 
 def test_the_sentence_names_what_was_seen() -> None:
     assert Verdict(1200, 3, 1, []).sentence == (
-        "1,200 acknowledged records, 3 jobs, 1 harms: nothing lost, nothing doubled."
+        "1,200 acknowledged records, 3 jobs, 1 harm: nothing lost, nothing doubled."
     )
     assert Verdict(1200, 3, 1, ["x"]).sentence.endswith("1 fault.")
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from typing import Final
 
-#: Parts of names by which sites call keys, tokens and sessions; not those of authors, keywords and keyboards.
+#: Parts of names by which sites call keys, tokens, sessions and accounts; not those of authors, keywords and keyboards.
 _PRIVATE: Final = re.compile(
-    r"auth(?!or(?!i[sz]))|cookie|token|secret|passw|credential|session|csrf|xsrf|jwt|signature"
-    r"|(?<!mon)key(?!word|board)",
+    r"auth(?!or(?!i[sz]))|cookie|token|secret|passw|passphrase|credential|session|csrf|xsrf|jwt|signature|signed|bearer|hmac"
+    r"|ticket|certificate|licen[cs]e|app-?id|client-?id|(?<!mon)key(?!word|board)"
+    r"|access(?!-control|ib)|user-id"
+    # Short ones as whole words only: X-Sid and JSESSIONID, not Residence; X-Pin, not Shopping.
+    r"|(?<![a-z])(?:\w*sid|pwd|pass|pin|otp|totp|cert|identity|username|userid|login|account)(?![a-z])",
     re.IGNORECASE,
 )
 

@@ -39,6 +39,8 @@ _SNIFFED: Final = 5000
 _NOT_IN_TEXT: Final = bytes(set(range(32)) - set(b"\0\t\n\r"))
 _HTML: Final = re.compile(rb"<(?:!doctype\s+)?html[\s>]", re.IGNORECASE)
 _HTML_PART: Final = re.compile(rb"<(?:head|body)[\s>]", re.IGNORECASE)
+#: Beginnings of the URLs of pages; the last two are those of a browser's page without an address.
+_SCHEMES: Final = ("http://", "https://", "about:", "data:")
 _BYTE_ORDER_MARK: Final = "\ufeff"
 
 
@@ -106,6 +108,8 @@ def _url(decoded: Mapping[str, Any], request: Request) -> str:
     url = decoded.get("url")
     if not isinstance(url, str) or not url or is_same_page(url, request.url):
         url = request.url
+    if not url.lower().startswith(_SCHEMES):
+        raise _unexpected(f"url of the answer must be an http or https URL, got {url[:100]!r}", request)
     return urldefrag(url).url
 
 

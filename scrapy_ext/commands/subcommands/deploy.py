@@ -128,7 +128,9 @@ def _deploying(name: str, packed: Packed, requirements: str) -> Callable[[View],
             raise CommandError(f"version {name} failed its check, see above; the version before stays the current one")
         await view.output.records(_spiders(version.spiders or []), COLUMNS)
         state = "current" if version.current else "ready, and another one is current"
-        _say(f"version {name} of project {view.project} is {state}: {len(version.spiders or [])} spiders and scripts")
+        number = len(version.spiders or [])
+        what = "1 spider or script" if number == 1 else f"{number} spiders and scripts"
+        _say(f"version {name} of project {view.project} is {state}: {what}")
 
     return deploy
 

@@ -282,6 +282,12 @@ def test_rendered_html_that_is_no_text_is_an_error(html):
         response_of({"browserHtml": html})
 
 
+@pytest.mark.parametrize("url", ["javascript:alert(1)//", "shop.example/page", "file:///etc/passwd", "//shop.example/"])
+def test_a_final_url_that_is_none_of_a_page_is_an_error(url):
+    with pytest.raises(UnexpectedAnswerError, match="url of the answer must be an http or https URL"):
+        response_of({"browserHtml": "<p>", "url": url})
+
+
 @pytest.mark.parametrize("headers", [None, {}, "x", [1, {"name": "a"}, {"name": 1, "value": "b"}, {"value": "c"}]])
 def test_headers_of_another_shape_are_passed_over(headers):
     assert response_of({"browserHtml": "", "httpResponseHeaders": headers}).headers == {}

@@ -385,8 +385,20 @@ def test_credentials_stay_on_the_origin_that_they_were_given_for(service: Servic
     target.page("/landing", "ok")
     redirect(target, "/same", "/landing")
     redirect(target, "/other", "http://other.example/landing")
-    private = ("Authorization", "X-Api-Key", "Ocp-Apim-Subscription-Key", "X-Auth-Token", "X-CSRF-Token", "Session-Id")
-    plain = ("X-Plain", "X-Author", "Accept-Language", "Referer")
+    keys = ("X-Api-Key", "Ocp-Apim-Subscription-Key", "X-Auth-Token", "X-CSRF-Token", "X-Hmac", "X-Cert", "X-License")
+    sessions = ("Session-Id", "X-Sid", "PHPSESSID", "X-Ticket", "Authorization", "Bearer", "X-Passphrase", "X-Pwd")
+    accounts = (
+        "X-Pin",
+        "X-Otp",
+        "X-Identity",
+        "X-Appid",
+        "Client-Id",
+        "Cf-Access-Client-Id",
+        "X-User-Id",
+        "X-Username",
+    )
+    private = keys + sessions + accounts
+    plain = ("X-Plain", "X-Author", "X-Residence", "X-Shopping", "User-Agent", "Accept-Language", "Referer")
     headers = [{"name": name, "value": "given"} for name in private + plain]
     for path in ("/same", "/other"):
         service.result(url=f"http://shop.example{path}", customHttpRequestHeaders=headers, **BODY)
