@@ -68,7 +68,11 @@ class Leases:
             if await self._ownership.assign(number, assignment, mine):
                 break
         await self._on_change(mine)
-        await self.balance()
+        try:
+            await self.balance()
+        except PlatformError as error:
+            # Such as the last items of a worker that is stopped, while its job still counts as running.
+            logger.warning("No slots are taken over yet, trying again: %s", error)
 
     def start(self) -> None:
         """Start the tasks, in the running loop. They are two, since giving slots up takes as long as a request does."""

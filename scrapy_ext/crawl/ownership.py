@@ -27,7 +27,7 @@ from typing import Final
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.platform import PlatformClient
-from scrapy_ext.client.platform.errors import PlatformError
+from scrapy_ext.client.platform.errors import AttemptOver, Forbidden, PlatformError
 from scrapy_ext.crawl.checkpoint import Assignment, Checkpoint, Progress
 from scrapy_ext.crawl.commitlog import CommitLog, take_over
 from scrapy_ext.crawl.job import finish_replaced
@@ -74,6 +74,8 @@ class Ownership:
         self.stores_start_items = False
         #: Whether no process has written to the journal before this one.
         self._has_begun_it = False
+        #: Journals whose last items could not be stored yet.
+        self._refused = set[str]()
 
     @property
     def writer(self) -> str:
@@ -130,7 +132,16 @@ class Ownership:
         for name, theirs in assignment.owners.items():
             if name == self._name or slots.isdisjoint(theirs):
                 continue
-            progress = await self.progress_of(name, slots, patient=patient)
+            try:
+                progress = await self.progress_of(name, slots, patient=patient)
+            except AttemptOver:
+                raise
+            except Forbidden as error:
+                # Its last items can be stored once its job has ended.
+                if name not in self._refused:
+                    self._refused.add(name)
+                    logger.warning("The slots of journal %s cannot be taken over yet, trying again: %s", name, error)
+                progress = None
             if progress is None:
                 await asyncio.sleep(0.3)
                 return False

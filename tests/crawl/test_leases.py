@@ -12,10 +12,11 @@ import random
 
 import pytest
 
-from scrapy_ext.client.platform.errors import Unreachable
+from scrapy_ext.client.platform.errors import Forbidden, Unreachable
 from scrapy_ext.crawl.checkpoint import Progress
 from scrapy_ext.crawl.journal import Fenced
 from scrapy_ext.crawl.leases import Leases
+from tests.crawl.processes import stored
 from tests.crawl.watched import WatchedClient, nothing
 
 SLOTS = 8
@@ -158,6 +159,27 @@ async def test_the_slots_of_one_that_is_gone_pass_on(clock, joins, has_ended):
     assert first.slots == set(range(SLOTS))
     assert first.process.log.checkpoint.progress.done.keys() == inherited
     assert not await second.can_commit()
+
+
+async def test_a_worker_joins_while_the_last_items_of_another_cannot_be_stored(clock, joins, client, job):
+    """As while the process of that one is stopped: its job is running, and its items are not for others to store."""
+
+    async def refused(name, arguments):
+        if name == "items.write":
+            raise Forbidden("the job is running", path="/items")
+
+    stopped = await joins("a")
+    await stopped.process.begin_commit(job, 0, {"n": 1})
+    stopped.process.log.checkpoint.closed = True
+    await stopped.process.log.write()
+    watched = WatchedClient(client)
+    watched.before = refused
+    joined = await joins("b", watched)
+    assert joined.slots == set()
+    watched.before = nothing
+    await beats(clock, joined, times=2)
+    assert joined.slots == set(range(SLOTS))
+    assert await stored(client, job) == [{"n": 1}]
 
 
 async def test_a_worker_that_is_slow_keeps_its_slots_while_it_commits(clock, joins):

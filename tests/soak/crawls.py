@@ -99,10 +99,19 @@ class Crawl:
         faults = []
         for job, end in self.ends.items():
             killed = job in self.system.killed_jobs
-            faults += referee.end_of_job(job, end, killed=killed, shared=self.workers > 1)
+            if wrong := referee.end_of_job(job, end, killed=killed, shared=self.workers > 1):
+                faults += wrong
+                await self._keep_log(clients, job)
             faults += referee.one_process_at_once(job, self.pulses(job))
         faults += await self.check_tags(clients)
         return faults + await self.compare(clients)
+
+    async def _keep_log(self, clients: list[Http], job: str) -> None:
+        """Write the log of a job to a file that the report takes along."""
+        found = await ask(clients, "GET", f"/logs/{job}")
+        folder = self.system.folder / "jobs" / "logs"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"job-{job.replace('/', '-')}.log").write_bytes(found.body)
 
     async def check_tags(self, clients: list[Http]) -> list[str]:
         """No call of ``run.json`` made two jobs."""
