@@ -51,6 +51,8 @@ class BadRequest(PlatformError):
 class DuplicateJob(BadRequest):
     """A job like this is already pending or running."""
 
+    remedy = "Wait until it has ended, stop it, or give other arguments."
+
 
 class Unauthorized(PlatformError):
     """401: the key is missing or unknown."""
