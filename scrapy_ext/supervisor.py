@@ -25,7 +25,6 @@ import contextlib
 import json
 import os
 import select
-import shutil
 import signal
 import sys
 import tempfile
@@ -34,6 +33,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
+from scrapy_ext import file_trees
 from scrapy_ext.confinement import Confinement, system
 from scrapy_ext.processes import below, table
 
@@ -136,7 +136,16 @@ def _temporary_folder(confinement: Confinement | None) -> Iterator[str]:
             os.chown(folder, confinement.user, confinement.group)
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            file_trees.remove(folder)
+        except OSError as error:
+            _report(f"The temporary folder {folder} could not be removed: {error}. Remove it.")
+
+
+def _report(text: str) -> None:
+    """Write a line to the log of the work."""
+    with contextlib.suppress(OSError):
+        os.write(2, f"{text}\n".encode())
 
 
 def _split(task: Task, confinement: Confinement | None, source: int) -> _Supervisor:
@@ -216,8 +225,7 @@ def _begin(task: Task, confinement: Confinement | None, parent: int, turn: _Turn
             signal.signal(number, signal.SIG_DFL)
         os.execve(task.command[0], list(task.command), dict(task.environment))  # noqa: S606 - no shell
     except BaseException as error:
-        with contextlib.suppress(OSError):
-            os.write(2, f"The process could not be started: {error}\n".encode())
+        _report(f"The process could not be started: {error}")
         os._exit(_NOT_STARTED)
 
 

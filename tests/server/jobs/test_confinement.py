@@ -245,3 +245,16 @@ async def test_work_that_ends_at_once_has_its_exit_status(tmp_path: Path, progra
     confinement = await Confining().of(1, [], [])
     ended = await run([program], folder=Path("/"), environment={}, seconds=60, confinement=confinement)
     assert ended.status == status
+
+
+async def test_a_temporary_folder_is_removed_however_deep_the_work_has_made_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    tmp_path.chmod(0o755)
+    code = "import os; os.chdir(os.environ['TMPDIR']); [(os.mkdir('d'), os.chdir('d')) for _ in range(3000)]"
+    confinement = await Confining().of(1, [], [])
+    command = [sys.executable, "-I", "-S", "-c", f"{code}; print('made')"]
+    ended = await run(command, folder=Path("/"), environment={}, seconds=60, confinement=confinement)
+    assert (ended.status, ended.said) == (0, "made")
+    assert os.listdir(tmp_path) == []

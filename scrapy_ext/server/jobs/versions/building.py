@@ -32,7 +32,7 @@ from typing import Any, Final
 
 import msgspec
 
-from scrapy_ext import supervisor
+from scrapy_ext import file_trees, supervisor
 from scrapy_ext.api.platform.versions import settings_faults
 from scrapy_ext.server.jobs.versions import archives
 from scrapy_ext.server.jobs.versions.archives import ArchiveError
@@ -160,13 +160,22 @@ def _build(wanted: Specification) -> None:
             return
         part = target.with_name(target.name + PART)
         for left in (part, target):  # of a build that was killed
-            shutil.rmtree(left, ignore_errors=True)
+            _remove(left)
         _make(part, wanted)
         settings = _filled(part, wanted)
         _take_over(part, wanted)
         (part / IN_USE).touch()
         (part / READY).write_bytes(msgspec.json.encode(Built(settings)))
         part.rename(target)
+
+
+def _remove(left: Path) -> None:
+    try:
+        file_trees.remove(left)
+    except OSError as error:
+        raise BuildFailedError(
+            f"what an earlier build has left could not be removed: {error}. Remove the folder {left} on the server"
+        ) from None
 
 
 def _make(part: Path, wanted: Specification) -> None:
@@ -259,16 +268,16 @@ def _take_over(part: Path, wanted: Specification) -> None:
     user = wanted.confinement["user"]
     if user is None:
         return
-    for folder, _, files in os.walk(part):
-        if Path(folder) == part / WORK:
+    work = (part / WORK).stat()
+    for folder, name in file_trees.walk(part):
+        status = os.lstat(name, dir_fd=folder)
+        if status.st_uid != user or os.path.samestat(status, work):
             continue
-        for path in (folder, *(os.path.join(folder, name) for name in files)):
-            status = os.lstat(path)
-            if status.st_uid == user:
-                os.chown(path, 0, 0, follow_symlinks=False)
-                if not stat.S_ISLNK(status.st_mode):
-                    # Read by the project's user; those of others do not pass the folder.
-                    os.chmod(path, (status.st_mode & 0o755) | (0o555 if status.st_mode & 0o100 else 0o444))
+        os.chown(name, 0, 0, dir_fd=folder, follow_symlinks=False)
+        if not stat.S_ISLNK(status.st_mode):
+            # Read by the project's user; those of others do not pass the folder.
+            mode = (status.st_mode & 0o755) | (0o555 if status.st_mode & 0o100 else 0o444)
+            file_trees.change_mode(folder, name, mode)
 
 
 def _fill(wanted: Specification) -> None:
