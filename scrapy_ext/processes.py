@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
 
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
@@ -72,6 +72,24 @@ def below(roots: Collection[int], processes: Mapping[int, Process]) -> dict[int,
     return trees
 
 
+def children() -> list[int]:
+    """The IDs of the children of this process, as the kernel lists them: in microseconds, where :func:`table` takes
+    milliseconds. Empty where it does not."""
+    own = os.getpid()
+    try:
+        with open(f"/proc/{own}/task/{own}/children", "rb") as file:
+            return [int(pid) for pid in file.read().split()]
+    except OSError:
+        return []
+
+
+def send(pids: Iterable[int], number: int) -> None:
+    """Send a signal to those of these processes that are there, and that it may be sent to."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+
+
 def signal_below(root: int, number: int) -> None:
     """Send a signal to all that a process has started, and not to itself. What they start meanwhile gets it too."""
     told: set[tuple[int, int]] = set()
@@ -80,10 +98,8 @@ def signal_below(root: int, number: int) -> None:
         new = [process for process in tree if (process.pid, process.started) not in told]
         if not new:
             return
-        for process in new:
-            told.add((process.pid, process.started))
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(process.pid, number)
+        told |= {(process.pid, process.started) for process in new}
+        send([process.pid for process in new], number)
 
 
 def kill_same(processes: Collection[Process]) -> None:

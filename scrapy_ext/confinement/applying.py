@@ -6,6 +6,8 @@ from scrapy_ext.confinement import Confinement, landlock, seccomp, view
 from scrapy_ext.confinement.privileges import give_up
 
 LANDLOCK = "landlock"
+#: Applied by the supervisor to itself: what it sends signals to is below it.
+SIGNALS = "signals"
 VIEW = "view"
 FILTER = "filter"
 CONNECTIONS = "connections"

@@ -29,7 +29,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from scrapy_ext import supervisor
 from scrapy_ext.confinement import Confinement
-from scrapy_ext.confinement.applying import CONNECTIONS, FILTER, LANDLOCK, VIEW
+from scrapy_ext.confinement.applying import CONNECTIONS, FILTER, LANDLOCK, SIGNALS, VIEW
 from scrapy_ext.confinement.connections import is_own
 from scrapy_ext.confinement.probing import USER, Found
 from scrapy_ext.confinement.view import closed_folder
@@ -132,7 +132,7 @@ class Confining:
         found = await self._probed()
         reading = [*_readable(), *self._policy.read, *map(str, read)]
         writing = [*_DEVICES, *map(str, write)]
-        defences = [name for name in (LANDLOCK, VIEW, FILTER, CONNECTIONS) if name in found.defences]
+        defences = [name for name in (LANDLOCK, SIGNALS, VIEW, FILTER, CONNECTIONS) if name in found.defences]
         if CONNECTIONS in defences:
             defences.remove(FILTER)
         user = await asyncio.to_thread(self._usable, project, found, [*reading, *writing])
