@@ -59,7 +59,7 @@ def _user() -> None:
 
 
 def _view() -> None:
-    view.make([], _UNUSED_USER, _UNUSED_USER)
+    view.make([], _UNUSED_USER, _UNUSED_USER, 2**20)
 
 
 def _signals(with_view: bool) -> None:

@@ -125,9 +125,11 @@ class Confining:
         for line in _undefended(found, self.user(0) is not None):
             logger.warning("%s", line)
 
-    async def of(self, project: int, read: Iterable[Path | str], write: Iterable[Path | str]) -> Confinement:
+    async def of(
+        self, project: int, read: Iterable[Path | str], write: Iterable[Path | str], memory: int | None = None
+    ) -> Confinement:
         """The confinement of a process of this project; raises :class:`ConfinementError`. ``read`` and ``write``: its
-        own files and folders."""
+        own files and folders. ``memory``: bytes that it may have, if anybody counts them."""
         await self.report()
         found = await self._probed()
         reading = [*_readable(), *self._policy.read, *map(str, read)]
@@ -140,7 +142,8 @@ class Confining:
             defences.remove(VIEW)
         denied, ports = await self._denied_places()
         number, group = user or (None, None)
-        return Confinement(reading, _listed(), writing, number, group, denied, ports, defences)
+        made = Confinement(reading, _listed(), writing, number, group, denied, ports, defences=defences)
+        return made if memory is None else made._replace(shared_memory=memory)
 
     async def usable_user(self, project: int, needed: Iterable[Path | str]) -> User | None:
         """The user that processes of a project can run as; None: the server's. Raises :class:`ConfinementError`."""

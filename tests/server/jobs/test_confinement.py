@@ -15,6 +15,7 @@ import pytest
 from scrapy_ext.confinement import view
 from scrapy_ext.confinement.connections import Rules
 from scrapy_ext.confinement.probing import probe
+from scrapy_ext.processes import below, shared_memory, table
 from scrapy_ext.server.config import ConfigError
 from scrapy_ext.server.jobs.confining import FIRST_USER, METADATA, Confining, Policy, paths_of_pip
 from scrapy_ext.server.jobs.versions.building import WORK
@@ -84,6 +85,8 @@ async def test_deployed_code_reads_nothing_that_is_not_its_own(
         "127.66.0.0/16",
         "--units",
         "2",
+        "--unit-memory",
+        "300",
         "--proxy",
         "FR:datacenter=http://u:proxy-password@127.0.0.1:1",
     ]
@@ -98,6 +101,8 @@ async def test_deployed_code_reads_nothing_that_is_not_its_own(
     (written,) = (tmp_path / "data" / "environments").glob(f"6-*/{WORK}/out.json")
     assert "200" in written.read_text()
     assert [item["when"] for item in items] == ["check", "run"]
+    if user == "root":
+        assert items[1]["shared memory"] == str(300 * 2**20)
     for item in items:
         shown = str(item)
         for secret in (
@@ -258,3 +263,39 @@ async def test_a_temporary_folder_is_removed_however_deep_the_work_has_made_it(
     ended = await run(command, folder=Path("/"), environment={}, seconds=60, confinement=confinement)
     assert (ended.status, ended.said) == (0, "made")
     assert os.listdir(tmp_path) == []
+
+
+FILL = """
+import errno, os, sys
+written = 0
+try:
+    with open("/dev/shm/file", "wb", buffering=0) as file:
+        while written < 2**25:
+            written += file.write(b"x" * 2**20)
+except OSError as error:
+    print(errno.errorcode[error.errno], end=" ")
+print(written, flush=True)
+open(sys.argv[1]).read()
+"""
+
+
+async def test_shared_memory_of_a_project_with_a_user_of_its_own_is_bounded_and_counted(tmp_path: Path) -> None:
+    """By the system, and until it ends by whoever looks at its processes."""
+    confinement = await Confining().of(1, [], [tmp_path], 2**23)
+    counted: list[int] = []
+    tmp_path.chmod(0o755)
+    os.mkfifo(tmp_path / "counted")
+    (tmp_path / "counted").chmod(0o666)
+
+    def count(line: str) -> None:
+        processes = table()
+        counted.append(shared_memory(each.pid for each in below([os.getpid()], processes)[os.getpid()][1:]))
+        (tmp_path / "counted").write_text("")
+
+    command = [sys.executable, "-I", "-S", "-c", FILL, str(tmp_path / "counted")]
+    ended = await run(command, folder=Path("/"), environment={}, seconds=60, confinement=confinement, on_line=count)
+    if confinement.user is None:
+        assert ended.said == str(2**25)
+    else:
+        assert ended.said == f"ENOSPC {2**23}"
+        assert counted[0] >= 2**23

@@ -176,13 +176,13 @@ class Environments:
             scripts if await asyncio.to_thread(scripts.is_dir) else None,
         )
 
-    async def confinement(self, prepared: Prepared) -> Confinement | None:
-        """The confinement of a process in what was prepared; None for the operator's own project. Raises
-        :class:`ConfinementError`."""
+    async def confinement(self, prepared: Prepared, memory: int | None = None) -> Confinement | None:
+        """The confinement of a process in what was prepared, with so many bytes of ``memory``; None for the operator's
+        own project. Raises :class:`ConfinementError`."""
         if prepared.version == LOCAL:
             return None
         home = prepared.directory.parent
-        return await self.confining.of(_project_of(home), [home], [prepared.work])
+        return await self.confining.of(_project_of(home), [home], [prepared.work], memory)
 
     async def read(self, prepared: Prepared) -> list[SpiderInfo]:
         """The spiders and scripts of what was prepared; raises :class:`BuildError`."""
