@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 from scrapy_ext.confinement import view
 from scrapy_ext.confinement.connections import Rules
 from scrapy_ext.confinement.probing import probe
+from scrapy_ext.confinement.seccomp import CALLS
 from scrapy_ext.processes import below, shared_memory, table
 from scrapy_ext.server.config import ConfigError
 from scrapy_ext.server.jobs.confining import FIRST_USER, METADATA, Confining, Policy, paths_of_pip
@@ -289,7 +291,7 @@ async def test_shared_memory_of_a_project_with_a_user_of_its_own_is_bounded_and_
 
     def count(line: str) -> None:
         processes = table()
-        counted.append(shared_memory(each.pid for each in below([os.getpid()], processes)[os.getpid()][1:]))
+        counted.append(shared_memory([each.pid for each in below([os.getpid()], processes)[os.getpid()][1:]]))
         (tmp_path / "counted").write_text("")
 
     command = [sys.executable, "-I", "-S", "-c", FILL, str(tmp_path / "counted")]
@@ -299,3 +301,33 @@ async def test_shared_memory_of_a_project_with_a_user_of_its_own_is_bounded_and_
     else:
         assert ended.said == f"ENOSPC {2**23}"
         assert counted[0] >= 2**23
+
+
+CALL = """
+import ctypes, errno, json, subprocess, sys, threading
+libc = ctypes.CDLL(None, use_errno=True)
+answers = []
+for number, *arguments in json.loads(sys.argv[1]):
+    result = libc.syscall(number, *map(ctypes.c_long, arguments))
+    answers.append(errno.errorcode[ctypes.get_errno()] if result == -1 else "allowed")
+thread = threading.Thread(target=lambda: answers.append("thread"))
+thread.start()
+thread.join()
+answers.append(subprocess.run(["/bin/echo", "process"], capture_output=True, text=True).stdout.strip())
+print(*answers)
+"""
+NEW_USER = 0x10000000
+
+
+async def test_deployed_code_makes_no_user_namespaces_and_no_memory_that_outlives_it() -> None:
+    assert CALLS is not None
+    calls = [
+        *([CALLS.unshare, NEW_USER], [CALLS.unshare, NEW_USER | 0x20000], [CALLS.clone, NEW_USER | signal.SIGCHLD, 0]),
+        *([435, 0, 0], [467, -100, 0, 0, 0, 0]),
+        *([number, 0, 2**20, 0o1600] for number in CALLS.system_v),
+    ]
+    command = [sys.executable, "-I", "-S", "-c", CALL, json.dumps(calls)]
+    confinement = await Confining().of(1, [], [])
+    ended = await run(command, folder=Path("/"), environment={}, seconds=60, confinement=confinement)
+    refused = ["EPERM"] * 3 + ["ENOSYS", "EPERM"] + ["ENOSYS"] * len(CALLS.system_v)
+    assert ended.said.split() == [*refused, "thread", "process"]
