@@ -19,8 +19,6 @@ class Confinement(NamedTuple):
 
     #: Files and folders that may be read and executed.
     read: Sequence[str] = ()
-    #: Folders whose names may be listed, and no more.
-    listed: Sequence[str] = ()
     #: Files and folders that may be read and written.
     write: Sequence[str] = ()
     #: User and group to run as; None: those of the supervisor.

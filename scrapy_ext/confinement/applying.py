@@ -17,7 +17,7 @@ def confine(wanted: Confinement) -> int:
     """Confine this process; returns the descriptor where its calls with addresses come (:mod:`connections`), or -1.
     Raises ``OSError``: then the process must not go on."""
     if VIEW in wanted.defences and wanted.user is not None and wanted.group is not None:
-        needed = [*wanted.read, *wanted.listed, *wanted.write]
+        needed = [*wanted.read, *wanted.write]
         view.make(needed, wanted.user, wanted.group, wanted.shared_memory)
     files = _files(wanted) if LANDLOCK in wanted.defences else None
     give_up(wanted.user, wanted.group)
@@ -32,7 +32,6 @@ def _files(wanted: Confinement) -> landlock.Ruleset:
     rules = landlock.Ruleset()
     for paths, rights in (
         (wanted.read, landlock.READ),
-        (wanted.listed, landlock.LIST),
         (wanted.write, landlock.WRITE),
     ):
         for path in paths:

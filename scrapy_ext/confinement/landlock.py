@@ -30,7 +30,6 @@ _SCOPED: Final = 0b01 | _SCOPED_SIGNALS  # abstract sockets, too
 
 #: What may be allowed of a path.
 READ: Final = _EXECUTE | _READ_FILE | _READ_DIR
-LIST: Final = _READ_DIR
 WRITE: Final = ((1 << 13) - 1 | _REFER | _TRUNCATE | _IOCTL_DEV) & ~_MAKE_DEVICES
 
 
@@ -64,7 +63,7 @@ class Ruleset:
         self._descriptor = system_call(_CREATE_RULESET, attributes, len(attributes), 0)
 
     def allow(self, path: str, rights: int) -> None:
-        """Allow :data:`READ`, :data:`LIST` or :data:`WRITE` of a path and all below it; one that is not there is left
+        """Allow :data:`READ` or :data:`WRITE` of a path and all below it; one that is not there is left
         out."""
         try:
             descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)

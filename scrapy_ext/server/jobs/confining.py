@@ -142,7 +142,7 @@ class Confining:
             defences.remove(VIEW)
         denied, ports = await self._denied_places()
         number, group = user or (None, None)
-        made = Confinement(reading, _listed(), writing, number, group, denied, ports, defences=defences)
+        made = Confinement(reading, writing, number, group, denied, ports, defences=defences)
         return made if memory is None else made._replace(shared_memory=memory)
 
     async def usable_user(self, project: int, needed: Iterable[Path | str]) -> User | None:
@@ -302,11 +302,6 @@ def _readable() -> tuple[str, ...]:
     etc = [f"/etc/{name}" for name in _ETC]
     whole = [*_SYSTEM, *etc, *_RUN, *python, *package_folders(), str(Path(_package_root()) / "scrapy_ext"), *named]
     return tuple(dict.fromkeys(whole))
-
-
-def _listed() -> list[str]:
-    """Python looks for a package in the names of its folder."""
-    return [_package_root()]
 
 
 def package_folders() -> list[str]:

@@ -117,7 +117,7 @@ async def test_deployed_code_reads_nothing_that_is_not_its_own(
         assert item.get(f"{server.process.pid} kill", "refused").startswith("refused")
         for name in ("ptrace", "process_vm_readv", "write", "denied address", "denied datagram", "open /etc/shadow"):
             assert item[name].startswith("refused"), (name, item[name])
-        for name in (f"list {tmp_path}/data", f"list {tmp_path}/data/environments", "list /root"):
+        for name in (f"list {tmp_path}/data", f"list {tmp_path}/data/environments", "list /root", f"list {REPOSITORY}"):
             assert item[name].startswith("refused"), (name, item[name])
         assert "CapEff:\t0000000000000000" in item["status"]
         number = FIRST_USER + 5 if user == "root" else os.geteuid() or NOBODY

@@ -20,7 +20,7 @@ from scrapy_ext.api.platform.versions import SpiderArgument, SpiderInfo, Version
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.jobs.versions import archives, environments
 from scrapy_ext.server.jobs.versions.archives import ArchiveError
-from scrapy_ext.server.jobs.versions.building import IN_USE, PART, READY
+from scrapy_ext.server.jobs.versions.building import BASE, IN_USE, PART, READY
 from scrapy_ext.server.jobs.versions.children import run
 from scrapy_ext.server.jobs.versions.deployments import Deployments
 from scrapy_ext.server.jobs.versions.environments import (
@@ -47,6 +47,7 @@ NEWS = SpiderInfo(
 )
 
 
+REPOSITORY = Path(__file__).parents[3]
 MUCH = "import os, sys\nwith os.fdopen(int(sys.argv[1]), 'wb') as pipe: pipe.write(b'[' * 10**7)\nos._exit(0)"
 
 
@@ -318,6 +319,22 @@ async def test_the_last_used_environments_are_kept_and_one_in_use_stays(
     assert [each.directory.exists() for each in (first, second, third)] == [False, False, True]
     again = await small.prepare(1, "2.0")
     assert again == second
+
+
+FOUND = """
+import sys
+sys.meta_path[:] = [finder for finder in sys.meta_path if "editable" not in str(finder)]
+sys.path[:] = [folder for folder in sys.path if not folder.endswith("dist-packages") and {repository!r} != folder]
+import scrapy_ext.launch
+print(scrapy_ext.__path__[0])
+"""
+
+
+async def test_the_servers_package_is_found_without_the_folder_that_it_is_in(setup: Setup) -> None:
+    """A server that runs from its source has a clone there, whose names are nobody's business."""
+    prepared = await setup.prepared(packed.folder())
+    found = packed.says(prepared.python, FOUND.format(repository=str(REPOSITORY)), prepared.directory)
+    assert found == str(prepared.directory.parent / BASE / "scrapy_ext")
 
 
 DEEP = """

@@ -70,7 +70,7 @@ _LOCAL_AGE: Final = 2.0
 #: The name of an archive whose name says nothing.
 _ARCHIVE: Final = "archive"
 #: Of the way in which environments are built; those of another are built anew.
-_FORM: Final = "2"
+_FORM: Final = "3"
 #: Behind the name of the folder of environments: the one with pip's cache of each project. What one has had built is
 #: nothing for another.
 _PIP: Final = "-pip"
@@ -284,7 +284,7 @@ class Environments:
             settings=version.settings,
             requirements=version.shown.requirements,
             target=str(self._cache / key),
-            base=_base_folders(),
+            base=package_folders(),
         )
 
     async def _run_build(self, project: int, wanted: Specification, report: Report) -> None:
@@ -357,14 +357,9 @@ _CHILD: Final = (
 )
 
 
-def _base_folders() -> list[str]:
-    """Where the server's own packages are."""
-    folders = package_folders()
-    return list(dict.fromkeys([*folders, *([] if _package_root() in folders else [_package_root()])]))
-
-
 def _key(project: int, version: StoredVersion) -> str:
-    parts = [_FORM, version.shown.sha256, version.shown.requirements, version.settings, sys.version, *_base_folders()]
+    base = [*package_folders(), _package_root()]
+    parts = [_FORM, version.shown.sha256, version.shown.requirements, version.settings, sys.version, *base]
     with contextlib.suppress(PackageNotFoundError):  # run from its source
         parts.append(version_of("scrapy-ext"))
     return f"{project}-{hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:24]}"
