@@ -8,6 +8,8 @@ lives. Rules that hold here:
   orphans to the nearest *subreaper*, which this is.
 - When the work has ended, what is left below is killed, and waited for. The same happens at once when the node is gone,
   which shows as the end of standard input.
+- Where the work is confined, and the system can do that, signals of this process reach nobody but what is below it. So
+  it may send one to everybody, which no process escapes by forking.
 - What does the work is in a group of its own, with this process's ID and without this process, which so goes on when
   that group is stopped.
 - Should this process be killed, the kernel kills the one that does the work.

@@ -234,6 +234,11 @@ def _undefended(found: Found, other_user: bool) -> list[str]:
             "Deployed code can send signals to the server and to other jobs: to refuse them needs Linux 6.12, or a "
             "server that is root and runs jobs as other users."
         )
+    if SIGNALS not in found.defences:
+        lines.append(
+            "Deployed code that starts processes all the time can outlive its job: to end them in one step needs the "
+            "Landlock of Linux 6.12 or later."
+        )
     if CONNECTIONS not in found.defences:
         lines.append(
             "Deployed code can connect to cloud metadata addresses and to the server's database: this system does not "
