@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -43,6 +44,25 @@ from scrapy_ext import supervisor
 os.waitpid = lambda pid, flags: (2**22, 0)
 supervisor._PATIENCE = 1
 supervisor.main()
+"""
+
+
+#: A supervisor to whom every socket seems not to block, as one does that is changed after it was looked at.
+DECEIVED = f"""
+import fcntl, os, sys
+sys.path.append({supervisor._ROOT!r})
+from scrapy_ext import supervisor
+known = fcntl.fcntl
+fcntl.fcntl = lambda descriptor, what, *more: known(descriptor, what, *more) | os.O_NONBLOCK
+supervisor.main()
+"""
+CONNECT = """
+import errno, socket
+try:
+    socket.socket().connect(("127.0.0.1", {port}))
+except OSError as error:
+    print(errno.errorcode[error.errno], flush=True)
+import time; time.sleep(600)
 """
 
 
@@ -95,6 +115,26 @@ def test_a_supervisor_ends_with_its_node_however_many_processes_end() -> None:
         process.stdin.close()
         process.wait(PATIENCE)
         assert nobody.read() == b""
+
+
+async def test_a_supervisor_waits_for_no_connection_however_its_socket_is_changed_meanwhile() -> None:
+    confinement = await Confining().of(1, [], [])
+    command = [sys.executable, "-I", "-S", "-c", DECEIVED]
+    with contextlib.ExitStack() as stack:
+        listener, *others = (stack.enter_context(socket.socket()) for _ in range(5))
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        for other in others:  # until nobody is answered any more
+            other.setblocking(False)
+            other.connect_ex(listener.getsockname())
+        code = CONNECT.format(port=listener.getsockname()[1])
+        process, nobody = stack.enter_context(supervised(command, code, confinement))
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert await asyncio.to_thread(process.stdout.readline) == b"EINPROGRESS\n"
+        process.stdin.close()
+        await asyncio.to_thread(process.wait, PATIENCE)
+        assert await asyncio.to_thread(nobody.read) == b""
 
 
 async def test_users_of_projects_have_a_bounded_number_of_processes(tmp_path: Path) -> None:
