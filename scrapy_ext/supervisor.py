@@ -8,6 +8,8 @@ lives. Rules that hold here:
   orphans to the nearest *subreaper*, which this is.
 - When the work has ended, what is left below is killed, and waited for. The same happens at once when the node is gone,
   which shows as the end of standard input.
+- Where the work is confined, and the system can do that, signals of this process reach nobody but what is below it. So
+  it may send one to everybody, which no process escapes by forking.
 - What does the work is in a group of its own, with this process's ID and without this process, which so goes on when
   that group is stopped.
 - Should this process be killed, the kernel kills the one that does the work.
@@ -25,7 +27,6 @@ import contextlib
 import json
 import os
 import select
-import shutil
 import signal
 import sys
 import tempfile
@@ -34,14 +35,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
+from scrapy_ext import file_trees
 from scrapy_ext.confinement import Confinement, system
-from scrapy_ext.processes import below, table
+from scrapy_ext.processes import below, children, send, table
 
 if TYPE_CHECKING:
     from scrapy_ext.confinement.connections import Connections
 
 #: What comes from outside.
 _ASKED: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+#: Ended processes that are waited for until the input is looked at again: those that fork and end at once never stop.
+_REAPED_AT_ONCE: Final = 1000
 #: Seconds for killed processes to be gone.
 _PATIENCE: Final = 10.0
 #: Exit status of work that could not be started, as shells have it.
@@ -136,12 +140,22 @@ def _temporary_folder(confinement: Confinement | None) -> Iterator[str]:
             os.chown(folder, confinement.user, confinement.group)
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            file_trees.remove(folder)
+        except OSError as error:
+            _report(f"The temporary folder {folder} could not be removed: {error}. Remove it.")
+
+
+def _report(text: str) -> None:
+    """Write a line to the log of the work."""
+    with contextlib.suppress(OSError):
+        os.write(2, f"{text}\n".encode())
 
 
 def _split(task: Task, confinement: Confinement | None, source: int) -> _Supervisor:
     """Start the work in a process of its own; this returns in the one that stays. ``source``: where the end of the node
     shows."""
+    is_enclosed = confinement is not None and _enclose(task, confinement)
     if system.IS_LINUX:
         system.prctl(system.PR_SET_CHILD_SUBREAPER, 1)
         system.prctl(system.PR_SET_PDEATHSIG, signal.SIGCONT)  # one that is stopped must see that the node is gone
@@ -164,7 +178,29 @@ def _split(task: Task, confinement: Confinement | None, source: int) -> _Supervi
     connections = _connections(work, task, confinement, confined) if confinement is not None else None
     os.close(confined)
     os.close(go)
-    return _Supervisor(work, source, connections)
+    return _Supervisor(work, source, connections, is_enclosed=is_enclosed)
+
+
+def _enclose(task: Task, confinement: Confinement) -> bool:
+    """Keep the signals of this process among itself and what it starts; returns whether they are. The work, which
+    gives up more, sends none to this process."""
+    from scrapy_ext.confinement import applying, landlock
+
+    if applying.SIGNALS not in confinement.defences:
+        return False
+    try:
+        landlock.enclose_signals()
+    except OSError as error:
+        _report(f"The process could not be started: {error}")
+        sys.exit(_NOT_STARTED)
+    # A signal to everybody is sent on the strength of this: believe the kernel's answer, not its version.
+    try:
+        os.kill(task.parent, 0)
+    except PermissionError:
+        return True
+    except ProcessLookupError:
+        pass
+    return False
 
 
 def _input(text: str) -> int:
@@ -216,8 +252,7 @@ def _begin(task: Task, confinement: Confinement | None, parent: int, turn: _Turn
             signal.signal(number, signal.SIG_DFL)
         os.execve(task.command[0], list(task.command), dict(task.environment))  # noqa: S606 - no shell
     except BaseException as error:
-        with contextlib.suppress(OSError):
-            os.write(2, f"The process could not be started: {error}\n".encode())
+        _report(f"The process could not be started: {error}")
         os._exit(_NOT_STARTED)
 
 
@@ -233,10 +268,13 @@ def _connections(work: int, task: Task, confinement: Confinement, confined: int)
 
 
 class _Supervisor:
-    def __init__(self, work: int, source: int, connections: Connections | None) -> None:
+    """``is_enclosed``: signals of this process reach nobody but what is below it."""
+
+    def __init__(self, work: int, source: int, connections: Connections | None, *, is_enclosed: bool) -> None:
         self._work = work
         self._source = source
         self._connections = connections
+        self._is_enclosed = is_enclosed
         self._status: int | None = None
 
     def run(self) -> None:
@@ -250,10 +288,11 @@ class _Supervisor:
         for number in (signal.SIGINT, signal.SIGHUP):  # of the terminal: they are for the node
             signal.signal(number, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _ASKED)
-        self._reap()  # the work may have ended before its signal could be noticed
+        reaped = self._reap()  # the work may have ended before its signal could be noticed
         while self._status is None:
             calls = [] if self._connections is None else [self._connections.descriptor]
-            ready, _, _ = select.select([self._source, wake, *calls], [], [])
+            more = reaped == _REAPED_AT_ONCE
+            ready, _, _ = select.select([self._source, wake, *calls], [], [], 0 if more else None)
             if self._source in ready and not self._hears_of_node():
                 break
             if wake in ready:
@@ -261,8 +300,7 @@ class _Supervisor:
                     os.read(wake, 4096)
             if self._connections is not None and ready[-1:] == calls and not self._connections.answer():
                 self._connections = None
-            if wake in ready:
-                self._reap()
+            reaped = self._reap() if more or wake in ready else 0
         self._kill_all()
 
     def _pass_on(self, number: int) -> None:
@@ -276,28 +314,43 @@ class _Supervisor:
         except OSError:
             return False
 
-    def _reap(self) -> bool:
-        """Wait for who has ended; returns whether anybody is left."""
-        while True:
+    def _reap(self) -> int | None:
+        """Wait for those who have ended, so many at most; returns how many they were, None when nobody is left."""
+        for reaped in range(_REAPED_AT_ONCE):
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
-                return False
+                return None
             if pid == 0:
-                return True
+                return reaped
             if pid == self._work:
                 self._status = status
+        return _REAPED_AT_ONCE
 
     def _kill_all(self) -> None:
-        own, deadline = os.getpid(), time.monotonic() + _PATIENCE
-        while self._reap() and time.monotonic() < deadline:
-            tree = [process.pid for process in below([own], table())[own][1:]]
-            if not tree and self._status is None:  # a system that does not show its processes
-                tree = [self._work]
-            for pid in tree:
+        deadline = time.monotonic() + _PATIENCE
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # who ends from now on needs nobody to wait for it
+        with contextlib.suppress(OSError):  # root may: many that fork would leave little time to who ends them
+            os.setpriority(os.PRIO_PROCESS, 0, -20)
+        while (reaped := self._reap()) is not None and time.monotonic() < deadline:
+            if self._is_enclosed:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGKILL)
-            time.sleep(0.005)
+                    os.kill(-1, signal.SIGKILL)  # in one step: who is forking then fails to
+            else:
+                self._kill_tree()
+            if not reaped:
+                time.sleep(0.005)
+
+    def _kill_tree(self) -> None:
+        """Kill what is below this process now. It is stopped before, so that none of it answers the end of another."""
+        # Those that fork and end at once are gone before the table is whole; whoever is left of them is a child.
+        send(children(), signal.SIGKILL)
+        own = os.getpid()
+        tree = [process.pid for process in below([own], table())[own][1:]]
+        if not tree and self._status is None:  # a system that does not show its processes
+            tree = [self._work]
+        send(tree, signal.SIGSTOP)
+        send(tree, signal.SIGKILL)
 
     def end(self) -> NoReturn:
         """End as the work has ended."""

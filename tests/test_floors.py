@@ -17,7 +17,7 @@ PACKAGE = Path(scrapy_ext.__file__).parent
 #: From the ground up, by folder of the package. What stands side by side does not know its neighbours.
 FLOORS = {
     "": (
-        {"api", "confinement", "handover", "processes", "settings"},
+        {"api", "confinement", "file_trees", "handover", "processes", "settings"},
         {"supervisor"},
         {"client", "server"},
         {"embedded"},

@@ -19,8 +19,6 @@ class Confinement(NamedTuple):
 
     #: Files and folders that may be read and executed.
     read: Sequence[str] = ()
-    #: Folders whose names may be listed, and no more.
-    listed: Sequence[str] = ()
     #: Files and folders that may be read and written.
     write: Sequence[str] = ()
     #: User and group to run as; None: those of the supervisor.
@@ -30,7 +28,9 @@ class Confinement(NamedTuple):
     denied: Sequence[str] = ()
     #: Ports of this machine, under any of its addresses, that may not be reached.
     denied_ports: Sequence[int] = ()
-    #: Defences of the system to use, of :data:`probing.DEFENCES`.
+    #: Bytes that ``/dev/shm`` of the process may have, where that is its own.
+    shared_memory: int = 256 * 2**20
+    #: Defences of the system to use, as named in :mod:`applying`.
     defences: Sequence[str] = ()
 
     @classmethod

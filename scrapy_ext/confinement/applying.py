@@ -6,6 +6,8 @@ from scrapy_ext.confinement import Confinement, landlock, seccomp, view
 from scrapy_ext.confinement.privileges import give_up
 
 LANDLOCK = "landlock"
+#: Applied by the supervisor to itself: what it sends signals to is below it.
+SIGNALS = "signals"
 VIEW = "view"
 FILTER = "filter"
 CONNECTIONS = "connections"
@@ -15,7 +17,8 @@ def confine(wanted: Confinement) -> int:
     """Confine this process; returns the descriptor where its calls with addresses come (:mod:`connections`), or -1.
     Raises ``OSError``: then the process must not go on."""
     if VIEW in wanted.defences and wanted.user is not None and wanted.group is not None:
-        view.make([*wanted.read, *wanted.listed, *wanted.write], wanted.user, wanted.group)
+        needed = [*wanted.read, *wanted.write]
+        view.make(needed, wanted.user, wanted.group, wanted.shared_memory)
     files = _files(wanted) if LANDLOCK in wanted.defences else None
     give_up(wanted.user, wanted.group)
     if files is not None:
@@ -29,7 +32,6 @@ def _files(wanted: Confinement) -> landlock.Ruleset:
     rules = landlock.Ruleset()
     for paths, rights in (
         (wanted.read, landlock.READ),
-        (wanted.listed, landlock.LIST),
         (wanted.write, landlock.WRITE),
     ):
         for path in paths:

@@ -15,10 +15,11 @@ import fcntl
 import ipaddress
 import os
 import select
+import signal
 import socket
 import struct
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from scrapy_ext.confinement import own_ports
@@ -41,6 +42,8 @@ _MAX_PARTS: Final = 64
 _MAX_CONTROL: Final = 1024
 #: Connections that block are waited for in threads; more than so many fail.
 _MAX_WAITING: Final = 256
+#: Seconds of a call that should take none.
+_LONG: Final = 0.05
 _NAME_SERVERS: Final = "/etc/resolv.conf"
 _DNS: Final = 53
 _LOOPBACK: Final = {4: ipaddress.ip_address("127.0.0.1"), 6: ipaddress.ip_address("::1")}
@@ -88,6 +91,7 @@ class Connections:
         self._waiting = threading.BoundedSemaphore(_MAX_WAITING)
         self._poll = select.poll()
         self._poll.register(descriptor, select.POLLIN)
+        signal.signal(signal.SIGALRM, lambda *_: None)
         assert CALLS is not None  # noqa: S101 - without these the filter could not be set
         self._handlers: dict[int, Callable[[_Call], int | None]] = {
             CALLS.connect: self._connect,
@@ -133,7 +137,8 @@ class Connections:
             place = stack.enter_context(self._checked(made, made.read(address, min(size, _MAX_ADDRESS))))
             own = stack.enter_context(made.descriptor(descriptor))
             if own.type == socket.SOCK_DGRAM or fcntl.fcntl(own.fileno(), fcntl.F_GETFL) & os.O_NONBLOCK:
-                return call("connect", own.fileno(), place.bytes, len(place.bytes))
+                with _never_long():
+                    return call("connect", own.fileno(), place.bytes, len(place.bytes))
             if not self._waiting.acquire(blocking=False):
                 return -errno.EAGAIN
             held = stack.pop_all()
@@ -302,6 +307,19 @@ class _Call(NamedTuple):
         """Let the kernel make the call as it stands."""
         with contextlib.suppress(OSError):
             fcntl.ioctl(self.listener, _SEND, struct.pack("QqiI", self.id, 0, 0, _CONTINUE))
+
+
+@contextlib.contextmanager
+def _never_long() -> Iterator[None]:
+    """Interrupt a connection that takes long, although its socket does not block: that is for the caller to change, at
+    any moment. It goes on by itself."""
+    signal.setitimer(signal.ITIMER_REAL, _LONG, _LONG)
+    try:
+        yield
+    except InterruptedError:
+        raise BlockingIOError(errno.EINPROGRESS, "under way") from None
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def _send(own: socket.socket, place: _Place, data: bytes, control: bytes, flags: int) -> int:

@@ -6,12 +6,13 @@ their abstract sockets. A process under Landlock cannot read the memory, environ
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import struct
 from typing import Final
 
-from scrapy_ext.confinement.system import system_call
+from scrapy_ext.confinement.system import PR_SET_NO_NEW_PRIVS, prctl, system_call
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _VERSION_FLAG: Final = 1
@@ -24,17 +25,31 @@ _RIGHTS: Final = {1: (1 << 13) - 1, 2: _REFER, 3: _TRUNCATE, 5: _IOCTL_DEV}
 _MAKE_DEVICES: Final = 1 << 6 | 1 << 11
 _OF_FILES: Final = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
 _SCOPED_SINCE: Final = 6
-_SCOPED: Final = 0b11  # abstract sockets and signals
+_SCOPED_SIGNALS: Final = 0b10
+_SCOPED: Final = 0b01 | _SCOPED_SIGNALS  # abstract sockets, too
 
 #: What may be allowed of a path.
 READ: Final = _EXECUTE | _READ_FILE | _READ_DIR
-LIST: Final = _READ_DIR
 WRITE: Final = ((1 << 13) - 1 | _REFER | _TRUNCATE | _IOCTL_DEV) & ~_MAKE_DEVICES
 
 
 def version() -> int:
     """The version of the interface; raises ``OSError`` where there is none."""
     return system_call(_CREATE_RULESET, None, 0, _VERSION_FLAG)
+
+
+def enclose_signals() -> None:
+    """Let this process, and all that it starts, send signals to nobody but themselves. Those below it that give up
+    more then send none to it. Raises ``OSError`` where the system cannot do that."""
+    if version() < _SCOPED_SINCE:
+        raise OSError(errno.ENOSYS, "the system does not keep signals in")
+    attributes = struct.pack("QQQ", 0, 0, _SCOPED_SIGNALS)
+    descriptor = system_call(_CREATE_RULESET, attributes, len(attributes), 0)
+    try:
+        prctl(PR_SET_NO_NEW_PRIVS, 1)
+        system_call(_RESTRICT_SELF, descriptor, 0)
+    finally:
+        os.close(descriptor)
 
 
 class Ruleset:
@@ -48,7 +63,7 @@ class Ruleset:
         self._descriptor = system_call(_CREATE_RULESET, attributes, len(attributes), 0)
 
     def allow(self, path: str, rights: int) -> None:
-        """Allow :data:`READ`, :data:`LIST` or :data:`WRITE` of a path and all below it; one that is not there is left
+        """Allow :data:`READ` or :data:`WRITE` of a path and all below it; one that is not there is left
         out."""
         try:
             descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)

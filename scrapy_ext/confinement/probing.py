@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -12,7 +13,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from scrapy_ext.confinement import landlock, seccomp, system, view
-from scrapy_ext.confinement.applying import CONNECTIONS, FILTER, LANDLOCK, VIEW
+from scrapy_ext.confinement.applying import CONNECTIONS, FILTER, LANDLOCK, SIGNALS, VIEW
 from scrapy_ext.confinement.connections import Connections, Rules
 from scrapy_ext.confinement.privileges import give_up
 
@@ -39,6 +40,8 @@ def probe() -> Found:
         return Found([])
     trials: dict[str, Callable[[], None]] = {LANDLOCK: _landlock, USER: _user, VIEW: _view, FILTER: _filter}
     works = [name for name, trial in trials.items() if _in_child(trial)]
+    if _in_child(lambda: _signals(VIEW in works)):
+        works.append(SIGNALS)
     if FILTER in works and _connections():
         works.append(CONNECTIONS)
     return Found(works, landlock.version() if LANDLOCK in works else 0)
@@ -56,7 +59,18 @@ def _user() -> None:
 
 
 def _view() -> None:
-    view.make([], _UNUSED_USER, _UNUSED_USER)
+    view.make([], _UNUSED_USER, _UNUSED_USER, 2**20)
+
+
+def _signals(with_view: bool) -> None:
+    """What keeps signals in is of no use if it keeps the view from being made."""
+    landlock.enclose_signals()
+    with contextlib.suppress(PermissionError):
+        os.kill(os.getppid(), 0)
+        raise OSError("a signal was sent out")
+    if with_view:
+        _view()
+    _landlock()
 
 
 def _filter() -> None:

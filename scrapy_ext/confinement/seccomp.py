@@ -2,6 +2,9 @@
 
 - Calls that reach into other processes, or change the system, are refused, and so are those of other architectures.
 - Sockets are those of TCP, UDP, Unix and the list of the machine's own addresses.
+- No user namespaces are made: in one of its own a process has rights with which parts of the kernel are reached that
+  are closed to others.
+- There is no System V shared memory, and none of its kin: it outlives who has made it, and nobody counts it.
 - Calls that name an address go to the supervisor (:mod:`connections`), where the kernel can hand them over.
 
 ``io_uring`` would make the same calls unseen; it is refused as if the system did not have it.
@@ -21,8 +24,8 @@ from scrapy_ext.confinement.system import MACHINE, system_call
 _SET_MODE_FILTER: Final = 1
 _FLAG_NEW_LISTENER: Final = 1 << 3
 _ALLOW, _NOTIFY, _ERRNO = 0x7FFF0000, 0x7FC00000, 0x00050000
-#: Instructions: load a word of the data, compare it, return.
-_LOAD, _EQUAL, _AT_LEAST, _AND, _RETURN = 0x20, 0x15, 0x35, 0x54, 0x06
+#: Instructions: load a word of the data, compare it, mask it, return.
+_LOAD, _EQUAL, _AT_LEAST, _HAS_BITS, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 #: Places in the data: number of the call, architecture, and the arguments, of which the low halves stand first.
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
 #: Numbers from which on calls are of another kind (x32).
@@ -40,13 +43,21 @@ class Calls(NamedTuple):
     sendmsg: int
     sendmmsg: int
     socket: int
+    #: Those whose first argument says which namespaces to make.
+    unshare: int
+    clone: int
+    #: System V shared memory, semaphores and messages.
+    system_v: tuple[int, ...]
     #: Refused: what reaches into other processes, opens files past their folders, or changes the system.
     refused: tuple[int, ...]
 
 
-#: pidfd_getfd, the newer calls for mounts, and open_by_handle_at are added below; they have one number everywhere.
-_ANYWHERE: Final = (428, 429, 430, 431, 432, 433, 438, 442)
-_IO_URING: Final = (425, 426, 427)
+#: The newer calls for mounts (the last: open_tree_attr), and pidfd_getfd; they have one number everywhere.
+_ANYWHERE: Final = (428, 429, 430, 431, 432, 433, 438, 442, 467)
+#: Refused as if the system did not have them: io_uring, and clone3, whose flags a filter cannot see; libraries then use
+#: clone.
+_HIDDEN: Final = (425, 426, 427, 435)
+_NEW_USER: Final = 0x10000000
 _CALLS: Final = {
     # In this order: ptrace, process_vm_readv, process_vm_writev, kcmp, open_by_handle_at, mount, umount2, pivot_root,
     # setns, bpf, perf_event_open, userfaultfd, add_key, request_key, keyctl, init_module, finit_module, delete_module,
@@ -59,6 +70,9 @@ _CALLS: Final = {
         46,
         307,
         41,
+        272,
+        56,
+        (29, 30, 31, *range(64, 72), 220),
         (101, 310, 311, 312, 304, 165, 166, 155, 308, 321, 298, 323, 248, 249, 250, 175, 313, 176, 246, 320),
     ),
     "aarch64": Calls(
@@ -69,6 +83,9 @@ _CALLS: Final = {
         211,
         269,
         198,
+        97,
+        220,
+        tuple(range(186, 198)),
         (117, 270, 271, 272, 265, 40, 39, 41, 268, 280, 241, 282, 217, 218, 219, 105, 273, 106, 104, 294),
     ),
 }
@@ -101,15 +118,25 @@ def _program(calls: Calls, *, notify: bool) -> Iterable[bytes]:
     yield _step(_LOAD, _NUMBER)
     yield _step(_AT_LEAST, _FOREIGN, 0, 1)
     yield _refuse(errno.ENOSYS)
-    for number in _IO_URING:
+    for number in (*_HIDDEN, *calls.system_v):
         yield from _if(number, [_refuse(errno.ENOSYS)])
     for number in (*calls.refused, *_ANYWHERE):
         yield from _if(number, [_refuse(errno.EPERM)])
+    for number in (calls.unshare, calls.clone):
+        yield from _if(number, list(_without_new_user()))
     yield from _if(calls.socket, list(_sockets()))
     if notify:
         for number in (calls.connect, calls.sendmsg, calls.sendmmsg):
             yield from _if(number, [_step(_RETURN, _NOTIFY)])
         yield from _if(calls.sendto, list(_with_address()))
+    yield _step(_RETURN, _ALLOW)
+
+
+def _without_new_user() -> Iterable[bytes]:
+    """The end of the program for calls that make namespaces."""
+    yield _step(_LOAD, _ARGUMENTS)
+    yield _step(_HAS_BITS, _NEW_USER, 0, 1)
+    yield _refuse(errno.EPERM)
     yield _step(_RETURN, _ALLOW)
 
 

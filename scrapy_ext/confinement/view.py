@@ -20,12 +20,20 @@ _CLONE_NEWNS: Final = 0x20000
 _MS_NOSUID, _MS_NODEV, _MS_NOEXEC = 2, 4, 8
 _MS_BIND, _MS_REC, _MS_PRIVATE = 1 << 12, 1 << 14, 1 << 18
 
+#: Bytes of folders with nothing but mounts.
+_OF_FOLDERS: Final = 64 * 2**20
+#: Bytes of the smallest file system: none would mean no limit.
+_LEAST: Final = 2**20
+#: A file takes about 1 KiB of memory besides its content: empty ones are limited to a sixteenth of the size.
+_FOR_EACH_FILE: Final = 16 * 1024
 
-def make(needed: Iterable[str], user: int, group: int) -> None:
-    """Give this process the view in which the user reaches the paths that are ``needed``. Raises ``OSError``."""
+
+def make(needed: Iterable[str], user: int, group: int, shared_memory: int) -> None:
+    """Give this process the view in which the user reaches the paths that are ``needed``, and has so many bytes of
+    shared memory. Raises ``OSError``."""
     open_ways(needed, user, group)
     if os.path.isdir("/dev/shm"):  # noqa: S108 - the folder of shared memory
-        _mount_empty("/dev/shm", 0o1777)  # noqa: S108
+        _mount_empty("/dev/shm", 0o1777, max(shared_memory, _LEAST))  # noqa: S108
     with contextlib.suppress(OSError):  # before Linux 5.8, or where parts of /proc are covered
         call("mount", b"proc", b"/proc", b"proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC, b"hidepid=ptraceable")
 
@@ -63,7 +71,7 @@ def open_ways(needed: Iterable[str], user: int, group: int) -> None:
         except FileNotFoundError:
             continue
     for folder, below in closed.items():
-        _mount_empty(folder, 0o755)
+        _mount_empty(folder, 0o755, _OF_FOLDERS)
         # Those with few parts first: what lies in a folder that is already there needs no mount of its own.
         for path, descriptor in sorted(below, key=lambda each: each[0].count("/")):
             _bind(path, descriptor)
@@ -81,6 +89,6 @@ def _bind(path: str, descriptor: int) -> None:
     call("mount", f"/proc/self/fd/{descriptor}".encode(), os.fsencode(path), None, _MS_BIND | _MS_REC, None)
 
 
-def _mount_empty(folder: str, mode: int) -> None:
-    options = f"mode={mode:o},size=64m" if mode == 0o755 else f"mode={mode:o}"
+def _mount_empty(folder: str, mode: int, size: int) -> None:
+    options = f"mode={mode:o},size={size},nr_inodes={size // _FOR_EACH_FILE}"
     call("mount", b"none", os.fsencode(folder), b"tmpfs", _MS_NOSUID | _MS_NODEV, options.encode())

@@ -29,7 +29,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from scrapy_ext import supervisor
 from scrapy_ext.confinement import Confinement
-from scrapy_ext.confinement.applying import CONNECTIONS, FILTER, LANDLOCK, VIEW
+from scrapy_ext.confinement.applying import CONNECTIONS, FILTER, LANDLOCK, SIGNALS, VIEW
 from scrapy_ext.confinement.connections import is_own
 from scrapy_ext.confinement.probing import USER, Found
 from scrapy_ext.confinement.view import closed_folder
@@ -125,14 +125,16 @@ class Confining:
         for line in _undefended(found, self.user(0) is not None):
             logger.warning("%s", line)
 
-    async def of(self, project: int, read: Iterable[Path | str], write: Iterable[Path | str]) -> Confinement:
+    async def of(
+        self, project: int, read: Iterable[Path | str], write: Iterable[Path | str], memory: int | None = None
+    ) -> Confinement:
         """The confinement of a process of this project; raises :class:`ConfinementError`. ``read`` and ``write``: its
-        own files and folders."""
+        own files and folders. ``memory``: bytes that it may have, if anybody counts them."""
         await self.report()
         found = await self._probed()
         reading = [*_readable(), *self._policy.read, *map(str, read)]
         writing = [*_DEVICES, *map(str, write)]
-        defences = [name for name in (LANDLOCK, VIEW, FILTER, CONNECTIONS) if name in found.defences]
+        defences = [name for name in (LANDLOCK, SIGNALS, VIEW, FILTER, CONNECTIONS) if name in found.defences]
         if CONNECTIONS in defences:
             defences.remove(FILTER)
         user = await asyncio.to_thread(self._usable, project, found, [*reading, *writing])
@@ -140,7 +142,8 @@ class Confining:
             defences.remove(VIEW)
         denied, ports = await self._denied_places()
         number, group = user or (None, None)
-        return Confinement(reading, _listed(), writing, number, group, denied, ports, defences)
+        made = Confinement(reading, writing, number, group, denied, ports, defences=defences)
+        return made if memory is None else made._replace(shared_memory=memory)
 
     async def usable_user(self, project: int, needed: Iterable[Path | str]) -> User | None:
         """The user that processes of a project can run as; None: the server's. Raises :class:`ConfinementError`."""
@@ -231,6 +234,11 @@ def _undefended(found: Found, other_user: bool) -> list[str]:
             "Deployed code can send signals to the server and to other jobs: to refuse them needs Linux 6.12, or a "
             "server that is root and runs jobs as other users."
         )
+    if SIGNALS not in found.defences:
+        lines.append(
+            "Deployed code that starts processes all the time can outlive its job: to end them in one step needs the "
+            "Landlock of Linux 6.12 or later."
+        )
     if CONNECTIONS not in found.defences:
         lines.append(
             "Deployed code can connect to cloud metadata addresses and to the server's database: this system does not "
@@ -299,11 +307,6 @@ def _readable() -> tuple[str, ...]:
     etc = [f"/etc/{name}" for name in _ETC]
     whole = [*_SYSTEM, *etc, *_RUN, *python, *package_folders(), str(Path(_package_root()) / "scrapy_ext"), *named]
     return tuple(dict.fromkeys(whole))
-
-
-def _listed() -> list[str]:
-    """Python looks for a package in the names of its folder."""
-    return [_package_root()]
 
 
 def package_folders() -> list[str]:

@@ -19,6 +19,8 @@ from typing import Any, ClassVar
 
 import scrapy
 
+import scrapy_ext
+
 _LONGEST = 20_000
 
 
@@ -48,7 +50,8 @@ def read_all() -> dict[str, str]:
             found[f"{process} mem"] = tried(lambda p=process: first_bytes(f"/proc/{p}/mem"))
             found[f"{process} kill"] = tried(lambda p=process: os.kill(int(p), 0))
     data = Path(sys.prefix).parents[2]
-    for folder in (data, data / "environments", Path("/root"), Path.home().parent, Path("/etc"), Path("/tmp")):
+    clone = Path(scrapy_ext.__file__).resolve().parents[1]
+    for folder in (clone, data, data / "environments", Path("/root"), Path.home().parent, Path("/etc"), Path("/tmp")):
         found[f"list {folder}"] = tried(lambda f=folder: os.listdir(f))
     for path in _files(data):
         found[f"open {path}"] = tried(path.read_bytes)
@@ -61,6 +64,7 @@ def read_all() -> dict[str, str]:
     found["denied address"] = tried(lambda: socket.create_connection(("127.66.0.1", 9), timeout=5))
     found["denied datagram"] = tried(lambda: socket.socket(type=socket.SOCK_DGRAM).sendto(b"x", ("127.66.0.1", 9)))
     found["environment"] = json.dumps(dict(os.environ))
+    found["shared memory"] = tried(lambda: os.statvfs("/dev/shm").f_blocks * os.statvfs("/dev/shm").f_frsize)
     found["user"] = f"{os.getuid()} {os.getgroups()}"
     with contextlib.suppress(OSError):
         found["status"] = Path("/proc/self/status").read_text()

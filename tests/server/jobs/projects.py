@@ -113,6 +113,16 @@ if "child" in sys.argv:
     time.sleep(600)
 subprocess.run([sys.executable, __file__, sys.argv[1], "child"])
 """,
+    "scripts/shared.py": """
+import os
+import sys
+import time
+
+held = os.memfd_create("held")
+for _ in range(int(sys.argv[1])):
+    os.write(held, b"x" * 2**20)
+time.sleep(600)
+""",
     "bin/family.py": """
 import os
 import sys

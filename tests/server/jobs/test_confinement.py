@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,8 @@ import pytest
 from scrapy_ext.confinement import view
 from scrapy_ext.confinement.connections import Rules
 from scrapy_ext.confinement.probing import probe
+from scrapy_ext.confinement.seccomp import CALLS
+from scrapy_ext.processes import below, shared_memory, table
 from scrapy_ext.server.config import ConfigError
 from scrapy_ext.server.jobs.confining import FIRST_USER, METADATA, Confining, Policy, paths_of_pip
 from scrapy_ext.server.jobs.versions.building import WORK
@@ -84,6 +87,8 @@ async def test_deployed_code_reads_nothing_that_is_not_its_own(
         "127.66.0.0/16",
         "--units",
         "2",
+        "--unit-memory",
+        "300",
         "--proxy",
         "FR:datacenter=http://u:proxy-password@127.0.0.1:1",
     ]
@@ -98,6 +103,8 @@ async def test_deployed_code_reads_nothing_that_is_not_its_own(
     (written,) = (tmp_path / "data" / "environments").glob(f"6-*/{WORK}/out.json")
     assert "200" in written.read_text()
     assert [item["when"] for item in items] == ["check", "run"]
+    if user == "root":
+        assert items[1]["shared memory"] == str(300 * 2**20)
     for item in items:
         shown = str(item)
         for secret in (
@@ -110,7 +117,7 @@ async def test_deployed_code_reads_nothing_that_is_not_its_own(
         assert item.get(f"{server.process.pid} kill", "refused").startswith("refused")
         for name in ("ptrace", "process_vm_readv", "write", "denied address", "denied datagram", "open /etc/shadow"):
             assert item[name].startswith("refused"), (name, item[name])
-        for name in (f"list {tmp_path}/data", f"list {tmp_path}/data/environments", "list /root"):
+        for name in (f"list {tmp_path}/data", f"list {tmp_path}/data/environments", "list /root", f"list {REPOSITORY}"):
             assert item[name].startswith("refused"), (name, item[name])
         assert "CapEff:\t0000000000000000" in item["status"]
         number = FIRST_USER + 5 if user == "root" else os.geteuid() or NOBODY
@@ -245,3 +252,82 @@ async def test_work_that_ends_at_once_has_its_exit_status(tmp_path: Path, progra
     confinement = await Confining().of(1, [], [])
     ended = await run([program], folder=Path("/"), environment={}, seconds=60, confinement=confinement)
     assert ended.status == status
+
+
+async def test_a_temporary_folder_is_removed_however_deep_the_work_has_made_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    tmp_path.chmod(0o755)
+    code = "import os; os.chdir(os.environ['TMPDIR']); [(os.mkdir('d'), os.chdir('d')) for _ in range(3000)]"
+    confinement = await Confining().of(1, [], [])
+    command = [sys.executable, "-I", "-S", "-c", f"{code}; print('made')"]
+    ended = await run(command, folder=Path("/"), environment={}, seconds=60, confinement=confinement)
+    assert (ended.status, ended.said) == (0, "made")
+    assert os.listdir(tmp_path) == []
+
+
+FILL = """
+import errno, os, sys
+written = 0
+try:
+    with open("/dev/shm/file", "wb", buffering=0) as file:
+        while written < 2**25:
+            written += file.write(b"x" * 2**20)
+except OSError as error:
+    print(errno.errorcode[error.errno], end=" ")
+print(written, flush=True)
+open(sys.argv[1]).read()
+"""
+
+
+async def test_shared_memory_of_a_project_with_a_user_of_its_own_is_bounded_and_counted(tmp_path: Path) -> None:
+    """By the system, and until it ends by whoever looks at its processes."""
+    confinement = await Confining().of(1, [], [tmp_path], 2**23)
+    counted: list[int] = []
+    tmp_path.chmod(0o755)
+    os.mkfifo(tmp_path / "counted")
+    (tmp_path / "counted").chmod(0o666)
+
+    def count(line: str) -> None:
+        processes = table()
+        counted.append(shared_memory([each.pid for each in below([os.getpid()], processes)[os.getpid()][1:]]))
+        (tmp_path / "counted").write_text("")
+
+    command = [sys.executable, "-I", "-S", "-c", FILL, str(tmp_path / "counted")]
+    ended = await run(command, folder=Path("/"), environment={}, seconds=60, confinement=confinement, on_line=count)
+    if confinement.user is None:
+        assert ended.said == str(2**25)
+    else:
+        assert ended.said == f"ENOSPC {2**23}"
+        assert counted[0] >= 2**23
+
+
+CALL = """
+import ctypes, errno, json, subprocess, sys, threading
+libc = ctypes.CDLL(None, use_errno=True)
+answers = []
+for number, *arguments in json.loads(sys.argv[1]):
+    result = libc.syscall(number, *map(ctypes.c_long, arguments))
+    answers.append(errno.errorcode[ctypes.get_errno()] if result == -1 else "allowed")
+thread = threading.Thread(target=lambda: answers.append("thread"))
+thread.start()
+thread.join()
+answers.append(subprocess.run(["/bin/echo", "process"], capture_output=True, text=True).stdout.strip())
+print(*answers)
+"""
+NEW_USER = 0x10000000
+
+
+async def test_deployed_code_makes_no_user_namespaces_and_no_memory_that_outlives_it() -> None:
+    assert CALLS is not None
+    calls = [
+        *([CALLS.unshare, NEW_USER], [CALLS.unshare, NEW_USER | 0x20000], [CALLS.clone, NEW_USER | signal.SIGCHLD, 0]),
+        *([435, 0, 0], [467, -100, 0, 0, 0, 0]),
+        *([number, 0, 2**20, 0o1600] for number in CALLS.system_v),
+    ]
+    command = [sys.executable, "-I", "-S", "-c", CALL, json.dumps(calls)]
+    confinement = await Confining().of(1, [], [])
+    ended = await run(command, folder=Path("/"), environment={}, seconds=60, confinement=confinement)
+    refused = ["EPERM"] * 3 + ["ENOSYS", "EPERM"] + ["ENOSYS"] * len(CALLS.system_v)
+    assert ended.said.split() == [*refused, "thread", "process"]

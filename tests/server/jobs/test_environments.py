@@ -15,11 +15,12 @@ from pathlib import Path
 
 import pytest
 
+from scrapy_ext import file_trees
 from scrapy_ext.api.platform.versions import SpiderArgument, SpiderInfo, Version, VersionState
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.jobs.versions import archives, environments
 from scrapy_ext.server.jobs.versions.archives import ArchiveError
-from scrapy_ext.server.jobs.versions.building import PART, READY
+from scrapy_ext.server.jobs.versions.building import BASE, IN_USE, PART, READY
 from scrapy_ext.server.jobs.versions.children import run
 from scrapy_ext.server.jobs.versions.deployments import Deployments
 from scrapy_ext.server.jobs.versions.environments import (
@@ -46,6 +47,7 @@ NEWS = SpiderInfo(
 )
 
 
+REPOSITORY = Path(__file__).parents[3]
 MUCH = "import os, sys\nwith os.fdopen(int(sys.argv[1]), 'wb') as pipe: pipe.write(b'[' * 10**7)\nos._exit(0)"
 
 
@@ -317,6 +319,97 @@ async def test_the_last_used_environments_are_kept_and_one_in_use_stays(
     assert [each.directory.exists() for each in (first, second, third)] == [False, False, True]
     again = await small.prepare(1, "2.0")
     assert again == second
+
+
+FOUND = """
+import sys
+sys.meta_path[:] = [finder for finder in sys.meta_path if "editable" not in str(finder)]
+sys.path[:] = [folder for folder in sys.path if not folder.endswith("dist-packages") and {repository!r} != folder]
+import scrapy_ext.launch
+print(scrapy_ext.__path__[0])
+"""
+
+
+async def test_the_servers_package_is_found_without_the_folder_that_it_is_in(setup: Setup) -> None:
+    """A server that runs from its source has a clone there, whose names are nobody's business."""
+    prepared = await setup.prepared(packed.folder())
+    found = packed.says(prepared.python, FOUND.format(repository=str(REPOSITORY)), prepared.directory)
+    assert found == str(prepared.directory.parent / BASE / "scrapy_ext")
+
+
+DEEP = """
+import os, sys
+os.chdir(sys.prefix)
+for _ in range(3000):
+    os.mkdir("d" * 50)
+    os.chdir("d" * 50)
+"""
+
+
+def deepen(folder: Path) -> None:
+    """Make folders in a folder, deeper than Python recurses."""
+    subprocess.run([packed.this_python(), "-c", DEEP.replace("sys.prefix", repr(str(folder)))], check=True)
+
+
+def _deep_sdist() -> bytes:
+    """A source distribution that has a build of its own, which makes deep folders and fails."""
+    project = '[build-system]\nrequires = []\nbuild-backend = "b"\nbackend-path = ["."]\n'
+    build = f"{DEEP}\nraise SystemExit('deep enough')\n"
+    information = "Metadata-Version: 2.1\nName: p\nVersion: 1\n"
+    return packed.tar_of({"p-1/PKG-INFO": information, "p-1/pyproject.toml": project, "p-1/b.py": build})
+
+
+async def test_a_build_that_leaves_deep_folders_fails_by_itself_alone(setup: Setup) -> None:
+    """It can be tried again, and the next deploys, of other projects too, remove what it has left."""
+    archive = _deep_sdist()
+    for name in ("1.0", "2.0"):
+        failed = await setup.deploy(archive, name)
+        assert failed.state is VersionState.FAILED
+        assert "deep enough" in failed.message
+        (left,) = setup.cache.glob(f"*{PART}")
+        # Deeper than the packages of an environment are.
+        assert sum(name == "d" * 50 for _, name in file_trees.walk(left)) == 3000
+    await setup.prepared(packed.folder(), "3.0")
+    assert not left.exists()
+
+
+def test_an_environment_that_cannot_be_removed_is_logged_and_tried_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = tmp_path / "1-old", tmp_path / "1-new"
+    for home in (old, new):
+        (home / "work").mkdir(parents=True)
+        (home / READY).touch()
+        (home / IN_USE).touch()
+    deepen(old / "work")
+    os.utime(old / READY, (1, 1))
+    remove = file_trees.remove
+
+    def refuse(path: Path, deadline: float) -> None:
+        raise PermissionError("of a file system that is read-only")
+
+    monkeypatch.setattr(file_trees, "remove", refuse)
+    for _ in range(2):
+        environments._trim(tmp_path, 1)
+        assert f"The folder {old}, which no job needs any more, could not be removed: of a file system" in caplog.text
+        assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == ["1-new", "1-old"]
+        assert not (old / READY).exists()
+        caplog.clear()
+    monkeypatch.setattr(file_trees, "remove", remove)
+    environments._trim(tmp_path, 1)
+    assert [path.name for path in tmp_path.iterdir()] == ["1-new"]
+    assert caplog.text == ""
+
+
+async def test_a_build_is_whole_although_old_environments_cannot_be_looked_at(
+    setup: Setup, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(cache: Path, keep: int) -> None:
+        raise RecursionError
+
+    monkeypatch.setattr(environments, "_trim", fail)
+    await setup.prepared(packed.folder())
+    assert "stop the server and remove the folder" in caplog.text
 
 
 async def test_the_servers_own_folder_is_the_version_local_and_read_again_for_a_new_spider(tmp_path: Path) -> None:

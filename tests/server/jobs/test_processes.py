@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from scrapy_ext.processes import below, table
+from scrapy_ext.processes import below, shared_memory, table
 from tests.server.jobs.running import Platform, wait_for
 from tests.servers import RunningServer
 
@@ -91,6 +93,39 @@ async def test_one_with_too_much_memory_is_killed_whichever_of_its_processes_has
     assert (await platform.metadata(fine))["state"] == "running"
     await platform.stop(fine)
     assert await platform.reason(fine) == "cancelled"
+
+
+async def test_one_with_too_much_memory_in_files_is_killed(platform: Platform) -> None:
+    job = await platform.run("py:shared.py", cmd_args="350")
+    assert await platform.reason(job) == "killed by oom"
+
+
+HOLD = """
+import mmap, os, sys
+first = os.memfd_create("held")
+os.write(first, b"x" * (3 * 2**20))
+second = open("/dev/shm/" + sys.argv[1], "w+b")
+os.unlink(second.name)
+second.write(b"x" * 2**20)
+second.flush()
+if os.fork() == 0:
+    os.dup(first)
+    mmap.mmap(first, 0)[:]
+print(os.getpid(), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_files_in_memory_are_counted_once_whoever_has_them_open() -> None:
+    command = [sys.executable, "-I", "-c", HOLD, f"held-{os.getpid()}"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        pids = [int(process.stdout.readline()) for _ in range(2)]
+        assert shared_memory(pids) == shared_memory(pids[:1]) == 4 * 2**20
+        process.stdin.close()
+        process.wait()
+        assert shared_memory([process.pid]) == 0
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from enum import IntEnum
 from typing import Any, Final, NamedTuple, TypeVar
 
 from scrapy_ext.api.launch import Launch
-from scrapy_ext.processes import Process, kernel_kills
+from scrapy_ext.processes import Process, kernel_kills, shared_memory
 from scrapy_ext.server.attempt_tokens import AttemptTokens
 from scrapy_ext.server.jobs.attempts import outcome
 from scrapy_ext.server.jobs.attempts.job_log import add_lines, keep_adding
@@ -143,7 +143,8 @@ class Execution:
             return
         process.tree = tree
         self._kills = kills
-        self._memory = sum(each.memory for each in tree)
+        shared = await asyncio.to_thread(shared_memory, [each.pid for each in tree])
+        self._memory = sum(each.memory for each in tree) + shared
         if self._memory > self._limits.memory:
             self.stop(Intent.MEMORY)
         elif self._sampler.is_due:
@@ -217,7 +218,7 @@ class Execution:
             token = await _stubborn(lambda: AttemptTokens(self._store).token(self._attempt))
             environment = environment_of(job, prepared, self._terms.url, token)
             self._kills = kernel_kills()
-            confinement = await self._environments.confinement(prepared)
+            confinement = await self._environments.confinement(prepared, self._limits.memory)
             process = await JobProcess.start(
                 prepared.python,
                 prepared.work,

@@ -32,7 +32,7 @@ from typing import Any, Final
 
 import msgspec
 
-from scrapy_ext import supervisor
+from scrapy_ext import file_trees, supervisor
 from scrapy_ext.api.platform.versions import settings_faults
 from scrapy_ext.server.jobs.versions import archives
 from scrapy_ext.server.jobs.versions.archives import ArchiveError
@@ -46,6 +46,9 @@ PROJECT: Final = "project"
 SCRIPTS: Final = "scripts"
 VENV: Final = "venv"
 WORK: Final = "work"
+#: A folder with nothing but a link to this package. Python looks for a package in the names of its folder, and those
+#: in the package's own, such as those of a clone, are not for deployed code.
+BASE: Final = "base"
 #: Behind the name of an environment: that of its lock, and of what is not whole yet or not any more.
 LOCK: Final = ".lock"
 PART: Final = ".part"
@@ -53,9 +56,7 @@ PART: Final = ".part"
 _PIP_CONFIGURATION: Final = "pip.conf"
 _LONGEST_LINE: Final = 64 * 1024
 _ROOT: Final = str(Path(__file__).resolve().parents[4])
-_FILL: Final = (
-    f"import sys; sys.path.insert(0, {_ROOT!r}); from scrapy_ext.server.jobs.versions.building import fill; fill()"
-)
+_FILL: Final = "import sys; sys.path.insert(0, {!r}); from scrapy_ext.server.jobs.versions.building import fill; fill()"
 
 #: What each Python process of an environment runs first.
 _HOLD: Final = f"""\
@@ -160,13 +161,22 @@ def _build(wanted: Specification) -> None:
             return
         part = target.with_name(target.name + PART)
         for left in (part, target):  # of a build that was killed
-            shutil.rmtree(left, ignore_errors=True)
+            _remove(left)
         _make(part, wanted)
         settings = _filled(part, wanted)
         _take_over(part, wanted)
         (part / IN_USE).touch()
         (part / READY).write_bytes(msgspec.json.encode(Built(settings)))
         part.rename(target)
+
+
+def _remove(left: Path) -> None:
+    try:
+        file_trees.remove(left)
+    except OSError as error:
+        raise BuildFailedError(
+            f"what an earlier build has left could not be removed: {error}. Remove the folder {left} on the server"
+        ) from None
 
 
 def _make(part: Path, wanted: Specification) -> None:
@@ -180,6 +190,8 @@ def _make(part: Path, wanted: Specification) -> None:
         if user is not None:
             os.chown(folder, user, group)
     pip.chmod(0o700)
+    (part / BASE).mkdir()
+    (part / BASE / "scrapy_ext").symlink_to(Path(_ROOT, "scrapy_ext"))
     shutil.copyfile(wanted.archive, part / wanted.filename)
     configuration = _pip_configuration()
     if configuration is not None:
@@ -217,7 +229,7 @@ def _filled(part: Path, wanted: Specification) -> str:
         environment["PIP_CONFIG_FILE"] = str(part / _PIP_CONFIGURATION)
     task = supervisor.Task(
         parent=os.getpid(),
-        command=[sys.executable, "-P", "-c", _FILL],
+        command=[sys.executable, "-P", "-c", _FILL.format(str(part / BASE))],
         folder=str(part),
         environment=environment,
         input=msgspec.json.encode(wanted).decode(),
@@ -259,16 +271,16 @@ def _take_over(part: Path, wanted: Specification) -> None:
     user = wanted.confinement["user"]
     if user is None:
         return
-    for folder, _, files in os.walk(part):
-        if Path(folder) == part / WORK:
+    work = (part / WORK).stat()
+    for folder, name in file_trees.walk(part):
+        status = os.lstat(name, dir_fd=folder)
+        if status.st_uid != user or os.path.samestat(status, work):
             continue
-        for path in (folder, *(os.path.join(folder, name) for name in files)):
-            status = os.lstat(path)
-            if status.st_uid == user:
-                os.chown(path, 0, 0, follow_symlinks=False)
-                if not stat.S_ISLNK(status.st_mode):
-                    # Read by the project's user; those of others do not pass the folder.
-                    os.chmod(path, (status.st_mode & 0o755) | (0o555 if status.st_mode & 0o100 else 0o444))
+        os.chown(name, 0, 0, dir_fd=folder, follow_symlinks=False)
+        if not stat.S_ISLNK(status.st_mode):
+            # Read by the project's user; those of others do not pass the folder.
+            mode = (status.st_mode & 0o755) | (0o555 if status.st_mode & 0o100 else 0o444)
+            file_trees.change_mode(folder, name, mode)
 
 
 def _fill(wanted: Specification) -> None:
@@ -277,8 +289,10 @@ def _fill(wanted: Specification) -> None:
     venv.EnvBuilder(symlinks=True, with_pip=False).create(part / VENV)
     python = part / VENV / "bin" / "python"
     packages = next((part / VENV / "lib").glob("python*/site-packages"))
-    base = "\n".join(f"import site; site.addsitedir({folder!r})" for folder in wanted.base)
-    (packages / "zz_base.pth").write_text(base + "\n", "utf-8")
+    base = [f"import site; site.addsitedir({folder!r})" for folder in wanted.base]
+    # By the folder that the environment is in: it is not in its place yet.
+    base.append(f"import os, site, sys; site.addsitedir(os.path.join(os.path.dirname(sys.prefix), {BASE!r}))")
+    (packages / "zz_base.pth").write_text("".join(f"{line}\n" for line in base), "utf-8")
     (packages / "_environment_in_use.py").write_text(_HOLD, "utf-8")
     (packages / "aa_in_use.pth").write_text("import _environment_in_use\n", "utf-8")
     project, archive = part / PROJECT, part / wanted.filename

@@ -11,8 +11,8 @@ import asyncio
 import contextlib
 import fcntl
 import hashlib
+import logging
 import os
-import shutil
 import sys
 import tempfile
 import time
@@ -24,6 +24,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from scrapy_ext import file_trees
 from scrapy_ext.api.platform.versions import LOCAL, SCRIPT, SpiderInfo, VersionState
 from scrapy_ext.confinement import Confinement, own_ports
 from scrapy_ext.server.jobs.confining import ConfinementError, Confining, User, package_folders, paths_of_pip
@@ -59,6 +60,8 @@ KEPT: Final = 20
 BUILD_SECONDS: Final = 900.0
 #: Seconds for which what was just prepared stays, although nothing runs in it yet.
 _FRESH: Final = 300.0
+#: Seconds after a build for the removal of what is not kept; the rest is for the next time.
+_TRIM_SECONDS: Final = 60.0
 #: Builds of this process at once.
 _AT_ONCE: Final = 2
 #: Seconds after which the folder of the server is read again for the sake of a spider that it did not have.
@@ -67,13 +70,15 @@ _LOCAL_AGE: Final = 2.0
 #: The name of an archive whose name says nothing.
 _ARCHIVE: Final = "archive"
 #: Of the way in which environments are built; those of another are built anew.
-_FORM: Final = "2"
+_FORM: Final = "3"
 #: Behind the name of the folder of environments: the one with pip's cache of each project. What one has had built is
 #: nothing for another.
 _PIP: Final = "-pip"
 
 #: Told how far a build is, or a line that it says.
 Report = Callable[[str], None]
+
+logger = logging.getLogger(__name__)
 
 
 class NoVersionError(Exception):
@@ -171,13 +176,13 @@ class Environments:
             scripts if await asyncio.to_thread(scripts.is_dir) else None,
         )
 
-    async def confinement(self, prepared: Prepared) -> Confinement | None:
-        """The confinement of a process in what was prepared; None for the operator's own project. Raises
-        :class:`ConfinementError`."""
+    async def confinement(self, prepared: Prepared, memory: int | None = None) -> Confinement | None:
+        """The confinement of a process in what was prepared, with so many bytes of ``memory``; None for the operator's
+        own project. Raises :class:`ConfinementError`."""
         if prepared.version == LOCAL:
             return None
         home = prepared.directory.parent
-        return await self.confining.of(_project_of(home), [home], [prepared.work])
+        return await self.confining.of(_project_of(home), [home], [prepared.work], memory)
 
     async def read(self, prepared: Prepared) -> list[SpiderInfo]:
         """The spiders and scripts of what was prepared; raises :class:`BuildError`."""
@@ -255,8 +260,19 @@ class Environments:
             home = await asyncio.to_thread(_used, self._cache / key)
             if home is None:
                 raise BuildError("the environment was removed while it was built")
-            await asyncio.to_thread(_trim, self._cache, self._keep)
+            await self._tidy()
             return home
+
+    async def _tidy(self) -> None:
+        """Remove what is not kept. A build that is whole does not fail by it."""
+        try:
+            await asyncio.to_thread(_trim, self._cache, self._keep)
+        except Exception:
+            logger.exception(
+                "Old environments in %s could not be removed. It will be tried again after the next build. If this "
+                "stays, stop the server and remove the folder: environments are built again.",
+                self._cache,
+            )
 
     def _specification(
         self, version: StoredVersion, key: str, archive: Path, contents: archives.Contents
@@ -268,7 +284,7 @@ class Environments:
             settings=version.settings,
             requirements=version.shown.requirements,
             target=str(self._cache / key),
-            base=_base_folders(),
+            base=package_folders(),
         )
 
     async def _run_build(self, project: int, wanted: Specification, report: Report) -> None:
@@ -341,14 +357,9 @@ _CHILD: Final = (
 )
 
 
-def _base_folders() -> list[str]:
-    """Where the server's own packages are."""
-    folders = package_folders()
-    return list(dict.fromkeys([*folders, *([] if _package_root() in folders else [_package_root()])]))
-
-
 def _key(project: int, version: StoredVersion) -> str:
-    parts = [_FORM, version.shown.sha256, version.shown.requirements, version.settings, sys.version, *_base_folders()]
+    base = [*package_folders(), _package_root()]
+    parts = [_FORM, version.shown.sha256, version.shown.requirements, version.settings, sys.version, *base]
     with contextlib.suppress(PackageNotFoundError):  # run from its source
         parts.append(version_of("scrapy-ext"))
     return f"{project}-{hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:24]}"
@@ -376,9 +387,9 @@ def _lend(home: Path, user: User | None) -> None:
     os.chown(home, 0, group)
     home.chmod(0o750)
     if (home / WORK).stat().st_uid != owner:
-        for folder, _, files in os.walk(home / WORK):
-            for path in (folder, *(os.path.join(folder, name) for name in files)):
-                os.chown(path, owner, group, follow_symlinks=False)
+        for folder, name in file_trees.walk(home / WORK):
+            os.chown(name, owner, group, dir_fd=folder, follow_symlinks=False)
+        os.chown(home / WORK, owner, group)
 
 
 def _script_names(folder: Path | None) -> list[str]:
@@ -386,33 +397,41 @@ def _script_names(folder: Path | None) -> list[str]:
 
 
 def _trim(cache: Path, keep: int) -> None:
-    """Remove the environments that were not used for longest, and what builds have left that were killed."""
-    homes = [(ready.stat().st_mtime, ready.parent) for ready in cache.glob(f"*/{READY}")]
-    now = time.time()
-    for used, home in sorted(homes)[: max(len(homes) - keep, 0)]:
-        if now - used > _FRESH:
-            _remove(home)
-    for left in cache.glob(f"*{PART}"):
+    """Remove the environments that were not used for longest, and what is there of others that are not whole. What
+    cannot be removed is logged, and tried again the next time."""
+    now, deadline = time.time(), time.monotonic() + _TRIM_SECONDS
+    folders = [path for path in cache.iterdir() if path.is_dir()]
+    used: dict[Path, float] = {}
+    for folder in folders:
         with contextlib.suppress(OSError):
-            if left.is_dir():
-                _clear(left)
-            elif now - left.stat().st_mtime > 2 * BUILD_SECONDS:
-                left.unlink()
+            if not folder.name.endswith(PART):
+                used[folder] = (folder / READY).stat().st_mtime
+    last_used = sorted(used, key=lambda home: used[home])
+    old = [home for home in last_used[: max(len(used) - keep, 0)] if now - used[home] > _FRESH]
+    for folder in (*old, *(folder for folder in folders if folder not in used)):
+        _remove(folder, deadline)
+    for path in cache.glob(f"*{PART}"):  # archives
+        with contextlib.suppress(OSError):
+            if now - path.stat().st_mtime > 2 * BUILD_SECONDS:
+                path.unlink()
 
 
-def _remove(home: Path) -> None:
-    """Remove an environment unless somebody builds it or runs in it."""
-    lock, gone = home.with_name(home.name + LOCK), home.with_name(home.name + PART)
-    with contextlib.suppress(OSError), locked(lock, wait=False), (home / IN_USE).open("rb") as running:
-        fcntl.flock(running, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        home.rename(gone)
-        shutil.rmtree(gone, ignore_errors=True)
-        lock.unlink()
-
-
-def _clear(part: Path) -> None:
-    """Remove what is not whole unless somebody is at it."""
-    lock = part.with_name(part.name.removesuffix(PART) + LOCK)
-    with contextlib.suppress(OSError), locked(lock, wait=False):
-        shutil.rmtree(part, ignore_errors=True)
-        lock.unlink()
+def _remove(folder: Path, deadline: float) -> None:
+    """Remove an environment, or a part of one, unless somebody builds it or runs in it."""
+    lock = folder.with_name(folder.name.removesuffix(PART) + LOCK)
+    try:
+        with locked(lock, wait=False), contextlib.ExitStack() as held:
+            with contextlib.suppress(FileNotFoundError):
+                running = held.enter_context((folder / IN_USE).open("rb"))
+                fcntl.flock(running, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            (folder / READY).unlink(missing_ok=True)  # from here on nobody takes it for whole
+            file_trees.remove(folder, deadline)
+            lock.unlink()
+    except BlockingIOError:
+        return
+    except OSError as error:
+        logger.warning(
+            "The folder %s, which no job needs any more, could not be removed: %s. It will be tried again after the "
+            "next build. If this stays, remove the folder.",
+            *(folder, error),
+        )
