@@ -112,7 +112,9 @@ def keep(size: int, exchange: Exchange | None = None) -> None:
     if exchange.is_alone_too_large(size):
         bound = exchange.memory.limit // MIB
         raise Refusal(
-            413, f"The body takes more memory than the {bound} MiB that this server has for requests. Send less of it."
+            413,
+            f"The body takes more memory than the {bound} MiB that this server has for requests. Send less of it, or "
+            "start the server with a larger --memory.",
         )
     raise Refusal(503, "Too many large bodies are under way. Try again.", {"Retry-After": "2"})
 

@@ -204,9 +204,10 @@ async def test_members_that_inflate_to_nothing_are_bounded_by_what_is_sent(small
                 await raw.chunk(members)
             assert (await raw.answer()).status == 413
     async with Http(small.url, small.platform_key) as http:
+        assert (await http.post("/jobq/7/push", [{"spider": "s", "state": "running"}])).status == 200
         before = highest(small)
         body = gzip.compress(b" ", mtime=0) * 300_000 + gzip.compress(b'{"a":1}')
-        assert (await http.post("/jobs/1/1/1", body, Content_Encoding="gzip")).status == 200
+        assert (await http.post("/jobs/7/1/1", body, Content_Encoding="gzip")).status == 200
         assert highest(small) - before < 10 * MIB
 
 
