@@ -36,7 +36,7 @@ def expected() -> list[list[str]]:
             f"at least {limits.MEMORY // MIB} MiB",
             f"less than {2 * limits.MEMORY // GIB} GiB",
         ],
-        [f"{_spaced(bodies.MAX_VALUES)} commas, colons and opening brackets"],
+        [f"over {bodies._PLAIN // MIB} MiB: {_spaced(bodies.MAX_VALUES)} commas, colons and opening brackets"],
         [f"{MAX_ARCHIVE // MIB} MiB of archive, {versions._MAX_HEADERS // KIB} KiB of headers"],
         [
             f"``--client-timeout`` ({server.client_timeout:g} s)",
