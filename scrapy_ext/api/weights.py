@@ -23,7 +23,7 @@ def values_in(data: bytes) -> int:
 def weight(data: bytes, values: int | None = None) -> int:
     """The most bytes that JSON takes when it is decoded, as lines or whole, beside the text.
 
-    ``values``: those in it, where they are counted already.
+    ``values``: those in it, where that is known.
     """
     plain = data.isascii() and b"\\u" not in data
     values = values_in(data) if values is None else values

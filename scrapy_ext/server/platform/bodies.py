@@ -27,7 +27,7 @@ from starlette.requests import Request
 
 from scrapy_ext.api.json_decoder import decoder
 from scrapy_ext.api.violations import ContractError, Violation
-from scrapy_ext.api.weights import LINE, values_in, weight
+from scrapy_ext.api.weights import LINE, VALUE, values_in, weight
 from scrapy_ext.server.deflate import DamagedError, Inflater, TooLargeError
 from scrapy_ext.server.operation import limits
 from scrapy_ext.server.operation.exchange import CURRENT, Exchange, exchange_of
@@ -44,8 +44,8 @@ MAX_LINES: Final = 1_000_000
 #: Of one line; what is longer can be no record of any kind.
 MAX_LINE: Final = MIB
 _MAX_FORM_FIELDS: Final = 10_000
-#: Commas, colons and opening brackets of one JSON document of over :data:`_PLAIN` bytes: as many take a fifth of a second
-#: to decode, in which the server does nothing else. A shorter document takes less, whatever is in it.
+#: Commas, colons and opening brackets of one JSON document of over :data:`_PLAIN` bytes: as many take a fifth of a
+#: second to decode, in which the server does nothing else. A shorter document takes less, whatever is in it.
 MAX_VALUES: Final = 500_000
 _PLAIN: Final = MIB
 #: Bytes that a field of a form takes beside its own, and one of its escapes while it is undone.
@@ -295,19 +295,14 @@ def record(line: bytes, number: int) -> dict[str, Any]:
 
 def value(data: bytes, place: str = "body") -> Any:
     """Any JSON value."""
-    values = values_in(data)
-    _check_values(values, len(data), place)
-    return _kept(data, values, place)
+    _check_values(values_in(data), len(data), place)
+    keep(weight(data))
+    return _decoded(data, place)
 
 
 def _check_values(values: int, size: int, place: str) -> None:
     if values > MAX_VALUES and size > _PLAIN:
         raise ContractError([Violation(place, f"has over {MAX_VALUES} values", "Send less of it.", 413)])
-
-
-def _kept(data: bytes, values: int, place: str) -> Any:
-    keep(weight(data, values))
-    return _decoded(data, place)
 
 
 def _decoded(data: bytes, place: str) -> Any:
@@ -327,7 +322,9 @@ async def document(request: Request, limit: int = MAX_DOCUMENT, *, empty: Any = 
 
     def count(piece: bytes) -> None:
         nonlocal values, size
-        values += values_in(piece)
+        found = values_in(piece)
+        keep(found * VALUE)
+        values += found
         size += len(piece)
         _check_values(values, size, "body")
 
@@ -335,7 +332,8 @@ async def document(request: Request, limit: int = MAX_DOCUMENT, *, empty: Any = 
     if empty is not _REQUIRED and (not data or data.isspace()):
         return empty
     async with _turn(request, len(data)):
-        return _kept(data, values, "body")
+        keep(weight(data, values=0))  # its values are counted already
+        return _decoded(data, "body")
 
 
 def not_json(place: str, wanted: str, error: Exception) -> ContractError:
