@@ -110,6 +110,12 @@ def keep(size: int, exchange: Exchange | None = None) -> None:
     exchange = exchange or CURRENT.get()
     if exchange is None or exchange.hold(size):
         return
+    _check_alone(size, exchange)
+    raise Refusal(503, "Too many large bodies are under way. Try again.", {"Retry-After": "2"})
+
+
+def _check_alone(size: int, exchange: Exchange) -> None:
+    """Refuse a body for which there is no room even where it is the only one."""
     if exchange.is_alone_too_large(size):
         bound = exchange.memory.limit // MIB
         raise Refusal(
@@ -117,7 +123,6 @@ def keep(size: int, exchange: Exchange | None = None) -> None:
             f"The body takes more memory than the {bound} MiB that this server has for requests. Send less of it, or "
             "start the server with a larger --memory.",
         )
-    raise Refusal(503, "Too many large bodies are under way. Try again.", {"Retry-After": "2"})
 
 
 def _turn(request: Request, size: int) -> AbstractAsyncContextManager[None]:
@@ -318,21 +323,20 @@ _REQUIRED: Final = object()
 
 async def document(request: Request, limit: int = MAX_DOCUMENT, *, empty: Any = _REQUIRED) -> Any:
     """The JSON value that a body is; ``empty`` for one without any."""
-    values = size = 0
+    exchange, values, size = exchange_of(request.scope), 0, 0
 
     def count(piece: bytes) -> None:
         nonlocal values, size
-        found = values_in(piece)
-        keep(found * VALUE)
-        values += found
+        values += values_in(piece)
         size += len(piece)
+        _check_alone(values * VALUE, exchange)
         _check_values(values, size, "body")
 
     data = await _whole(request, limit, count)
     if empty is not _REQUIRED and (not data or data.isspace()):
         return empty
     async with _turn(request, len(data)):
-        keep(weight(data, values=0))  # its values are counted already
+        keep(weight(data, values))
         return _decoded(data, "body")
 
 
