@@ -346,15 +346,19 @@ def not_json(place: str, wanted: str, error: Exception) -> ContractError:
     return ContractError([Violation(place, f"is not {wanted}: {reason}", "Send one JSON value per line, in UTF-8.")])
 
 
-async def objects(request: Request, most: int, limit: int = MAX_BODY) -> list[tuple[int, dict[str, Any]]]:
-    """The JSON objects of a body, a line each and ``most`` at most: line number, what the line decodes to."""
-    found: list[tuple[int, dict[str, Any]]] = []
+async def objects(
+    request: Request, limit: int = MAX_BODY, *, most: int = MAX_LINES
+) -> list[tuple[int, bytes, dict[str, Any]]]:
+    """The JSON objects of a body, a line each and ``most`` at most: line number, the line, what it decodes to."""
+    found: list[tuple[int, bytes, dict[str, Any]]] = []
     exchange = exchange_of(request.scope)
     async for block in _blocks(request, limit):
         keep(len(block.data) + weight(block.data) + LINE * len(block.lines), exchange)
         async with _turn(request, len(block.data)):
             found += [
-                (number, record(line, number)) for number, line in enumerate(block.lines, block.first) if line.strip()
+                (number, line, record(line, number))
+                for number, line in enumerate(block.lines, block.first)
+                if line.strip()
             ]
         if len(found) > most:
             raise Refusal(413, f"The body has over {most} lines. Send it in several requests.")

@@ -131,7 +131,7 @@ async def _in_group(call: Call, group: Any) -> bool:
 
 async def _few(call: Call) -> list[tuple[int, dict[str, Any]]]:
     """The objects of a body with the numbers of their lines, up to a number that one transaction can take."""
-    return await bodies.objects(call.request, MAX_CHANGES)
+    return [(number, record) for number, _, record in await bodies.objects(call.request, most=MAX_CHANGES)]
 
 
 def _check_push(record: dict[str, Any], place: str) -> None:
