@@ -20,7 +20,11 @@ def values_in(data: bytes) -> int:
     return len(data) - len(data.translate(None, b",:[{"))
 
 
-def weight(data: bytes) -> int:
-    """The most bytes that JSON takes when it is decoded, as lines or whole, beside the text."""
+def weight(data: bytes, values: int | None = None) -> int:
+    """The most bytes that JSON takes when it is decoded, as lines or whole, beside the text.
+
+    ``values``: those in it, where that is known.
+    """
     plain = data.isascii() and b"\\u" not in data
-    return values_in(data) * VALUE + (data.count(b"\n") + 1) * LINE + len(data) * (1 if plain else 4)
+    values = values_in(data) if values is None else values
+    return values * VALUE + (data.count(b"\n") + 1) * LINE + len(data) * (1 if plain else 4)

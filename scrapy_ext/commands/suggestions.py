@@ -13,6 +13,10 @@ _CHOICE: Final = re.compile(r"invalid choice: '?([^']*?)'? \(choose from (.*)\)"
 _OPTION: Final = re.compile(r"unrecognized arguments: (-[^\s=]+)")
 
 
+#: The exit code of a wrong call, as argparse has it.
+_USAGE: Final = 2
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return ``"did you mean 'items'?"`` for the known word nearest to one that is not known, or nothing."""
     nearest = get_close_matches(word, list(known), 1)
@@ -30,7 +34,9 @@ class SuggestingParser(argparse.ArgumentParser):
             meant = did_you_mean(found[1], _options(self))
         else:
             meant = ""
-        super().error(f"{message}; {meant}" if meant else message)
+        message = f"{message}; {meant}" if meant else message
+        # All options of some commands fill the screen, and the error would be lost below them.
+        self.exit(_USAGE, f"usage: {self.prog} …; see {self.prog} --help\n{self.prog}: error: {message}\n")
 
 
 def _options(parser: argparse.ArgumentParser) -> Iterator[str]:

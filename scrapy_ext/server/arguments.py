@@ -5,11 +5,16 @@ from __future__ import annotations
 import argparse
 import ipaddress
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 from urllib.parse import urlsplit
 
 from scrapy_ext.server.store.address import DatabaseUrl
 from scrapy_ext.server.store.errors import StoreError
+
+_MOST: Final = 1_000_000
+_BELOW: Final = 1_000_000_000
 
 
 def port(text: str) -> int:
@@ -65,22 +70,31 @@ def denied_address(text: str) -> str:
     return f"{found} {port}".strip()
 
 
-def positive(text: str) -> float:
-    """A number over 0."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if 0 < number < 1e9:
-        return number
-    raise argparse.ArgumentTypeError(f"must be a number over 0, got {text!r}")
+def positive(unit: str) -> Callable[[str], float]:
+    """A number over 0 of a unit."""
+
+    def read(text: str) -> float:
+        try:
+            number = float(text)
+        except ValueError:
+            number = 0.0
+        if 0 < number < _BELOW:
+            return number
+        raise argparse.ArgumentTypeError(f"must be a number of {unit} over 0 and below {_BELOW}, got {text!r}")
+
+    return read
 
 
-def whole(text: str) -> int:
-    """A whole number over 0."""
-    if text.isascii() and text.isdigit() and 0 < int(text[:10]) <= 1_000_000:
-        return int(text)
-    raise argparse.ArgumentTypeError(f"must be 1 to 1000000, got {text!r}")
+def whole(unit: str = "", *, least: int = 1, why: str = "") -> Callable[[str], int]:
+    """A whole number of a unit; ``why`` says in the error what the least is for."""
+    rule = f"must be a whole number{unit and f' of {unit}'} from {least} to {_MOST}{why and f' ({why})'}"
+
+    def read(text: str) -> int:
+        if text.isascii() and text.isdigit() and least <= int(text[:10]) <= _MOST:
+            return int(text)
+        raise argparse.ArgumentTypeError(f"{rule}, got {text[:60]!r}")
+
+    return read
 
 
 def network(text: str) -> str:

@@ -28,8 +28,11 @@ _ZLIB_OR_GZIP: Final = 47
 _STEP: Final = 24 * 1024
 #: The same for what is only passed on.
 _UNPACK_STEP: Final = 40 * 1024
-#: Output of one step at most.
+#: Output of one call of the library at most.
 _PIECE: Final = 120 * 1024
+#: Shorter output is joined: a body may consist of millions of gzip members of two bytes each, whose objects would take
+#: more memory than their bytes.
+_LEAST: Final = 16 * 1024
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 
 
@@ -70,7 +73,7 @@ def unpack(data: bytes) -> list[bytes]:
 def unpack_steps(data: bytes) -> Iterator[bytes]:
     """The same, each piece unpacked when it is asked for; raises :class:`DamagedError`."""
     inflater = Inflater(sys.maxsize)
-    yield from inflater.feed(data)
+    yield from filter(None, inflater.feed(data))
     inflater.end()
 
 
@@ -115,9 +118,10 @@ class Inflater:
         self._stream = _library.decompressobj(_ZLIB_OR_GZIP)
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """The next output, in pieces that are small however much the input holds.
+        """The next output, in pieces that are small, and few, however much the input holds.
 
-        Raises :class:`TooLargeError` or :class:`DamagedError`.
+        There is a piece for each step of the input, which is empty where the step inflates to nothing: the work on
+        one is short. Raises :class:`TooLargeError` or :class:`DamagedError`.
         """
         if len(self._begin) < len(_GZIP_MAGIC):
             self._begin += data[: len(_GZIP_MAGIC)]
@@ -126,7 +130,7 @@ class Inflater:
             yield from self._step(data[at : at + _STEP])
 
     def _step(self, data: bytes) -> Iterator[bytes]:
-        full = False
+        full, short = False, bytearray()
         while data or full:
             if self._stream.eof:  # several gzip members in one body
                 self._stream = _library.decompressobj(_ZLIB_OR_GZIP)
@@ -138,11 +142,17 @@ class Inflater:
             self._left -= len(piece)
             if self._left < 0:
                 raise TooLargeError
-            if piece:
+            if len(piece) >= _LEAST and not short:
                 yield piece
+            else:
+                short += piece
+                if len(short) >= _LEAST:
+                    yield bytes(short)
+                    short.clear()
             # A full piece may leave output behind although all input was taken.
             full = len(piece) == _PIECE and not self._stream.eof
             data = self._stream.unused_data if self._stream.eof else self._stream.unconsumed_tail
+        yield bytes(short)
 
     @property
     def is_one_gzip(self) -> bool:

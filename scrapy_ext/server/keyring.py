@@ -37,6 +37,8 @@ REFRESH_SECONDS: Final = 2.0
 #: Named keys of one database.
 MAX_KEYS: Final = 1000
 
+#: Characters of a key below which it is one that people think of.
+_SHORT: Final = 16
 _EXTRACT: Final = "extract-key"
 _PLATFORM: Final = "platform-key"
 _PURPOSES: Final = {
@@ -189,6 +191,15 @@ class Keyring:
         self._named = {self._blinded(key.hash): known for key, known in keys}
         self._standings = {key.name: Standing(known.grant, key.hash) for key, known in keys if known.grant is not None}
         self._read_at = began
+
+
+def weak_keys(extract_key: str | None, platform_key: str | None) -> str:
+    """Return the sentence about keys that are too easy to guess, or open more than they should; empty for good ones."""
+    given = (("EXTRACT_API_KEY", extract_key), ("PLATFORM_API_KEY", platform_key))
+    faults = [f"{name} is shorter than {_SHORT} characters" for name, key in given if key and len(key) < _SHORT]
+    if extract_key and extract_key == platform_key:
+        faults.append("EXTRACT_API_KEY and PLATFORM_API_KEY are the same, so who may extract may do anything")
+    return f"{'; '.join(faults)}. Use two long random keys, or leave them out: the server makes them." if faults else ""
 
 
 def _known(key: StoredKey) -> _Known:

@@ -15,6 +15,8 @@ from scrapy_ext.server.store.errors import StoreError
 
 #: Environment variables that hold secrets.
 SECRETS: Final = ("EXTRACT_API_KEY", "PLATFORM_API_KEY", "SERVER_DATABASE", "SERVER_PROXIES", "ATTRIBUTES_API_KEY")
+#: MiB of ``--memory``: a deploy counts for 20 MiB.
+MIN_MEMORY: Final = 32
 DEFAULT_DATA: Final = Path("data")
 
 
@@ -49,14 +51,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--slow-request",
-        type=arguments.positive,
+        type=arguments.positive("seconds"),
         default=10.0,
         metavar="SECONDS",
         help="log requests that take so long (default: %(default)g)",
     )
     parser.add_argument(
         "--client-timeout",
-        type=arguments.positive,
+        type=arguments.positive("seconds"),
         default=60.0,
         metavar="SECONDS",
         help="give up a client that sends or reads nothing for so long (default: %(default)g)",
@@ -67,13 +69,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--rate-limit",
-        type=arguments.positive,
+        type=arguments.positive("requests a second"),
         metavar="N",
         help="requests a second that each key of the platform may make; more get 429 (default: no limit)",
     )
     parser.add_argument(
         "--rate-burst",
-        type=arguments.whole,
+        type=arguments.whole("requests"),
         metavar="N",
         help="with --rate-limit: requests that may come at once (default: those of two seconds)",
     )
@@ -83,16 +85,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         ("--key-domain-rate", "each organisation, or key without one, for each domain,"),
     ):
         told = f"extraction requests a second that {whose} may make; more get 429 (default: no limit)"
-        parser.add_argument(option, type=arguments.positive, metavar="N", help=told)
+        parser.add_argument(option, type=arguments.positive("requests a second"), metavar="N", help=told)
     parser.add_argument(
         "--domain-requests",
-        type=arguments.whole,
+        type=arguments.whole("requests"),
         metavar="N",
         help="extraction requests to one domain at once; others wait, and get 429 where too many do (default: 32)",
     )
     parser.add_argument(
         "--domain-delay",
-        type=arguments.positive,
+        type=arguments.positive("seconds"),
         default=0.0,
         metavar="SECONDS",
         help="from the start of one extraction request to a domain to the next (default: none)",
@@ -103,20 +105,20 @@ def add_bound_options(parser: argparse.ArgumentParser) -> None:
     """Add the bounds of the server's memory and connections."""
     parser.add_argument(
         "--memory",
-        type=arguments.whole,
+        type=arguments.whole("MiB", least=MIN_MEMORY, why="with less, no version could be deployed"),
         metavar="MIB",
         help="memory that bodies, what they decode to, and answers may take together; more get 503, and a body that "
         "takes more alone 413 (default: a 32nd of the machine's memory or the control group's, but at least 512)",
     )
     parser.add_argument(
         "--connections",
-        type=arguments.whole,
+        type=arguments.whole("connections"),
         metavar="N",
         help="connections that are open at once (default: 4096, but at most half of the files that may be open)",
     )
     parser.add_argument(
         "--connections-per-address",
-        type=arguments.whole,
+        type=arguments.whole("connections"),
         metavar="N",
         help="connections from one address other than this machine's (default: three quarters of --connections)",
     )
@@ -175,7 +177,7 @@ def add_extraction_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-verify-tls", action="store_true", help="accept any certificate of the pages fetched")
     parser.add_argument(
         "--browser-pages",
-        type=arguments.whole,
+        type=arguments.whole("pages"),
         default=ServerConfig().max_browser_pages,
         metavar="N",
         help="pages that the browser loads at once; each takes up to 768 MiB of memory (default: %(default)s)",
@@ -192,7 +194,7 @@ def add_runner_options(parser: argparse.ArgumentParser) -> None:
     """Add what a node that runs jobs is told."""
     parser.add_argument(
         "--units",
-        type=arguments.whole,
+        type=arguments.whole("units"),
         default=ServerConfig().units,
         metavar="N",
         help="units of the jobs that run here at once (default: twice the processors, %(default)s)",
@@ -207,21 +209,21 @@ def add_runner_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--unit-memory",
-        type=arguments.whole,
+        type=arguments.whole("MiB"),
         default=ServerConfig().unit_memory,
         metavar="MIB",
         help="memory of a job for each of its units; one that has more is killed (default: %(default)s)",
     )
     parser.add_argument(
         "--job-timeout",
-        type=arguments.positive,
+        type=arguments.positive("seconds"),
         metavar="SECONDS",
         help="stop jobs that run so long, where neither the job nor its project sets PLATFORM_JOB_TIMEOUT (default: "
         "never)",
     )
     parser.add_argument(
         "--stop-grace",
-        type=arguments.positive,
+        type=arguments.positive("seconds"),
         default=30.0,
         metavar="SECONDS",
         help="from asking a job to stop to killing it (default: %(default)g)",
@@ -234,7 +236,7 @@ def add_runner_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--local-project-id",
-        type=arguments.whole,
+        type=arguments.whole(),
         metavar="N",
         help="the project that it is on the platform (default: the setting PLATFORM_PROJECT, or 1)",
     )

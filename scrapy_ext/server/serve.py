@@ -24,6 +24,7 @@ import uvicorn
 
 from scrapy_ext.server.app import build
 from scrapy_ext.server.config import ConfigError, ServerConfig
+from scrapy_ext.server.keyring import weak_keys
 from scrapy_ext.server.operation import limits, logs
 from scrapy_ext.server.operation.connections import Connections, limit_of
 from scrapy_ext.server.operation.front import Front
@@ -55,6 +56,8 @@ def serve(config: ServerConfig) -> int:
         # They are in `config`. No process that this one starts has any business with them.
         os.environ.pop(name, None)
     logs.start(config.log_format)
+    if weak := weak_keys(config.extract_key, config.platform_key):
+        logger.warning("%s", weak)
     _UVICORN.setLevel(logging.CRITICAL)  # what it would say of a failed start is said here, in one line
     try:
         listener = _listen(config.host, config.port)

@@ -169,7 +169,7 @@ def test_the_papers_agree_about_the_time_that_the_tests_take() -> None:
 
 
 def test_every_link_of_the_papers_leads_to_a_file() -> None:
-    papers = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+    papers = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")]
     links = [link for paper in papers for link in re.findall(r"\]\(([^)#]+)\)", paper.read_text("utf-8"))]
     assert links
     assert [link for link in links if "://" not in link and not (ROOT / link).is_file()] == []

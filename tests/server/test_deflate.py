@@ -67,3 +67,23 @@ def test_parts_that_are_compressed_alone_are_one_gzip_stream(deflate: Any) -> No
         assert inflater.eof
         assert not inflater.unused_data
         assert gzip.decompress(deflate.gzip(data)) == data
+
+
+def test_a_body_of_many_short_members_comes_in_few_pieces(deflate: Any) -> None:
+    sent = gzip.compress(b"ab", mtime=0) * 50_000 + gzip.compress(b"", mtime=0) * 10_000
+    inflater = deflate.Inflater(100_000)
+    pieces = [piece for at in range(0, len(sent), 10_007) for piece in inflater.feed(sent[at : at + 10_007])]
+    inflater.end()
+    assert b"".join(pieces) == b"ab" * 50_000
+    assert len(pieces) < 200
+    assert max(map(len, pieces)) <= 136 * 1024
+    with pytest.raises(deflate.TooLargeError):
+        list(deflate.Inflater(99_999).feed(sent))
+
+
+def test_pieces_of_long_and_short_members_come_in_their_order(deflate: Any) -> None:
+    long = chance.randbytes(1_000_000)
+    inflater = deflate.Inflater(3_000_000)
+    sent = b"".join(map(gzip.compress, (b"a", long, b"b", long, b"", b"c")))
+    assert b"".join(inflater.feed(sent)) == b"a" + long + b"b" + long + b"c"
+    inflater.end()

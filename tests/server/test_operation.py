@@ -19,6 +19,7 @@ from scrapy_ext.server.control_characters import STEERING
 from scrapy_ext.server.keyring import add_key
 from scrapy_ext.server.operation.logs import JsonLines, Lines
 from scrapy_ext.server.operation.rates import RateLimits
+from scrapy_ext.server.operation.wrong_keys import BURST
 from scrapy_ext.server.store import Store
 from tests.server.http import Http
 from tests.server.raw import Raw
@@ -92,6 +93,10 @@ async def test_a_full_disk_is_not_ready_and_says_why_to_who_has_the_key(tmp_path
             assert (answer.status, answer.json["status"]) == (503, "unavailable")
             assert "make room" in answer.json["message"]
             assert (await stranger.get("/readyz")).json == {"status": "unavailable"}
+            async with Http(server.url, "wrong") as guesser:
+                guesses = await asyncio.gather(*(guesser.get("/readyz") for _ in range(2 * BURST)))
+            assert {guess.status for guess in guesses} == {503, 429}
+            assert not any("make room" in guess.text for guess in guesses)
             assert (await stranger.get("/healthz")).status == 200
         log = server.log()
     assert "The server is not ready" in log

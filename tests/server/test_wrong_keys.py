@@ -5,11 +5,20 @@ from __future__ import annotations
 import asyncio
 from base64 import b64encode
 from itertools import count
+from pathlib import Path
 
 import aiohttp
 import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.routing import Route
 
-from scrapy_ext.server.operation.wrong_keys import BURST, WrongKeys, address_of
+from scrapy_ext.server.keyring import Grant
+from scrapy_ext.server.operation.front import Front
+from scrapy_ext.server.operation.health import Health
+from scrapy_ext.server.operation.wrong_keys import BURST, SCOPE_KEY, WrongKeys, address_of
+from scrapy_ext.server.store import Store
+from scrapy_ext.server.store.errors import StoreAwayError
 from tests.servers import RunningServer
 
 #: Each test comes from addresses of its own.
@@ -60,6 +69,42 @@ async def test_of_200_wrong_keys_the_later_ones_get_429_and_a_right_key_gets_in(
         other.get("/hcf/1/list", headers=basic("wrong")) as answer,
     ):
         assert answer.status == 401
+
+
+async def test_readiness_is_reported_without_a_key_and_to_guesses_only_so_often(server: RunningServer) -> None:
+    connector = aiohttp.TCPConnector(local_addr=(next(_addresses), 0))
+    async with aiohttp.ClientSession(server.url, connector=connector) as session:
+
+        async def probe(headers: dict[str, str]) -> int:
+            async with session.get("/readyz", headers=headers) as answer:
+                if answer.status == 429:
+                    assert answer.headers["Retry-After"] == "1"
+                return answer.status
+
+        guesses = await asyncio.gather(*(probe(basic(f"wrong{number}")) for number in range(200)))
+        assert set(guesses) == {200, 429}
+        assert guesses.count(200) >= BURST
+        for headers in ({}, basic(server.platform_key)):
+            assert await asyncio.gather(*(probe(headers) for _ in range(2 * BURST))) == [200] * 2 * BURST
+
+
+@pytest.mark.parametrize("path", ["/readyz", "/metrics"])
+async def test_keys_that_cannot_be_looked_up_now_count_as_wrong_ones(tmp_path: Path, path: str) -> None:
+    async def grant_of(_key: str) -> Grant | None:
+        raise StoreAwayError("away")
+
+    front = Front(Starlette(), slow=1, patience=1, memory=2**20)
+    front.ending = True  # not ready
+    store = await Store.open(tmp_path)
+    health = Health(front, store, grant_of, lambda: iter(()), open_metrics=False)
+    route = next(route for route in health.routes if isinstance(route, Route) and route.path == path)
+    headers = [(name.lower().encode(), value.encode()) for name, value in basic("guess").items()]
+    scope = {"type": "http", "method": "GET", "path": path, "headers": headers, "client": ("192.0.2.7", 1)}
+    scope[SCOPE_KEY] = WrongKeys()
+    statuses = [(await route.endpoint(Request(scope))).status_code for _ in range(BURST + 20)]
+    await store.close()
+    assert statuses[:BURST] == [503] * BURST
+    assert 429 in statuses[BURST:]
 
 
 async def test_a_right_key_logs_in_from_an_address_of_many_wrong_ones(server: RunningServer) -> None:

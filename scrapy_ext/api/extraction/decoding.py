@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import msgspec
 
+from scrapy_ext.api.json_decoder import decoder
+
 #: What a body that is nested too deep for the decoder is over; the decoder's own bound depends on its caller.
 _DEEP: Final = 500
 _MARK: Final = b"\xef\xbb\xbf"
@@ -25,13 +27,14 @@ class _Echo(msgspec.Struct):
     echoData: msgspec.Raw = msgspec.Raw(b"")  # noqa: N815 - the member's name
 
 
+_decode: Final = decoder(Any)
 _ECHO: Final = msgspec.json.Decoder(_Echo)
 
 
 def decode(body: bytes) -> Any:
     """The value of a JSON text; raises :class:`InvalidJsonError`."""
     try:
-        return msgspec.json.decode(body)
+        return _decode(body)
     except RecursionError:
         raise InvalidJsonError(_too_deep(body)) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -117,7 +117,7 @@ def too_many_values(memory: int) -> Violation:
     return Violation(
         "request body",
         f"takes more memory than the {memory // (1024 * 1024)} MiB that this server has for requests",
-        "Send fewer values in it.",
+        "Send fewer values in it, or start the server with a larger --memory.",
         413,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 from collections.abc import Callable
 from typing import Final
 
@@ -47,7 +48,7 @@ def growing(hold: Hold) -> Hold:
 async def read_body(response: aiohttp.ClientResponse, url: URL, limit: int, hold: Hold) -> bytes:
     """The body of an answer from ``url``, at most ``limit`` bytes; raises :class:`ExtractionError` (520, 521)."""
     count = growing(hold)
-    chunks: list[bytes] = []
+    coded = io.BytesIO()
     size = 0
     if (response.content_length or 0) > limit:
         raise _too_large(url, limit)
@@ -59,10 +60,10 @@ async def read_body(response: aiohttp.ClientResponse, url: URL, limit: int, hold
         if size > limit:
             raise _too_large(url, limit)
         count(size)
-        chunks.append(chunk)
+        coded.write(chunk)
     if protocol is not None:
         _stop_read_timer(protocol)
-    body = await _undo(b"".join(chunks), ",".join(response.headers.getall("Content-Encoding", ())), url, limit)
+    body = await _undo(coded.getvalue(), ",".join(response.headers.getall("Content-Encoding", ())), url, limit)
     count(len(body))
     return body
 

@@ -31,6 +31,9 @@ ACCEPTED: Final = "gzip, deflate, br, zstd"
 _MOST: Final = 4
 #: The window that a decoder of this content coding has to have (RFC 9659), and so the most memory it takes: 8 MiB.
 _ZSTD_WINDOW: Final[dict[int, int]] = {zstd.DecompressionParameter.window_log_max: 23}
+#: Members of a gzip stream, and frames of Zstandard, in one body: as many take a second.
+_MEMBERS: Final = 100_000
+#: Bytes that are decoded at once.
 _STEP: Final = 64 * 1024
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _ISAL_ERROR: Final[Any] = isal_zlib.error
@@ -74,41 +77,54 @@ def undo(body: bytes, content_encoding: str, limit: int) -> bytes:
 def _gzip(body: bytes, most: int) -> bytes:
     if not _GZIP_MAGIC.startswith(body[:2]):
         raise CodingError
-    parts: list[bytes] = []
-    while most > 0:
-        decoder = isal_zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+    found, at = bytearray(), 0
+    for _ in range(_MEMBERS):
+        decoder, begin, size = isal_zlib.decompressobj(wbits=zlib.MAX_WBITS | 16), at, len(found)
         try:
-            part = decoder.decompress(body, most)
+            at = _decode_member(decoder, body, at, found, most)
         except _ISAL_ERROR:
-            parts.append(_damaged_gzip(body, most))
+            del found[size:]
+            found += _damaged_gzip(body[begin:], most - size)
             break
-        parts.append(part)
-        most -= len(part)
         if not decoder.eof:
-            _require_some(parts)
+            _require_some(found)
             break
-        body = decoder.unused_data
-        if not body.startswith(_GZIP_MAGIC):
+        if len(found) == most or not body.startswith(_GZIP_MAGIC, at):
             break
-    return b"".join(parts)
+    else:
+        raise CodingError
+    return bytes(found)
+
+
+def _decode_member(decoder: Any, body: bytes, at: int, found: bytearray, most: int) -> int:
+    """Decode a member of a body from a place on until there are ``most`` bytes of output; returns where it ends.
+
+    It is decoded in steps because each decoder copies what follows its member: of a long body with many members, that
+    would be the square of its length.
+    """
+    view = memoryview(body)
+    while not decoder.eof and at < len(body) and len(found) < most:
+        step = view[at : at + _STEP]
+        found += decoder.decompress(step, most - len(found))
+        at += len(step) - len(decoder.unused_data)
+    return at
 
 
 def _damaged_gzip(body: bytes, most: int) -> bytes:
     """Decode what can be decoded of a stream with a wrong checksum, of which isal returns nothing."""
-    parts: list[bytes] = []
+    found = bytearray()
     file = GzipFile(fileobj=BytesIO(body))
     try:
-        while most > 0 and (part := file.read1(min(most, _STEP))):
-            parts.append(part)
-            most -= len(part)
+        while len(found) < most and (part := file.read1(min(most - len(found), _STEP))):
+            found += part
     except OSError:
-        _require_some(parts)
-    return b"".join(parts)
+        _require_some(found)
+    return bytes(found)
 
 
-def _require_some(parts: list[bytes]) -> None:
+def _require_some(found: bytes | bytearray) -> None:
     """Raise :class:`CutShortError` where nothing of a broken stream could be decoded."""
-    if not any(parts):
+    if not found:
         raise CutShortError
 
 
@@ -119,18 +135,22 @@ def _deflate(body: bytes, most: int) -> bytes:
 
 
 def _zstd(body: bytes, most: int) -> bytes:
-    parts: list[bytes] = []
-    while body and most > 0:
-        decoder = zstd.ZstdDecompressor(options=_ZSTD_WINDOW)
-        parts.append(_checked(decoder, decoder.decompress(body, most)))
-        most -= len(parts[-1])
-        body = decoder.unused_data if decoder.eof else b""
-    return b"".join(parts)
+    found, at = bytearray(), 0
+    for _ in range(_MEMBERS):
+        decoder, size = zstd.ZstdDecompressor(options=_ZSTD_WINDOW), len(found)
+        at = _decode_member(decoder, body, at, found, most)
+        if not decoder.eof:
+            _require_some(found[size:])
+        if len(found) == most or at == len(body):
+            break
+    else:
+        raise CodingError
+    return bytes(found)
 
 
 def _checked(decoder: Any, data: bytes) -> bytes:
     if not decoder.eof:
-        _require_some([data])
+        _require_some(data)
     return data
 
 
@@ -141,7 +161,7 @@ def _brotli(body: bytes, most: int) -> bytes:
     while size < most and not decoder.is_finished():
         part = decoder.process(b"", output_buffer_limit=most - size)
         if not part:
-            _require_some(parts)
+            _require_some(b"".join(parts))
             break
         parts.append(part)
         size += len(part)

@@ -106,7 +106,7 @@ class Guard:
         block_list: BlockList | None = None,
     ) -> None:
         self._block_list = block_list or BlockList()
-        self._allowed = frozenset(_host_and_port(pair, "allow-host") for pair in allow_hosts)
+        self._allowed = frozenset(_host_and_port(pair, "--allow-host") for pair in allow_hosts)
         self._rules = dict(_rule(text) for text in connect_to)
         self._resolve = resolve
         self._timeout = timeout
@@ -263,10 +263,10 @@ def _rule(text: str) -> tuple[tuple[str, int], Endpoint]:
     name, separator, target = text.partition("=")
     if not separator:
         raise GuardRuleError(
-            f"connect-to {text!r} must be HOST:PORT=ADDRESS:PORT. Write one such as shop.example:443=127.0.0.1:8443."
+            f"--connect-to {text!r} must be HOST:PORT=ADDRESS:PORT. Write one such as shop.example:443=127.0.0.1:8443."
         )
-    address, port = _host_and_port(target, "connect-to")
-    return _host_and_port(name, "connect-to"), Endpoint(address, port)
+    address, port = _host_and_port(target, "--connect-to")
+    return _host_and_port(name, "--connect-to"), Endpoint(address, port)
 
 
 class _Cache:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import http
+import io
 import logging
 import secrets
 import zlib
@@ -248,7 +249,7 @@ def _hold_decoded(body: bytes, exchange: Exchange | None, hold: Hold) -> None:
 
 async def _receive_all(receive: Receive, hold: Hold) -> bytes:
     count = growing(hold)
-    chunks: list[bytes] = []
+    body = io.BytesIO()
     size = 0
     while True:
         message = await receive()
@@ -259,9 +260,9 @@ async def _receive_all(receive: Receive, hold: Hold) -> bytes:
         if size > MAX_BODY_BYTES:
             raise ContractError([body_too_large(size)])
         count(size)
-        chunks.append(chunk)
+        body.write(chunk)
         if not message.get("more_body", False):
-            return b"".join(chunks)
+            return body.getvalue()
 
 
 def _inflate(body: bytes) -> bytes:

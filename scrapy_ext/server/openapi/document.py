@@ -53,7 +53,7 @@ _GROUPS: Final = (
 _REFS: Final = "#/components/schemas/{name}"
 #: What any call to the platform can get beside what its entry says.
 _ALWAYS: Final = (400, 401, 403, 404, 408, 414, 415, 429, 431, 500, 503, 507)
-_OPEN: Final = (400, 408, 414, 431, 503)
+_OPEN: Final = (400, 408, 414, 429, 431, 503)
 _APP_ERROR: Final[Schema] = {
     "type": "object",
     "properties": {"status": {"enum": ["error", "badrequest"]}, "message": {"type": "string"}},

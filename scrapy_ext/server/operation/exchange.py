@@ -140,6 +140,7 @@ class Exchange:
         more = message.get("more_body", False)
         if self._lingers and not more:
             await self._send({**message, "more_body": True})
+            self.release(self.held)  # what still comes is kept nowhere
             await self._throw_away()
             message = {"type": "http.response.body", "body": b""}
         await self._send_pieces(message, more=more)

@@ -7,6 +7,7 @@ all projects, and is in the log. So are the metrics, unless the server was told 
 from __future__ import annotations
 
 import asyncio
+import enum
 import logging
 import os
 import resource
@@ -44,6 +45,14 @@ _UNAUTHORIZED: Final = "Unauthorized. The user name is a platform API key that o
 GrantOf = Callable[[str], Awaitable[Grant | None]]
 
 
+class _Unknown(enum.Enum):
+    """The reason why a key opens nothing."""
+
+    WRONG = enum.auto()
+    #: Whose it is cannot be found out now.
+    AWAY = enum.auto()
+
+
 class Health:
     """``routes`` are to be mounted at the root; ``more`` gives the metrics of the other parts."""
 
@@ -71,8 +80,12 @@ class Health:
     async def _ready(self, request: Request) -> Response:
         wrong = "The server is shutting down." if self._front.ending else await self._wrong()
         answer: dict[str, Any] = {"status": "ok" if wrong is None else "unavailable"}
-        if wrong is not None and await self._trusted(request):
-            answer["message"] = wrong
+        if "authorization" in request.headers:
+            grant = await self._grant(request)
+            if not isinstance(grant, Grant) and (wait := note_wrong_key(request.scope)):
+                return _too_many(wait)
+            if wrong is not None and isinstance(grant, Grant) and grant.all_projects:
+                answer["message"] = wrong
         return Response(
             msgspec.json.encode(answer),
             200 if wrong is None else 503,
@@ -109,30 +122,27 @@ class Health:
 
     async def _metrics(self, request: Request) -> Response:
         if not self._open_metrics:
-            try:
-                grant = await self._grant(request)
-            except (StoreError, TimeoutError):
-                return PlainTextResponse(f"{StoreAwayError.public}\n", 503, {"Retry-After": _RETRY_AFTER})
-            if grant is None:
+            grant = await self._grant(request)
+            if not isinstance(grant, Grant):
                 if "authorization" in request.headers and (wait := note_wrong_key(request.scope)):
-                    return PlainTextResponse(f"{too_many(wait)}\n", 429, {"Retry-After": str(wait)})
+                    return _too_many(wait)
+                if grant is _Unknown.AWAY:
+                    return PlainTextResponse(f"{StoreAwayError.public}\n", 503, {"Retry-After": _RETRY_AFTER})
                 return PlainTextResponse(_UNAUTHORIZED, 401, {"WWW-Authenticate": 'Basic realm="platform API key"'})
             if not grant.all_projects:
                 return PlainTextResponse(_FORBIDDEN.format(name=grant.name), 403)
         lines = [*self._front.metrics.lines(), *self._server(), *await self._size(), *self._more(), *_process()]
         return Response("\n".join(lines) + "\n", media_type=CONTENT_TYPE)
 
-    async def _trusted(self, request: Request) -> bool:
-        try:
-            grant = await self._grant(request)
-        except (StoreError, TimeoutError):  # who it is cannot be found out now
-            return False
-        return grant is not None and grant.all_projects
-
-    async def _grant(self, request: Request) -> Grant | None:
+    async def _grant(self, request: Request) -> Grant | _Unknown:
+        """Return what the key of a request opens. One that is not right, or not known to be while the database is
+        away, is to be counted: the server's own key is known without the database, and guesses at it would show."""
         name, _ = basic_credentials(request.headers.get("authorization", "")) or ("", "")
-        async with asyncio.timeout(_PROBE_TIME):
-            return await self._grant_of(name) if name else None
+        try:
+            async with asyncio.timeout(_PROBE_TIME):
+                return (await self._grant_of(name) if name else None) or _Unknown.WRONG
+        except (StoreError, TimeoutError):
+            return _Unknown.AWAY
 
     async def _size(self) -> Iterable[str]:
         """What the database tells of itself; nothing while it is away, when the other numbers matter most."""
@@ -164,6 +174,10 @@ class Health:
         groups = (GROUPS, tuple(store.groups), store.operations)
         yield from distribution("store_commit_writes", "Writes that one commit took together.", *groups)
         yield from counter("store_commit_seconds_total", "Time that commits took.", [({}, store.seconds)])
+
+
+def _too_many(wait: int) -> Response:
+    return PlainTextResponse(f"{too_many(wait)}\n", 429, {"Retry-After": str(wait)})
 
 
 def _process() -> Iterator[str]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AbstractAsyncContextManager
@@ -24,8 +25,9 @@ from urllib.parse import parse_qsl
 import msgspec
 from starlette.requests import Request
 
+from scrapy_ext.api.json_decoder import decoder
 from scrapy_ext.api.violations import ContractError, Violation
-from scrapy_ext.api.weights import LINE, values_in, weight
+from scrapy_ext.api.weights import LINE, VALUE, values_in, weight
 from scrapy_ext.server.deflate import DamagedError, Inflater, TooLargeError
 from scrapy_ext.server.operation import limits
 from scrapy_ext.server.operation.exchange import CURRENT, Exchange, exchange_of
@@ -35,14 +37,17 @@ MIB: Final = 1024 * 1024
 #: Of one body, inflated. A job may send any number of them.
 MAX_RECORDS_BODY: Final = 256 * MIB
 MAX_BODY: Final = 64 * MIB
+#: Of one JSON document, which is decoded at once. Nothing that is kept of one is over 1 MiB; escapes make that 6 MiB.
+MAX_DOCUMENT: Final = 8 * MIB
 MAX_FORM: Final = 4 * MIB
 MAX_LINES: Final = 1_000_000
 #: Of one line; what is longer can be no record of any kind.
 MAX_LINE: Final = MIB
 _MAX_FORM_FIELDS: Final = 10_000
-#: Commas, colons and opening brackets of one JSON value: as many take a fifth of a second to decode, in which the
-#: server does nothing else.
-MAX_VALUES: Final = 2_000_000
+#: Commas, colons and opening brackets of one JSON document of over :data:`_PLAIN` bytes: as many take a fifth of a
+#: second to decode, in which the server does nothing else. A shorter document takes less, whatever is in it.
+MAX_VALUES: Final = 500_000
+_PLAIN: Final = MIB
 #: Bytes that a field of a form takes beside its own, and one of its escapes while it is undone.
 _FIELD: Final = 256
 _ESCAPE: Final = 136
@@ -54,8 +59,8 @@ _GROUP: Final = 8 * MIB
 T = TypeVar("T")
 
 
-_decode_object: Final = msgspec.json.Decoder(dict[str, Any]).decode
-_decode_any: Final = msgspec.json.Decoder().decode
+_decode_object: Final = decoder(dict[str, Any])
+_decode_any: Final = decoder(Any)
 
 
 async def _wire(request: Request) -> AsyncIterator[bytes]:
@@ -82,7 +87,7 @@ class Copy:
     def __init__(self, limit: int) -> None:
         self.data: bytes | None = None
         self._limit = limit
-        self._pieces: list[bytes] = []
+        self._pieces = io.BytesIO()
         self._length = 0
 
     def add(self, piece: bytes) -> None:
@@ -90,14 +95,14 @@ class Copy:
         self._length += len(piece)
         if self._length <= self._limit:
             keep(len(piece))
-            self._pieces.append(piece)
+            self._pieces.write(piece)
         else:
-            self._pieces.clear()
+            self._pieces = io.BytesIO()
 
     def end(self, inflater: Inflater) -> None:
         """All pieces were taken and inflated."""
         if self._length <= self._limit and inflater.is_one_gzip:
-            self.data = b"".join(self._pieces)
+            self.data = self._pieces.getvalue()
 
 
 def keep(size: int, exchange: Exchange | None = None) -> None:
@@ -105,12 +110,19 @@ def keep(size: int, exchange: Exchange | None = None) -> None:
     exchange = exchange or CURRENT.get()
     if exchange is None or exchange.hold(size):
         return
+    _check_alone(size, exchange)
+    raise Refusal(503, "Too many large bodies are under way. Try again.", {"Retry-After": "2"})
+
+
+def _check_alone(size: int, exchange: Exchange) -> None:
+    """Refuse a body for which there is no room even where it is the only one."""
     if exchange.is_alone_too_large(size):
         bound = exchange.memory.limit // MIB
         raise Refusal(
-            413, f"The body takes more memory than the {bound} MiB that this server has for requests. Send less of it."
+            413,
+            f"The body takes more memory than the {bound} MiB that this server has for requests. Send less of it, or "
+            "start the server with a larger --memory.",
         )
-    raise Refusal(503, "Too many large bodies are under way. Try again.", {"Retry-After": "2"})
 
 
 def _turn(request: Request, size: int) -> AbstractAsyncContextManager[None]:
@@ -127,57 +139,67 @@ async def passing(request: Request, limit: int) -> AsyncIterator[bytes]:
 async def _within(request: Request, limit: int, too_large: Refusal, copy: Copy | None) -> AsyncIterator[bytes]:
     if exchange_of(request.scope).announced > limit:
         raise too_large
-    async for piece in _inflated(request, limit, too_large, copy):
-        yield piece
-
-
-async def _inflated(request: Request, limit: int, too_large: Refusal, copy: Copy | None) -> AsyncIterator[bytes]:
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding in ("identity", ""):
-        length = 0
-        async for piece in _wire(request):
-            length += len(piece)
-            if length > limit:
-                raise too_large
+        async for piece in _bounded(request, limit, too_large):
             yield piece
         return
     if encoding not in ("gzip", "x-gzip", "deflate"):
         raise Refusal(415, f"Content-Encoding {encoding[:60]} is not supported. Use gzip or none.")
-    inflater, any_data, turns = Inflater(limit), False, exchange_of(request.scope).memory
     try:
-        async for piece in _wire(request):
-            any_data = True
-            if copy is not None:
-                copy.add(piece)
-            steps = inflater.feed(piece)
-            while True:
-                # A small compressed body may become any number of pieces.
-                async with turns.turn():
-                    inflated = next(steps, None)
-                if inflated is None:
-                    break
-                yield inflated
-        if any_data:
-            inflater.end()
-            if copy is not None:
-                copy.end(inflater)
+        async for piece in _inflated(request, limit, too_large, copy):
+            yield piece
     except TooLargeError:
         raise too_large from None
     except DamagedError as error:
         raise Refusal(400, f"The body is not correct {encoding} data: {error}.") from None
 
 
-async def _whole(request: Request, limit: int) -> bytes:
-    """The whole body, which counts twice while it is joined."""
-    exchange = exchange_of(request.scope)
-    found, length = [], 0
-    async for piece in _within(request, limit, _too_large(limit), None):
-        keep(2 * len(piece), exchange)
-        found.append(piece)
+async def _bounded(request: Request, limit: int, too_large: Refusal) -> AsyncIterator[bytes]:
+    """The body as it is sent; a compressed one is bounded, too, since any number of gzip members inflate to nothing."""
+    length = 0
+    async for piece in _wire(request):
         length += len(piece)
-    data = found[0] if len(found) == 1 else b"".join(found)
-    exchange.release(length)
-    return data
+        if length > limit:
+            raise too_large
+        yield piece
+
+
+async def _inflated(request: Request, limit: int, too_large: Refusal, copy: Copy | None) -> AsyncIterator[bytes]:
+    inflater, turns = Inflater(limit), exchange_of(request.scope).memory
+    any_data = False
+    async for piece in _bounded(request, limit, too_large):
+        any_data = True
+        if copy is not None:
+            copy.add(piece)
+        steps = inflater.feed(piece)
+        while True:
+            # A small compressed body may become any number of pieces.
+            async with turns.turn():
+                inflated = next(steps, None)
+            if inflated is None:
+                break
+            if inflated:
+                yield inflated
+    if any_data:
+        inflater.end()
+        if copy is not None:
+            copy.end(inflater)
+
+
+async def _whole(request: Request, limit: int, check: Callable[[bytes], None] | None = None) -> bytes:
+    """The whole body, which counts twice while it grows, since its memory may have to be copied to a larger place.
+
+    ``check`` is given each piece before it is kept.
+    """
+    exchange, data = exchange_of(request.scope), io.BytesIO()
+    async for piece in _within(request, limit, Refusal(413, f"The body is over {limit} bytes. Send less."), None):
+        if check is not None:
+            check(piece)
+        keep(2 * len(piece), exchange)
+        data.write(piece)
+    exchange.release(data.tell())
+    return data.getvalue()
 
 
 class Block(NamedTuple):
@@ -270,18 +292,22 @@ def _too_long(number: int, size: int) -> Violation:
 def record(line: bytes, number: int) -> dict[str, Any]:
     """A line that must be a JSON object; raises ``ContractError``."""
     try:
-        return _decode_object(line)
+        found: dict[str, Any] = _decode_object(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise not_json(f"line {number}", "a JSON object", error) from None
+    return found
 
 
 def value(data: bytes, place: str = "body") -> Any:
     """Any JSON value."""
-    values = values_in(data)
-    if values > MAX_VALUES:
-        raise ContractError([Violation(place, f"has over {MAX_VALUES} values", "Send less of it.", 413)])
+    _check_values(values_in(data), len(data), place)
     keep(weight(data))
     return _decoded(data, place)
+
+
+def _check_values(values: int, size: int, place: str) -> None:
+    if values > MAX_VALUES and size > _PLAIN:
+        raise ContractError([Violation(place, f"has over {MAX_VALUES} values", "Send less of it.", 413)])
 
 
 def _decoded(data: bytes, place: str) -> Any:
@@ -295,13 +321,23 @@ def _decoded(data: bytes, place: str) -> Any:
 _REQUIRED: Final = object()
 
 
-async def document(request: Request, limit: int = MAX_BODY, *, empty: Any = _REQUIRED) -> Any:
+async def document(request: Request, limit: int = MAX_DOCUMENT, *, empty: Any = _REQUIRED) -> Any:
     """The JSON value that a body is; ``empty`` for one without any."""
-    data = await _whole(request, limit)
-    if empty is not _REQUIRED and not data.strip():
+    exchange, values, size = exchange_of(request.scope), 0, 0
+
+    def count(piece: bytes) -> None:
+        nonlocal values, size
+        values += values_in(piece)
+        size += len(piece)
+        _check_alone(values * VALUE, exchange)
+        _check_values(values, size, "body")
+
+    data = await _whole(request, limit, count)
+    if empty is not _REQUIRED and (not data or data.isspace()):
         return empty
     async with _turn(request, len(data)):
-        return value(data)
+        keep(weight(data, values))
+        return _decoded(data, "body")
 
 
 def not_json(place: str, wanted: str, error: Exception) -> ContractError:
@@ -310,8 +346,10 @@ def not_json(place: str, wanted: str, error: Exception) -> ContractError:
     return ContractError([Violation(place, f"is not {wanted}: {reason}", "Send one JSON value per line, in UTF-8.")])
 
 
-async def objects(request: Request, limit: int = MAX_BODY) -> list[tuple[int, bytes, dict[str, Any]]]:
-    """The JSON objects of a body, a line each: line number, the line, what it decodes to."""
+async def objects(
+    request: Request, limit: int = MAX_BODY, *, most: int = MAX_LINES
+) -> list[tuple[int, bytes, dict[str, Any]]]:
+    """The JSON objects of a body, a line each and ``most`` at most: line number, the line, what it decodes to."""
     found: list[tuple[int, bytes, dict[str, Any]]] = []
     exchange = exchange_of(request.scope)
     async for block in _blocks(request, limit):
@@ -322,6 +360,8 @@ async def objects(request: Request, limit: int = MAX_BODY) -> list[tuple[int, by
                 for number, line in enumerate(block.lines, block.first)
                 if line.strip()
             ]
+        if len(found) > most:
+            raise Refusal(413, f"The body has over {most} lines. Send it in several requests.")
     return found
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 import regex
 
+from scrapy_ext.api.json_decoder import decoder
 from scrapy_ext.api.platform.keys import MAX_NUMBER
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.platform.answers import Refusal, refused
@@ -38,7 +39,7 @@ _EXAMPLE: Final = 'Write ["price",">",[10]], for example.'
 #: Whether a value meets a condition with these arguments. An absent field has the value None.
 Test = Callable[[Any, Sequence[Any]], bool]
 
-_decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
+_decode: Final = decoder(dict[str, Any])
 
 
 class _Condition(NamedTuple):

@@ -21,6 +21,7 @@ import msgspec
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from scrapy_ext.api.json_decoder import decoder
 from scrapy_ext.api.platform.formats import CONTENT_TYPES, TEXT_FORMATS, CsvOptions, Format, choose, csv_options
 from scrapy_ext.server.ahead import READ_AHEAD, ahead, closing, in_thread
 from scrapy_ext.server.deflate import GzipFrame, deflated
@@ -64,7 +65,7 @@ _MIN_GZIP: Final = 256
 _FORMATS: Final = tuple(Format)
 _MEDIA_TYPES: Final = {kind: f"{content_type}; charset=UTF-8" for kind, content_type in CONTENT_TYPES.items()}
 
-_decode: Final = msgspec.json.Decoder().decode
+_decode: Final = decoder(Any)
 _encode: Final = msgspec.json.Encoder().encode
 _encode_msgpack: Final = msgspec.msgpack.Encoder().encode
 

@@ -9,6 +9,7 @@ import msgspec
 from starlette.background import BackgroundTask
 from starlette.responses import Response
 
+from scrapy_ext.api.json_decoder import decoder
 from scrapy_ext.api.platform.frontier import FrontierRequest, NewCount, check_name, request_faults
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.platform import bodies
@@ -28,7 +29,7 @@ class _RawRequest(FrontierRequest):
     fdata: msgspec.Raw = msgspec.Raw(b"")
 
 
-_decode: Final = msgspec.json.Decoder(FrontierRequest).decode
+_decode: Final = decoder(FrontierRequest)
 _decode_raw: Final = msgspec.json.Decoder(_RawRequest).decode
 _encode: Final = msgspec.json.Encoder().encode
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 from starlette.requests import Request
 
+from scrapy_ext.api.json_decoder import LONG, decoder
 from scrapy_ext.api.platform.items import MAX_ITEM_BYTES, too_large
 from scrapy_ext.api.platform.logs import LogRecord
 from scrapy_ext.api.platform.requests import DEFAULT_METHOD, RequestRecord
@@ -47,9 +48,9 @@ class Form:
         self._defaults = defaults or {}
         #: The first and the last byte of a record.
         self._ends = {tuple(b"[]" if array else b"{}")}
-        decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(list[Any] if array else dict[str, Any])
-        self._decode: Callable[[bytes], Any] = decoder.decode
-        self._decode_lines: Callable[[bytes], list[Any]] = decoder.decode_lines
+        each: Any = list[Any] if array else dict[str, Any]
+        self._decode = decoder(each)
+        self._decode_lines = decoder(each, lines=True)
         self._check: Callable[[bytes], Any] | None = None
         self._check_lines: Callable[[bytes], Any] | None = None
         if type is not None:
@@ -133,7 +134,8 @@ async def packed(request: Request, form: Form, kind: RecordKind) -> list[Chunk]:
         nonlocal as_sent
         held = packer.held
         plain = form.plain(block)
-        if plain and form.has_shapes and (sizes := shapes.sizes(block.lines)) is not None:
+        alike = plain and form.has_shapes and len(block.data) < LONG
+        if alike and (sizes := shapes.sizes(block.lines)) is not None:
             full = packer.add_alike(block.lines, shapes.names, sizes, block.data)
         else:
             lines, records = form.records(block, plain=plain)

@@ -63,7 +63,8 @@ class JobQueue:
         project = call.project
         records = await _few(call)
         for number, record in records:  # all are checked before the first is stored
-            _check_push(record, f"line {number}")
+            async with call.exchange.memory.turn():
+                _check_push(record, f"line {number}")
         await _check_spiders(call, records)
         jobs = [_pushed(record) for _, record in records]
         outcomes = await call.store.jobs.add(project, jobs, call.who)
@@ -130,10 +131,7 @@ async def _in_group(call: Call, group: Any) -> bool:
 
 async def _few(call: Call) -> list[tuple[int, dict[str, Any]]]:
     """The objects of a body with the numbers of their lines, up to a number that one transaction can take."""
-    records = [(number, record) for number, _, record in await bodies.objects(call.request)]
-    if len(records) > MAX_CHANGES:
-        raise Refusal(413, f"The body has over {MAX_CHANGES} lines. Send it in several requests.")
-    return records
+    return [(number, record) for number, _, record in await bodies.objects(call.request, most=MAX_CHANGES)]
 
 
 def _check_push(record: dict[str, Any], place: str) -> None:

@@ -48,6 +48,8 @@ _BESIDE: Final = 1024 * 1024
 #: Bytes of an upload that are held in memory.
 _HELD: Final = 1024 * 1024
 _MAX_PARTS: Final = 20
+#: Bytes of the headers of all parts of a form together. Browsers and tools send some hundred for each.
+_MAX_HEADERS: Final = 64 * 1024
 #: Seconds between two signs of life for a client that waits for the end of a check.
 _SIGN: Final = 15.0
 
@@ -170,6 +172,27 @@ class Deploys:
             )
 
 
+class _Parts(MultiPartParser):
+    """A parser of forms that bounds the headers of parts, which are joined in the square of their length."""
+
+    _headers_left = _MAX_HEADERS
+
+    def on_header_field(self, data: bytes, start: int, end: int) -> None:
+        """Take a piece of the name of a header."""
+        self._take(end - start)
+        super().on_header_field(data, start, end)
+
+    def on_header_value(self, data: bytes, start: int, end: int) -> None:
+        """Take a piece of the value of a header."""
+        self._take(end - start)
+        super().on_header_value(data, start, end)
+
+    def _take(self, size: int) -> None:
+        self._headers_left -= size
+        if self._headers_left < 0:
+            raise MultiPartException(f"the headers of its parts are over {_MAX_HEADERS} bytes")
+
+
 async def _received(call: Call) -> Upload:
     kind = call.request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "application/x-www-form-urlencoded":
@@ -191,7 +214,7 @@ async def _received(call: Call) -> Upload:
 async def _form(call: Call) -> Upload:
     bodies.keep(_MAX_PARTS * max(_HELD, MAX_REQUIREMENTS))
     stream = bodies.passing(call.request, MAX_ARCHIVE + MAX_REQUIREMENTS + _BESIDE)
-    parser = MultiPartParser(
+    parser = _Parts(
         call.request.headers,
         cast("Any", stream),
         max_files=_MAX_PARTS,

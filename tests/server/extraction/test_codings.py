@@ -127,3 +127,18 @@ def test_a_window_larger_than_the_standard_has_is_not_opened() -> None:
     coded = codings.zstd.compress(random.Random(1).randbytes(9 * MIB), options=parameters)
     with pytest.raises(CodingError):
         undo(coded, "zstd", 16 * MIB)
+
+
+@pytest.mark.parametrize("name", ["gzip", "zstd"])
+def test_a_body_of_many_short_members_takes_time_and_memory_for_its_bytes_only(name: str) -> None:
+    packed = gzip.compress(b"ab", mtime=0) if name == "gzip" else codings.zstd.compress(b"ab")
+    tracemalloc.start()
+    try:
+        assert undo(packed * 40_000, name, MIB) == b"ab" * 40_000
+        assert tracemalloc.get_traced_memory()[1] < 2 * MIB
+    finally:
+        tracemalloc.stop()
+    with pytest.raises(OverLimitError):
+        undo(packed * 1000, name, 1999)
+    with pytest.raises(CodingError):  # a million would take a minute
+        undo(packed * 100_001, name, MIB)

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import gzip
 import re
+import time
 import tracemalloc
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 import scrapy_ext.server
+from scrapy_ext.api.json_decoder import decoder
 from scrapy_ext.api.weights import weight
 from scrapy_ext.server.openapi.document import operations
 from scrapy_ext.server.openapi.words import FORM, JSON, MULTIPART, Operation
+from scrapy_ext.server.platform import bodies
 from tests.server.http import Http
 from tests.server.raw import Raw
 from tests.servers import RunningServer
@@ -187,3 +192,63 @@ async def test_what_comes_before_a_wrong_line_is_kept_only_where_the_body_is_lon
         assert (await http.post("/collections/4/s/c", [{"_key": "a"}, {"_key": "b"}])).status == 200
         assert (await http.post("/collections/4/s/c/deleted", b'"a"\n1\n')).status == 400
         assert len((await http.get("/collections/4/s/c")).lines) == 2
+
+
+async def test_members_that_inflate_to_nothing_are_bounded_by_what_is_sent(small: RunningServer) -> None:
+    members = gzip.compress(b"", mtime=0) * 3000
+    for path, limit in (("/jobs/1/1/1", 8 * MIB), ("/collections/1/s/c", 64 * MIB), ("/api/run.json", 4 * MIB)):
+        kind = FORM if path.startswith("/api") else JSON
+        async with Raw(small.url, small.platform_key) as raw:
+            await raw.head("POST", path, Content_Encoding="gzip", Transfer_Encoding="chunked", Content_Type=kind)
+            for _ in range(limit // len(members) + 1):
+                await raw.chunk(members)
+            assert (await raw.answer()).status == 413
+    async with Http(small.url, small.platform_key) as http:
+        assert (await http.post("/jobq/7/push", [{"spider": "s", "state": "running"}])).status == 200
+        before = highest(small)
+        body = gzip.compress(b" ", mtime=0) * 300_000 + gzip.compress(b'{"a":1}')
+        assert (await http.post("/jobs/7/1/1", body, Content_Encoding="gzip")).status == 200
+        assert highest(small) - before < 10 * MIB
+
+
+@pytest.mark.parametrize(
+    ("path", "piece", "count"),
+    [
+        ("/jobs/1/1/1", b"[]," * 10_000, 60),
+        ("/jobs/1/1/1", b" " * 100_000, 90),
+        ("/jobq/1/push", b'{"a":1}\n' * 1000, 6),
+    ],
+    ids=["values", "bytes", "lines"],
+)
+async def test_a_document_that_is_too_large_is_refused_before_it_ends(
+    small: RunningServer, path: str, piece: bytes, count: int
+) -> None:
+    async with Raw(small.url, small.platform_key) as raw:
+        await raw.head("POST", path, Transfer_Encoding="chunked")
+        await raw.chunk(b"[" if path.startswith("/jobs/") else b"\n")
+        for _ in range(count):
+            await raw.chunk(piece)
+        assert (await raw.answer()).status == 413
+        async with asyncio.timeout(60), Http(small.url, small.platform_key) as http:
+            while await held(http):
+                pass  # although its sender may still send
+
+
+def test_any_document_of_a_mebibyte_may_be_sent() -> None:
+    assert bodies.value(b'"' + b"," * (MIB - 2) + b'"') == "," * (MIB - 2)
+
+
+def test_numbers_take_no_more_time_than_others_however_they_are_written() -> None:
+    text = b"[" + b"9e-320," * 140_000 + b"1]"
+
+    def took(decode: Callable[[bytes], Any]) -> float:
+        began = time.process_time()
+        assert decode(text)[0] == 9e-320
+        return time.process_time() - began
+
+    assert took(decoder(Any)) < took(msgspec.json.decode) / 2
+    for short in (b"[1e999]", b"[-1e999]"):
+        for text in (short, short + b" " * MIB):
+            with pytest.raises(msgspec.DecodeError, match="out of range"):
+                decoder(Any)(text)
+    assert decoder(dict, lines=True)(b'{"a":1.5}\n' * 50_000) == [{"a": 1.5}] * 50_000

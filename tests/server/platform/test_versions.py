@@ -132,6 +132,13 @@ async def test_what_is_no_upload_is_refused(http: Http, project: int) -> None:
     )
     assert cut.status == 400
     assert (await http.post(path, b"", Content_Type="multipart/form-data")).status == 400
+    long = b"X-A: " + b"a" * 70_000 + b"\r\n"
+    many = b"".join(b"X-%d: %b\r\n" % (number, b"a" * 3000) for number in range(7))
+    part = b'--limit\r\nContent-Disposition: form-data; name="a%d"\r\n%b\r\n1\r\n'
+    told = ("is not a form", "the headers of its parts are over 65536 bytes")
+    for parts, why in zip((part % (1, long), b"".join(part % (n, many) for n in range(4))), told, strict=True):
+        answer = await send(http, path, (parts + b"--limit--\r\n", "multipart/form-data; boundary=limit"))
+        assert (answer.status, why in answer.json["message"]) == (400, True), answer.text
     assert (await http.post(f"{url}?version=1.0", bytes(MAX_ARCHIVE + 1))).status == 413
     assert (await http.get(url)).json == {"versions": []}
 
