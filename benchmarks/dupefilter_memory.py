@@ -83,7 +83,7 @@ def _made(name: str) -> tuple[Filter, Callable[[bytes], object]]:
     if name == "scrapy":
         scrapys: set[bytes] = set()
         return scrapys, scrapys.add
-    from scrapy_ext.crawl.fingerprint_set import FingerprintSet
+    from scrapy_ext.crawl.frontier.fingerprint_set import FingerprintSet
 
     ours = FingerprintSet()
     return ours, ours.add

@@ -25,9 +25,9 @@ from rig.rounds import median, options, report
 
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.attempts import Attempt
-from scrapy_ext.server.store.jobs import NewJob
-from scrapy_ext.server.store.nodes import Node
+from scrapy_ext.server.store.jobs.attempts import Attempt
+from scrapy_ext.server.store.jobs.jobs import NewJob
+from scrapy_ext.server.store.jobs.nodes import Node
 
 _KEY = "0" * 32
 _SPIDER = """

@@ -26,11 +26,11 @@ from scrapy_ext.api.platform.collections import CollectionType
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.address import DatabaseUrl
-from scrapy_ext.server.store.chunks import ITEMS, Chunk, Packer
-from scrapy_ext.server.store.collections import Collection
-from scrapy_ext.server.store.frontier import QueuedRequest, Slot
-from scrapy_ext.server.store.jobs import NewJob
+from scrapy_ext.server.store.collections.collections import Collection
+from scrapy_ext.server.store.engine.address import DatabaseUrl
+from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot
+from scrapy_ext.server.store.jobs.jobs import NewJob
+from scrapy_ext.server.store.records.chunks import ITEMS, Chunk, Packer
 from tests.postgresql import cluster
 
 _ROWS = 1000

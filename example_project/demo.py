@@ -29,8 +29,8 @@ from scrapy.utils.project import get_project_settings
 from example_project.site import news, shop
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.client.platform import PlatformClient
-from scrapy_ext.crawl.payload import COLLECTION as COMMITS
-from scrapy_ext.embedded import platform_client
+from scrapy_ext.crawl.commit.payload import COLLECTION as COMMITS
+from scrapy_ext.crawl.session.embedded import platform_client
 
 PROJECT = Path(__file__).parent
 RUN = PROJECT / ".scrapy" / "demo"

@@ -15,13 +15,13 @@ from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 from scrapy.utils.misc import load_object
 
 from scrapy_ext import settings as names
-from scrapy_ext.client.extraction.fingerprint import ExtractRequestFingerprinter
-from scrapy_ext.crawl.purpose import command_of
+from scrapy_ext.crawl.extraction.fingerprint import ExtractRequestFingerprinter
+from scrapy_ext.crawl.session.purpose import command_of
 from scrapy_ext.downloadermiddlewares import ExtractMiddleware, OwnHeadersMiddleware
 from scrapy_ext.dupefilters import CollectionDupeFilter
 from scrapy_ext.extensions import FrozenStartup, LogUploader, PlatformJob, RequestLog
 from scrapy_ext.pipelines import ItemStoragePipeline
-from scrapy_ext.poet import PoetMiddleware
+from scrapy_ext.poet.middleware import PoetMiddleware
 from scrapy_ext.pqueues import DomainPriorityQueue
 from scrapy_ext.scheduler import FrontierScheduler
 from scrapy_ext.settings import SettingError
@@ -38,7 +38,7 @@ _EXTRACT_ORDER: Final = 1000
 #: Just before the extraction middleware, in projects that use scrapy-poet.
 _POET_ORDER: Final = 999
 #: Named and not imported: scrapy-poet does that in projects that use it.
-_PROVIDER: Final = "scrapy_ext.providers.ExtractProvider"
+_PROVIDER: Final = "scrapy_ext.poet.provider.ExtractProvider"
 #: Behind the providers of scrapy-poet itself.
 _PROVIDER_ORDER: Final = 1100
 #: Behind the user's pipelines (:func:`_last`), so that what is stored is what they made of the item.

@@ -27,15 +27,15 @@ from scrapy_ext.client.extraction.errors import (
 )
 from scrapy_ext.client.extraction.ledger import LedgerError
 from scrapy_ext.client.extraction.limiter import Closing
-from scrapy_ext.client.extraction.own_headers import mark_added, note
-from scrapy_ext.client.extraction.translate import is_routed, scrapy_default_headers
-from scrapy_ext.crawl.download_signals import DownloadSignals
-from scrapy_ext.crawl.engine import LentPlaces, on_closing, on_fetched
-from scrapy_ext.crawl.extraction import Extraction
-from scrapy_ext.crawl.session import Session
-from scrapy_ext.crawl.slots import host_of
-from scrapy_ext.crawl.stopping import StopGrace
-from scrapy_ext.crawl.tracking import RETURNED_KEY, Entry, current
+from scrapy_ext.crawl.commit.tracking import RETURNED_KEY, Entry, current
+from scrapy_ext.crawl.extraction.download_signals import DownloadSignals
+from scrapy_ext.crawl.extraction.extraction import Extraction
+from scrapy_ext.crawl.extraction.stopping import StopGrace
+from scrapy_ext.crawl.extraction.translate import is_routed, scrapy_default_headers
+from scrapy_ext.crawl.frontier.own_headers import mark_added, note
+from scrapy_ext.crawl.frontier.slots import host_of
+from scrapy_ext.crawl.session.scrapy_engine import LentPlaces, on_closing, on_fetched
+from scrapy_ext.crawl.session.session import Session
 
 logger = logging.getLogger(__name__)
 

@@ -35,9 +35,9 @@ from scrapy_ext.api.platform.collections import CollectionType, check_name
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.platform.errors import NotFound, PlatformError
 from scrapy_ext.client.platform.writer import BatchWriter
-from scrapy_ext.crawl.fingerprint_set import FingerprintSet
-from scrapy_ext.crawl.parents import is_start_request
-from scrapy_ext.crawl.session import Session
+from scrapy_ext.crawl.frontier.fingerprint_set import FingerprintSet
+from scrapy_ext.crawl.frontier.parents import is_start_request
+from scrapy_ext.crawl.session.session import Session
 from scrapy_ext.settings import SettingError
 
 logger = logging.getLogger(__name__)

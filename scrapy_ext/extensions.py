@@ -23,9 +23,9 @@ from scrapy_ext.api.platform.logs import LogRecord
 from scrapy_ext.api.platform.requests import RequestRecord
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.platform.writer import BatchWriter
-from scrapy_ext.crawl.job import write_stats
-from scrapy_ext.crawl.parents import note_record, parent_of
-from scrapy_ext.crawl.session import Session
+from scrapy_ext.crawl.frontier.parents import note_record, parent_of
+from scrapy_ext.crawl.session.job import write_stats
+from scrapy_ext.crawl.session.session import Session
 from scrapy_ext.settings import SettingError
 
 logger = logging.getLogger(__name__)
@@ -164,7 +164,7 @@ _EARLY_RECORDS: Final = 10_000
 #: Characters of a message that are stored. Written as JSON a character has six bytes at most.
 _MAX_MESSAGE: Final = MAX_ITEM_BYTES // 8
 #: What the way to the platform logs is not sent over it: each line would make another.
-_NOT_UPLOADED: Final = ("scrapy_ext.client", "scrapy_ext.embedded", "aiohttp", "asyncio")
+_NOT_UPLOADED: Final = ("scrapy_ext.client", "scrapy_ext.crawl.session.embedded", "aiohttp", "asyncio")
 
 
 class LogUploader(_Extension):

@@ -12,8 +12,8 @@ from scrapy_ext import settings as names
 from scrapy_ext.api.platform.items import MAX_ITEM_BYTES
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.platform.writer import BatchWriter
-from scrapy_ext.crawl.items import NotAnItemError, UnstorableItemError, item_to_json
-from scrapy_ext.crawl.session import ItemSink, Session
+from scrapy_ext.crawl.session.items import NotAnItemError, UnstorableItemError, item_to_json
+from scrapy_ext.crawl.session.session import ItemSink, Session
 from scrapy_ext.settings import SettingError
 
 logger = logging.getLogger(__name__)

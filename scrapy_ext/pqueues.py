@@ -11,10 +11,10 @@ from scrapy.pqueues import DownloaderAwarePriorityQueue
 
 from scrapy_ext import settings as names
 from scrapy_ext.client.extraction.limiter import Limiter
-from scrapy_ext.client.extraction.translate import is_routed
-from scrapy_ext.crawl.engine import wake
-from scrapy_ext.crawl.session import Session
-from scrapy_ext.crawl.turns import Turns
+from scrapy_ext.crawl.extraction.translate import is_routed
+from scrapy_ext.crawl.frontier.turns import Turns
+from scrapy_ext.crawl.session.scrapy_engine import wake
+from scrapy_ext.crawl.session.session import Session
 
 #: Ends the key of a domain's requests that go direct, which no limit of the service concerns.
 _DIRECT: Final = " direct"

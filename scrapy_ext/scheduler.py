@@ -21,20 +21,20 @@ from twisted.python.failure import Failure
 from scrapy_ext import settings as names
 from scrapy_ext.api.platform.frontier import check_name
 from scrapy_ext.api.violations import ContractError
+from scrapy_ext.client.persistence import Persistence
 from scrapy_ext.client.platform.errors import PlatformError
-from scrapy_ext.crawl.engine import watch
-from scrapy_ext.crawl.filtering import Filtering
-from scrapy_ext.crawl.frontier import Frontier
-from scrapy_ext.crawl.job import JobFile, cannot_be_resumed, is_over
-from scrapy_ext.crawl.journal import Fenced
-from scrapy_ext.crawl.leases import Leases
-from scrapy_ext.crawl.order import Order, warn_of_own_queues
-from scrapy_ext.crawl.ownership import COMMITS, Ownership
-from scrapy_ext.crawl.persistence import Persistence
-from scrapy_ext.crawl.redo import Finisher
-from scrapy_ext.crawl.session import Session
-from scrapy_ext.crawl.slots import Worker
-from scrapy_ext.crawl.waiting import retry_after
+from scrapy_ext.crawl.commit.journal import Fenced
+from scrapy_ext.crawl.commit.ownership import COMMITS, Ownership
+from scrapy_ext.crawl.commit.redo import Finisher
+from scrapy_ext.crawl.frontier.delays import retry_after
+from scrapy_ext.crawl.frontier.filtering import Filtering
+from scrapy_ext.crawl.frontier.frontier import Frontier
+from scrapy_ext.crawl.frontier.leases import Leases
+from scrapy_ext.crawl.frontier.order import Order, warn_of_own_queues
+from scrapy_ext.crawl.frontier.slots import Worker
+from scrapy_ext.crawl.session.job import JobFile, cannot_be_resumed, is_over
+from scrapy_ext.crawl.session.scrapy_engine import watch
+from scrapy_ext.crawl.session.session import Session
 from scrapy_ext.dupefilters import CollectionDupeFilter
 from scrapy_ext.settings import SettingError
 

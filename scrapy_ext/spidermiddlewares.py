@@ -12,10 +12,10 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.utils.job import job_dir
 
-from scrapy_ext.crawl.engine import keep_waiting_outputs, on_fetched
-from scrapy_ext.crawl.parents import Parent, from_meta, hand_on, mark, record_of, to_meta
-from scrapy_ext.crawl.session import Session
-from scrapy_ext.crawl.tracking import START, current
+from scrapy_ext.crawl.commit.tracking import START, current
+from scrapy_ext.crawl.frontier.parents import Parent, from_meta, hand_on, mark, record_of, to_meta
+from scrapy_ext.crawl.session.scrapy_engine import keep_waiting_outputs, on_fetched
+from scrapy_ext.crawl.session.session import Session
 
 #: Outputs of ``start()`` between two turns of the event loop. Scrapy itself takes none while ``start()`` never waits; a
 #: turn after each would change which request goes first.

@@ -15,7 +15,7 @@ from typing import TypeVar
 from scrapy.settings import BaseSettings
 
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
-from scrapy_ext.embedded import platform_client
+from scrapy_ext.crawl.session.embedded import platform_client
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
-from scrapy_ext.server.store.address import DatabaseUrl
+from scrapy_ext.server.store.engine.address import DatabaseUrl
 
 #: Seconds that a start may take on a machine that does much else at the same time.
 START_SECONDS = 90

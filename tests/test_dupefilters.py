@@ -19,8 +19,8 @@ from servers import RunningServer
 
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
 from scrapy_ext.client.platform.errors import Forbidden
-from scrapy_ext.client.platform.lines import encode
-from scrapy_ext.crawl.session import Session
+from scrapy_ext.client.platform.json_lines import encode
+from scrapy_ext.crawl.session.session import Session
 from scrapy_ext.dupefilters import CollectionDupeFilter
 from scrapy_ext.settings import SettingError
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_ext import file_trees
+from scrapy_ext.jobprocess import file_trees
 
 NOBODY = 65534
 DEPTH = 3000

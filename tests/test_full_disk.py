@@ -58,7 +58,7 @@ def test_a_crawl_on_a_full_disk_says_so_once_and_goes_on_when_there_is_room(tmp_
     (warning,) = re.findall(r"WARNING: (Cannot .*)", log.read_text())
     assert "The disk is full" in warning
     assert "press Ctrl-C twice; PLATFORM_JOB=1/1/1 resumes it later" in warning
-    assert "[scrapy_ext.embedded] ERROR" not in log.read_text()
+    assert "[scrapy_ext.crawl.session.embedded] ERROR" not in log.read_text()
 
     resumed = project.crawl("many", "-s", "PLATFORM_JOB=1/1/1", "-s", "LOG_LEVEL=INFO")
     assert resumed.reason == "finished", resumed.log[-3000:]

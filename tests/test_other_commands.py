@@ -19,7 +19,7 @@ from servers import RunningServer
 from sites import Site
 
 from scrapy_ext import Addon
-from scrapy_ext.crawl.purpose import command_of
+from scrapy_ext.crawl.session.purpose import command_of
 
 SPIDERS = """
 import scrapy

@@ -27,11 +27,11 @@ from zyte_common_items import Article, AutoProductPage, Product, ProductList, Se
 
 from scrapy_ext.addon import Addon
 from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
-from scrapy_ext.client.extraction.fingerprint import ExtractRequestFingerprinter
-from scrapy_ext.client.extraction.results import to_response
-from scrapy_ext.client.extraction.translate import need
-from scrapy_ext.poet import PoetMiddleware
-from scrapy_ext.providers import ExtractProvider, Screenshot
+from scrapy_ext.crawl.extraction.fingerprint import ExtractRequestFingerprinter
+from scrapy_ext.crawl.extraction.results import to_response
+from scrapy_ext.crawl.extraction.translate import need
+from scrapy_ext.poet.middleware import PoetMiddleware
+from scrapy_ext.poet.provider import ExtractProvider, Screenshot
 
 SPIDERS = '''
 import attrs
@@ -40,7 +40,7 @@ from scrapy_poet import DummyResponse, callback_for
 from web_poet import AnyResponse, BrowserHtml, BrowserResponse, HttpResponse, Injectable, WebPage, field
 from zyte_common_items import Article, AutoProductPage, Product
 
-from scrapy_ext.providers import Screenshot
+from scrapy_ext.poet.provider import Screenshot
 
 @attrs.define
 class Both(Injectable):
@@ -156,7 +156,7 @@ class Off(Untransparent):
     name = "off"
     custom_settings = {
         "EXTRACT_API_ENABLED": False,
-        "SCRAPY_POET_PROVIDERS": {"scrapy_ext.providers.ExtractProvider": 1100},
+        "SCRAPY_POET_PROVIDERS": {"scrapy_ext.poet.provider.ExtractProvider": 1100},
     }
 
     async def start(self):
@@ -456,10 +456,10 @@ def test_the_add_on_goes_with_that_of_scrapy_poet_in_any_order(order):
         addon().update_settings(settings)
     assert settings["REQUEST_FINGERPRINTER_CLASS"] is ScrapyPoetRequestFingerprinter
     assert settings["SCRAPY_POET_REQUEST_FINGERPRINTER_BASE_CLASS"] is ExtractRequestFingerprinter
-    assert settings["SCRAPY_POET_PROVIDERS"] == {"scrapy_ext.providers.ExtractProvider": 1100}
+    assert settings["SCRAPY_POET_PROVIDERS"] == {"scrapy_ext.poet.provider.ExtractProvider": 1100}
 
 
-@pytest.mark.parametrize("named", [ExtractProvider, "scrapy_ext.providers.ExtractProvider"])
+@pytest.mark.parametrize("named", [ExtractProvider, "scrapy_ext.poet.provider.ExtractProvider"])
 def test_a_place_that_the_project_gave_the_provider_stays(named):
     settings = Settings({"SCRAPY_POET_PROVIDERS": {named: 50}})
     Addon().update_settings(settings)

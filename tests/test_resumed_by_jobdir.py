@@ -5,7 +5,7 @@ from __future__ import annotations
 from crawls import Project
 
 from scrapy_ext.api.platform import JobKey
-from scrapy_ext.crawl.job import JobFile
+from scrapy_ext.crawl.session.job import JobFile
 
 SPIDERS = """
 import scrapy

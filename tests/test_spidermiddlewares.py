@@ -6,7 +6,7 @@ import pytest
 from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 
-from scrapy_ext.crawl.tracking import START, current
+from scrapy_ext.crawl.commit.tracking import START, current
 from scrapy_ext.spidermiddlewares import ParentMiddleware
 
 STARTS = [Request("data:,1"), {"an": "item"}, Request("data:,2")]

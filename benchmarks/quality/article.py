@@ -14,7 +14,7 @@ from data import page, timed, trafilatura_text
 from scores import count, mean, median_ms, scored, text_scores, word_f1, words
 
 from scrapy_ext.server.extraction.auto.articles.main_article import TYPES
-from scrapy_ext.server.extraction.auto.ground.page import Page
+from scrapy_ext.server.extraction.auto.page.page import Page
 
 #: Articles of the usual size, in characters of HTML.
 USUAL_SIZE = range(60_000, 160_000)

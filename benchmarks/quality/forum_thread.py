@@ -13,7 +13,7 @@ from markup_off import without_markup
 from scores import count, mean, median_ms, scored, word_f1
 
 from scrapy_ext.server.extraction.auto.forum.markup import posts_in, thread_of
-from scrapy_ext.server.extraction.auto.ground.page import Page
+from scrapy_ext.server.extraction.auto.page.page import Page
 
 
 def measure_thread(folder: Path, labels: dict[str, Any]) -> dict[str, Any]:

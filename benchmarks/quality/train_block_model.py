@@ -28,7 +28,7 @@ from scrapy_ext.server.extraction.auto.content import block_model
 from scrapy_ext.server.extraction.auto.content.block_features import Features
 from scrapy_ext.server.extraction.auto.content.blocks import Blocks
 from scrapy_ext.server.extraction.auto.content.main_content import MAX_BLOCKS, most_likely
-from scrapy_ext.server.extraction.auto.ground.page import Page
+from scrapy_ext.server.extraction.auto.page.page import Page
 
 FOLDS = 5
 #: Blocks of a page that are trained on, drawn by the number of their words to this power, so that a page counts as one.

@@ -24,8 +24,8 @@ from sphinx.util.rst import escape
 from scrapy_ext.api.extraction import FIELDS, PROBLEM_TYPES
 from scrapy_ext.client.extraction.errors import error_of
 from scrapy_ext.client.extraction.retry import DEFAULT_RULES
-from scrapy_ext.crawl import zyte_api_names
-from scrapy_ext.crawl.zyte_api_names import Equivalent
+from scrapy_ext.crawl.session import zyte_api_names
+from scrapy_ext.crawl.session.zyte_api_names import Equivalent
 from scrapy_ext.settings import SETTINGS, Setting
 
 logger = logging.getLogger(__name__)
@@ -209,7 +209,7 @@ class ZyteApiNames(Generated):
     """Names of scrapy-zyte-api, SETTINGS or META, with those here."""
 
     required_arguments = 1
-    sources = ("scrapy_ext.crawl.zyte_api_names",)
+    sources = ("scrapy_ext.crawl.session.zyte_api_names",)
 
     def lines(self) -> Iterable[str]:
         names: Mapping[str, Equivalent] = getattr(zyte_api_names, self.arguments[0])

@@ -20,7 +20,7 @@ from scrapy_ext.commands.subcommand import CommandError, View
 from scrapy_ext.commands.terminal.output import reading
 from scrapy_ext.commands.terminal.progress import bar
 from scrapy_ext.commands.terminal.text import counted
-from scrapy_ext.crawl.deadletters import DEAD_LETTERS, put_back
+from scrapy_ext.crawl.frontier.deadletters import DEAD_LETTERS, put_back
 
 #: Batches that are moved with one call, and their bytes.
 _AT_ONCE: Final = 20

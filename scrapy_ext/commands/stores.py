@@ -15,13 +15,13 @@ from scrapy.settings import BaseSettings
 
 from scrapy_ext import settings as names
 from scrapy_ext.commands.subcommand import FAILED, INTERRUPTED, OK, failure, need_server
-from scrapy_ext.embedded import EmbeddedServerError, data_directory
+from scrapy_ext.crawl.session.embedded import EmbeddedServerError, data_directory
 from scrapy_ext.settings import SettingError
 
 if TYPE_CHECKING:
-    from scrapy_ext.server.store.address import DatabaseUrl
     from scrapy_ext.server.store.copying import Report
-    from scrapy_ext.server.store.engine import Engine
+    from scrapy_ext.server.store.engine.address import DatabaseUrl
+    from scrapy_ext.server.store.engine.interface import Engine
 
 SQLITE: Final = "sqlite"
 POSTGRESQL: Final = "postgresql"
@@ -37,7 +37,7 @@ def add_store_options(parser: argparse.ArgumentParser) -> None:
     """``--data``, ``--database`` and ``--local``."""
     need_server(parser)
     # Only these commands need the server's code.
-    from scrapy_ext.server.options import add_store_options
+    from scrapy_ext.server.config.options import add_store_options
 
     add_store_options(parser)
     parser.add_argument(
@@ -102,7 +102,7 @@ def named_store(settings: BaseSettings, name: str) -> Path | DatabaseUrl:
 
 
 def _url(text: str) -> DatabaseUrl:
-    from scrapy_ext.server.store.address import DatabaseUrl
+    from scrapy_ext.server.store.engine.address import DatabaseUrl
 
     return DatabaseUrl(text)
 
@@ -111,7 +111,7 @@ def _url(text: str) -> DatabaseUrl:
 async def opened(where: Path | DatabaseUrl, *, must_exist: bool) -> AsyncIterator[Engine]:
     """A store of the newest version; raises ``StoreError``."""
     from scrapy_ext.server.store import StoreError
-    from scrapy_ext.server.store.engines import open_engine
+    from scrapy_ext.server.store.engine.choose import open_engine
     from scrapy_ext.server.store.schema import is_made, migrate
     from scrapy_ext.server.store.store import now_ms
 
@@ -130,7 +130,7 @@ async def opened(where: Path | DatabaseUrl, *, must_exist: bool) -> AsyncIterato
 def check_there(data: Path) -> None:
     """Raise ``StoreError`` for a directory without a store."""
     from scrapy_ext.server.store import StoreError
-    from scrapy_ext.server.store.engines import FILE
+    from scrapy_ext.server.store.engine.choose import FILE
 
     if not (data / FILE).exists():
         raise StoreError(f"There is no store in {data}. Name its directory, or a database.")

@@ -18,7 +18,13 @@ from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.commands.terminal.output import Output, one_line
-from scrapy_ext.embedded import Configured, EmbeddedServerError, check_installed, data_directory, platform_client
+from scrapy_ext.crawl.session.embedded import (
+    Configured,
+    EmbeddedServerError,
+    check_installed,
+    data_directory,
+    platform_client,
+)
 from scrapy_ext.settings import SettingError
 
 OK: Final = 0

@@ -6,11 +6,11 @@ import argparse
 import os
 import sys
 
-from scrapy_ext import handover
-from scrapy_ext.server.config import ConfigError
-from scrapy_ext.server.options import add_options, config_from
+from scrapy_ext.jobprocess import handover
+from scrapy_ext.server.config.config import ConfigError
+from scrapy_ext.server.config.options import add_options, config_from
+from scrapy_ext.server.config.worker_options import add_worker_options, worker_config_from
 from scrapy_ext.server.starting import start
-from scrapy_ext.server.worker_options import add_worker_options, worker_config_from
 
 
 def main() -> int:

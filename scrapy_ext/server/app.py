@@ -11,23 +11,23 @@ from collections.abc import AsyncIterator
 from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from scrapy_ext.server.attempt_tokens import AttemptTokens
-from scrapy_ext.server.auth import Caller
-from scrapy_ext.server.config import ConfigError, ServerConfig
-from scrapy_ext.server.door import check_door
+from scrapy_ext.server.auth.api_keys import Caller
+from scrapy_ext.server.auth.attempt_tokens import AttemptTokens
+from scrapy_ext.server.auth.keyring import Keyring
+from scrapy_ext.server.auth.rates import RateLimits
+from scrapy_ext.server.config.config import ConfigError, ServerConfig
+from scrapy_ext.server.http.limits import MIB
+from scrapy_ext.server.http.middleware import Front
 from scrapy_ext.server.jobs.cron import CronLoop
+from scrapy_ext.server.jobs.server_url import check_door
 from scrapy_ext.server.jobs.starting import environments_of, start_node
 from scrapy_ext.server.jobs.versions.deployments import Deployments
-from scrapy_ext.server.keyring import Keyring
-from scrapy_ext.server.operation.front import Front
-from scrapy_ext.server.operation.health import Health
-from scrapy_ext.server.operation.limits import MIB
-from scrapy_ext.server.operation.rates import RateLimits
+from scrapy_ext.server.observability.health import Health
 from scrapy_ext.server.platform import PlatformService
 from scrapy_ext.server.platform.versions import Deploys
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.errors import StoreError
-from scrapy_ext.server.store.lines import WORKER
+from scrapy_ext.server.store.engine.errors import StoreError
+from scrapy_ext.server.store.engine.postgresql.pool_sizes import WORKER
 from scrapy_ext.server.ui import Pages, Services
 
 logger = logging.getLogger(__name__)
@@ -79,8 +79,8 @@ async def _start(parts: _Parts, config: ServerConfig, front: Front, stack: conte
     """Start the parts, which ``stack`` will stop."""
     # Imported when it starts: the extraction libraries are heavy, and whoever reads the configuration needs none.
     from scrapy_ext.server.extraction import ExtractionService
-    from scrapy_ext.server.extraction.guard import Guard
-    from scrapy_ext.server.openapi import document as openapi
+    from scrapy_ext.server.http.openapi import document as openapi
+    from scrapy_ext.server.net.guard import Guard
     from scrapy_ext.server.webhooks.dispatch import Dispatcher
     from scrapy_ext.server.webhooks.sending import Sender
 

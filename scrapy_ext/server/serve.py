@@ -23,13 +23,14 @@ import msgspec
 import uvicorn
 
 from scrapy_ext.server.app import build
-from scrapy_ext.server.config import ConfigError, ServerConfig
-from scrapy_ext.server.keyring import weak_keys
-from scrapy_ext.server.operation import limits, logs
-from scrapy_ext.server.operation.connections import Connections, limit_of
-from scrapy_ext.server.operation.front import Front
-from scrapy_ext.server.operation.protocol import bounded
-from scrapy_ext.server.options import SECRETS
+from scrapy_ext.server.auth.keyring import weak_keys
+from scrapy_ext.server.config.config import ConfigError, ServerConfig
+from scrapy_ext.server.config.options import SECRETS
+from scrapy_ext.server.http import limits
+from scrapy_ext.server.http.connections import Connections, limit_of
+from scrapy_ext.server.http.middleware import Front
+from scrapy_ext.server.http.protocol import bounded
+from scrapy_ext.server.observability import logs
 from scrapy_ext.server.store import StoreError
 
 #: After the grace of requests under way: for connections to close.

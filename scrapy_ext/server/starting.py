@@ -18,11 +18,11 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from scrapy_ext import handover
-from scrapy_ext.confinement import system
-from scrapy_ext.server.config import ServerConfig
-from scrapy_ext.server.options import SECRETS
-from scrapy_ext.server.store.address import DatabaseUrl
+from scrapy_ext.jobprocess import handover
+from scrapy_ext.jobprocess.confinement import system
+from scrapy_ext.server.config.config import ServerConfig
+from scrapy_ext.server.config.options import SECRETS
+from scrapy_ext.server.store.engine.address import DatabaseUrl
 
 _DATABASE_PASSWORD: Final = "PGPASSWORD"  # noqa: S105 - the name of the variable
 _ALL: Final = (*SECRETS, _DATABASE_PASSWORD)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_ext.commands.platform import SUBCOMMANDS
-from scrapy_ext.commands.shells import words
+from scrapy_ext.commands.shells import names as words
 from tests.commands.called import Platform
 
 SHELLS = [shell for shell in ("bash", "zsh", "fish") if shutil.which(shell)]
@@ -154,7 +154,7 @@ def test_names_that_cannot_be_had_are_none(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("PLATFORM_URL", "http://127.0.0.1:9")
     assert words.spiders(tmp_path) == []
     done = subprocess.run(
-        [sys.executable, "-m", "scrapy_ext.commands.shells.words", "jobs"],
+        [sys.executable, "-m", "scrapy_ext.commands.shells.names", "jobs"],
         cwd=tmp_path, env=os.environ, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (1, "", "")

@@ -18,9 +18,9 @@ import pytest
 
 from scrapy_ext.api.extraction import Problem
 from scrapy_ext.client.extraction import ExtractClient, ExtractTransport
-from scrapy_ext.commands.extraction.lines import Line, LineParser
 from scrapy_ext.commands.extraction.numbers import Numbers
 from scrapy_ext.commands.extraction.records import Recorder, RecordWriter
+from scrapy_ext.commands.extraction.request_lines import Line, LineParser
 from scrapy_ext.commands.extraction.resume import Comparison, Done
 from scrapy_ext.commands.extraction.run import Run
 from scrapy_ext.commands.extraction.service import ExtractService, ServiceOptions

@@ -12,7 +12,14 @@ from typing import Any
 import pytest
 
 from scrapy_ext.commands.extraction.checking import check_lines
-from scrapy_ext.commands.extraction.lines import MAX_LINE_BYTES, Line, LineParser, LineSplitter, Wanted, read_lines
+from scrapy_ext.commands.extraction.request_lines import (
+    MAX_LINE_BYTES,
+    Line,
+    LineParser,
+    LineSplitter,
+    Wanted,
+    read_lines,
+)
 from scrapy_ext.commands.extraction.resume import Done
 from scrapy_ext.commands.extraction.sources import Source
 from scrapy_ext.commands.extraction.window import MOST, MOST_BYTES, Window

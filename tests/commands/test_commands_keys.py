@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from scrapy_ext.server.auth import key_hash
+from scrapy_ext.server.auth.api_keys import key_hash
 from tests.commands.called import scrapy
 from tests.postgresql import Cluster
 

@@ -17,7 +17,7 @@ from scrapy.settings import Settings
 
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.client.platform import PlatformClient
-from scrapy_ext.embedded import EmbeddedServer
+from scrapy_ext.crawl.session.embedded import EmbeddedServer
 from tests.commands.called import PATIENCE, Going, Platform, lines
 
 

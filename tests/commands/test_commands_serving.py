@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from scrapy.cmdline import execute
 
-from scrapy_ext.server.config import ServerConfig
+from scrapy_ext.server.config.config import ServerConfig
 
 DATABASE = ("--database", "postgresql://nobody@127.0.0.1:9/nothing")
 

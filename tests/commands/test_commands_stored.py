@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_ext.crawl.deadletters import DEAD_LETTERS, dead_letter
+from scrapy_ext.crawl.frontier.deadletters import DEAD_LETTERS, dead_letter
 from tests.commands.called import Platform, lines
 from tests.faults import Fault, FaultProxy
 

@@ -32,8 +32,8 @@ from zyte_api import RequestError, RetryFactory, stop_on_download_error
 from zyte_common_items import Article, CustomAttributes, Item, Product
 
 from scrapy_ext.client.extraction import ExtractError
-from scrapy_ext.crawl.zyte_api_names import META, SETTINGS, equivalent
-from scrapy_ext.providers import Screenshot as OurScreenshot
+from scrapy_ext.crawl.session.zyte_api_names import META, SETTINGS, equivalent
+from scrapy_ext.poet.provider import Screenshot as OurScreenshot
 from tests.docs.tables import tables_of
 
 SIDE: Final = sys.argv[1] if len(sys.argv) > 1 else "theirs"

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 
-from scrapy_ext.crawl.zyte_api_names import META, SETTINGS
+from scrapy_ext.crawl.session.zyte_api_names import META, SETTINGS
 from tests.conformance.relay import Relay
 from tests.conformance.shop import Shop
 from tests.docs.tables import tables_of

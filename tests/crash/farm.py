@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Self
 
-from scrapy_ext.processes import below, table
+from scrapy_ext.jobprocess.proc import below, table
 from tests.crash.lives import PATIENCE
 from tests.postgresql import Cluster
 from tests.server.http import Http

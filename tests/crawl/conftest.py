@@ -8,10 +8,10 @@ from itertools import count
 import pytest
 
 from scrapy_ext.api.platform import JobKey
+from scrapy_ext.client.persistence import Persistence
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
 from scrapy_ext.client.waits import Backoff
-from scrapy_ext.crawl.persistence import Persistence
-from scrapy_ext.crawl.redo import Finisher
+from scrapy_ext.crawl.commit.redo import Finisher
 from tests.crawl.processes import PROJECT, Process
 from tests.servers import RunningServer
 

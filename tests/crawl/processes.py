@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 
+from scrapy_ext.client.persistence import Persistence
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.transport import gzipped
-from scrapy_ext.crawl.checkpoint import Chunk, Redo
-from scrapy_ext.crawl.journal import Fenced, Journal, Place
-from scrapy_ext.crawl.ownership import Ownership
-from scrapy_ext.crawl.persistence import Persistence
-from scrapy_ext.crawl.redo import Finisher
+from scrapy_ext.crawl.commit.checkpoint import Chunk, Redo
+from scrapy_ext.crawl.commit.journal import Fenced, Journal, Place
+from scrapy_ext.crawl.commit.ownership import Ownership
+from scrapy_ext.crawl.commit.redo import Finisher
 
 PROJECT = 7
 _WRITERS = count(1)

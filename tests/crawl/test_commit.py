@@ -12,10 +12,10 @@ from scrapy import Request
 
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.client.platform.errors import Unreachable
-from scrapy_ext.crawl.checkpoint import Checkpoint, Progress
-from scrapy_ext.crawl.commit import Committer, Lot
-from scrapy_ext.crawl.journal import Fenced
-from scrapy_ext.crawl.tracking import Entry, OpenBatch, Stored
+from scrapy_ext.crawl.commit.checkpoint import Checkpoint, Progress
+from scrapy_ext.crawl.commit.commit import Committer, Lot
+from scrapy_ext.crawl.commit.journal import Fenced
+from scrapy_ext.crawl.commit.tracking import Entry, OpenBatch, Stored
 from tests.crawl.processes import PROJECT, add, stored
 
 JOB = JobKey(PROJECT, 1, 1)

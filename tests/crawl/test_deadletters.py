@@ -9,8 +9,8 @@ import pytest
 from scrapy import Request, Spider
 
 from scrapy_ext.client.platform.errors import Unreachable
-from scrapy_ext.crawl.deadletters import DEAD_LETTERS, dead_letter, put_back
-from scrapy_ext.crawl.serialize import request_from_json, request_to_json
+from scrapy_ext.crawl.frontier.deadletters import DEAD_LETTERS, dead_letter, put_back
+from scrapy_ext.crawl.frontier.serialize import request_from_json, request_to_json
 from tests.crawl.processes import PROJECT
 from tests.crawl.watched import WatchedClient, fails, nothing
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_ext.crawl.ending import Ending
+from scrapy_ext.crawl.frontier.ending import Ending
 from tests.crawl.processes import PROJECT, add
 from tests.crawl.watched import WatchedClient
 

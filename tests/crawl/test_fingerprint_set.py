@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from scrapy_ext.crawl.fingerprint_set import FingerprintSet
+from scrapy_ext.crawl.frontier.fingerprint_set import FingerprintSet
 
 
 def hashes(rng: random.Random) -> bytes:
@@ -56,7 +56,7 @@ def test_it_says_what_a_python_set_says(kind: Callable[[random.Random], bytes], 
 
 
 def test_full_chunks_of_one_bucket_keep_every_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scrapy_ext.crawl.fingerprint_set._BUCKETS", 1)
+    monkeypatch.setattr("scrapy_ext.crawl.frontier.fingerprint_set._BUCKETS", 1)
     stored = [hashlib.sha1(b"in %d" % number).digest() for number in range(2_000)]
     packed = FingerprintSet(few=0)
     assert all(packed.add(fp) for fp in stored)
@@ -102,7 +102,7 @@ _MEASURE = """
 import os
 import sys
 
-from scrapy_ext.crawl.fingerprint_set import FingerprintSet
+from scrapy_ext.crawl.frontier.fingerprint_set import FingerprintSet
 
 packed = FingerprintSet()
 for count in map(int, sys.argv[1:]):

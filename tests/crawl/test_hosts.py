@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from scrapy_ext.crawl.hosts import HostQueue
+from scrapy_ext.crawl.frontier.hosts import HostQueue
 
 
 class Clock:
@@ -288,7 +288,7 @@ def test_a_pop_costs_the_same_however_many_must_wait(monkeypatch, clock, count):
 
     names = ("heappush", "heappop")
     counting = SimpleNamespace(**{name: counted(getattr(heapq, name)) for name in names})
-    monkeypatch.setattr("scrapy_ext.crawl.hosts.heapq", counting)
+    monkeypatch.setattr("scrapy_ext.crawl.frontier.hosts.heapq", counting)
     for number in range(100):
         hosts.push(0, f"free{number % 10}", number)
         assert hosts.pop() == (f"free{number % 10}", number)

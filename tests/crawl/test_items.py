@@ -12,7 +12,7 @@ import attrs
 import pytest
 import scrapy
 
-from scrapy_ext.crawl.items import UnstorableItemError, item_to_json
+from scrapy_ext.crawl.session.items import UnstorableItemError, item_to_json
 
 
 class Colour(Enum):

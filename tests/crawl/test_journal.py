@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
+from scrapy_ext.client.persistence import Persistence
 from scrapy_ext.client.waits import Backoff
-from scrapy_ext.crawl.checkpoint import Checkpoint
-from scrapy_ext.crawl.commitlog import CommitLog
-from scrapy_ext.crawl.journal import Fenced, UnreadableJournal
-from scrapy_ext.crawl.persistence import Persistence
+from scrapy_ext.crawl.commit.checkpoint import Checkpoint
+from scrapy_ext.crawl.commit.commitlog import CommitLog
+from scrapy_ext.crawl.commit.journal import Fenced, UnreadableJournal
 from tests.crawl.processes import PROJECT, add, journal
 from tests.crawl.watched import WatchedClient, fails, nothing
 

@@ -13,9 +13,9 @@ import random
 import pytest
 
 from scrapy_ext.client.platform.errors import Forbidden, Unreachable
-from scrapy_ext.crawl.checkpoint import Progress
-from scrapy_ext.crawl.journal import Fenced
-from scrapy_ext.crawl.leases import Leases
+from scrapy_ext.crawl.commit.checkpoint import Progress
+from scrapy_ext.crawl.commit.journal import Fenced
+from scrapy_ext.crawl.frontier.leases import Leases
 from tests.crawl.processes import stored
 from tests.crawl.watched import WatchedClient, nothing
 

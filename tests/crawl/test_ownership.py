@@ -8,12 +8,12 @@ from types import SimpleNamespace
 import pytest
 
 from scrapy_ext.api.platform import JobKey
-from scrapy_ext.crawl.checkpoint import Checkpoint, Progress
-from scrapy_ext.crawl.commitlog import take_over
-from scrapy_ext.crawl.job import CrawlJob, cannot_be_resumed, finish_replaced
-from scrapy_ext.crawl.journal import Fenced, UnreadableJournal
-from scrapy_ext.crawl.ownership import ASSIGNMENT
-from scrapy_ext.crawl.slots import Worker
+from scrapy_ext.crawl.commit.checkpoint import Checkpoint, Progress
+from scrapy_ext.crawl.commit.commitlog import take_over
+from scrapy_ext.crawl.commit.journal import Fenced, UnreadableJournal
+from scrapy_ext.crawl.commit.ownership import ASSIGNMENT
+from scrapy_ext.crawl.frontier.slots import Worker
+from scrapy_ext.crawl.session.job import CrawlJob, cannot_be_resumed, finish_replaced
 from tests.crawl.processes import PROJECT, add, journal
 
 SLOTS = 8
@@ -150,7 +150,7 @@ async def test_a_process_that_does_not_pass_its_slots_on_in_time_loses_them(proc
     await first.log.write()
     times = iter([0.0, 1.0])
     clock = SimpleNamespace(monotonic=lambda: next(times, 1000.0))
-    monkeypatch.setattr("scrapy_ext.crawl.ownership.time", clock)
+    monkeypatch.setattr("scrapy_ext.crawl.commit.ownership.time", clock)
     await start(process, 1, 2)
     assert not await first.can_commit()
     assert (await owners(first))["commits-1"] == [1, 3, 5, 7]

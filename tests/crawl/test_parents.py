@@ -6,8 +6,17 @@ import gc
 
 from scrapy import Request
 
-from scrapy_ext.crawl import parents
-from scrapy_ext.crawl.parents import Parent, from_meta, hand_on, mark, note_record, parent_of, record_of, to_meta
+from scrapy_ext.crawl.frontier import parents
+from scrapy_ext.crawl.frontier.parents import (
+    Parent,
+    from_meta,
+    hand_on,
+    mark,
+    note_record,
+    parent_of,
+    record_of,
+    to_meta,
+)
 
 URL = "http://a.example/"
 PARENT = Parent(5, "7/1/2")

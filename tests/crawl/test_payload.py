@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from scrapy_ext.crawl.payload import COLLECTION, Payloads
+from scrapy_ext.crawl.commit.payload import COLLECTION, Payloads
 from tests.crawl.processes import PROJECT
 from tests.crawl.watched import WatchedClient, fails
 

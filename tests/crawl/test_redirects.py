@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from scrapy import Request
 
-from scrapy_ext.crawl.redirects import Redirects
+from scrapy_ext.crawl.extraction.redirects import Redirects
 
 SHOP = "https://shop.example/a"
 KEY = {"name": "X-Api-Key", "value": "secret"}

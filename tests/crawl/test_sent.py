@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from scrapy import Request
 
-from scrapy_ext.crawl import sent as module
-from scrapy_ext.crawl.sent import MARK, SentRequests
-from scrapy_ext.crawl.tracking import Entry
+from scrapy_ext.crawl.commit.tracking import Entry
+from scrapy_ext.crawl.frontier import sent as module
+from scrapy_ext.crawl.frontier.sent import MARK, SentRequests
 
 URL = "http://a.example/"
 KEY = (0, "fp")

@@ -10,9 +10,9 @@ from scrapy.http import JsonRequest, XmlRpcRequest
 from scrapy.utils.request import fingerprint
 
 from scrapy_ext.api.platform.frontier import FrontierRequest
-from scrapy_ext.client.extraction.own_headers import AddedValue
-from scrapy_ext.crawl.parents import Parent, mark, note_record, parent_of, record_of
-from scrapy_ext.crawl.serialize import (
+from scrapy_ext.crawl.frontier.own_headers import AddedValue
+from scrapy_ext.crawl.frontier.parents import Parent, mark, note_record, parent_of, record_of
+from scrapy_ext.crawl.frontier.serialize import (
     LOCAL_META,
     NotSerializableError,
     UnreadableRequestError,

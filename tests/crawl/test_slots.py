@@ -3,7 +3,7 @@
 import pytest
 from scrapy import Request
 
-from scrapy_ext.crawl.slots import Worker, host_of, slot_of
+from scrapy_ext.crawl.frontier.slots import Worker, host_of, slot_of
 
 
 def test_a_host_is_always_in_one_slot():

@@ -6,12 +6,12 @@ import asyncio
 
 import pytest
 
+from scrapy_ext.client.persistence import Persistence
 from scrapy_ext.client.platform.errors import NotFound, Unreachable
 from scrapy_ext.client.waits import Backoff
-from scrapy_ext.crawl.checkpoint import Assignment, Checkpoint, Chunk, Progress, Redo
-from scrapy_ext.crawl.commitlog import CommitLog, take_over
-from scrapy_ext.crawl.journal import Fenced, UnreadableJournal
-from scrapy_ext.crawl.persistence import Persistence
+from scrapy_ext.crawl.commit.checkpoint import Assignment, Checkpoint, Chunk, Progress, Redo
+from scrapy_ext.crawl.commit.commitlog import CommitLog, take_over
+from scrapy_ext.crawl.commit.journal import Fenced, UnreadableJournal
 from tests.crawl.processes import PROJECT, add, journal, packed, stored
 from tests.crawl.watched import WatchedClient, fails, nothing
 

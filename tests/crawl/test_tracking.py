@@ -8,7 +8,7 @@ from contextvars import copy_context
 import pytest
 from scrapy import Request
 
-from scrapy_ext.crawl.tracking import START, Entry, OpenBatch, Spill, Stored, Tracker, current
+from scrapy_ext.crawl.commit.tracking import START, Entry, OpenBatch, Spill, Stored, Tracker, current
 
 
 class Completed(list):

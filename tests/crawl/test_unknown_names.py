@@ -15,10 +15,10 @@ import pytest
 from scrapy.http import HtmlResponse
 from scrapy.settings import Settings
 
-from scrapy_ext.client.extraction import responses
-from scrapy_ext.crawl.unknown_names import META_KEYS, UnknownNames
-from scrapy_ext.crawl.zyte_api_names import META
-from scrapy_ext.crawl.zyte_api_names import SETTINGS as THEIR_SETTINGS
+from scrapy_ext.crawl.extraction import responses
+from scrapy_ext.crawl.session.unknown_names import META_KEYS, UnknownNames
+from scrapy_ext.crawl.session.zyte_api_names import META
+from scrapy_ext.crawl.session.zyte_api_names import SETTINGS as THEIR_SETTINGS
 from scrapy_ext.settings import SETTINGS
 from tests.crawls import Project, collect, key
 from tests.docs.test_reference import described

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from scrapy_ext.api.platform.versions import MAX_ARCHIVE
-from scrapy_ext.server.config import ServerConfig
+from scrapy_ext.server.config.config import ServerConfig
 from scrapy_ext.server.extraction.limits import Limits
-from scrapy_ext.server.operation import limits, memory
-from scrapy_ext.server.platform import bodies, versions
+from scrapy_ext.server.http import bodies, limits, memory
+from scrapy_ext.server.platform import versions
 from tests.docs.tables import DOCS, tables_of
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_ext.server.options import add_options
-from scrapy_ext.server.worker_options import add_worker_options
+from scrapy_ext.server.config.options import add_options
+from scrapy_ext.server.config.worker_options import add_worker_options
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "howto" / "many-machines"
 

@@ -13,9 +13,9 @@ from scrapy.settings import Settings
 from scrapy_ext.addon import Addon
 from scrapy_ext.api.extraction import EXTRACT_TYPES
 from scrapy_ext.client.extraction.tally import STATS
-from scrapy_ext.crawl import session
+from scrapy_ext.crawl.session import session
 from scrapy_ext.server.extraction.auto import KINDS
-from scrapy_ext.server.store.lines import BEATS, RUNNER, SERVER, WORKER
+from scrapy_ext.server.store.engine.postgresql.pool_sizes import BEATS, RUNNER, SERVER, WORKER
 from tests.docs.tables import rows_of
 
 ROOT = Path(__file__).resolve().parents[2]

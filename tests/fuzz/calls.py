@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 from starlette.requests import Request
 
-from scrapy_ext.server.operation.exchange import SCOPE_KEY, Exchange, Memory
-from scrapy_ext.server.platform.calls import Call
+from scrapy_ext.server.http.call import Call
+from scrapy_ext.server.http.request_context import SCOPE_KEY, Exchange, Memory
 
 T = TypeVar("T")
 

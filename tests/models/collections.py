@@ -10,7 +10,7 @@ import msgspec
 from hypothesis import strategies as st
 
 from scrapy_ext.api.platform.collections import EXPIRY_MS, CollectionType
-from scrapy_ext.server.store.selections import Collection, Selection, key_range, prefix_range
+from scrapy_ext.server.store.collections.selections import Collection, Selection, key_range, prefix_range
 from tests.models.history import REFUSED, UNKNOWN, Call
 from tests.models.machine import either, made, only
 from tests.models.worlds import HttpWorld, StoreWorld, accepted

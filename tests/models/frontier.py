@@ -9,7 +9,7 @@ import msgspec
 from hypothesis import strategies as st
 
 from scrapy_ext.api.platform.frontier import MAX_BATCH
-from scrapy_ext.server.store.frontier import QueuedRequest, Slot, priority_of
+from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot, priority_of
 from tests.models.history import UNKNOWN, Call
 from tests.models.machine import either, made, only
 from tests.models.worlds import HttpWorld, StoreWorld, accepted

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from scrapy_ext.api.platform.jobs import TRANSITIONS, JobState
 from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.server.store.job_queries import JobFilter, Page
-from scrapy_ext.server.store.job_states import Change
-from scrapy_ext.server.store.jobs import DuplicateJobError, NewJob
+from scrapy_ext.server.store.jobs.jobs import DuplicateJobError, NewJob
+from scrapy_ext.server.store.jobs.queries import JobFilter, Page
+from scrapy_ext.server.store.jobs.states import Change
 from tests.models.history import REFUSED, UNKNOWN, Call
 from tests.models.machine import either, made, only
 from tests.models.worlds import HttpWorld, StoreWorld, accepted

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.server.store.attempts import RUNNER, Attempt
-from scrapy_ext.server.store.chunks import ITEMS
-from scrapy_ext.server.store.job_rows import get_job
-from scrapy_ext.server.store.job_states import SHUTDOWN, Stamp
-from scrapy_ext.server.store.jobs import NewJob
-from scrapy_ext.server.store.nodes import Node
-from scrapy_ext.server.store.placing import place_one
+from scrapy_ext.server.store.jobs.attempts import RUNNER, Attempt
+from scrapy_ext.server.store.jobs.jobs import NewJob
+from scrapy_ext.server.store.jobs.nodes import Node
+from scrapy_ext.server.store.jobs.placing import place_one
+from scrapy_ext.server.store.jobs.rows import get_job
+from scrapy_ext.server.store.jobs.states import SHUTDOWN, Stamp
+from scrapy_ext.server.store.records.chunks import ITEMS
 from tests.models.history import REFUSED, Call
 from tests.models.machine import either, made, only
 from tests.models.worlds import StoreWorld

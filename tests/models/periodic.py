@@ -11,8 +11,8 @@ import msgspec
 from hypothesis import strategies as st
 
 from scrapy_ext.api.platform.periodic import PeriodicJob, Task
-from scrapy_ext.server.store.job_queries import JobFilter, Page
-from scrapy_ext.server.store.schedule_runs import Due
+from scrapy_ext.server.store.jobs.queries import JobFilter, Page
+from scrapy_ext.server.store.periodic.runs import Due
 from tests.models.history import Call
 from tests.models.machine import either, made, only
 from tests.models.worlds import HttpWorld, StoreWorld, accepted

@@ -10,8 +10,8 @@ import msgspec
 from hypothesis import strategies as st
 
 from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.server.store.chunks import ITEMS, LOGS, REQUESTS, RecordKind
-from scrapy_ext.server.store.records import Span
+from scrapy_ext.server.store.records.chunks import ITEMS, LOGS, REQUESTS, RecordKind
+from scrapy_ext.server.store.records.records import Span
 from tests.models.history import REFUSED, Call
 from tests.models.machine import either, made, only
 from tests.models.worlds import HttpWorld, StoreWorld, accepted

@@ -18,8 +18,8 @@ import asyncpg
 
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.address import DatabaseUrl
-from scrapy_ext.server.store.errors import StoreBusyError, StoreUncertainError
+from scrapy_ext.server.store.engine.address import DatabaseUrl
+from scrapy_ext.server.store.engine.errors import StoreBusyError, StoreUncertainError
 from tests.faults import Fault, FaultProxy
 from tests.models.history import REFUSED, UNKNOWN, Call
 from tests.postgresql import Cluster

@@ -23,8 +23,8 @@ from scrapy.utils.defer import deferred_f_from_coro_f
 from scrapy.utils.reactor import install_reactor
 
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
-from scrapy_ext.crawl.items import UnstorableItemError, item_to_json
-from scrapy_ext.crawl.session import Session
+from scrapy_ext.crawl.session.items import UnstorableItemError, item_to_json
+from scrapy_ext.crawl.session.session import Session
 from tests.parity.local import LocalSpider, public_class
 from tests.parity.site import OTHER
 from tests.parity.wirings import WIRINGS

@@ -8,7 +8,7 @@ from contextlib import closing
 
 import asyncpg
 
-from scrapy_ext.server.store.address import DatabaseUrl
+from scrapy_ext.server.store.engine.address import DatabaseUrl
 from tests.servers import RunningServer
 
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from scrapy_ext.server.ahead import ahead
+from scrapy_ext.server.store.read_ahead import ahead
 
 
 class FaultError(Exception):

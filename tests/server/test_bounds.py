@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_ext.processes import cgroup_limits, machine_memory
-from scrapy_ext.server.arguments import network
-from scrapy_ext.server.operation import limits, memory
-from scrapy_ext.server.operation.connections import RESERVE, Connections, limit_of
-from scrapy_ext.server.operation.memory import Memory
+from scrapy_ext.jobprocess.proc import cgroup_limits, machine_memory
+from scrapy_ext.server.config.option_types import network
+from scrapy_ext.server.http import limits, memory
+from scrapy_ext.server.http.connections import RESERVE, Connections, limit_of
+from scrapy_ext.server.http.memory import Memory
 from tests.server.http import Http, longest_wait
 from tests.server.raw import Raw
 from tests.servers import RunningServer

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_ext.server import deflate as installed
+from scrapy_ext.api import compression as installed
 
 chance = random.Random(1)
 #: Around the lengths of the pieces in which data is inflated.

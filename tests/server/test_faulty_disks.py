@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_ext.server.operation.repeats import Repeats
-from scrapy_ext.server.store.errors import StoreFullError
-from scrapy_ext.server.store.sqlite_file import translated
+from scrapy_ext.server.http.repeats import Repeats
+from scrapy_ext.server.store.engine.errors import StoreFullError
+from scrapy_ext.server.store.engine.sqlite.file import translated
 from tests.server.http import Http
 from tests.servers import RunningServer, command, without_keys
 
@@ -133,7 +133,7 @@ async def test_a_full_disk_is_logged_once_and_not_for_each_write(tmp_path: Path)
 
 def test_one_of_the_lines_to_come_has_the_number_of_those_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("scrapy_ext.server.operation.repeats.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("scrapy_ext.server.http.repeats.time.monotonic", lambda: now[0])
     repeats = Repeats()
     assert [repeats.due() for _ in range(5)] == [1, 0, 0, 0, 0]
     now[0] = 61.0

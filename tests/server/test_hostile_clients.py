@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_ext.server.operation import limits
-from scrapy_ext.server.operation.exchange import Exchange
-from scrapy_ext.server.operation.memory import Memory
+from scrapy_ext.server.http import limits
+from scrapy_ext.server.http.memory import Memory
+from scrapy_ext.server.http.request_context import Exchange
 from tests.postgresql import Cluster
 from tests.server.http import Http
 from tests.server.raw import Raw

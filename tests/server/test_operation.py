@@ -15,11 +15,11 @@ from typing import Any
 import aiohttp
 import pytest
 
-from scrapy_ext.server.control_characters import STEERING
-from scrapy_ext.server.keyring import add_key
-from scrapy_ext.server.operation.logs import JsonLines, Lines
-from scrapy_ext.server.operation.rates import RateLimits
-from scrapy_ext.server.operation.wrong_keys import BURST
+from scrapy_ext.api.control_characters import STEERING
+from scrapy_ext.server.auth.keyring import add_key
+from scrapy_ext.server.auth.rates import RateLimits
+from scrapy_ext.server.auth.wrong_keys import BURST
+from scrapy_ext.server.observability.logs import JsonLines, Lines
 from scrapy_ext.server.store import Store
 from tests.server.http import Http
 from tests.server.raw import Raw

@@ -14,10 +14,10 @@ from typing import NamedTuple
 import pytest
 from scrapy.settings import BaseSettings
 
-from scrapy_ext.embedded import platform_client
-from scrapy_ext.server.keyring import REFRESH_SECONDS, add_key
+from scrapy_ext.crawl.session.embedded import platform_client
+from scrapy_ext.server.auth.keyring import REFRESH_SECONDS, add_key
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.address import DatabaseUrl
+from scrapy_ext.server.store.engine.address import DatabaseUrl
 from tests.ledger import write_through
 from tests.postgresql import Cluster, cluster
 from tests.server.http import Http

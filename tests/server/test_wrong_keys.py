@@ -13,12 +13,12 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.routing import Route
 
-from scrapy_ext.server.keyring import Grant
-from scrapy_ext.server.operation.front import Front
-from scrapy_ext.server.operation.health import Health
-from scrapy_ext.server.operation.wrong_keys import BURST, SCOPE_KEY, WrongKeys, address_of
+from scrapy_ext.server.auth.keyring import Grant
+from scrapy_ext.server.auth.wrong_keys import BURST, SCOPE_KEY, WrongKeys, address_of
+from scrapy_ext.server.http.middleware import Front
+from scrapy_ext.server.observability.health import Health
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.errors import StoreAwayError
+from scrapy_ext.server.store.engine.errors import StoreAwayError
 from tests.servers import RunningServer
 
 #: Each test comes from addresses of its own.

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import aiohttp
 
-from scrapy_ext.processes import table
+from scrapy_ext.jobprocess.proc import table
 from tests.server.http import Http
 from tests.soak.nodes import Node
 from tests.soak.system import AS_FORM, System, ask, pulses_of

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from scrapy_ext.processes import Process, below, table
+from scrapy_ext.jobprocess.proc import Process, below, table
 from tests.servers import RunningServer
 from tests.soak.clocks import Clock
 from tests.soak.database import Database

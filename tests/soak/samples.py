@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
-from scrapy_ext.processes import Process, below
+from scrapy_ext.jobprocess.proc import Process, below
 from tests.soak.database import AWAY
 from tests.soak.flatness import Rule, Sample, Slope, slope_of
 from tests.soak.nodes import Node, command_of

@@ -13,7 +13,7 @@ from typing import Any
 
 import aiohttp
 
-from scrapy_ext.processes import Process, table
+from scrapy_ext.jobprocess.proc import Process, table
 from tests.server.http import Answer, Http
 from tests.soak.clocks import Clock, library
 from tests.soak.database import AWAY, Database

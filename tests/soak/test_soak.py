@@ -14,7 +14,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from scrapy_ext.processes import table
+from scrapy_ext.jobprocess.proc import table
 from tests.soak.nodes import command_of
 
 REPOSITORY = Path(__file__).parents[2]

@@ -20,6 +20,7 @@ from scrapy_ext.api.extraction.problems import Scope
 from scrapy_ext.api.extraction.rules import body_too_large
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.client.extraction.budget import Budget, Prices, kind_of
+from scrapy_ext.client.extraction.coalescing import Flights
 from scrapy_ext.client.extraction.errors import (
     ExtractError,
     IncompleteAnswerError,
@@ -28,7 +29,6 @@ from scrapy_ext.client.extraction.errors import (
     UnreachableServiceError,
     error_of,
 )
-from scrapy_ext.client.extraction.flights import Flights
 from scrapy_ext.client.extraction.ledger import Ledger, key_of
 from scrapy_ext.client.extraction.limiter import Closing, Limiter
 from scrapy_ext.client.extraction.memory import AnswerMemory, HeldResult, Hold, decoded_size, hold_of

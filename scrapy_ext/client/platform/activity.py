@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scrapy_ext.client.platform.calls import Call, get
-from scrapy_ext.client.platform.lines import encode
+from scrapy_ext.client.platform.json_lines import encode
 from scrapy_ext.client.platform.transport import Transport
 from scrapy_ext.client.platform.urls import Host, path
 

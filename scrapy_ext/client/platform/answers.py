@@ -13,9 +13,8 @@ from typing import Any, Final, TypeVar
 import aiohttp
 import msgspec
 
-from scrapy_ext.api.launch import ATTEMPT_OVER
-from scrapy_ext.client.gunzip import Gunzip
-from scrapy_ext.client.platform import lines
+from scrapy_ext.api.gunzip import Gunzip
+from scrapy_ext.client.platform import json_lines as lines
 from scrapy_ext.client.platform.calls import Call
 from scrapy_ext.client.platform.errors import (
     AttemptOver,
@@ -29,6 +28,7 @@ from scrapy_ext.client.platform.errors import (
 )
 from scrapy_ext.client.platform.urls import Host
 from scrapy_ext.client.waits import parse_retry_after
+from scrapy_ext.jobprocess.messages import ATTEMPT_OVER
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from scrapy_ext.api.platform.collections import RESERVED_KEYS, CollectionName, C
 from scrapy_ext.client.platform.answers import Answer
 from scrapy_ext.client.platform.calls import JSON, Call, delete, get
 from scrapy_ext.client.platform.errors import NotFound
-from scrapy_ext.client.platform.lines import encode, keyed_record, record
+from scrapy_ext.client.platform.json_lines import encode, keyed_record, record
 from scrapy_ext.client.platform.paging import Pages
 from scrapy_ext.client.platform.transport import Transport
 from scrapy_ext.client.platform.urls import Host, Value, path

@@ -12,7 +12,7 @@ from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.client.platform.answers import Answer
 from scrapy_ext.client.platform.calls import JSON, Call, delete, get
 from scrapy_ext.client.platform.errors import UnexpectedAnswer
-from scrapy_ext.client.platform.lines import LineError, encode
+from scrapy_ext.client.platform.json_lines import LineError, encode
 from scrapy_ext.client.platform.paging import Pages
 from scrapy_ext.client.platform.transport import Transport
 from scrapy_ext.client.platform.urls import Host, path

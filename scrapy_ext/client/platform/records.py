@@ -12,7 +12,7 @@ from scrapy_ext.api.platform.stats import Stats
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.client.platform.calls import JSON, Call, get
 from scrapy_ext.client.platform.errors import NotFound
-from scrapy_ext.client.platform.lines import keyed_record, record
+from scrapy_ext.client.platform.json_lines import keyed_record, record
 from scrapy_ext.client.platform.paging import Pages
 from scrapy_ext.client.platform.transport import Transport
 from scrapy_ext.client.platform.urls import Host, path

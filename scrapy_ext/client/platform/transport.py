@@ -23,7 +23,7 @@ from scrapy_ext.client.platform import answers
 from scrapy_ext.client.platform.answers import Answer, Stream
 from scrapy_ext.client.platform.calls import Call
 from scrapy_ext.client.platform.errors import PlatformError, UnexpectedAnswer, Unreachable
-from scrapy_ext.client.platform.lines import LineError
+from scrapy_ext.client.platform.json_lines import LineError
 from scrapy_ext.client.platform.patience import Patience, Trials
 from scrapy_ext.client.platform.urls import Host, PlatformUrls, query
 

@@ -24,8 +24,8 @@ from collections.abc import Awaitable, Callable
 from itertools import islice
 from typing import Final
 
+from scrapy_ext.client.outage import Outage
 from scrapy_ext.client.platform.errors import PlatformError, TooLarge
-from scrapy_ext.client.platform.outage import Outage
 from scrapy_ext.client.waits import Backoff
 
 logger = logging.getLogger(__name__)

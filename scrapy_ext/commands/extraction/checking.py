@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection
 
-from scrapy_ext.commands.extraction.lines import LineParser
+from scrapy_ext.commands.extraction.request_lines import LineParser
 from scrapy_ext.commands.extraction.sources import Source
 from scrapy_ext.commands.terminal.text import printable
 

@@ -14,18 +14,18 @@ from scrapy.settings import BaseSettings
 
 from scrapy_ext import settings as names
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.client.extraction.from_settings import faults_of, params_of
 from scrapy_ext.commands.extraction.checking import check_lines
 from scrapy_ext.commands.extraction.errors import CallError, StopError
-from scrapy_ext.commands.extraction.lines import LineParser
 from scrapy_ext.commands.extraction.numbers import Numbers, lines
 from scrapy_ext.commands.extraction.progress import Progress, say, waiting
 from scrapy_ext.commands.extraction.records import Recorder
+from scrapy_ext.commands.extraction.request_lines import LineParser
 from scrapy_ext.commands.extraction.resume import Comparison, Done, OutputFile
 from scrapy_ext.commands.extraction.service import ServiceOptions
 from scrapy_ext.commands.extraction.session import Session
 from scrapy_ext.commands.extraction.sources import Source
-from scrapy_ext.embedded import Configured, EmbeddedServerError
+from scrapy_ext.crawl.extraction.from_settings import faults_of, params_of
+from scrapy_ext.crawl.session.embedded import Configured, EmbeddedServerError
 from scrapy_ext.settings import SettingError
 
 OK: Final = 0

@@ -18,11 +18,11 @@ from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlR
 
 from scrapy_ext.api.violations import Violation
 from scrapy_ext.client.extraction.errors import ExtractError, TooLargeError
-from scrapy_ext.client.extraction.results import to_response
 from scrapy_ext.client.extraction.retry import NETWORK, NO_CONNECTION, UNEXPECTED, row_of
 from scrapy_ext.commands.extraction.blocking import BlockingCalls
-from scrapy_ext.commands.extraction.lines import Wanted
+from scrapy_ext.commands.extraction.request_lines import Wanted
 from scrapy_ext.commands.terminal.text import printable_json
+from scrapy_ext.crawl.extraction.results import to_response
 
 #: The type of the error of a line that breaks a rule.
 NOT_SENT: Final = "not-sent"

@@ -21,8 +21,8 @@ from typing import IO, Final
 import msgspec
 
 from scrapy_ext.commands.extraction.errors import CallError
-from scrapy_ext.commands.extraction.lines import LineParser, Wanted
 from scrapy_ext.commands.extraction.records import write_all
+from scrapy_ext.commands.extraction.request_lines import LineParser, Wanted
 from scrapy_ext.commands.extraction.sources import Source
 
 _PAGE_BITS: Final = 14

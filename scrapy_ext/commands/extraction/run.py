@@ -15,9 +15,9 @@ from scrapy_ext.client.extraction import ExtractError
 from scrapy_ext.client.extraction.budget import OverBudgetError
 from scrapy_ext.client.extraction.limiter import Closing
 from scrapy_ext.commands.extraction.errors import CallError, StopError
-from scrapy_ext.commands.extraction.lines import Line, Wanted
 from scrapy_ext.commands.extraction.numbers import Numbers
 from scrapy_ext.commands.extraction.records import NOT_SENT, Recorder, RecordWriter, failed, refused, type_of
+from scrapy_ext.commands.extraction.request_lines import Line, Wanted
 from scrapy_ext.commands.extraction.resume import Comparison, Done
 from scrapy_ext.commands.extraction.service import ExtractService
 from scrapy_ext.commands.extraction.sources import SourceReader

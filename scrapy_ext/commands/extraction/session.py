@@ -15,7 +15,7 @@ from scrapy_ext.commands.extraction.records import Recorder, RecordWriter
 from scrapy_ext.commands.extraction.resume import Comparison
 from scrapy_ext.commands.extraction.run import Run
 from scrapy_ext.commands.extraction.service import ServiceOptions, opened_service
-from scrapy_ext.embedded import EmbeddedServerError
+from scrapy_ext.crawl.session.embedded import EmbeddedServerError
 
 
 class Session:

@@ -13,7 +13,7 @@ import msgspec
 
 from scrapy_ext.commands.extraction.blocking import BlockingCalls
 from scrapy_ext.commands.extraction.errors import CallError
-from scrapy_ext.commands.extraction.lines import Line, read_lines
+from scrapy_ext.commands.extraction.request_lines import Line, read_lines
 
 
 class Source(msgspec.Struct, frozen=True):

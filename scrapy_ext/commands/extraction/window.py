@@ -7,7 +7,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import Final
 
-from scrapy_ext.commands.extraction.lines import Wanted
+from scrapy_ext.commands.extraction.request_lines import Wanted
 
 #: Requests held at most,
 MOST: Final = 1000

@@ -24,11 +24,11 @@ function __scrapy_platform_at
     set -l place (__scrapy_platform_place); and test "$place" = "$argv[1]"
 end
 function __scrapy_platform_spiders
-    {python} -m scrapy_ext.commands.shells.words spiders 2>/dev/null
+    {python} -m scrapy_ext.commands.shells.names spiders 2>/dev/null
 end
 function __scrapy_platform_jobs
     echo last
-    {python} -m scrapy_ext.commands.shells.words jobs 2>/dev/null
+    {python} -m scrapy_ext.commands.shells.names jobs 2>/dev/null
 end
 complete -c scrapy -n 'test (count (commandline -opc)) -eq 1' -f -a platform -d 'Run jobs, and see what they store'
 """

@@ -35,8 +35,8 @@ _scrapy_platform_named() {{  # words, some of which stand for names of this proj
     local word
     for word in "$@"; do
         case "$word" in
-        @jobs) printf 'last\\n'; {python} -m scrapy_ext.commands.shells.words jobs 2>/dev/null ;;
-        @*) {python} -m scrapy_ext.commands.shells.words "${{word#@}}" 2>/dev/null ;;
+        @jobs) printf 'last\\n'; {python} -m scrapy_ext.commands.shells.names jobs 2>/dev/null ;;
+        @*) {python} -m scrapy_ext.commands.shells.names "${{word#@}}" 2>/dev/null ;;
         *) printf '%s\\n' "$word" ;;
         esac
     done

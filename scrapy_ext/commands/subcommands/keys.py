@@ -28,7 +28,7 @@ from scrapy_ext.settings import SettingError
 
 if TYPE_CHECKING:
     from scrapy_ext.server.store import Store
-    from scrapy_ext.server.store.address import DatabaseUrl
+    from scrapy_ext.server.store.engine.address import DatabaseUrl
 
 
 def _allowed(key: Mapping[str, Any]) -> str:
@@ -116,7 +116,7 @@ async def _with_store(where: Path | DatabaseUrl, options: argparse.Namespace) ->
 
 
 async def _add(store: Store, options: argparse.Namespace) -> None:
-    from scrapy_ext.server.keyring import add_key
+    from scrapy_ext.server.auth.keyring import add_key
 
     projects = None if options.project is None else frozenset(options.project)
     if options.opens == "extraction":

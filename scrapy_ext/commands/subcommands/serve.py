@@ -12,20 +12,20 @@ from scrapy.settings import BaseSettings
 
 from scrapy_ext import settings as names
 from scrapy_ext.commands.subcommand import FAILED, Subcommand, add_project_settings, failure, need_server
-from scrapy_ext.embedded import data_directory, project_folder
+from scrapy_ext.crawl.session.embedded import data_directory, project_folder
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     need_server(parser)
     # Only a serving process needs the server's code.
-    from scrapy_ext.server.options import add_options
+    from scrapy_ext.server.config.options import add_options
 
     add_options(parser)
 
 
 def _serve(settings: BaseSettings, options: argparse.Namespace) -> int:
-    from scrapy_ext.server.config import ConfigError
-    from scrapy_ext.server.options import config_from
+    from scrapy_ext.server.config.config import ConfigError
+    from scrapy_ext.server.config.options import config_from
     from scrapy_ext.server.starting import start
 
     database = names.SERVER_DATABASE.read(settings)

@@ -16,15 +16,15 @@ from scrapy_ext.commands.subcommand import FAILED, Subcommand, add_project_setti
 def _add_options(parser: argparse.ArgumentParser) -> None:
     need_server(parser)
     # Only a process that runs jobs needs the server's code.
-    from scrapy_ext.server.worker_options import add_worker_options
+    from scrapy_ext.server.config.worker_options import add_worker_options
 
     add_worker_options(parser)
 
 
 def _work(settings: BaseSettings, options: argparse.Namespace) -> int:
-    from scrapy_ext.server.config import ConfigError
+    from scrapy_ext.server.config.config import ConfigError
+    from scrapy_ext.server.config.worker_options import worker_config_from
     from scrapy_ext.server.starting import start
-    from scrapy_ext.server.worker_options import worker_config_from
 
     database = names.SERVER_DATABASE.read(settings)
     add_project_settings(options, settings)

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from scrapy_ext.api.extraction import ExtractRequest
-from scrapy_ext.server.auth import Caller
-from scrapy_ext.server.extraction.browser import RETIREMENTS, Browser
+from scrapy_ext.server.auth.api_keys import Caller
+from scrapy_ext.server.extraction.browser.browser import RETIREMENTS, Browser
+from scrapy_ext.server.extraction.fair_semaphore import Turnstile
 from scrapy_ext.server.extraction.politeness import Politeness
 from scrapy_ext.server.extraction.tags import Tags
-from scrapy_ext.server.extraction.turnstile import Turnstile
-from scrapy_ext.server.operation.metrics import DURATIONS, counter, gauge, histograms
+from scrapy_ext.server.observability.metrics import DURATIONS, counter, gauge, histograms
 
 #: The status of a request whose caller did not wait for its answer.
 LEFT: Final = 0

@@ -16,29 +16,29 @@ from yarl import URL
 from scrapy_ext.api.extraction import ExtractRequest, ExtractResult, Problem
 from scrapy_ext.api.extraction.rules import problem_of
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.auth import Caller
-from scrapy_ext.server.config import ServerConfig
+from scrapy_ext.server.auth.api_keys import Caller
+from scrapy_ext.server.config.config import ServerConfig
 from scrapy_ext.server.extraction.attributes import attribute_extractor
-from scrapy_ext.server.extraction.blocking import BlockList
-from scrapy_ext.server.extraction.bodies import Hold
-from scrapy_ext.server.extraction.browser import Browser
-from scrapy_ext.server.extraction.charsets import text_of
+from scrapy_ext.server.extraction.auto_process import Task
+from scrapy_ext.server.extraction.auto_processes import Extractors
+from scrapy_ext.server.extraction.browser.browser import Browser
 from scrapy_ext.server.extraction.errors import ExtractionError, timed_out
-from scrapy_ext.server.extraction.extractor_process import Task
-from scrapy_ext.server.extraction.extractors import Extractors
-from scrapy_ext.server.extraction.fetch import Check, Fetcher, HttpResult
-from scrapy_ext.server.extraction.guard import Guard, Resolve, system_resolve
+from scrapy_ext.server.extraction.fair_semaphore import Turnstile
+from scrapy_ext.server.extraction.http.bodies import Hold
+from scrapy_ext.server.extraction.http.charsets import text_of
+from scrapy_ext.server.extraction.http.fetch import Check, Fetcher, HttpResult
+from scrapy_ext.server.extraction.http.outgoing import agent_of
+from scrapy_ext.server.extraction.http.robots import Robots
 from scrapy_ext.server.extraction.limits import Limits
 from scrapy_ext.server.extraction.measures import Measures
-from scrapy_ext.server.extraction.outgoing import agent_of
 from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan, plan
 from scrapy_ext.server.extraction.politeness import Politeness
 from scrapy_ext.server.extraction.rates import ExtractionRates
-from scrapy_ext.server.extraction.robots import Robots
 from scrapy_ext.server.extraction.routes import CallerOf, Paths, counted, hold_in
-from scrapy_ext.server.extraction.turnstile import Turnstile
-from scrapy_ext.server.extraction.upstream import Upstreams
-from scrapy_ext.server.operation.exchange import Exchange
+from scrapy_ext.server.http.request_context import Exchange
+from scrapy_ext.server.net.blocked_domains import BlockList
+from scrapy_ext.server.net.guard import Guard, Resolve, system_resolve
+from scrapy_ext.server.net.upstream import Upstreams
 
 
 class ExtractionService:

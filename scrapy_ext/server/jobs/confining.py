@@ -27,14 +27,14 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
-from scrapy_ext import supervisor
-from scrapy_ext.confinement import Confinement
-from scrapy_ext.confinement.applying import CONNECTIONS, FILTER, LANDLOCK, SIGNALS, VIEW
-from scrapy_ext.confinement.connections import is_own
-from scrapy_ext.confinement.probing import USER, Found
-from scrapy_ext.confinement.view import closed_folder
-from scrapy_ext.server.config import ConfigError
-from scrapy_ext.server.store.address import DatabaseUrl
+from scrapy_ext.jobprocess import supervisor
+from scrapy_ext.jobprocess.confinement import Confinement
+from scrapy_ext.jobprocess.confinement.applying import CONNECTIONS, FILTER, LANDLOCK, SIGNALS, VIEW
+from scrapy_ext.jobprocess.confinement.connections import is_own
+from scrapy_ext.jobprocess.confinement.probing import USER, Found
+from scrapy_ext.jobprocess.confinement.view import closed_folder
+from scrapy_ext.server.config.config import ConfigError
+from scrapy_ext.server.store.engine.address import DatabaseUrl
 
 #: Values of ``--job-user`` that are no names of users.
 AUTO: Final = "auto"

@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from typing import Final
 
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.errors import StoreAwayError, StoreError
-from scrapy_ext.server.store.schedule_runs import Run
+from scrapy_ext.server.store.engine.errors import StoreAwayError, StoreError
+from scrapy_ext.server.store.periodic.runs import Run
 
 #: Seconds between two looks at what is due, at most; and after a failure.
 LOOK: Final = 5.0

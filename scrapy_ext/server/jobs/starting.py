@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import contextlib
 
-from scrapy_ext.server.config import ServerConfig
+from scrapy_ext.server.config.config import ServerConfig
 from scrapy_ext.server.jobs.attempts.execution import Door
 from scrapy_ext.server.jobs.confining import Confining, Policy
-from scrapy_ext.server.jobs.nodes.carriers import Carrier
-from scrapy_ext.server.jobs.nodes.carriers.local import LocalCarrier
+from scrapy_ext.server.jobs.nodes.liveness import Presence
 from scrapy_ext.server.jobs.nodes.node import Lines, Node, NodeConfig
-from scrapy_ext.server.jobs.nodes.presence import Presence
+from scrapy_ext.server.jobs.nodes.notifiers import Carrier
+from scrapy_ext.server.jobs.nodes.notifiers.local import LocalCarrier
 from scrapy_ext.server.jobs.versions.environments import Environments, LocalProject
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.errors import StoreError
-from scrapy_ext.server.store.lines import BEATS, RUNNER
+from scrapy_ext.server.store.engine.errors import StoreError
+from scrapy_ext.server.store.engine.postgresql.pool_sizes import BEATS, RUNNER
 
 
 def _local(config: ServerConfig) -> LocalProject | None:
@@ -68,7 +68,7 @@ async def _carrier(store: Store, config: ServerConfig) -> Carrier:
         return LocalCarrier()
     try:
         # Imported where it is used: the queue engine is an extra.
-        from scrapy_ext.server.jobs.nodes.carriers.procrastinate import ProcrastinateCarrier
+        from scrapy_ext.server.jobs.nodes.notifiers.procrastinate import ProcrastinateCarrier
     except ImportError as error:
         if error.name != "procrastinate":
             raise

@@ -11,11 +11,11 @@ from starlette.responses import Response
 from scrapy_ext.api.platform.items import MAX_ITEM_BYTES, too_large
 from scrapy_ext.api.platform.keys import number_of
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.platform import bodies
-from scrapy_ext.server.platform.answers import NotFound, empty, method_not_allowed, refused
-from scrapy_ext.server.platform.calls import Call
+from scrapy_ext.server.http import bodies
+from scrapy_ext.server.http.answers import NotFound, empty, method_not_allowed, refused
+from scrapy_ext.server.http.call import Call
+from scrapy_ext.server.http.formats import Page, result, with_meta
 from scrapy_ext.server.platform.filters import Filter
-from scrapy_ext.server.platform.formats import Page, result, with_meta
 from scrapy_ext.server.store.activity import Message
 
 _DEFAULT_COUNT: Final = 100

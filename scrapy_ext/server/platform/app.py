@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
+from scrapy_ext.server.http.answers import Refusal, json, method_not_allowed
+from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.jobs.versions.environments import Environments
-from scrapy_ext.server.platform.answers import Refusal, json, method_not_allowed
-from scrapy_ext.server.platform.calls import Call
 from scrapy_ext.server.platform.comments import comments
 from scrapy_ext.server.platform.jobs import jobs
 from scrapy_ext.server.platform.legacy import legacy_records

@@ -14,13 +14,13 @@ from starlette.responses import Response
 from scrapy_ext.api.platform.collections import Count, check_name, parse_type, record_faults
 from scrapy_ext.api.platform.formats import is_true
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.platform import bodies
-from scrapy_ext.server.platform.answers import TEXT, NotFound, empty, json, method_not_allowed, refused
-from scrapy_ext.server.platform.calls import Call
+from scrapy_ext.server.http import bodies
+from scrapy_ext.server.http.answers import TEXT, NotFound, empty, json, method_not_allowed, refused
+from scrapy_ext.server.http.call import Call
+from scrapy_ext.server.http.formats import Page, result, result_of, with_meta
 from scrapy_ext.server.platform.filters import Filter, refuse_filters
-from scrapy_ext.server.platform.formats import Page, result, result_of, with_meta
-from scrapy_ext.server.store.collections import Record
-from scrapy_ext.server.store.selections import Collection, Range, Selection, key_range, prefix_range
+from scrapy_ext.server.store.collections.collections import Record
+from scrapy_ext.server.store.collections.selections import Collection, Range, Selection, key_range, prefix_range
 
 #: Keys or prefixes that one request may name.
 _MAX_NAMED: Final = 1000

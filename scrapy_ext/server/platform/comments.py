@@ -18,8 +18,8 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.server.platform.answers import NotFound, json, method_not_allowed, refused
-from scrapy_ext.server.platform.calls import Call, path_number
+from scrapy_ext.server.http.answers import NotFound, json, method_not_allowed, refused
+from scrapy_ext.server.http.call import Call, path_number
 from scrapy_ext.server.platform.jobs import Form, check_name, iso_time
 from scrapy_ext.server.store.comments import Comment, Place
 

@@ -8,7 +8,7 @@ import msgspec
 
 from scrapy_ext.api.platform.deadletters import DEAD_LETTERS, revived
 from scrapy_ext.api.platform.frontier import MAX_BATCH, FrontierRequest
-from scrapy_ext.server.store.frontier import FrontierStore, QueuedRequest, Slot
+from scrapy_ext.server.store.frontier.frontier import FrontierStore, QueuedRequest, Slot
 
 #: Of one call, about: the rest stays where it is.
 MOST: Final = 20_000

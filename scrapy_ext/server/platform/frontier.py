@@ -12,11 +12,11 @@ from starlette.responses import Response
 from scrapy_ext.api.json_decoder import decoder
 from scrapy_ext.api.platform.frontier import FrontierRequest, NewCount, check_name, request_faults
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.platform import bodies
-from scrapy_ext.server.platform.answers import NotFound, empty, json, method_not_allowed, refused
-from scrapy_ext.server.platform.calls import Call
-from scrapy_ext.server.platform.formats import Page, hold_answer, result, result_of
-from scrapy_ext.server.store.frontier import QueuedRequest, Slot, StoredBatch, is_batch_id, priority_of
+from scrapy_ext.server.http import bodies
+from scrapy_ext.server.http.answers import NotFound, empty, json, method_not_allowed, refused
+from scrapy_ext.server.http.call import Call
+from scrapy_ext.server.http.formats import Page, hold_answer, result, result_of
+from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot, StoredBatch, is_batch_id, priority_of
 
 #: Requests that a read gives when it names no ``mincount``.
 _DEFAULT_MINCOUNT: Final = 100

@@ -9,9 +9,9 @@ import msgspec
 from starlette.responses import Response
 
 from scrapy_ext.api.platform.jobq import QueueEntry
-from scrapy_ext.server.platform.calls import Call
-from scrapy_ext.server.platform.formats import Page, result
-from scrapy_ext.server.store.job_rows import StoredJob, tags_of
+from scrapy_ext.server.http.call import Call
+from scrapy_ext.server.http.formats import Page, result
+from scrapy_ext.server.store.jobs.rows import StoredJob, tags_of
 
 #: What a line always has, whatever else is asked for.
 _ALWAYS: Final = ("key", "ts", "state", "elapsed")

@@ -13,17 +13,17 @@ from starlette.responses import Response
 from scrapy_ext.api.platform.jobq import MAX_LIST, PushedJob, RefusedPush
 from scrapy_ext.api.platform.jobs import DEFAULT_PRIORITY, DEFAULT_UNITS, MAX_NAME, JobState
 from scrapy_ext.api.platform.keys import JobKey, is_number
-from scrapy_ext.server.platform import bodies
-from scrapy_ext.server.platform.access import JobTokens
-from scrapy_ext.server.platform.answers import TEXT, NotFound, Refusal, empty, json, method_not_allowed, refused
-from scrapy_ext.server.platform.calls import Call, path_number
+from scrapy_ext.server.http import bodies
+from scrapy_ext.server.http.access import JobTokens
+from scrapy_ext.server.http.answers import TEXT, NotFound, Refusal, empty, json, method_not_allowed, refused
+from scrapy_ext.server.http.call import Call, path_number
 from scrapy_ext.server.platform.job_lines import answer, line, wanted_of
 from scrapy_ext.server.platform.jobs import SHOWN, check_job, check_name, check_tags, job_filter, own_key, parse_state
 from scrapy_ext.server.platform.runnable import check_spider
-from scrapy_ext.server.store.attempts import Attempt
-from scrapy_ext.server.store.job_queries import JobFilter, Page
-from scrapy_ext.server.store.job_states import ACTIVE, Change
-from scrapy_ext.server.store.jobs import DuplicateJobError, NewJob, unique_key
+from scrapy_ext.server.store.jobs.attempts import Attempt
+from scrapy_ext.server.store.jobs.jobs import DuplicateJobError, NewJob, unique_key
+from scrapy_ext.server.store.jobs.queries import JobFilter, Page
+from scrapy_ext.server.store.jobs.states import ACTIVE, Change
 
 _FINISHED: Final = (JobState.FINISHED,)
 #: Jobs that a summary shows of each state, when the caller names no number.

@@ -30,14 +30,14 @@ from scrapy_ext.api.platform.jobs import (
 )
 from scrapy_ext.api.platform.keys import JobKey, number_of
 from scrapy_ext.api.violations import ContractError
+from scrapy_ext.server.http import bodies
+from scrapy_ext.server.http.answers import NotFound, json, method_not_allowed, refused
+from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.jobs.versions.environments import Environments
-from scrapy_ext.server.platform import bodies
-from scrapy_ext.server.platform.answers import NotFound, json, method_not_allowed, refused
-from scrapy_ext.server.platform.calls import Call
 from scrapy_ext.server.platform.runnable import check_local_spider, check_spider
-from scrapy_ext.server.store.job_queries import JobFilter, Page
-from scrapy_ext.server.store.job_rows import StoredJob, tags_of
-from scrapy_ext.server.store.jobs import DuplicateJobError, NewJob, run_key
+from scrapy_ext.server.store.jobs.jobs import DuplicateJobError, NewJob, run_key
+from scrapy_ext.server.store.jobs.queries import JobFilter, Page
+from scrapy_ext.server.store.jobs.rows import StoredJob, tags_of
 
 #: Jobs of one answer; also when the caller names no number.
 MAX_LIST: Final = 1000

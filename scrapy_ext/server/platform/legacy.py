@@ -10,11 +10,11 @@ from typing import Final
 
 from starlette.responses import Response
 
-from scrapy_ext.server.platform.answers import NotFound, method_not_allowed, refused
-from scrapy_ext.server.platform.calls import Call
-from scrapy_ext.server.platform.items import items
+from scrapy_ext.server.http.answers import NotFound, method_not_allowed, refused
+from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.platform.jobs import own_key
-from scrapy_ext.server.platform.logs import logs
+from scrapy_ext.server.platform.records.items import items
+from scrapy_ext.server.platform.records.logs import logs
 
 #: Parameters of these paths that the others do not have, or that mean something else there.
 _OWN: Final = ("project", "job", "offset", "format", "index", "start", "startafter")

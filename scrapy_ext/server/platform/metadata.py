@@ -10,12 +10,12 @@ from starlette.responses import Response
 
 from scrapy_ext.api.platform.formats import CONTENT_TYPES, Format, choose
 from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.server.platform import bodies
-from scrapy_ext.server.platform.access import JobTokens
-from scrapy_ext.server.platform.answers import NotFound, empty, json, method_not_allowed, refused
-from scrapy_ext.server.platform.calls import Call, path_number
-from scrapy_ext.server.platform.formats import Page, result, with_meta
-from scrapy_ext.server.store.job_rows import PROTECTED
+from scrapy_ext.server.http import bodies
+from scrapy_ext.server.http.access import JobTokens
+from scrapy_ext.server.http.answers import NotFound, empty, json, method_not_allowed, refused
+from scrapy_ext.server.http.call import Call, path_number
+from scrapy_ext.server.http.formats import Page, result, with_meta
+from scrapy_ext.server.store.jobs.rows import PROTECTED
 
 
 class Metadata:

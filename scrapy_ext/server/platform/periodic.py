@@ -23,9 +23,9 @@ from scrapy_ext.api.platform.periodic import (
     type_of,
 )
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.platform import bodies
-from scrapy_ext.server.platform.answers import NotFound, json, method_not_allowed, refused
-from scrapy_ext.server.platform.calls import Call, path_number
+from scrapy_ext.server.http import bodies
+from scrapy_ext.server.http.answers import NotFound, json, method_not_allowed, refused
+from scrapy_ext.server.http.call import Call, path_number
 
 _PER_PAGE: Final = 100
 _READ_ONLY: Final = ("id", "project", "type")

@@ -15,11 +15,11 @@ from starlette.responses import Response
 from scrapy_ext.api.platform.job_rules import violations_of_project
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.platform import bodies
-from scrapy_ext.server.platform.answers import NotFound, empty, json, method_not_allowed, refused
-from scrapy_ext.server.platform.calls import Call
+from scrapy_ext.server.http import bodies
+from scrapy_ext.server.http.answers import NotFound, empty, json, method_not_allowed, refused
+from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.platform.jobs import SHOWN, check_name, parse_state
-from scrapy_ext.server.store.job_states import ACTIVE
+from scrapy_ext.server.store.jobs.states import ACTIVE
 
 
 async def projects(call: Call) -> Response:

@@ -10,25 +10,25 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from scrapy_ext.server.attempt_tokens import AttemptTokens
-from scrapy_ext.server.keyring import Grant
-from scrapy_ext.server.operation import limits
-from scrapy_ext.server.operation.rates import RateLimits
-from scrapy_ext.server.platform.access import Access, JobTokens
+from scrapy_ext.server.auth.attempt_tokens import AttemptTokens
+from scrapy_ext.server.auth.keyring import Grant
+from scrapy_ext.server.auth.rates import RateLimits
+from scrapy_ext.server.http import limits
+from scrapy_ext.server.http.access import Access, JobTokens
+from scrapy_ext.server.http.answers import Host, answer_of, refusal_of
+from scrapy_ext.server.http.call import Call
+from scrapy_ext.server.http.formats import accepts_gzip, compress_whole, hold_answer
 from scrapy_ext.server.platform.activity import activity
-from scrapy_ext.server.platform.answers import Host, answer_of, refusal_of
 from scrapy_ext.server.platform.app import App
-from scrapy_ext.server.platform.calls import Call
 from scrapy_ext.server.platform.collections import collections
-from scrapy_ext.server.platform.formats import accepts_gzip, compress_whole, hold_answer
 from scrapy_ext.server.platform.frontier import frontier
-from scrapy_ext.server.platform.items import items
 from scrapy_ext.server.platform.jobq import JobQueue
-from scrapy_ext.server.platform.logs import logs
 from scrapy_ext.server.platform.metadata import Metadata
 from scrapy_ext.server.platform.projects import projects
-from scrapy_ext.server.platform.requests import requests
-from scrapy_ext.server.platform.samples import samples
+from scrapy_ext.server.platform.records.items import items
+from scrapy_ext.server.platform.records.logs import logs
+from scrapy_ext.server.platform.records.requests import requests
+from scrapy_ext.server.platform.records.samples import samples
 from scrapy_ext.server.platform.spiders import ids, last_jobs
 from scrapy_ext.server.platform.system import system
 from scrapy_ext.server.platform.versions import Deploys

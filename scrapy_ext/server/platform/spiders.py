@@ -17,11 +17,11 @@ from starlette.responses import Response
 
 from scrapy_ext.api.platform.keys import MAX_NUMBER, is_number
 from scrapy_ext.api.platform.versions import LOCAL, SCRIPT
+from scrapy_ext.server.http import bodies
+from scrapy_ext.server.http.answers import NotFound, json, method_not_allowed, refused
+from scrapy_ext.server.http.call import Call, path_number
+from scrapy_ext.server.http.formats import Page, result
 from scrapy_ext.server.jobs.versions.environments import BuildError, Environments
-from scrapy_ext.server.platform import bodies
-from scrapy_ext.server.platform.answers import NotFound, json, method_not_allowed, refused
-from scrapy_ext.server.platform.calls import Call, path_number
-from scrapy_ext.server.platform.formats import Page, result
 from scrapy_ext.server.platform.job_lines import line, wanted_of
 from scrapy_ext.server.platform.jobs import check_name, check_tags
 from scrapy_ext.server.store.spiders import Spider

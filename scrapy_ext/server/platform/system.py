@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from scrapy_ext.server.platform.answers import TEXT, NotFound, method_not_allowed
-from scrapy_ext.server.platform.calls import Call
+from scrapy_ext.server.http.answers import TEXT, NotFound, method_not_allowed
+from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.store.store import now_ms
 
 

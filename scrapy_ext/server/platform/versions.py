@@ -28,10 +28,8 @@ from scrapy_ext.api.platform.versions import (
     version_faults,
 )
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.jobs.versions.archives import ArchiveError
-from scrapy_ext.server.jobs.versions.deployments import Deployments
-from scrapy_ext.server.platform import bodies
-from scrapy_ext.server.platform.answers import (
+from scrapy_ext.server.http import bodies
+from scrapy_ext.server.http.answers import (
     TEXT,
     NotFound,
     Refusal,
@@ -39,9 +37,11 @@ from scrapy_ext.server.platform.answers import (
     method_not_allowed,
     refused,
 )
-from scrapy_ext.server.platform.calls import Call, path_number
-from scrapy_ext.server.store.version_rows import StoredVersion
-from scrapy_ext.server.store.versions import InUseError
+from scrapy_ext.server.http.call import Call, path_number
+from scrapy_ext.server.jobs.versions.archives import ArchiveError
+from scrapy_ext.server.jobs.versions.deployments import Deployments
+from scrapy_ext.server.store.versions.rows import StoredVersion
+from scrapy_ext.server.store.versions.versions import InUseError
 
 #: What is not the archive of an upload.
 _BESIDE: Final = 1024 * 1024

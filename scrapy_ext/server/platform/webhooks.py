@@ -9,9 +9,9 @@ from starlette.responses import Response
 
 from scrapy_ext.api.platform.webhooks import Webhook, webhook_faults
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.platform import bodies
-from scrapy_ext.server.platform.answers import NotFound, Refusal, json, method_not_allowed, refused
-from scrapy_ext.server.platform.calls import Call, path_number
+from scrapy_ext.server.http import bodies
+from scrapy_ext.server.http.answers import NotFound, Refusal, json, method_not_allowed, refused
+from scrapy_ext.server.http.call import Call, path_number
 from scrapy_ext.server.webhooks.signing import new_secret
 
 _MAX_BODY: Final = 64 * 1024

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from scrapy_ext.server.store.errors import StoreError
+from scrapy_ext.server.store.engine.errors import StoreError
 
 if TYPE_CHECKING:
     from scrapy_ext.server.store.store import Store

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from scrapy_ext.api.platform.keys import EntityKey, JobKey
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store.counters import advance
-from scrapy_ext.server.store.engine import Engine, Row, Transaction
+from scrapy_ext.server.store.engine.interface import Engine, Row, Transaction
 
 #: Of one job: they are read at once.
 MAX_COMMENTS: Final = 5000

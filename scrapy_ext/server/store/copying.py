@@ -15,10 +15,10 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from scrapy_ext.server.store.engine import Engine, Row, Snapshot, Transaction
-from scrapy_ext.server.store.errors import StoreError
+from scrapy_ext.server.store.engine.errors import StoreError
+from scrapy_ext.server.store.engine.interface import Engine, Row, Snapshot, Transaction
+from scrapy_ext.server.store.engine.sqlite.transaction import statements_for_sqlite
 from scrapy_ext.server.store.schema import migrations
-from scrapy_ext.server.store.sqlite_transaction import statements_for_sqlite
 
 #: Rows of one page, and about how many bytes, unless one row has more.
 _PAGE_ROWS: Final = 2000

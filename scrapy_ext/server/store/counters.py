@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scrapy_ext.server.store.engine import Transaction
+from scrapy_ext.server.store.engine.interface import Transaction
 
 
 async def advance(tx: Transaction, project: int, name: str, by: int = 1) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from scrapy_ext.server.store.engine import Engine, Transaction
+from scrapy_ext.server.store.engine.interface import Engine, Transaction
 
 COLLECTION: Final = "collection"
 SLOT: Final = "slot"

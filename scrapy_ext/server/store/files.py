@@ -12,10 +12,10 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Final
 
-from scrapy_ext.server.store.engine import Engine
-from scrapy_ext.server.store.errors import SchemaError, StoreError
+from scrapy_ext.server.store.engine.errors import SchemaError, StoreError
+from scrapy_ext.server.store.engine.interface import Engine
+from scrapy_ext.server.store.engine.sqlite.sqlite import SqliteEngine
 from scrapy_ext.server.store.schema import migrate, migrations
-from scrapy_ext.server.store.sqlite import SqliteEngine
 
 _BESIDE: Final = ("", "-wal", "-shm")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from scrapy_ext.server.store.engine import Engine, Row, Transaction
+from scrapy_ext.server.store.engine.interface import Engine, Row, Transaction
 
 _ALL: Final = "*"
 #: Before the name of a session that has ended, among the secrets.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from scrapy_ext.api.violations import ContractError, Violation
-from scrapy_ext.server.store.engine import Engine, Transaction
+from scrapy_ext.server.store.engine.interface import Engine, Transaction
 
 #: Of all settings of a project, as JSON.
 MAX_SETTINGS_BYTES: Final = 1024 * 1024

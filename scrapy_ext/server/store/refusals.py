@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from scrapy_ext.server.store.engine import Engine, Transaction
+from scrapy_ext.server.store.engine.interface import Engine, Transaction
 
 #: Bytes that are written to see whether there is room: those of the largest record.
 _SIZE: Final = 1024 * 1024

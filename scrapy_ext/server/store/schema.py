@@ -6,8 +6,8 @@ import re
 from importlib.resources import files
 from typing import Final
 
-from scrapy_ext.server.store.engine import Transaction
-from scrapy_ext.server.store.errors import SchemaError
+from scrapy_ext.server.store.engine.errors import SchemaError
+from scrapy_ext.server.store.engine.interface import Transaction
 
 _FILE: Final = re.compile(r"(\d{4})_\w+\.sql", re.ASCII)
 

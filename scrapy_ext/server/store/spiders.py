@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from scrapy_ext.server.store.counters import advance
-from scrapy_ext.server.store.engine import Engine, Row, Transaction
+from scrapy_ext.server.store.engine.interface import Engine, Row, Transaction
 
 _COLUMNS: Final = "spider, name, tags, created, modified"
 _decode: Final = msgspec.json.Decoder(list[str]).decode

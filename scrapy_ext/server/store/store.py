@@ -9,32 +9,32 @@ from pathlib import Path
 from typing import Any
 
 from scrapy_ext.server.store.activity import ActivityStore
-from scrapy_ext.server.store.address import DatabaseUrl
-from scrapy_ext.server.store.attempts import Attempt, AttemptStore, FencedEngine
-from scrapy_ext.server.store.carried import CarriedStore
-from scrapy_ext.server.store.chunks import ITEMS, LOGS, REQUESTS, SAMPLES
-from scrapy_ext.server.store.collections import CollectionStore
+from scrapy_ext.server.store.collections.collections import CollectionStore
 from scrapy_ext.server.store.comments import CommentStore
 from scrapy_ext.server.store.copying import check_whole
 from scrapy_ext.server.store.discards import purge
-from scrapy_ext.server.store.engine import Engine
-from scrapy_ext.server.store.engines import open_engine
-from scrapy_ext.server.store.frontier import FrontierStore
-from scrapy_ext.server.store.frontier_overview import FrontierOverview
-from scrapy_ext.server.store.jobs import JobStore
+from scrapy_ext.server.store.engine.address import DatabaseUrl
+from scrapy_ext.server.store.engine.choose import open_engine
+from scrapy_ext.server.store.engine.interface import Engine
+from scrapy_ext.server.store.engine.measures import Measures
+from scrapy_ext.server.store.engine.postgresql.pool_sizes import SERVER, Line
+from scrapy_ext.server.store.frontier.frontier import FrontierStore
+from scrapy_ext.server.store.frontier.overview import FrontierOverview
+from scrapy_ext.server.store.jobs.attempts import Attempt, AttemptStore, FencedEngine
+from scrapy_ext.server.store.jobs.jobs import JobStore
+from scrapy_ext.server.store.jobs.nodes import NodeStore
+from scrapy_ext.server.store.jobs.pending import WaitingStore
+from scrapy_ext.server.store.jobs.queue_messages import CarriedStore
 from scrapy_ext.server.store.keys import KeyStore
-from scrapy_ext.server.store.lines import SERVER, Line
-from scrapy_ext.server.store.measures import Measures
-from scrapy_ext.server.store.nodes import NodeStore
-from scrapy_ext.server.store.periodic import PeriodicStore
+from scrapy_ext.server.store.periodic.periodic import PeriodicStore
 from scrapy_ext.server.store.projects import ProjectStore
-from scrapy_ext.server.store.records import RecordStore
+from scrapy_ext.server.store.records.chunks import ITEMS, LOGS, REQUESTS, SAMPLES
+from scrapy_ext.server.store.records.records import RecordStore
 from scrapy_ext.server.store.refusals import Refusals
 from scrapy_ext.server.store.schema import migrate, touch
 from scrapy_ext.server.store.spiders import SpiderStore
-from scrapy_ext.server.store.versions import VersionStore
-from scrapy_ext.server.store.waiting import WaitingStore
-from scrapy_ext.server.store.webhooks import WebhookStore
+from scrapy_ext.server.store.versions.versions import VersionStore
+from scrapy_ext.server.store.webhooks.webhooks import WebhookStore
 
 
 def now_ms() -> int:

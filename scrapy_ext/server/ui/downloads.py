@@ -8,13 +8,13 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
-from scrapy_ext.server.platform.calls import Call
+from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.platform.collections import collections
-from scrapy_ext.server.platform.items import items
-from scrapy_ext.server.platform.logs import logs
-from scrapy_ext.server.platform.requests import requests
-from scrapy_ext.server.store.records import RecordStore
-from scrapy_ext.server.store.selections import Collection
+from scrapy_ext.server.platform.records.items import items
+from scrapy_ext.server.platform.records.logs import logs
+from scrapy_ext.server.platform.records.requests import requests
+from scrapy_ext.server.store.collections.selections import Collection
+from scrapy_ext.server.store.records.records import RecordStore
 from scrapy_ext.server.ui.frame import HEADERS, MissingError, Visit
 
 _RESOURCES: Final = {"items": items, "requests": requests, "logs": logs}

@@ -19,11 +19,11 @@ from starlette.responses import RedirectResponse, Response
 
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.keyring import Grant, Keyring
-from scrapy_ext.server.platform.answers import Refusal, refusal_of, refused
+from scrapy_ext.server.auth.keyring import Grant, Keyring
+from scrapy_ext.server.http.answers import Refusal, refusal_of, refused
 from scrapy_ext.server.platform.jobs import Form
 from scrapy_ext.server.store import Store, StoreError
-from scrapy_ext.server.store.errors import StoreAwayError
+from scrapy_ext.server.store.engine.errors import StoreAwayError
 from scrapy_ext.server.ui import shapes
 from scrapy_ext.server.ui.assets import Assets
 from scrapy_ext.server.ui.live import Streams

@@ -8,12 +8,12 @@ import msgspec
 
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.server.store.job_rows import StoredJob
-from scrapy_ext.server.store.records import RecordStore, Slice, Span
+from scrapy_ext.server.store.jobs.rows import StoredJob
+from scrapy_ext.server.store.records.records import RecordStore, Slice, Span
 from scrapy_ext.server.ui import shapes
 from scrapy_ext.server.ui.frame import MissingError, Visit
+from scrapy_ext.server.ui.pending_reason import ground_of
 from scrapy_ext.server.ui.search import look_through, with_text
-from scrapy_ext.server.ui.waiting import ground_of
 
 PATH: Final = "/ui/{project:number}/{spider:number}/{job:number}"
 

@@ -14,8 +14,8 @@ import msgspec
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from scrapy_ext.server.operation.exchange import exchange_of
-from scrapy_ext.server.platform.answers import Refusal
+from scrapy_ext.server.http.answers import Refusal
+from scrapy_ext.server.http.request_context import exchange_of
 
 #: Seconds between two looks, between two signs of life, and after which the client has to ask again.
 LOOK: Final = 1.0

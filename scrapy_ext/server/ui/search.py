@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 import msgspec
 
 from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.server.ahead import in_thread
-from scrapy_ext.server.store.records import RecordStore, Slice, Span
+from scrapy_ext.server.store.read_ahead import in_thread
+from scrapy_ext.server.store.records.records import RecordStore, Slice, Span
 
 #: Records that one page looks through, and bytes of them.
 MOST_RECORDS: Final = 100_000

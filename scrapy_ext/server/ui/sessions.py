@@ -21,9 +21,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from scrapy_ext.server.keyring import Grant, Keyring
+from scrapy_ext.server.auth.keyring import Grant, Keyring
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.errors import StoreAwayError
+from scrapy_ext.server.store.engine.errors import StoreAwayError
 
 #: Seconds after which one has to log in again.
 LIFETIME: Final = 12 * 3600

@@ -10,10 +10,10 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from markupsafe import Markup, escape
 
+from scrapy_ext.api.control_characters import STEERING
 from scrapy_ext.api.platform.jobs import JobState
-from scrapy_ext.server.control_characters import STEERING
-from scrapy_ext.server.store.job_rows import Counts, StoredJob, tags_of
-from scrapy_ext.server.ui.waiting import Ground, waiting
+from scrapy_ext.server.store.jobs.rows import Counts, StoredJob, tags_of
+from scrapy_ext.server.ui.pending_reason import Ground, waiting
 
 _CELL: Final = 160
 _LONG: Final = 20_000

@@ -14,8 +14,8 @@ from markupsafe import Markup
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.samples import Sample, sample_of
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.job_rows import StoredJob
-from scrapy_ext.server.store.records import Span
+from scrapy_ext.server.store.jobs.rows import StoredJob
+from scrapy_ext.server.store.records.records import Span
 from scrapy_ext.server.ui import charts, shapes
 
 #: Points of a line.

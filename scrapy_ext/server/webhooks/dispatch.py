@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final
 
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.errors import StoreAwayError, StoreError
+from scrapy_ext.server.store.engine.errors import StoreAwayError, StoreError
 from scrapy_ext.server.webhooks.sending import Outcome, Sender
 
 #: Seconds from one look at the outbox to the next.

@@ -15,9 +15,9 @@ import aiohttp
 from yarl import URL
 
 from scrapy_ext.server.extraction.errors import ExtractionError
-from scrapy_ext.server.extraction.fetch import GuardedResolver
-from scrapy_ext.server.extraction.guard import Guard
-from scrapy_ext.server.store.webhooks import Claimed
+from scrapy_ext.server.extraction.http.fetch import GuardedResolver
+from scrapy_ext.server.net.guard import Guard
+from scrapy_ext.server.store.webhooks.webhooks import Claimed
 from scrapy_ext.server.webhooks.signing import signed_headers
 
 #: Seconds for all of one delivery; less than ``store.webhooks.CLAIM``.

@@ -12,8 +12,8 @@ from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse
 
 from scrapy_ext.client.extraction import ExtractClient, ExtractTransport, Limiter
 from scrapy_ext.client.extraction.errors import DomainUnreachableError, KeyRefusedError
-from scrapy_ext.client.extraction.results import to_response
-from scrapy_ext.client.extraction.translate import to_body
+from scrapy_ext.crawl.extraction.results import to_response
+from scrapy_ext.crawl.extraction.translate import to_body
 from tests.client.played import PlayedServer, Reply
 from tests.servers import RunningServer
 

@@ -11,8 +11,8 @@ from scrapy.http import HtmlResponse, JsonResponse, Response, XmlResponse
 from scrapy_ext.api.extraction import check
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.extraction.errors import error_of
-from scrapy_ext.client.extraction.escalation import WALLS, Escalation, Memory, by_browser
-from scrapy_ext.client.extraction.responses import ExtractHtmlResponse
+from scrapy_ext.crawl.extraction.escalation import WALLS, Escalation, Memory, by_browser
+from scrapy_ext.crawl.extraction.responses import ExtractHtmlResponse
 
 URL = "https://books.example/"
 PAGE = {"url": URL, "httpResponseBody": True, "httpResponseHeaders": True}

@@ -17,7 +17,7 @@ from zyte_common_items import Article, Product, Serp
 
 from scrapy_ext.api.extraction import EXTRACT_TYPES
 from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
-from scrapy_ext.client.extraction.results import to_response
+from scrapy_ext.crawl.extraction.results import to_response
 
 URL = "https://books.example/"
 RESULTS = [

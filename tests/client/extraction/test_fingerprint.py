@@ -7,7 +7,7 @@ from scrapy import Request
 from scrapy.utils.request import fingerprint as scrapy_fingerprint
 from scrapy.utils.test import get_crawler
 
-from scrapy_ext.client.extraction.fingerprint import ExtractRequestFingerprinter
+from scrapy_ext.crawl.extraction.fingerprint import ExtractRequestFingerprinter
 
 URL = "https://books.example/page?b=2&a=1"
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from scrapy_ext.client.extraction.flights import Flights
+from scrapy_ext.client.extraction.coalescing import Flights
 
 
 class Work:

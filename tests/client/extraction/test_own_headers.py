@@ -9,8 +9,8 @@ from scrapy import Request, Spider
 from scrapy.settings import Settings
 from scrapy.utils.request import request_from_dict
 
-from scrapy_ext.client.extraction.own_headers import mark_added, note
-from scrapy_ext.client.extraction.translate import BodyOptions, scrapy_default_headers, to_body
+from scrapy_ext.crawl.extraction.translate import BodyOptions, scrapy_default_headers, to_body
+from scrapy_ext.crawl.frontier.own_headers import mark_added, note
 
 SETTINGS = Settings()
 DEFAULTS = scrapy_default_headers(SETTINGS)

@@ -13,7 +13,7 @@ from scrapy.utils.test import get_crawler
 
 from scrapy_ext.api.extraction import ExtractResult, Header
 from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
-from scrapy_ext.client.extraction.results import to_response
+from scrapy_ext.crawl.extraction.results import to_response
 
 URL = "https://books.example/page?a=1"
 

@@ -14,10 +14,9 @@ from scrapy.utils.test import get_crawler
 from scrapy_ext.api.extraction import EXTRACT_TYPES, check
 from scrapy_ext.api.extraction.limits import MAX_COOKIES
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.client.extraction import cookies as cookies_module
-from scrapy_ext.client.extraction.escalation import by_browser
-from scrapy_ext.client.extraction.own_headers import note
-from scrapy_ext.client.extraction.translate import (
+from scrapy_ext.crawl.extraction import cookies as cookies_module
+from scrapy_ext.crawl.extraction.escalation import by_browser
+from scrapy_ext.crawl.extraction.translate import (
     BodyOptions,
     content_fields,
     is_routed,
@@ -26,7 +25,8 @@ from scrapy_ext.client.extraction.translate import (
     scrapy_default_headers,
     to_body,
 )
-from scrapy_ext.server.extraction.outgoing import read_cookies
+from scrapy_ext.crawl.frontier.own_headers import note
+from scrapy_ext.server.extraction.http.outgoing import read_cookies
 
 URL = "https://books.example/page?a=1"
 PAGE = {"url": URL, "httpResponseBody": True, "httpResponseHeaders": True}

@@ -6,9 +6,9 @@ import logging
 
 import pytest
 
-from scrapy_ext.client.platform import outage
+from scrapy_ext.client import outage
+from scrapy_ext.client.outage import Outage
 from scrapy_ext.client.platform.errors import PlatformError
-from scrapy_ext.client.platform.outage import Outage
 
 FULL = PlatformError("the disk is full")
 

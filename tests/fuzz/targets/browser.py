@@ -7,10 +7,10 @@ import msgspec
 from scrapy_ext.api.extraction import check, parse
 from scrapy_ext.api.extraction.decoding import InvalidJsonError
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.extraction.cookies import _param
-from scrapy_ext.server.extraction.outgoing import cookie_pair, read_cookies
+from scrapy_ext.server.extraction.browser.cookies import _param
+from scrapy_ext.server.extraction.http.outgoing import cookie_pair, read_cookies
 from scrapy_ext.server.extraction.plan import plan
-from scrapy_ext.server.extraction.upstream import Upstreams
+from scrapy_ext.server.net.upstream import Upstreams
 from tests.fuzz.target import target
 
 _NO_PROXIES = Upstreams()

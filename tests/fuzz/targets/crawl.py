@@ -16,9 +16,9 @@ from scrapy_ext.client.extraction.ledger_file import Batch as Answers
 from scrapy_ext.client.extraction.ledger_file import LedgerError, LedgerFile
 from scrapy_ext.commands.extraction.errors import CallError
 from scrapy_ext.commands.extraction.resume import OutputFile
-from scrapy_ext.crawl.checkpoint import Assignment, Checkpoint
-from scrapy_ext.crawl.journal import Journal, Place, UnreadableJournal
-from scrapy_ext.crawl.serialize import (
+from scrapy_ext.crawl.commit.checkpoint import Assignment, Checkpoint
+from scrapy_ext.crawl.commit.journal import Journal, Place, UnreadableJournal
+from scrapy_ext.crawl.frontier.serialize import (
     NotSerializableError,
     UnreadableRequestError,
     request_from_json,

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from scrapy_ext.server.extraction.auto import KINDS, extract_more, preload
-from scrapy_ext.server.extraction.auto.ground import lenient_json
+from scrapy_ext.server.extraction.auto.page import lenient_json
 from tests.fuzz.target import target
 
 # What is imported when it is first needed would have no coverage.

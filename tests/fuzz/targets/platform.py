@@ -12,13 +12,23 @@ from typing import Any
 import msgspec
 
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.platform import bodies, frontier, intake, jobs
-from scrapy_ext.server.platform.answers import Refusal
+from scrapy_ext.server.http import bodies
+from scrapy_ext.server.http.answers import Refusal
+from scrapy_ext.server.platform import frontier, jobs
 from scrapy_ext.server.platform.collections import checked
 from scrapy_ext.server.platform.periodic import blank, edited
-from scrapy_ext.server.store.chunks import ITEMS, LOGS, REQUESTS, SAMPLES, RecordKind, tally_of_lines, unpack_lines
-from scrapy_ext.server.store.errors import StoreError
-from scrapy_ext.server.store.stretches import growth, time_at, unpack_stretches
+from scrapy_ext.server.platform.records import ingestion as intake
+from scrapy_ext.server.store.engine.errors import StoreError
+from scrapy_ext.server.store.records.chunks import (
+    ITEMS,
+    LOGS,
+    REQUESTS,
+    SAMPLES,
+    RecordKind,
+    tally_of_lines,
+    unpack_lines,
+)
+from scrapy_ext.server.store.records.segments import growth, time_at, unpack_stretches
 from tests.fuzz.calls import request_of, run
 from tests.fuzz.target import target
 

@@ -13,10 +13,10 @@ import msgspec
 from scrapy_ext.api.platform.keys import EntityKey, JobKey
 from scrapy_ext.api.platform.periodic import Cron
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.platform.answers import Refusal
+from scrapy_ext.server.http.answers import Refusal
+from scrapy_ext.server.http.formats import result_of
 from scrapy_ext.server.platform.filters import Filter
-from scrapy_ext.server.platform.formats import result_of
-from scrapy_ext.server.store.frontier import is_batch_id, priority_of
+from scrapy_ext.server.store.frontier.frontier import is_batch_id, priority_of
 from tests.fuzz.calls import call_of, run
 from tests.fuzz.target import target
 

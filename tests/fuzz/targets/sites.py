@@ -11,11 +11,11 @@ from typing import Any
 
 import brotli
 
-from scrapy_ext.server.extraction import proxy
-from scrapy_ext.server.extraction.charsets import text_of
-from scrapy_ext.server.extraction.codings import CodingError, undo
-from scrapy_ext.server.extraction.lenient import Answer
-from scrapy_ext.server.extraction.upstream import ProxyRuleError, Upstream
+from scrapy_ext.server.extraction.http.charsets import text_of
+from scrapy_ext.server.extraction.http.codings import CodingError, undo
+from scrapy_ext.server.extraction.http.lenient import Answer
+from scrapy_ext.server.net import proxy
+from scrapy_ext.server.net.upstream import ProxyRuleError, Upstream
 from tests.fuzz.calls import run
 from tests.fuzz.target import target
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from scrapy_ext.server.extraction import guard
+from scrapy_ext.server.net import guard
 
 
 class _Localhost(frozenset[tuple[str, int]]):

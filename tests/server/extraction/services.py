@@ -15,12 +15,12 @@ from typing import Any
 import uvicorn
 from starlette.applications import Starlette
 
-from scrapy_ext.server.auth import Caller
-from scrapy_ext.server.config import ServerConfig
+from scrapy_ext.server.auth.api_keys import Caller
+from scrapy_ext.server.config.config import ServerConfig
 from scrapy_ext.server.extraction import ExtractionService
-from scrapy_ext.server.extraction.guard import Resolve, system_resolve
 from scrapy_ext.server.extraction.limits import Limits
-from scrapy_ext.server.operation.front import Front
+from scrapy_ext.server.http.middleware import Front
+from scrapy_ext.server.net.guard import Resolve, system_resolve
 
 KEY = "k" * 32
 #: Who asks with a key.

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from scrapy_ext.server.config import ConfigError
-from scrapy_ext.server.extraction.executable import clean_environment
+from scrapy_ext.server.config.config import ConfigError
+from scrapy_ext.server.config.options import add_options, config_from
+from scrapy_ext.server.extraction.browser.executable import clean_environment
 from scrapy_ext.server.extraction.limits import Limits
-from scrapy_ext.server.options import add_options, config_from
 from tests.server.extraction.services import Service
 from tests.server.extraction.targets import Target
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_ext.server.extraction import blocking
-from scrapy_ext.server.extraction.blocking import BlockList, BlockListError
 from scrapy_ext.server.extraction.limits import Limits
+from scrapy_ext.server.net import blocked_domains as blocking
+from scrapy_ext.server.net.blocked_domains import BlockList, BlockListError
 from tests.server.extraction.services import Service
 from tests.server.extraction.targets import Target
 

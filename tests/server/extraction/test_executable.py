@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_ext.server.extraction.executable import BrowserMissingError, clean_environment, find_browser
+from scrapy_ext.server.extraction.browser.executable import BrowserMissingError, clean_environment, find_browser
 
 NOWHERE = Path("/nonexistent/ms-playwright/chromium-99/chrome-linux/chrome")
 

@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from scrapy_ext.server.extraction.auto_process import Outcome, Task, message
+from scrapy_ext.server.extraction.auto_processes import Extractors
 from scrapy_ext.server.extraction.errors import ExtractionError
-from scrapy_ext.server.extraction.extractor_process import Outcome, Task, message
-from scrapy_ext.server.extraction.extractors import Extractors
 from scrapy_ext.server.extraction.limits import Limits
 from tests.server.extraction.auto.kinds.job_pages import PAGES as JOBS
 from tests.server.extraction.auto.kinds.serp_pages import PAGES
@@ -177,7 +177,7 @@ async def test_extraction_does_not_keep_the_loop_waiting() -> None:
 
 def test_the_process_ends_with_its_input_also_while_it_works() -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "scrapy_ext.server.extraction.extractor_process"],
+        [sys.executable, "-m", "scrapy_ext.server.extraction.auto_process"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import brotli
 import pytest
 
-from scrapy_ext.server.extraction.codings import zstd
+from scrapy_ext.server.extraction.http.codings import zstd
 from scrapy_ext.server.extraction.limits import Limits
 from tests.server.extraction.conftest import LIMITS
 from tests.server.extraction.services import Service

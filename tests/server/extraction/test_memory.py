@@ -10,7 +10,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from scrapy_ext.server.config import ServerConfig
+from scrapy_ext.server.config.config import ServerConfig
 from scrapy_ext.server.extraction import ExtractionService
 from scrapy_ext.server.extraction.limits import Limits
 from scrapy_ext.server.extraction.routes import PIECE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scrapy_ext.server.operation.rates import RateLimits
+from scrapy_ext.server.auth.rates import RateLimits
 from tests.server.extraction.services import Answer, Service
 from tests.server.extraction.targets import Target
 

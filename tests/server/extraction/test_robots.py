@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from scrapy_ext.server.extraction import robots
-from scrapy_ext.server.extraction.fetch import HttpResult
+from scrapy_ext.server.extraction.http import robots
+from scrapy_ext.server.extraction.http.fetch import HttpResult
 from scrapy_ext.server.extraction.plan import HttpPlan
 from tests.server.extraction.services import Service
 from tests.server.extraction.targets import Target

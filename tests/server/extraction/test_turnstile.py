@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from scrapy_ext.server.extraction.errors import ExtractionError
-from scrapy_ext.server.extraction.turnstile import Turnstile
+from scrapy_ext.server.extraction.fair_semaphore import Turnstile
 
 
 class Visits:

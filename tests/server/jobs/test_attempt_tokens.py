@@ -10,16 +10,16 @@ from typing import NamedTuple
 
 import pytest
 
-from scrapy_ext.api.launch import ATTEMPT_OVER
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
 from scrapy_ext.client.platform.errors import AttemptOver
-from scrapy_ext.server.attempt_tokens import AttemptTokens
+from scrapy_ext.jobprocess.messages import ATTEMPT_OVER
+from scrapy_ext.server.auth.attempt_tokens import AttemptTokens
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.attempts import Attempt
-from scrapy_ext.server.store.jobs import NewJob
-from scrapy_ext.server.store.nodes import Node
+from scrapy_ext.server.store.jobs.attempts import Attempt
+from scrapy_ext.server.store.jobs.jobs import NewJob
+from scrapy_ext.server.store.jobs.nodes import Node
 from tests.server.http import Http
 from tests.server.jobs.running import wait_for
 from tests.servers import RunningServer

@@ -10,14 +10,14 @@ from contextlib import AsyncExitStack
 import pytest
 
 from scrapy_ext.api.platform.jobs import JobState
-from scrapy_ext.server.jobs.nodes.carriers import procrastinate as module
-from scrapy_ext.server.jobs.nodes.carriers.procrastinate import ProcrastinateCarrier
+from scrapy_ext.server.jobs.nodes.notifiers import procrastinate as module
+from scrapy_ext.server.jobs.nodes.notifiers.procrastinate import ProcrastinateCarrier
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.address import DatabaseUrl
-from scrapy_ext.server.store.carried import defer, queue_of
-from scrapy_ext.server.store.errors import SchemaError, StoreError
-from scrapy_ext.server.store.jobs import NewJob
-from scrapy_ext.server.store.nodes import Node
+from scrapy_ext.server.store.engine.address import DatabaseUrl
+from scrapy_ext.server.store.engine.errors import SchemaError, StoreError
+from scrapy_ext.server.store.jobs.jobs import NewJob
+from scrapy_ext.server.store.jobs.nodes import Node
+from scrapy_ext.server.store.jobs.queue_messages import defer, queue_of
 from tests.postgresql import Cluster
 
 

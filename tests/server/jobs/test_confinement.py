@@ -13,16 +13,16 @@ from typing import Any
 
 import pytest
 
-from scrapy_ext.confinement import view
-from scrapy_ext.confinement.connections import Rules
-from scrapy_ext.confinement.probing import probe
-from scrapy_ext.confinement.seccomp import CALLS
-from scrapy_ext.processes import below, shared_memory, table
-from scrapy_ext.server.config import ConfigError
+from scrapy_ext.jobprocess.confinement import view
+from scrapy_ext.jobprocess.confinement.connections import Rules
+from scrapy_ext.jobprocess.confinement.probing import probe
+from scrapy_ext.jobprocess.confinement.seccomp import CALLS
+from scrapy_ext.jobprocess.proc import below, shared_memory, table
+from scrapy_ext.server.config.config import ConfigError
 from scrapy_ext.server.jobs.confining import FIRST_USER, METADATA, Confining, Policy, paths_of_pip
 from scrapy_ext.server.jobs.versions.building import WORK
 from scrapy_ext.server.jobs.versions.children import run
-from scrapy_ext.server.store.address import DatabaseUrl
+from scrapy_ext.server.store.engine.address import DatabaseUrl
 from tests.postgresql import Cluster
 from tests.server.http import Http
 from tests.server.jobs import packed

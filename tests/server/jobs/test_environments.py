@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_ext import file_trees
 from scrapy_ext.api.platform.versions import SpiderArgument, SpiderInfo, Version, VersionState
 from scrapy_ext.api.violations import ContractError
+from scrapy_ext.jobprocess import file_trees
 from scrapy_ext.server.jobs.versions import archives, environments
 from scrapy_ext.server.jobs.versions.archives import ArchiveError
 from scrapy_ext.server.jobs.versions.building import BASE, IN_USE, PART, READY
@@ -325,7 +325,7 @@ FOUND = """
 import sys
 sys.meta_path[:] = [finder for finder in sys.meta_path if "editable" not in str(finder)]
 sys.path[:] = [folder for folder in sys.path if not folder.endswith("dist-packages") and {repository!r} != folder]
-import scrapy_ext.launch
+import scrapy_ext.jobprocess.launch
 print(scrapy_ext.__path__[0])
 """
 

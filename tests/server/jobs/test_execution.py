@@ -12,14 +12,14 @@ import pytest
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.server.jobs.attempts.execution import Door, Execution, Intent, Terms
-from scrapy_ext.server.jobs.nodes.carriers.local import LocalCarrier
 from scrapy_ext.server.jobs.nodes.node import Lines, Node, NodeConfig
+from scrapy_ext.server.jobs.nodes.notifiers.local import LocalCarrier
 from scrapy_ext.server.jobs.versions.environments import Environments, LocalProject, Prepared
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.errors import StoreAwayError
-from scrapy_ext.server.store.job_rows import StoredJob
-from scrapy_ext.server.store.jobs import NewJob
-from scrapy_ext.server.store.nodes import Node as StoredNode
+from scrapy_ext.server.store.engine.errors import StoreAwayError
+from scrapy_ext.server.store.jobs.jobs import NewJob
+from scrapy_ext.server.store.jobs.nodes import Node as StoredNode
+from scrapy_ext.server.store.jobs.rows import StoredJob
 from tests.server.jobs.running import PATIENCE, wait_for
 
 

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from scrapy_ext.api.platform.periodic import PeriodicJob, Task
-from scrapy_ext.server.extraction.guard import Guard
 from scrapy_ext.server.jobs.cron import CronLoop
+from scrapy_ext.server.net.guard import Guard
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.address import DatabaseUrl
-from scrapy_ext.server.store.job_queries import JobFilter, Page
+from scrapy_ext.server.store.engine.address import DatabaseUrl
+from scrapy_ext.server.store.jobs.queries import JobFilter, Page
 from scrapy_ext.server.webhooks.dispatch import Dispatcher
 from scrapy_ext.server.webhooks.sending import Sender
 from scrapy_ext.server.webhooks.signing import new_secret

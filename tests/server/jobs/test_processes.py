@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_ext.processes import below, shared_memory, table
+from scrapy_ext.jobprocess.proc import below, shared_memory, table
 from tests.server.jobs.running import Platform, wait_for
 from tests.servers import RunningServer
 

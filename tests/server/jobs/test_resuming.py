@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_ext.processes import below, table
+from scrapy_ext.jobprocess.proc import below, table
 from tests.server.http import Http
 from tests.server.jobs.projects import write_project
 from tests.server.jobs.running import Platform, run, until, wait_for
@@ -96,7 +96,7 @@ async def test_one_whose_process_is_killed_ends_and_says_so(tmp_path: Path, fold
             await some_items(http, job, 5)
             tree = below([server.process.pid], table())[server.process.pid]
             lines = {each.pid: Path(f"/proc/{each.pid}/cmdline").read_bytes() for each in tree}
-            os.kill(max(pid for pid, line in lines.items() if b"scrapy_ext.launch" in line), signal.SIGKILL)
+            os.kill(max(pid for pid, line in lines.items() if b"scrapy_ext.jobprocess.launch" in line), signal.SIGKILL)
             metadata = await until(http, job, "finished")
             assert metadata["close_reason"] == "killed by SIGKILL"
             stored = await items(http, job)

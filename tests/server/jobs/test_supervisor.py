@@ -14,10 +14,10 @@ from typing import BinaryIO
 
 import pytest
 
-from scrapy_ext import supervisor
-from scrapy_ext.confinement import Confinement
-from scrapy_ext.confinement.applying import SIGNALS
-from scrapy_ext.confinement.privileges import MAX_PROCESSES
+from scrapy_ext.jobprocess import supervisor
+from scrapy_ext.jobprocess.confinement import Confinement
+from scrapy_ext.jobprocess.confinement.applying import SIGNALS
+from scrapy_ext.jobprocess.confinement.privileges import MAX_PROCESSES
 from scrapy_ext.server.jobs.confining import Confining
 from scrapy_ext.server.jobs.versions.children import run
 from tests.server.jobs.running import PATIENCE

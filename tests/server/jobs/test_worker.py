@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_ext.processes import below, table
+from scrapy_ext.jobprocess.proc import below, table
 from scrapy_ext.server.store import Store
 from tests.postgresql import Cluster
 from tests.server.http import Http
@@ -50,7 +50,7 @@ def working(pid: int) -> list[int]:
     return [
         each.pid
         for each in below([pid], table())[pid]
-        if each.parent != pid and b"scrapy_ext.launch" in Path(f"/proc/{each.pid}/cmdline").read_bytes()
+        if each.parent != pid and b"scrapy_ext.jobprocess.launch" in Path(f"/proc/{each.pid}/cmdline").read_bytes()
     ]
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_ext.server.auth import key_hash
-from scrapy_ext.server.keyring import REFRESH_SECONDS, add_key
+from scrapy_ext.server.auth.api_keys import key_hash
+from scrapy_ext.server.auth.keyring import REFRESH_SECONDS, add_key
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.engine import Transaction
-from scrapy_ext.server.store.engines import open_engine
+from scrapy_ext.server.store.engine.choose import open_engine
+from scrapy_ext.server.store.engine.interface import Transaction
 from tests.server.http import Answer, Http
 from tests.servers import RunningServer
 

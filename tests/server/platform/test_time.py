@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from scrapy_ext.server.keyring import Grant
-from scrapy_ext.server.operation import limits
-from scrapy_ext.server.operation.front import Front
+from scrapy_ext.server.auth.keyring import Grant
+from scrapy_ext.server.http import limits
+from scrapy_ext.server.http.middleware import Front
 from scrapy_ext.server.platform import PlatformService
 from scrapy_ext.server.store import Store
 

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from scrapy_ext.api.platform.versions import MAX_ARCHIVE
-from scrapy_ext.server.keyring import add_key
+from scrapy_ext.server.auth.keyring import add_key
 from scrapy_ext.server.store import Store
 from tests.server.http import Answer, Http
 from tests.server.jobs import packed

@@ -13,7 +13,7 @@ import asyncpg
 import pytest
 
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.address import DatabaseUrl
+from scrapy_ext.server.store.engine.address import DatabaseUrl
 from tests.postgresql import Cluster
 
 Where = Path | DatabaseUrl

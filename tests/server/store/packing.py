@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from scrapy_ext.server.store.chunks import Chunk, Packer, RecordKind
+from scrapy_ext.server.store.records.chunks import Chunk, Packer, RecordKind
 
 
 def pack_chunk(kind: RecordKind, lines: Sequence[bytes], records: Sequence[dict[str, Any]]) -> Chunk:

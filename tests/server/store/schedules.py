@@ -11,8 +11,8 @@ import msgspec
 from scrapy_ext.api.platform.periodic import PeriodicJob, Task
 from scrapy_ext.server.jobs.cron import CronLoop
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.job_queries import JobFilter, Page
-from scrapy_ext.server.store.job_rows import StoredJob
+from scrapy_ext.server.store.jobs.queries import JobFilter, Page
+from scrapy_ext.server.store.jobs.rows import StoredJob
 from tests.server.store.conftest import Clock
 
 PROJECT = 7

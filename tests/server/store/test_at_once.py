@@ -15,14 +15,14 @@ from scrapy_ext.api.platform.collections import EXPIRY_MS, CollectionType
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.address import DatabaseUrl
-from scrapy_ext.server.store.chunks import ITEMS, Chunk
-from scrapy_ext.server.store.frontier import QueuedRequest, Slot
-from scrapy_ext.server.store.job_queries import JobFilter, Page
-from scrapy_ext.server.store.job_states import Change
-from scrapy_ext.server.store.jobs import DuplicateJobError, NewJob
-from scrapy_ext.server.store.records import Span
-from scrapy_ext.server.store.selections import Collection, Selection, prefix_range
+from scrapy_ext.server.store.collections.selections import Collection, Selection, prefix_range
+from scrapy_ext.server.store.engine.address import DatabaseUrl
+from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot
+from scrapy_ext.server.store.jobs.jobs import DuplicateJobError, NewJob
+from scrapy_ext.server.store.jobs.queries import JobFilter, Page
+from scrapy_ext.server.store.jobs.states import Change
+from scrapy_ext.server.store.records.chunks import ITEMS, Chunk
+from scrapy_ext.server.store.records.records import Span
 from tests.server.store.conftest import FRONTIER_TABLES, Where
 from tests.server.store.packing import pack_chunk
 

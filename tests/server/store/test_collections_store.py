@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from scrapy_ext.api.platform.collections import EXPIRY_MS, CollectionType
-from scrapy_ext.server.store import Store, collection_writes
-from scrapy_ext.server.store import collections as module
-from scrapy_ext.server.store.selections import Collection, Selection, prefix_range
+from scrapy_ext.server.store import Store
+from scrapy_ext.server.store.collections import collections as module
+from scrapy_ext.server.store.collections import writes as collection_writes
+from scrapy_ext.server.store.collections.selections import Collection, Selection, prefix_range
 
 EVERYTHING = Selection((prefix_range(b""),))
 

@@ -19,17 +19,17 @@ from scrapy_ext.api.platform.periodic import PeriodicJob, Task
 from scrapy_ext.api.platform.versions import SpiderInfo
 from scrapy_ext.commands.platform import SUBCOMMANDS, _load, parser_of
 from scrapy_ext.server.store import Store, StoreError, copying
-from scrapy_ext.server.store.address import DatabaseUrl
-from scrapy_ext.server.store.chunks import ITEMS
-from scrapy_ext.server.store.collections import Collection
+from scrapy_ext.server.store.collections.collections import Collection
 from scrapy_ext.server.store.comments import Place
-from scrapy_ext.server.store.engine import Transaction
-from scrapy_ext.server.store.engines import FILE, open_engine
-from scrapy_ext.server.store.frontier import QueuedRequest, Slot
-from scrapy_ext.server.store.jobs import NewJob
+from scrapy_ext.server.store.engine.address import DatabaseUrl
+from scrapy_ext.server.store.engine.choose import FILE, open_engine
+from scrapy_ext.server.store.engine.interface import Transaction
+from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot
+from scrapy_ext.server.store.jobs.jobs import NewJob
+from scrapy_ext.server.store.jobs.nodes import Node
 from scrapy_ext.server.store.keys import StoredKey
-from scrapy_ext.server.store.nodes import Node
-from scrapy_ext.server.store.versions import NewVersion
+from scrapy_ext.server.store.records.chunks import ITEMS
+from scrapy_ext.server.store.versions.versions import NewVersion
 from tests.postgresql import Cluster
 from tests.server.store.conftest import Where, emptied
 from tests.server.store.packing import pack_chunk

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_ext.server.store.engine import Engine, Transaction
-from scrapy_ext.server.store.engines import open_engine
-from scrapy_ext.server.store.errors import StoreError
-from scrapy_ext.server.store.sqlite import SqliteEngine
+from scrapy_ext.server.store.engine.choose import open_engine
+from scrapy_ext.server.store.engine.errors import StoreError
+from scrapy_ext.server.store.engine.interface import Engine, Transaction
+from scrapy_ext.server.store.engine.sqlite.sqlite import SqliteEngine
 from tests.server.store.conftest import Where
 
 

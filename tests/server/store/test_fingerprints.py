@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from scrapy_ext.server.store import Store, fingerprint_filter, fingerprint_runs, fingerprints
-from scrapy_ext.server.store.engine import Transaction
-from scrapy_ext.server.store.fingerprints import runs_of
-from scrapy_ext.server.store.frontier import QueuedRequest, Slot, _add
+from scrapy_ext.server.store import Store
+from scrapy_ext.server.store.engine.interface import Transaction
+from scrapy_ext.server.store.frontier import fingerprint_filter, fingerprint_runs, fingerprints
+from scrapy_ext.server.store.frontier.fingerprints import runs_of
+from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot, _add
 
 from .conftest import Where
 

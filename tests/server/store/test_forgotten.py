@@ -9,8 +9,8 @@ import pytest
 
 from scrapy_ext.api.platform.collections import CollectionType
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.collections import Collection
-from scrapy_ext.server.store.frontier import QueuedRequest, Slot
+from scrapy_ext.server.store.collections.collections import Collection
+from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot
 from tests.server.http import Http
 from tests.servers import RunningServer
 

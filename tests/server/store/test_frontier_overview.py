@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from scrapy_ext.api.platform.deadletters import DEAD_LETTERS
-from scrapy_ext.server.store import Store, frontier_overview
-from scrapy_ext.server.store.frontier import QueuedRequest, Slot
+from scrapy_ext.server.store import Store
+from scrapy_ext.server.store.frontier import overview as frontier_overview
+from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot
 
 
 def requests(first: int, last: int, priority: int = 0) -> list[QueuedRequest]:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store import frontier as module
-from scrapy_ext.server.store.frontier import QueuedRequest, Slot
-from scrapy_ext.server.store.sqlite import SqliteEngine
+from scrapy_ext.server.store.engine.sqlite.sqlite import SqliteEngine
+from scrapy_ext.server.store.frontier import frontier as module
+from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot
 from tests.server.store.conftest import FRONTIER_TABLES
 
 SLOT = Slot(1, "f", "0")

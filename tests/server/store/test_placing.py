@@ -13,12 +13,12 @@ from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.address import DatabaseUrl
-from scrapy_ext.server.store.attempts import Attempt
-from scrapy_ext.server.store.job_rows import MAX_METADATA_BYTES, StoredJob
-from scrapy_ext.server.store.job_states import Change
-from scrapy_ext.server.store.jobs import NewJob
-from scrapy_ext.server.store.nodes import Node
+from scrapy_ext.server.store.engine.address import DatabaseUrl
+from scrapy_ext.server.store.jobs.attempts import Attempt
+from scrapy_ext.server.store.jobs.jobs import NewJob
+from scrapy_ext.server.store.jobs.nodes import Node
+from scrapy_ext.server.store.jobs.rows import MAX_METADATA_BYTES, StoredJob
+from scrapy_ext.server.store.jobs.states import Change
 
 
 async def join(store: Store, name: str, units: int, *, tags: Sequence[str] = (), project: int = 1) -> None:

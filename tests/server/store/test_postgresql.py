@@ -16,16 +16,16 @@ from scrapy_ext.api.platform.collections import CollectionType
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.server.store import Store, StoreError
-from scrapy_ext.server.store import postgresql as engine_module
-from scrapy_ext.server.store import postgresql_connection as connection_module
-from scrapy_ext.server.store.address import DatabaseUrl
-from scrapy_ext.server.store.chunks import ITEMS
-from scrapy_ext.server.store.collections import Collection
-from scrapy_ext.server.store.errors import StoreBusyError, StoreUncertainError
-from scrapy_ext.server.store.frontier import QueuedRequest, Slot
-from scrapy_ext.server.store.jobs import NewJob
-from scrapy_ext.server.store.lines import SERVER
-from scrapy_ext.server.store.selections import Selection, prefix_range
+from scrapy_ext.server.store.collections.collections import Collection
+from scrapy_ext.server.store.collections.selections import Selection, prefix_range
+from scrapy_ext.server.store.engine.address import DatabaseUrl
+from scrapy_ext.server.store.engine.errors import StoreBusyError, StoreUncertainError
+from scrapy_ext.server.store.engine.postgresql import connection as connection_module
+from scrapy_ext.server.store.engine.postgresql import postgresql as engine_module
+from scrapy_ext.server.store.engine.postgresql.pool_sizes import SERVER
+from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot
+from scrapy_ext.server.store.jobs.jobs import NewJob
+from scrapy_ext.server.store.records.chunks import ITEMS
 from tests.postgresql import Cluster, cluster
 from tests.server.store.conftest import emptied
 from tests.server.store.cutter import Cutter

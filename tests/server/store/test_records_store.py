@@ -11,10 +11,11 @@ import pytest
 
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.store import Store, StoreError, record_writes
-from scrapy_ext.server.store import stretches as stretches_module
-from scrapy_ext.server.store.chunks import ITEMS, MAX_BYTES, MAX_LINES, Chunk, Packer
-from scrapy_ext.server.store.records import Span
+from scrapy_ext.server.store import Store, StoreError
+from scrapy_ext.server.store.records import segments as stretches_module
+from scrapy_ext.server.store.records import writes as record_writes
+from scrapy_ext.server.store.records.chunks import ITEMS, MAX_BYTES, MAX_LINES, Chunk, Packer
+from scrapy_ext.server.store.records.records import Span
 
 KEY = JobKey(1, 2, 3)
 

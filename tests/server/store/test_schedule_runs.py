@@ -13,9 +13,10 @@ import pytest
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.periodic import Task
 from scrapy_ext.server.jobs.cron import CronLoop
-from scrapy_ext.server.store import Store, schedule_runs
-from scrapy_ext.server.store.errors import StoreBusyError
-from scrapy_ext.server.store.job_states import Change
+from scrapy_ext.server.store import Store
+from scrapy_ext.server.store.engine.errors import StoreBusyError
+from scrapy_ext.server.store.jobs.states import Change
+from scrapy_ext.server.store.periodic import runs as schedule_runs
 from tests.server.store.conftest import Clock, Where
 from tests.server.store.schedules import MINUTE, PROJECT, SECOND, at, books, edit, jobs_of, passing, ran, told
 

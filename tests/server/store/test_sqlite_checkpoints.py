@@ -13,8 +13,10 @@ from typing import cast
 
 import pytest
 
-from scrapy_ext.server.store import Store, sqlite, sqlite_checkpoints
-from scrapy_ext.server.store.frontier import QueuedRequest, Slot
+from scrapy_ext.server.store import Store
+from scrapy_ext.server.store.engine.sqlite import checkpoints as sqlite_checkpoints
+from scrapy_ext.server.store.engine.sqlite import sqlite
+from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot
 
 SLOT = Slot(1, "f", "0")
 

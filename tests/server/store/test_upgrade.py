@@ -9,7 +9,7 @@ from pathlib import Path
 
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.jobs import NewJob
+from scrapy_ext.server.store.jobs.jobs import NewJob
 
 
 async def test_jobs_from_before_priorities_were_columns_start_first(tmp_path: Path) -> None:

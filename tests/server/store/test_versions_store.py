@@ -8,8 +8,8 @@ from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.versions import KEPT, SpiderArgument, SpiderInfo, VersionState
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.jobs import NewJob
-from scrapy_ext.server.store.versions import InUseError, NewVersion
+from scrapy_ext.server.store.jobs.jobs import NewJob
+from scrapy_ext.server.store.versions.versions import InUseError, NewVersion
 from tests.server.store.conftest import Clock
 
 SPIDERS = [SpiderInfo("books", [SpiderArgument("page", default="1", annotation="int")]), SpiderInfo("news")]

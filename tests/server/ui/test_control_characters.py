@@ -8,7 +8,7 @@ from urllib.parse import quote, urlsplit
 
 import lxml.html
 
-from scrapy_ext.server.control_characters import STEERING
+from scrapy_ext.api.control_characters import STEERING
 from tests.server.http import Http
 from tests.server.jobs import packed
 from tests.server.platform.test_versions import checked

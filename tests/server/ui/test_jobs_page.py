@@ -9,7 +9,7 @@ import pytest
 
 from scrapy_ext.api.platform.versions import SpiderArgument, SpiderInfo
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.versions import NewVersion
+from scrapy_ext.server.store.versions.versions import NewVersion
 from tests.server.http import Answer, Http
 from tests.server.ui.test_pages import job, page, texts
 from tests.servers import RunningServer

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from scrapy_ext.api.platform.jobs import JobState
-from scrapy_ext.server.store import Store, waiting
-from scrapy_ext.server.store.jobs import NewJob
-from scrapy_ext.server.store.nodes import Node
+from scrapy_ext.server.store import Store
+from scrapy_ext.server.store.jobs import pending as waiting
+from scrapy_ext.server.store.jobs.jobs import NewJob
+from scrapy_ext.server.store.jobs.nodes import Node
 from tests.server.http import Http
 from tests.server.jobs.projects import write_project
 from tests.server.ui.forms import page, rows, submit, texts

@@ -12,7 +12,7 @@ import aiohttp
 import lxml.html
 import pytest
 
-from scrapy_ext.server.keyring import Keyring, add_key
+from scrapy_ext.server.auth.keyring import Keyring, add_key
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.ui.sessions import LIFETIME, Sessions, local_path
 from tests.server.http import Http

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from scrapy_ext.server.store.nodes import Node
-from scrapy_ext.server.ui.waiting import Ground, waiting
+from scrapy_ext.server.store.jobs.nodes import Node
+from scrapy_ext.server.ui.pending_reason import Ground, waiting
 
 
 def node(units: int, *tags: str, used: int = 0) -> Node:

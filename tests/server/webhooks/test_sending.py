@@ -13,11 +13,11 @@ from hashlib import sha256
 import pytest
 
 from scrapy_ext.api.platform.webhooks import Delivery
-from scrapy_ext.server.extraction import guard as guard_module
-from scrapy_ext.server.extraction.guard import Guard
+from scrapy_ext.server.net import guard as guard_module
+from scrapy_ext.server.net.guard import Guard
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.errors import StoreBusyError
-from scrapy_ext.server.store.webhooks import FIRST_WAIT
+from scrapy_ext.server.store.engine.errors import StoreBusyError
+from scrapy_ext.server.store.webhooks.webhooks import FIRST_WAIT
 from scrapy_ext.server.webhooks.dispatch import Dispatcher
 from scrapy_ext.server.webhooks.sending import Sender
 from scrapy_ext.server.webhooks.signing import new_secret, signed_headers

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_ext.server.keyring import add_key
+from scrapy_ext.server.auth.keyring import add_key
 from scrapy_ext.server.store import Store
 from tests.server.http import Answer, Http
 from tests.server.store.conftest import Where

@@ -83,8 +83,8 @@ def extract_more(
     if kind not in _MODULES:
         raise UnsupportedKindError(kind)
     # Imported here: see the head of this module.
-    from scrapy_ext.server.extraction.auto.ground.items import as_dict
-    from scrapy_ext.server.extraction.auto.ground.page import Page
+    from scrapy_ext.server.extraction.auto.page.items import as_dict
+    from scrapy_ext.server.extraction.auto.page.page import Page
 
     page = Page(html, url, looks=looks)
     item = as_dict(_module(kind).extract(page))
@@ -97,7 +97,7 @@ def extract_more(
 
         answers = Attributes(page, item).values(read_attributes(attributes))
     if text:
-        from scrapy_ext.server.extraction.auto.ground.landmarks import between_landmarks
+        from scrapy_ext.server.extraction.auto.page.landmarks import between_landmarks
 
         words = f"{page.title or ''}\n\n{between_landmarks(page)}".strip()
     return Extracted(item, told, answers, words)

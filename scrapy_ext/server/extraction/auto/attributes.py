@@ -12,10 +12,10 @@ from typing import Any, Final, NamedTuple
 
 from scrapy_ext.api.extraction.attributes import MAX_ITEMS, Attribute, answer_of
 from scrapy_ext.server.extraction.auto.fields.money import from_text
-from scrapy_ext.server.extraction.auto.ground.focus import Focus
-from scrapy_ext.server.extraction.auto.ground.page import Page
-from scrapy_ext.server.extraction.auto.ground.text import one_line
-from scrapy_ext.server.extraction.auto.labelled.labels import Labels
+from scrapy_ext.server.extraction.auto.page.focus import Focus
+from scrapy_ext.server.extraction.auto.page.labels import Labels
+from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.text import one_line
 
 MAX_THINGS: Final = 200
 MAX_PAIRS: Final = 3_000

@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable, Coroutine
 from enum import IntEnum
 from typing import Any, Final, NamedTuple, TypeVar
 
-from scrapy_ext.api.launch import Launch
-from scrapy_ext.processes import Process, kernel_kills, shared_memory
-from scrapy_ext.server.attempt_tokens import AttemptTokens
+from scrapy_ext.jobprocess.messages import Launch
+from scrapy_ext.jobprocess.proc import Process, kernel_kills, shared_memory
+from scrapy_ext.server.auth.attempt_tokens import AttemptTokens
 from scrapy_ext.server.jobs.attempts import outcome
 from scrapy_ext.server.jobs.attempts.job_log import add_lines, keep_adding
 from scrapy_ext.server.jobs.attempts.output import Line, LiveLines
@@ -29,9 +29,9 @@ from scrapy_ext.server.jobs.attempts.samples import Sampler
 from scrapy_ext.server.jobs.confining import ConfinementError
 from scrapy_ext.server.jobs.versions.environments import BuildError, Environments, NoVersionError, Prepared
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.attempts import Attempt
-from scrapy_ext.server.store.errors import StoreError
-from scrapy_ext.server.store.job_rows import StoredJob
+from scrapy_ext.server.store.engine.errors import StoreError
+from scrapy_ext.server.store.jobs.attempts import Attempt
+from scrapy_ext.server.store.jobs.rows import StoredJob
 
 T = TypeVar("T")
 

@@ -16,8 +16,8 @@ from scrapy_ext.api.platform.logs import LogRecord
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.jobs.attempts.output import Line, LiveLines
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.chunks import LOGS, Packer
-from scrapy_ext.server.store.errors import StoreError
+from scrapy_ext.server.store.engine.errors import StoreError
+from scrapy_ext.server.store.records.chunks import LOGS, Packer
 
 #: Characters of a line: as JSON, a character has six bytes at most.
 _LONGEST: Final = MAX_ITEM_BYTES // 8

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from typing import Final
 
-from scrapy_ext.api.launch import NO_SPIDER
+from scrapy_ext.jobprocess.messages import NO_SPIDER
 
 FINISHED: Final = "finished"
 FAILED: Final = "failed"

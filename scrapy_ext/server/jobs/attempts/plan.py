@@ -11,13 +11,13 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from scrapy_ext.api.launch import Launch
 from scrapy_ext.api.platform.job_rules import PROJECT_SETTINGS, SPIDER_SETTINGS
 from scrapy_ext.api.platform.jobs import JOB_TIMEOUT, RESERVED_SETTINGS, SCRIPT, SCRIPT_NAME
 from scrapy_ext.api.platform.versions import LOCAL
+from scrapy_ext.jobprocess.messages import Launch
 from scrapy_ext.server.jobs.versions.children import job_environment, local_environment
 from scrapy_ext.server.jobs.versions.environments import Prepared
-from scrapy_ext.server.store.job_rows import StoredJob, needs_of
+from scrapy_ext.server.store.jobs.rows import StoredJob, needs_of
 
 #: Where scripts are, in the folder of a project.
 _SCRIPT_FOLDERS: Final = ("", "scripts", "bin")

@@ -1,6 +1,6 @@
 """The process of one job: started, asked to end, stopped for a while, killed.
 
-What is started is the supervisor of the job (``scrapy_ext.supervisor``), which ends when all of the job has ended. The
+What is started is the supervisor of the job (``scrapy_ext.jobprocess.supervisor``), which ends when all of the job has ended. The
 group of its process ID is that of what it supervises, without itself: who stops that group stops the job.
 """
 
@@ -17,10 +17,10 @@ from typing import Final
 
 import msgspec
 
-from scrapy_ext import supervisor
-from scrapy_ext.api.launch import Launch
-from scrapy_ext.confinement import Confinement, own_ports
-from scrapy_ext.processes import Process, kill_same, signal_below
+from scrapy_ext.jobprocess import supervisor
+from scrapy_ext.jobprocess.confinement import Confinement, own_ports
+from scrapy_ext.jobprocess.messages import Launch
+from scrapy_ext.jobprocess.proc import Process, kill_same, signal_below
 from scrapy_ext.server.jobs.attempts.output import LiveLines, Output
 
 #: Seconds for the supervisor to kill what is below it.
@@ -60,7 +60,7 @@ class JobProcess:
         up, up_there = os.pipe()
         task = supervisor.Task(
             parent=os.getpid(),
-            command=[python, "-m", "scrapy_ext.launch"],
+            command=[python, "-m", "scrapy_ext.jobprocess.launch"],
             folder=str(directory),
             environment=environment,
             input=msgspec.json.encode(msgspec.structs.replace(launch, up=up_there)).decode(),

@@ -11,9 +11,9 @@ from scrapy_ext.api.platform.samples import Sample
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.jobs.clock import elapsing
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.attempts import Attempt
-from scrapy_ext.server.store.chunks import SAMPLES, Packer
-from scrapy_ext.server.store.errors import StoreError
+from scrapy_ext.server.store.engine.errors import StoreError
+from scrapy_ext.server.store.jobs.attempts import Attempt
+from scrapy_ext.server.store.records.chunks import SAMPLES, Packer
 
 #: Seconds between two samples at first, and how many are taken before it is twice as long.
 EVERY: Final = 5.0

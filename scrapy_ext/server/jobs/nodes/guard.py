@@ -18,8 +18,8 @@ import time
 from collections.abc import Collection, Iterable
 from typing import Final
 
-from scrapy_ext.confinement import system
-from scrapy_ext.processes import signal_below
+from scrapy_ext.jobprocess.confinement import system
+from scrapy_ext.jobprocess.proc import signal_below
 from scrapy_ext.server.jobs.clock import elapsing
 
 #: Seconds between two looks at the clock: timers stand still while the machine sleeps, and the clock does not.

@@ -20,16 +20,16 @@ from typing import Final, NamedTuple
 
 from scrapy_ext.server.jobs.attempts.execution import Door, Execution, Intent, Terms
 from scrapy_ext.server.jobs.clock import elapsing
-from scrapy_ext.server.jobs.nodes.carriers import Carrier
+from scrapy_ext.server.jobs.nodes.dead_nodes import DEAD_AFTER, Reaper
 from scrapy_ext.server.jobs.nodes.guard import Guard
-from scrapy_ext.server.jobs.nodes.presence import Presence
-from scrapy_ext.server.jobs.nodes.reaping import DEAD_AFTER, Reaper
+from scrapy_ext.server.jobs.nodes.liveness import Presence
+from scrapy_ext.server.jobs.nodes.notifiers import Carrier
 from scrapy_ext.server.jobs.nodes.watch import watch
 from scrapy_ext.server.jobs.versions.environments import Environments, LocalProject
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.attempts import Attempt
-from scrapy_ext.server.store.errors import StoreError
-from scrapy_ext.server.store.nodes import Node as StoredNode
+from scrapy_ext.server.store.engine.errors import StoreError
+from scrapy_ext.server.store.jobs.attempts import Attempt
+from scrapy_ext.server.store.jobs.nodes import Node as StoredNode
 
 #: Seconds between two beats, between two looks at what there is to do, and after which jobs stop for want of a beat.
 _BEAT: Final = 2.0

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Collection
 from typing import Final, Protocol
 
-from scrapy_ext.processes import Process, below, kernel_kills, table
+from scrapy_ext.jobprocess.proc import Process, below, kernel_kills, table
 
 _EVERY: Final = 1.0
 

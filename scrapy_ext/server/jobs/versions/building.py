@@ -32,8 +32,8 @@ from typing import Any, Final
 
 import msgspec
 
-from scrapy_ext import file_trees, supervisor
 from scrapy_ext.api.platform.versions import settings_faults
+from scrapy_ext.jobprocess import file_trees, supervisor
 from scrapy_ext.server.jobs.versions import archives
 from scrapy_ext.server.jobs.versions.archives import ArchiveError
 from scrapy_ext.server.jobs.versions.children import die_with_parent

@@ -18,8 +18,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from scrapy_ext import supervisor
-from scrapy_ext.confinement import Confinement, own_ports
+from scrapy_ext.jobprocess import supervisor
+from scrapy_ext.jobprocess.confinement import Confinement, own_ports
 
 #: Lines of output that are kept, the last ones, and characters of each.
 _KEPT_LINES: Final = 100

@@ -19,9 +19,9 @@ from scrapy_ext.api.platform.versions import Version, VersionState
 from scrapy_ext.server.jobs.versions.environments import BuildError, Environments
 from scrapy_ext.server.jobs.versions.inspection import Inspector
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.errors import StoreError
-from scrapy_ext.server.store.version_rows import StoredVersion
-from scrapy_ext.server.store.versions import PIECE, NewVersion
+from scrapy_ext.server.store.engine.errors import StoreError
+from scrapy_ext.server.store.versions.rows import StoredVersion
+from scrapy_ext.server.store.versions.versions import PIECE, NewVersion
 
 logger = logging.getLogger(__name__)
 

@@ -24,9 +24,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from scrapy_ext import file_trees
 from scrapy_ext.api.platform.versions import LOCAL, SCRIPT, SpiderInfo, VersionState
-from scrapy_ext.confinement import Confinement, own_ports
+from scrapy_ext.jobprocess import file_trees
+from scrapy_ext.jobprocess.confinement import Confinement, own_ports
 from scrapy_ext.server.jobs.confining import ConfinementError, Confining, User, package_folders, paths_of_pip
 from scrapy_ext.server.jobs.versions import archives
 from scrapy_ext.server.jobs.versions.building import (
@@ -52,7 +52,7 @@ from scrapy_ext.server.jobs.versions.children import (
 from scrapy_ext.server.jobs.versions.inspection import Inspector
 from scrapy_ext.server.jobs.versions.spiders import ReadingError, read_spiders
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.version_rows import StoredVersion
+from scrapy_ext.server.store.versions.rows import StoredVersion
 
 #: Environments that are kept.
 KEPT: Final = 20

@@ -14,7 +14,7 @@ import msgspec
 
 from scrapy_ext.api.platform.jobs import is_name
 from scrapy_ext.api.platform.versions import SCRIPT, SpiderInfo
-from scrapy_ext.confinement import Confinement
+from scrapy_ext.jobprocess.confinement import Confinement
 from scrapy_ext.server.jobs.versions.children import Ended, TimedOutError, run
 
 #: Seconds that naming the spiders of a project may take.

@@ -9,15 +9,15 @@ from starlette.responses import Response
 
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.server.platform.answers import refused
+from scrapy_ext.server.http.answers import refused
 from scrapy_ext.server.platform.jobs import own_key
-from scrapy_ext.server.store.job_queries import JobFilter
-from scrapy_ext.server.store.job_queries import Page as Part
-from scrapy_ext.server.store.jobs import NewJob
+from scrapy_ext.server.store.jobs.jobs import NewJob
+from scrapy_ext.server.store.jobs.queries import JobFilter
+from scrapy_ext.server.store.jobs.queries import Page as Part
 from scrapy_ext.server.ui import shapes
 from scrapy_ext.server.ui.frame import Link, Page, Visit
+from scrapy_ext.server.ui.pending_reason import ground_of
 from scrapy_ext.server.ui.sessions import local_path
-from scrapy_ext.server.ui.waiting import ground_of
 
 _PATH: Final = "/ui/{project:number}/jobs"
 _PER_PAGE: Final = 50

@@ -9,8 +9,8 @@ from starlette.responses import Response
 
 from scrapy_ext.api.platform.keys import number_of
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.keyring import Grant, add_key
-from scrapy_ext.server.platform.answers import Refusal, refused
+from scrapy_ext.server.auth.keyring import Grant, add_key
+from scrapy_ext.server.http.answers import Refusal, refused
 from scrapy_ext.server.platform.jobs import Form
 from scrapy_ext.server.ui.frame import Link, Page, Visit, field_errors
 

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import is_number
 from scrapy_ext.api.platform.logs import LEVELS
-from scrapy_ext.server.store.records import Span
+from scrapy_ext.server.store.records.records import Span
 from scrapy_ext.server.ui import shapes
 from scrapy_ext.server.ui.downloads import download
 from scrapy_ext.server.ui.frame import HEADERS, Page, Visit

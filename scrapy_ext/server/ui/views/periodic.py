@@ -12,10 +12,10 @@ from scrapy_ext.api.platform.jobs import MAX_PRIORITY, MIN_PRIORITY
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.periodic import Cron, PeriodicJob, suggested_hour
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.platform.answers import refused
+from scrapy_ext.server.http.answers import refused
 from scrapy_ext.server.platform.periodic import blank, edited
-from scrapy_ext.server.store.jobs import DuplicateJobError
-from scrapy_ext.server.store.schedule_runs import ScheduleState, jobs_of
+from scrapy_ext.server.store.jobs.jobs import DuplicateJobError
+from scrapy_ext.server.store.periodic.runs import ScheduleState, jobs_of
 from scrapy_ext.server.ui.frame import Link, MissingError, Page, Visit, field_errors
 from scrapy_ext.server.ui.schedule_form import FormTask, fields_of, form_tasks
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 from starlette.responses import Response
 
-from scrapy_ext.server.store.records import Span
+from scrapy_ext.server.store.records.records import Span
 from scrapy_ext.server.ui import charts, shapes, timeline
 from scrapy_ext.server.ui.downloads import download
 from scrapy_ext.server.ui.frame import Page, Visit

@@ -19,10 +19,10 @@ from scrapy_ext.api.platform.jobs import (
     JobState,
 )
 from scrapy_ext.api.violations import ContractError, Violation
-from scrapy_ext.server.platform.answers import refused
+from scrapy_ext.server.http.answers import refused
 from scrapy_ext.server.platform.jobs import Form, check_name, check_tags
 from scrapy_ext.server.platform.runnable import check_spider
-from scrapy_ext.server.store.jobs import DuplicateJobError, NewJob, run_key
+from scrapy_ext.server.store.jobs.jobs import DuplicateJobError, NewJob, run_key
 from scrapy_ext.server.ui.frame import Page, Visit, field_errors
 
 T = TypeVar("T")

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from scrapy_ext.server.extraction.auto import KINDS, extract, extract_more
-from scrapy_ext.server.extraction.auto.ground.markup import MAX_REFERRED, MAX_THINGS, Markup
-from scrapy_ext.server.extraction.auto.ground.page import Page
-from scrapy_ext.server.extraction.auto.ground.parsing import MAX_ELEMENTS, MAX_HTML_LENGTH
+from scrapy_ext.server.extraction.auto.page.markup import MAX_REFERRED, MAX_THINGS, Markup
+from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.parsing import MAX_ELEMENTS, MAX_HTML_LENGTH
 
 URL = "https://example.com/a"
 

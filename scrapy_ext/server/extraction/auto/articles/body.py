@@ -15,13 +15,13 @@ from typing import Final
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.articles import boilerplate
+from scrapy_ext.server.extraction.auto.articles.body_lines import text_runs
 from scrapy_ext.server.extraction.auto.articles.libraries import MAX_ELEMENTS, Body, careful_text, coarse_text
-from scrapy_ext.server.extraction.auto.articles.lines import text_runs
 from scrapy_ext.server.extraction.auto.articles.prose import Prose
 from scrapy_ext.server.extraction.auto.articles.runs import Run, runs_of, text_of
-from scrapy_ext.server.extraction.auto.ground.focus import Focus
-from scrapy_ext.server.extraction.auto.ground.markup import Thing
-from scrapy_ext.server.extraction.auto.ground.page import Page
+from scrapy_ext.server.extraction.auto.page.focus import Focus
+from scrapy_ext.server.extraction.auto.page.markup import Thing
+from scrapy_ext.server.extraction.auto.page.page import Page
 
 #: With less than this part of what the coarse look finds, the box was not that of the article.
 TOO_LITTLE: Final = 0.3

@@ -15,9 +15,9 @@ from lxml.html import HtmlElement
 from resiliparse.extract.html2text import extract_plain_text
 from trafilatura import bare_extraction
 
-from scrapy_ext.server.extraction.auto.ground.clean_html import LIBRARY_FAULTS, cleaned, html_of, paragraphs
-from scrapy_ext.server.extraction.auto.ground.page import Page
-from scrapy_ext.server.extraction.auto.ground.text import lines
+from scrapy_ext.server.extraction.auto.page.clean_html import LIBRARY_FAULTS, cleaned, html_of, paragraphs
+from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.text import lines
 
 logger = logging.getLogger(__name__)
 

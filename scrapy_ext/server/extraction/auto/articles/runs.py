@@ -11,9 +11,9 @@ from typing import Final
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.articles.prose import BLOCKS
-from scrapy_ext.server.extraction.auto.ground.page import Page
-from scrapy_ext.server.extraction.auto.ground.text import lines, one_line
-from scrapy_ext.server.extraction.auto.ground.urls import site_of
+from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.text import lines, one_line
+from scrapy_ext.server.extraction.auto.page.urls import site_of
 
 _CELLS: Final = ("td", "th")
 #: Blocks that stand line by line in their list or table.

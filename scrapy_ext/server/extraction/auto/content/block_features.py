@@ -13,14 +13,14 @@ from typing import Final
 
 from scrapy_ext.server.extraction.auto.content.blocks import Block, Blocks, Box
 from scrapy_ext.server.extraction.auto.content.page_features import page_features
-from scrapy_ext.server.extraction.auto.content.words import (
+from scrapy_ext.server.extraction.auto.content.part_names import (
     HEADING_BITS,
     MAX_LENGTH,
     NAME_BITS,
     heading_bits,
     name_bits,
 )
-from scrapy_ext.server.extraction.auto.ground.page import Page
+from scrapy_ext.server.extraction.auto.page.page import Page
 
 #: How many boxes up from a block its surroundings are counted.
 _STEPS: Final = (0, 1, 2, 3, 5)

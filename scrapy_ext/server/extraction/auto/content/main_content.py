@@ -10,7 +10,7 @@ from lxml.html import HtmlElement
 from scrapy_ext.server.extraction.auto.content.block_features import Features
 from scrapy_ext.server.extraction.auto.content.block_model import block_model
 from scrapy_ext.server.extraction.auto.content.blocks import Block, Blocks
-from scrapy_ext.server.extraction.auto.ground.page import Page
+from scrapy_ext.server.extraction.auto.page.page import Page
 
 #: The blocks that are judged; what follows them on a longer page is judged no more. Of several hundred real pages, the
 #: longest has 9,000.

@@ -7,9 +7,9 @@ import re
 from typing import Final
 
 from scrapy_ext.server.extraction.auto.content.blocks import Blocks
-from scrapy_ext.server.extraction.auto.content.words import URL_SAYS
-from scrapy_ext.server.extraction.auto.ground.page import Page
-from scrapy_ext.server.extraction.auto.ground.text import HEADINGS
+from scrapy_ext.server.extraction.auto.content.part_names import URL_SAYS
+from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.text import HEADINGS
 
 #: Texts of fewer words may be labels with a price.
 LABEL_WORDS: Final = 14

@@ -9,11 +9,11 @@ from typing import Final
 from lxml.html import HtmlElement
 from zyte_common_items import Author
 
-from scrapy_ext.server.extraction.auto.ground.focus import Focus
-from scrapy_ext.server.extraction.auto.ground.markup import Thing, text_of
-from scrapy_ext.server.extraction.auto.ground.page import Page
-from scrapy_ext.server.extraction.auto.ground.text import letters_of, node_text, one_line
-from scrapy_ext.server.extraction.auto.ground.urls import host_of
+from scrapy_ext.server.extraction.auto.page.focus import Focus
+from scrapy_ext.server.extraction.auto.page.markup import Thing, text_of
+from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.text import letters_of, node_text, one_line
+from scrapy_ext.server.extraction.auto.page.urls import host_of
 
 MAX_AUTHORS: Final = 20
 MAX_NAME_LENGTH: Final = 120

@@ -10,9 +10,9 @@ from lxml.html import HtmlElement
 from zyte_common_items import Breadcrumb
 from zyte_parsers import extract_breadcrumbs
 
-from scrapy_ext.server.extraction.auto.ground.markup import Thing, text_of
-from scrapy_ext.server.extraction.auto.ground.page import Page
-from scrapy_ext.server.extraction.auto.ground.text import one_line
+from scrapy_ext.server.extraction.auto.page.markup import Thing, text_of
+from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.text import one_line
 
 MAX_BREADCRUMBS: Final = 20
 #: What is longer is not the name of a section.

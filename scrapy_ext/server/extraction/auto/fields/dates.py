@@ -12,9 +12,9 @@ from typing import Final, NamedTuple
 
 import dateparser
 
-from scrapy_ext.server.extraction.auto.ground.page import Page
-from scrapy_ext.server.extraction.auto.ground.text import one_line
-from scrapy_ext.server.extraction.auto.ground.urls import host_of
+from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.text import one_line
+from scrapy_ext.server.extraction.auto.page.urls import host_of
 
 #: Texts with a date are no longer.
 MAX_TEXT_LENGTH: Final = 200

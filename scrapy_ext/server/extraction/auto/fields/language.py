@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from scrapy_ext.server.extraction.auto.ground.markup import Thing
-from scrapy_ext.server.extraction.auto.ground.page import Page
+from scrapy_ext.server.extraction.auto.page.markup import Thing
+from scrapy_ext.server.extraction.auto.page.page import Page
 
 _STATED = re.compile(r"[a-z]{2}(?=$|[-_])")
 

@@ -6,8 +6,8 @@ import re
 from decimal import Decimal, InvalidOperation
 from typing import Final, NamedTuple
 
-from scrapy_ext.server.extraction.auto.ground.text import one_line
-from scrapy_ext.server.extraction.auto.ground.urls import host_of
+from scrapy_ext.server.extraction.auto.page.text import one_line
+from scrapy_ext.server.extraction.auto.page.urls import host_of
 
 #: What is longer is no price; what is read of it, no more.
 MAX_TEXT_LENGTH: Final = 200

@@ -16,9 +16,9 @@ from typing import Final
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date
-from scrapy_ext.server.extraction.auto.ground.around import Parts, own_boxes, way_to
-from scrapy_ext.server.extraction.auto.ground.page import Page
-from scrapy_ext.server.extraction.auto.ground.text import node_text
+from scrapy_ext.server.extraction.auto.page.around import Parts, own_boxes, way_to
+from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.text import node_text
 
 MAX_POSTS: Final = 500
 MAX_CANDIDATES: Final = 4_000

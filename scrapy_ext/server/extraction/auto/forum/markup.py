@@ -7,8 +7,8 @@ from typing import Final
 
 from scrapy_ext.server.extraction.auto.fields.dates import read
 from scrapy_ext.server.extraction.auto.forum.posts import Post, in_utc
-from scrapy_ext.server.extraction.auto.ground.markup import Thing
-from scrapy_ext.server.extraction.auto.ground.page import Page
+from scrapy_ext.server.extraction.auto.page.markup import Thing
+from scrapy_ext.server.extraction.auto.page.page import Page
 
 THREAD_TYPES: Final = ("DiscussionForumPosting", "Question", "SocialMediaPosting")
 MAX_POSTS: Final = 500

@@ -14,8 +14,8 @@ from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date, read
 from scrapy_ext.server.extraction.auto.forum.bodies import bodies_of, boxes_of
-from scrapy_ext.server.extraction.auto.ground.page import Page
-from scrapy_ext.server.extraction.auto.ground.text import lines, node_text, one_line
+from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.text import lines, node_text, one_line
 
 MAX_TEXT_LENGTH: Final = 200_000
 #: What is looked at of one post.

@@ -11,13 +11,13 @@ from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.articles.body import article_body
 from scrapy_ext.server.extraction.auto.articles.libraries import body_html
-from scrapy_ext.server.extraction.auto.ground.clean_html import cleaned, html_of, stated_html, text_of
-from scrapy_ext.server.extraction.auto.ground.focus import Focus
-from scrapy_ext.server.extraction.auto.ground.markup import Thing
-from scrapy_ext.server.extraction.auto.ground.page import Page
-from scrapy_ext.server.extraction.auto.ground.sources import origin
-from scrapy_ext.server.extraction.auto.ground.text import MAX_VALUE_LENGTH, node_text, one_line
-from scrapy_ext.server.extraction.auto.jobs import words as job_words
+from scrapy_ext.server.extraction.auto.jobs import job_terms as job_words
+from scrapy_ext.server.extraction.auto.page.clean_html import cleaned, html_of, stated_html, text_of
+from scrapy_ext.server.extraction.auto.page.focus import Focus
+from scrapy_ext.server.extraction.auto.page.markup import Thing
+from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.sources import origin
+from scrapy_ext.server.extraction.auto.page.text import MAX_VALUE_LENGTH, node_text, one_line
 
 #: A text that is shorter, in characters, describes no job.
 MIN_LENGTH: Final = 120

@@ -9,8 +9,8 @@ from typing import Final
 from zyte_common_items import BaseSalary
 
 from scrapy_ext.server.extraction.auto.fields.money import currency_in, from_markup, from_text, iso_code
-from scrapy_ext.server.extraction.auto.ground.markup import Thing, text_of
-from scrapy_ext.server.extraction.auto.ground.text import one_line
+from scrapy_ext.server.extraction.auto.page.markup import Thing, text_of
+from scrapy_ext.server.extraction.auto.page.text import one_line
 
 MAX_TEXT_LENGTH: Final = 200
 

@@ -18,11 +18,11 @@ from scrapy_ext.server.extraction.auto.fields.dates import Date
 from scrapy_ext.server.extraction.auto.fields.language import language_of
 from scrapy_ext.server.extraction.auto.fields.published import modified_on, published_on
 from scrapy_ext.server.extraction.auto.fields.titles import headline_of
-from scrapy_ext.server.extraction.auto.ground.focus import Focus
-from scrapy_ext.server.extraction.auto.ground.items import now
-from scrapy_ext.server.extraction.auto.ground.markup import Thing
-from scrapy_ext.server.extraction.auto.ground.page import Page
-from scrapy_ext.server.extraction.auto.ground.text import first, plain
+from scrapy_ext.server.extraction.auto.page.focus import Focus
+from scrapy_ext.server.extraction.auto.page.items import now
+from scrapy_ext.server.extraction.auto.page.markup import Thing
+from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.text import first, plain
 
 MAX_MEDIA: Final = 50
 #: A text that is shorter is hardly an article.

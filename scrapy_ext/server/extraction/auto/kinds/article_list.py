@@ -9,13 +9,13 @@ from scrapy_ext.server.extraction.auto.fields.authors import authors_in
 from scrapy_ext.server.extraction.auto.fields.breadcrumbs import breadcrumbs_of
 from scrapy_ext.server.extraction.auto.fields.dates import Date, read
 from scrapy_ext.server.extraction.auto.fields.language import language_of
-from scrapy_ext.server.extraction.auto.ground.markup import Thing
-from scrapy_ext.server.extraction.auto.ground.page import Page
-from scrapy_ext.server.extraction.auto.ground.text import first, one_line
 from scrapy_ext.server.extraction.auto.lists import items as list_items
 from scrapy_ext.server.extraction.auto.lists.articles import articles_on
 from scrapy_ext.server.extraction.auto.lists.cards import Card
 from scrapy_ext.server.extraction.auto.lists.listing import Listed
+from scrapy_ext.server.extraction.auto.page.markup import Thing
+from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.text import first, one_line
 
 
 def extract(page: Page) -> ArticleList:

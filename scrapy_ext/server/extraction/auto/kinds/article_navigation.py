@@ -5,10 +5,10 @@ from __future__ import annotations
 from zyte_common_items import ArticleNavigation, ArticleNavigationMetadata
 
 from scrapy_ext.server.extraction.auto.fields.breadcrumbs import breadcrumbs_of
-from scrapy_ext.server.extraction.auto.ground.page import Page
 from scrapy_ext.server.extraction.auto.lists import items as list_items
 from scrapy_ext.server.extraction.auto.lists.articles import articles_on
 from scrapy_ext.server.extraction.auto.navigation.pagination import Pagination
+from scrapy_ext.server.extraction.auto.page.page import Page
 
 
 def extract(page: Page) -> ArticleNavigation:

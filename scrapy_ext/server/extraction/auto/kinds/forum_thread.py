@@ -19,13 +19,13 @@ from zyte_common_items import (
 from scrapy_ext.server.extraction.auto.fields.titles import headline_of, without_site
 from scrapy_ext.server.extraction.auto.forum.markup import posts_in, thread_of
 from scrapy_ext.server.extraction.auto.forum.posts import Post, posts_of
-from scrapy_ext.server.extraction.auto.ground.focus import Focus
-from scrapy_ext.server.extraction.auto.ground.items import now
-from scrapy_ext.server.extraction.auto.ground.markup import Thing
-from scrapy_ext.server.extraction.auto.ground.page import Page
-from scrapy_ext.server.extraction.auto.ground.sources import origin
-from scrapy_ext.server.extraction.auto.ground.text import letters_of, one_line
-from scrapy_ext.server.extraction.auto.ground.urls import parts_of
+from scrapy_ext.server.extraction.auto.page.focus import Focus
+from scrapy_ext.server.extraction.auto.page.items import now
+from scrapy_ext.server.extraction.auto.page.markup import Thing
+from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.sources import origin
+from scrapy_ext.server.extraction.auto.page.text import letters_of, one_line
+from scrapy_ext.server.extraction.auto.page.urls import parts_of
 
 #: Texts of which this many first characters are equal, signs and spaces apart, are of one post.
 ALIKE: Final = 40

@@ -13,16 +13,16 @@ from zyte_common_items import BaseSalary, HiringOrganization, JobLocation, JobPo
 from scrapy_ext.server.extraction.auto.fields.dates import Date, is_mostly_date, read
 from scrapy_ext.server.extraction.auto.fields.published import modified_on, published_on
 from scrapy_ext.server.extraction.auto.fields.titles import headline_of
-from scrapy_ext.server.extraction.auto.ground.focus import Focus
-from scrapy_ext.server.extraction.auto.ground.items import now
-from scrapy_ext.server.extraction.auto.ground.markup import Thing, text_of
-from scrapy_ext.server.extraction.auto.ground.page import Page
-from scrapy_ext.server.extraction.auto.ground.sources import origin
-from scrapy_ext.server.extraction.auto.ground.text import node_text, one_line
-from scrapy_ext.server.extraction.auto.jobs import words as job_words
+from scrapy_ext.server.extraction.auto.jobs import job_terms as job_words
 from scrapy_ext.server.extraction.auto.jobs.description import JobDescription, description_of, requirements_of
 from scrapy_ext.server.extraction.auto.jobs.salary import has_money, rate_in, salary_in, salary_of_markup
-from scrapy_ext.server.extraction.auto.labelled.labels import Labels
+from scrapy_ext.server.extraction.auto.page.focus import Focus
+from scrapy_ext.server.extraction.auto.page.items import now
+from scrapy_ext.server.extraction.auto.page.labels import Labels
+from scrapy_ext.server.extraction.auto.page.markup import Thing, text_of
+from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.sources import origin
+from scrapy_ext.server.extraction.auto.page.text import node_text, one_line
 
 MAX_NAME_LENGTH: Final = 120
 MAX_LINE_LENGTH: Final = 40

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from zyte_common_items import JobPostingNavigation, JobPostingNavigationMetadata
 
-from scrapy_ext.server.extraction.auto.ground.page import Page
 from scrapy_ext.server.extraction.auto.lists import items as list_items
 from scrapy_ext.server.extraction.auto.lists.jobs import jobs_on
 from scrapy_ext.server.extraction.auto.navigation.pagination import Pagination
+from scrapy_ext.server.extraction.auto.page.page import Page
 
 
 def extract(page: Page) -> JobPostingNavigation:

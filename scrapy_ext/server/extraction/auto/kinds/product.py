@@ -16,14 +16,14 @@ from zyte_common_items import AdditionalProperty, Brand, Image, Product, Product
 from scrapy_ext.server.extraction.auto.fields import images
 from scrapy_ext.server.extraction.auto.fields.breadcrumbs import breadcrumbs_of
 from scrapy_ext.server.extraction.auto.fields.money import Money, from_markup, iso_code
-from scrapy_ext.server.extraction.auto.ground.focus import Focus
-from scrapy_ext.server.extraction.auto.ground.items import now
-from scrapy_ext.server.extraction.auto.ground.markup import Thing
-from scrapy_ext.server.extraction.auto.ground.page import Page
-from scrapy_ext.server.extraction.auto.ground.text import first, node_text, one_line
-from scrapy_ext.server.extraction.auto.ground.urls import slug_of
-from scrapy_ext.server.extraction.auto.labelled import vocabulary
-from scrapy_ext.server.extraction.auto.labelled.specification import Pair, Specification
+from scrapy_ext.server.extraction.auto.page import label_names as vocabulary
+from scrapy_ext.server.extraction.auto.page.focus import Focus
+from scrapy_ext.server.extraction.auto.page.items import now
+from scrapy_ext.server.extraction.auto.page.markup import Thing
+from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.specification import Pair, Specification
+from scrapy_ext.server.extraction.auto.page.text import first, node_text, one_line
+from scrapy_ext.server.extraction.auto.page.urls import slug_of
 from scrapy_ext.server.extraction.auto.products.availability import availability_on
 from scrapy_ext.server.extraction.auto.products.brand import brand_of
 from scrapy_ext.server.extraction.auto.products.description import description_of

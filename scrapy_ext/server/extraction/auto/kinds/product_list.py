@@ -10,14 +10,14 @@ from zyte_common_items import Image, ProductFromList, ProductList, ProductListMe
 from scrapy_ext.server.extraction.auto.fields import images
 from scrapy_ext.server.extraction.auto.fields.breadcrumbs import breadcrumbs_of
 from scrapy_ext.server.extraction.auto.fields.money import Money, iso_code
-from scrapy_ext.server.extraction.auto.ground.markup import Thing
-from scrapy_ext.server.extraction.auto.ground.page import Page
-from scrapy_ext.server.extraction.auto.ground.text import first, one_line
 from scrapy_ext.server.extraction.auto.lists import items as list_items
 from scrapy_ext.server.extraction.auto.lists.cards import Card
 from scrapy_ext.server.extraction.auto.lists.listing import Listed
 from scrapy_ext.server.extraction.auto.lists.products import products_on
 from scrapy_ext.server.extraction.auto.navigation.pagination import Pagination
+from scrapy_ext.server.extraction.auto.page.markup import Thing
+from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.text import first, one_line
 from scrapy_ext.server.extraction.auto.products.offers import Offer, offer_of
 
 #: Things of one image are fewer: of two sizes, or two colours.

@@ -17,14 +17,14 @@ from urllib.parse import parse_qsl
 from lxml.html import HtmlElement
 from zyte_common_items import Serp, SerpMetadata, SerpOrganicResult
 
-from scrapy_ext.server.extraction.auto.ground.around import Parts, own_boxes, way_to
-from scrapy_ext.server.extraction.auto.ground.items import now
-from scrapy_ext.server.extraction.auto.ground.page import Page
-from scrapy_ext.server.extraction.auto.ground.text import node_text, one_line
-from scrapy_ext.server.extraction.auto.ground.urls import bare, parts_of
 from scrapy_ext.server.extraction.auto.navigation.numbers import address_of
 from scrapy_ext.server.extraction.auto.navigation.pagination import page_number
-from scrapy_ext.server.extraction.auto.search import words
+from scrapy_ext.server.extraction.auto.page.around import Parts, own_boxes, way_to
+from scrapy_ext.server.extraction.auto.page.items import now
+from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.text import node_text, one_line
+from scrapy_ext.server.extraction.auto.page.urls import bare, parts_of
+from scrapy_ext.server.extraction.auto.search import part_names as words
 from scrapy_ext.server.extraction.auto.search.redirects import is_redirect, target_of
 
 MAX_LINKS: Final = 4_000

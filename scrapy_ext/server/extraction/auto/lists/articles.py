@@ -7,10 +7,10 @@ from typing import Final
 
 from scrapy_ext.server.extraction.auto.articles.main_article import TYPES
 from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date
-from scrapy_ext.server.extraction.auto.ground.page import Page
-from scrapy_ext.server.extraction.auto.ground.text import one_line
 from scrapy_ext.server.extraction.auto.lists.cards import Card
 from scrapy_ext.server.extraction.auto.lists.listing import Listed, Shape, listed, things_of
+from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.text import one_line
 
 #: A group of entries that scores less is no list of articles.
 ENOUGH: Final = 4.5

@@ -15,9 +15,9 @@ from scrapy_ext.server.extraction.auto.fields import images
 from scrapy_ext.server.extraction.auto.fields.authors import names_in
 from scrapy_ext.server.extraction.auto.fields.dates import Date, is_mostly_date, read
 from scrapy_ext.server.extraction.auto.fields.money import Money, currency_in
-from scrapy_ext.server.extraction.auto.ground.page import Page
-from scrapy_ext.server.extraction.auto.ground.text import HEADINGS, node_text, one_line
 from scrapy_ext.server.extraction.auto.lists.repeats import Entry
+from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.text import HEADINGS, node_text, one_line
 from scrapy_ext.server.extraction.auto.products.price_tags import PriceTags
 
 #: What is read of an entry, in elements; what has more is no entry but a section.

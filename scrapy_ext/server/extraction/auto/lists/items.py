@@ -10,13 +10,13 @@ from typing import Final
 from lxml.html import HtmlElement
 from zyte_common_items import Breadcrumb, Link, ListMetadata, ProbabilityMetadata, ProbabilityRequest, Request
 
-from scrapy_ext.server.extraction.auto.ground.focus import Focus
-from scrapy_ext.server.extraction.auto.ground.items import now
-from scrapy_ext.server.extraction.auto.ground.page import Page
-from scrapy_ext.server.extraction.auto.ground.text import one_line
-from scrapy_ext.server.extraction.auto.ground.urls import bare, parts_of, same_page
 from scrapy_ext.server.extraction.auto.lists.listing import Listed
 from scrapy_ext.server.extraction.auto.navigation.site_links import link_name
+from scrapy_ext.server.extraction.auto.page.focus import Focus
+from scrapy_ext.server.extraction.auto.page.items import now
+from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.text import one_line
+from scrapy_ext.server.extraction.auto.page.urls import bare, parts_of, same_page
 
 MAX_CATEGORIES: Final = 200
 MAX_CATEGORY_LENGTH: Final = 100

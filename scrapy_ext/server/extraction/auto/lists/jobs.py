@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from scrapy_ext.server.extraction.auto.ground.page import Page
-from scrapy_ext.server.extraction.auto.jobs.words import is_of_jobs
+from scrapy_ext.server.extraction.auto.jobs.job_terms import is_of_jobs
 from scrapy_ext.server.extraction.auto.lists.listing import Listed, Shape, listed, things_of
+from scrapy_ext.server.extraction.auto.page.page import Page
 
 TYPES: Final = ("JobPosting",)
 #: A group of entries that scores less is no list of jobs.

@@ -18,13 +18,13 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.ground.markup import Thing
-from scrapy_ext.server.extraction.auto.ground.page import Page
-from scrapy_ext.server.extraction.auto.ground.text import node_text
-from scrapy_ext.server.extraction.auto.ground.urls import bare, site_of
-from scrapy_ext.server.extraction.auto.labelled import vocabulary
 from scrapy_ext.server.extraction.auto.lists.cards import LEADS_ON, Block, Card
 from scrapy_ext.server.extraction.auto.lists.repeats import Entry, Group, Surroundings, groups_of
+from scrapy_ext.server.extraction.auto.page import label_names as vocabulary
+from scrapy_ext.server.extraction.auto.page.markup import Thing
+from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.text import node_text
+from scrapy_ext.server.extraction.auto.page.urls import bare, site_of
 
 #: Entries of a group that are looked at to judge it.
 SAMPLE: Final = 12

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from scrapy_ext.server.extraction.auto.ground.page import Page
 from scrapy_ext.server.extraction.auto.lists.listing import Listed, Shape, listed, things_of
+from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.products.main_product import TYPES
 
 #: A group of entries that scores less is no list of products.

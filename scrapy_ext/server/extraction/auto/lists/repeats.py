@@ -16,10 +16,10 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.ground.around import Parts, step_of
-from scrapy_ext.server.extraction.auto.ground.page import Page
-from scrapy_ext.server.extraction.auto.ground.text import node_text
-from scrapy_ext.server.extraction.auto.ground.urls import bare, parts_of, same_page
+from scrapy_ext.server.extraction.auto.page.around import Parts, step_of
+from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.text import node_text
+from scrapy_ext.server.extraction.auto.page.urls import bare, parts_of, same_page
 
 #: Bounds of what is looked at. Of several hundred real pages, the largest has 4 thousand links.
 MAX_LINKS: Final = 6_000

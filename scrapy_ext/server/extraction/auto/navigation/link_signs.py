@@ -9,9 +9,9 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.ground.page import Page
-from scrapy_ext.server.extraction.auto.ground.text import one_line
-from scrapy_ext.server.extraction.auto.navigation.words import ARROW, MORE, NEXT_TEXT, NOT_NEXT_TEXT, OLDER
+from scrapy_ext.server.extraction.auto.navigation.link_texts import ARROW, MORE, NEXT_TEXT, NOT_NEXT_TEXT, OLDER
+from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.text import one_line
 
 MAX_LABEL: Final = 60
 #: Children of an element whose names tell of each of them.

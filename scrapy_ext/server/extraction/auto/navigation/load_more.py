@@ -8,11 +8,11 @@ from typing import Final
 
 from zyte_common_items import Request
 
-from scrapy_ext.server.extraction.auto.ground.page import Page
-from scrapy_ext.server.extraction.auto.ground.urls import same_page
 from scrapy_ext.server.extraction.auto.navigation.numbers import Address, address_of
 from scrapy_ext.server.extraction.auto.navigation.parts import NOT_PAGES
 from scrapy_ext.server.extraction.auto.navigation.site_links import link_name
+from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.urls import same_page
 
 #: Attributes by which scripts know where the list goes on.
 _SCRIPTED: Final = (

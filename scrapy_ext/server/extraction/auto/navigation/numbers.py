@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import parse_qsl
 
-from scrapy_ext.server.extraction.auto.ground.urls import parts_of
+from scrapy_ext.server.extraction.auto.page.urls import parts_of
 
 MAX_PARAMETERS: Final = 60
 #: Addresses are compared so far, letter by letter.

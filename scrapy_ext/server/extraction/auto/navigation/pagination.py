@@ -16,16 +16,16 @@ from typing import Final, NamedTuple
 from lxml.html import HtmlElement
 from zyte_common_items import NamedLink, Request
 
-from scrapy_ext.server.extraction.auto.ground.page import Page
-from scrapy_ext.server.extraction.auto.ground.text import node_text
-from scrapy_ext.server.extraction.auto.ground.urls import host_of, same_page
 from scrapy_ext.server.extraction.auto.navigation.link_signs import SignsOfNext
+from scrapy_ext.server.extraction.auto.navigation.link_texts import OF_PAGES, PAGE_NAME
 from scrapy_ext.server.extraction.auto.navigation.load_more import scripted_next
 from scrapy_ext.server.extraction.auto.navigation.numbers import Address, address_of
 from scrapy_ext.server.extraction.auto.navigation.parts import is_of_other, parts_of
 from scrapy_ext.server.extraction.auto.navigation.rows import PageRow, rows_of
 from scrapy_ext.server.extraction.auto.navigation.site_links import link_name, links_of
-from scrapy_ext.server.extraction.auto.navigation.words import OF_PAGES, PAGE_NAME
+from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.text import node_text
+from scrapy_ext.server.extraction.auto.page.urls import host_of, same_page
 
 MAX_LINKS: Final = 6_000
 #: What a link must score to be that to the next page.

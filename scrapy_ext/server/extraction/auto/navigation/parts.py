@@ -8,7 +8,7 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.ground.page import Page
+from scrapy_ext.server.extraction.auto.page.page import Page
 
 MAX_PARTS: Final = 40
 

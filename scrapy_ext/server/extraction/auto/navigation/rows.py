@@ -16,11 +16,11 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.ground.page import Page
-from scrapy_ext.server.extraction.auto.ground.text import one_line
-from scrapy_ext.server.extraction.auto.ground.urls import parts_of, same_page
+from scrapy_ext.server.extraction.auto.navigation.link_texts import NUMBER
 from scrapy_ext.server.extraction.auto.navigation.numbers import address_of
-from scrapy_ext.server.extraction.auto.navigation.words import NUMBER
+from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.text import one_line
+from scrapy_ext.server.extraction.auto.page.urls import parts_of, same_page
 
 MAX_LINKS: Final = 6_000
 MAX_ROWS: Final = 60

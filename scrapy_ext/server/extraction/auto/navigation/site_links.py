@@ -8,8 +8,8 @@ from typing import Final
 from lxml.html import HtmlElement
 from zyte_common_items import NamedLink
 
-from scrapy_ext.server.extraction.auto.ground.page import Page
-from scrapy_ext.server.extraction.auto.ground.text import node_text, one_line
+from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.text import node_text, one_line
 
 MAX_LINKS: Final = 200
 MAX_NAME_LENGTH: Final = 120

@@ -8,10 +8,10 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.ground.focus import Focus
-from scrapy_ext.server.extraction.auto.ground.page import Page
-from scrapy_ext.server.extraction.auto.ground.text import node_text
-from scrapy_ext.server.extraction.auto.labelled import vocabulary
+from scrapy_ext.server.extraction.auto.page import label_names as vocabulary
+from scrapy_ext.server.extraction.auto.page.focus import Focus
+from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.text import node_text
 from scrapy_ext.server.extraction.auto.products.offers import IN_STOCK, OUT_OF_STOCK, availability_of
 
 MAX_NODES: Final = 2_000

@@ -10,12 +10,12 @@ from typing import Final
 from lxml.html import HtmlElement
 from zyte_parsers import extract_brand_name
 
-from scrapy_ext.server.extraction.auto.ground.focus import Focus
-from scrapy_ext.server.extraction.auto.ground.markup import Thing
-from scrapy_ext.server.extraction.auto.ground.page import Page
-from scrapy_ext.server.extraction.auto.ground.text import node_text, one_line
-from scrapy_ext.server.extraction.auto.labelled import vocabulary
-from scrapy_ext.server.extraction.auto.labelled.specification import Specification
+from scrapy_ext.server.extraction.auto.page import label_names as vocabulary
+from scrapy_ext.server.extraction.auto.page.focus import Focus
+from scrapy_ext.server.extraction.auto.page.markup import Thing
+from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.specification import Specification
+from scrapy_ext.server.extraction.auto.page.text import node_text, one_line
 
 MAX_LENGTH: Final = 60
 MAX_NODES: Final = 200

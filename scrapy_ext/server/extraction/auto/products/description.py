@@ -7,11 +7,11 @@ from typing import Final, NamedTuple
 
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.ground.clean_html import cleaned, html_of, stated_html, text_of
-from scrapy_ext.server.extraction.auto.ground.focus import Focus
-from scrapy_ext.server.extraction.auto.ground.markup import Thing
-from scrapy_ext.server.extraction.auto.ground.page import Page
-from scrapy_ext.server.extraction.auto.ground.text import MAX_VALUE_LENGTH, plain
+from scrapy_ext.server.extraction.auto.page.clean_html import cleaned, html_of, stated_html, text_of
+from scrapy_ext.server.extraction.auto.page.focus import Focus
+from scrapy_ext.server.extraction.auto.page.markup import Thing
+from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.text import MAX_VALUE_LENGTH, plain
 
 #: A text that is shorter describes nothing.
 MIN_LENGTH: Final = 40

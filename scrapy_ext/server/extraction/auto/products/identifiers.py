@@ -12,13 +12,13 @@ from lxml.html import HtmlElement
 from zyte_common_items import Gtin
 from zyte_parsers import extract_gtin
 
-from scrapy_ext.server.extraction.auto.ground.focus import Focus
-from scrapy_ext.server.extraction.auto.ground.markup import Thing
-from scrapy_ext.server.extraction.auto.ground.page import Page
-from scrapy_ext.server.extraction.auto.ground.text import first, node_text, one_line
-from scrapy_ext.server.extraction.auto.ground.urls import parts_of
-from scrapy_ext.server.extraction.auto.labelled import vocabulary
-from scrapy_ext.server.extraction.auto.labelled.specification import Specification
+from scrapy_ext.server.extraction.auto.page import label_names as vocabulary
+from scrapy_ext.server.extraction.auto.page.focus import Focus
+from scrapy_ext.server.extraction.auto.page.markup import Thing
+from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.specification import Specification
+from scrapy_ext.server.extraction.auto.page.text import first, node_text, one_line
+from scrapy_ext.server.extraction.auto.page.urls import parts_of
 
 #: Shorter codes are sizes and counts.
 MIN_LENGTH: Final = 4

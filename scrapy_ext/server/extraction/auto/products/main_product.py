@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from scrapy_ext.server.extraction.auto.ground.markup import Thing
-from scrapy_ext.server.extraction.auto.ground.page import Page
-from scrapy_ext.server.extraction.auto.ground.text import one_line
+from scrapy_ext.server.extraction.auto.page.markup import Thing
+from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.text import one_line
 
 TYPES: Final = (
     "Product", "ProductGroup", "IndividualProduct", "ProductModel", "SomeProducts", "ProductCollection", "Vehicle",

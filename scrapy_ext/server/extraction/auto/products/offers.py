@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from scrapy_ext.server.extraction.auto.fields.money import Money, from_markup
-from scrapy_ext.server.extraction.auto.ground.markup import Thing
-from scrapy_ext.server.extraction.auto.ground.text import one_line
+from scrapy_ext.server.extraction.auto.page.markup import Thing
+from scrapy_ext.server.extraction.auto.page.text import one_line
 
 IN_STOCK: Final = "InStock"
 OUT_OF_STOCK: Final = "OutOfStock"

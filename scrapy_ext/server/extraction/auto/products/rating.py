@@ -8,10 +8,10 @@ from typing import Final
 
 from zyte_common_items import AggregateRating
 
-from scrapy_ext.server.extraction.auto.ground.focus import Focus
-from scrapy_ext.server.extraction.auto.ground.markup import Thing
-from scrapy_ext.server.extraction.auto.ground.page import Page
-from scrapy_ext.server.extraction.auto.ground.text import node_text
+from scrapy_ext.server.extraction.auto.page.focus import Focus
+from scrapy_ext.server.extraction.auto.page.markup import Thing
+from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.text import node_text
 
 _NUMBER = re.compile(r"\d{1,9}(?:[.,]\d{1,6})?")
 _COUNT = re.compile(r"\d{1,3}(?:[.,\s]\d{3})+|\d{1,9}")

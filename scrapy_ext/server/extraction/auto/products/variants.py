@@ -7,8 +7,8 @@ from typing import Final
 from zyte_common_items import ProductVariant
 
 from scrapy_ext.server.extraction.auto.fields import images
-from scrapy_ext.server.extraction.auto.ground.markup import Thing
-from scrapy_ext.server.extraction.auto.ground.page import Page
+from scrapy_ext.server.extraction.auto.page.markup import Thing
+from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.products.identifiers import gtins_of
 from scrapy_ext.server.extraction.auto.products.offers import offer_of
 

@@ -8,7 +8,7 @@ import re
 from typing import Final
 from urllib.parse import parse_qsl, unquote
 
-from scrapy_ext.server.extraction.auto.ground.urls import absolute, parts_of, site_of
+from scrapy_ext.server.extraction.auto.page.urls import absolute, parts_of, site_of
 
 MAX_QUERY_LENGTH: Final = 8_000
 MAX_PARAMETERS: Final = 60

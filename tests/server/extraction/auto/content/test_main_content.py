@@ -11,8 +11,8 @@ from scrapy_ext.server.extraction.auto.content.block_features import Features
 from scrapy_ext.server.extraction.auto.content.block_model import Model, block_model
 from scrapy_ext.server.extraction.auto.content.blocks import Blocks
 from scrapy_ext.server.extraction.auto.content.main_content import MAX_BLOCKS, main_content, most_likely, text_of
-from scrapy_ext.server.extraction.auto.content.words import heading_bits, name_bits
-from scrapy_ext.server.extraction.auto.ground.page import Page
+from scrapy_ext.server.extraction.auto.content.part_names import heading_bits, name_bits
+from scrapy_ext.server.extraction.auto.page.page import Page
 
 URL = "https://www.example.org/shop/rope"
 HEAD = """<header class="site-header"><nav class="main-nav"><ul>

@@ -3,7 +3,7 @@
 import pytest
 
 from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date, read
-from scrapy_ext.server.extraction.auto.ground.page import Page
+from scrapy_ext.server.extraction.auto.page.page import Page
 
 
 def day(text: str, language: str = "en") -> str | None:

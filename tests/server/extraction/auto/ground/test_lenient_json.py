@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_ext.server.extraction.auto.ground.lenient_json import loads
+from scrapy_ext.server.extraction.auto.page.lenient_json import loads
 
 
 def test_sound_json_is_read_as_it_is_with_numbers_as_they_stand() -> None:

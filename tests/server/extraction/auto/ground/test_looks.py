@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from scrapy_ext.server.extraction.auto import extract
-from scrapy_ext.server.extraction.auto.ground.page import Page
+from scrapy_ext.server.extraction.auto.page.page import Page
 
 URL = "https://shop.example.com/lamp"
 WORDS = '<p data-look="0 2000 90 20 14 400 0">words</p>' * 5

@@ -3,7 +3,7 @@
 import pytest
 from lxml import etree
 
-from scrapy_ext.server.extraction.auto.ground.page import Page
+from scrapy_ext.server.extraction.auto.page.page import Page
 
 URL = "https://example.com/a"
 START = "<html><head><title>t</title></head><body><p>a</p>"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_ext.server.extraction.auto.ground.page import Page
-from scrapy_ext.server.extraction.auto.ground.urls import MAX_URL_LENGTH, absolute, same_page, site_of
+from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.urls import MAX_URL_LENGTH, absolute, same_page, site_of
 
 BASE = "https://example.com/a/b?c=1"
 

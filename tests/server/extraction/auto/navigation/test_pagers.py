@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_ext.server.extraction.auto.ground.page import Page
 from scrapy_ext.server.extraction.auto.navigation.pagination import Pagination
+from scrapy_ext.server.extraction.auto.page.page import Page
 
 SITE = "https://site.example"
 

@@ -1,0 +1,117 @@
+"""Names of a project's spiders and jobs, for a shell that waits: ``python -m scrapy_ext.commands.shells.names KIND``.
+
+Imports nothing large and runs nothing of the project: spiders are found by reading their modules' source, jobs by one
+request to the platform that PLATFORM_URL names. What does not work gives no names.
+"""
+
+from __future__ import annotations
+
+import ast
+import base64
+import configparser
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+#: Files that are read, and seconds that a platform has to answer.
+_MOST_FILES: Final = 500
+_TIMEOUT: Final = 2.0
+_MOST_JOBS: Final = 50
+
+
+def spiders(folder: Path) -> list[str]:
+    """The names of the spiders of the project around a folder."""
+    names: set[str] = set()
+    root, settings = _project(folder)
+    for module in _strings(settings.get("SPIDER_MODULES")) if root else ():
+        path = root / Path(*module.split("."))  # type: ignore[operator]  # there is a root
+        files = sorted(path.rglob("*.py")) if path.is_dir() else [path.with_suffix(".py")]
+        for file in files[:_MOST_FILES]:
+            names |= set(_named(file))
+    return sorted(names)
+
+
+def _named(file: Path) -> Iterator[str]:
+    for node in ast.walk(_parsed(file)):
+        if isinstance(node, ast.ClassDef):
+            for statement in node.body:
+                if isinstance(statement, ast.Assign | ast.AnnAssign):
+                    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+                    value = statement.value
+                    if any(isinstance(target, ast.Name) and target.id == "name" for target in targets) and isinstance(
+                        value, ast.Constant
+                    ):
+                        yield from (str(value.value),) if isinstance(value.value, str) else ()
+
+
+def jobs(folder: Path) -> list[str]:
+    """The newest jobs of the platform that the environment or the project's settings name."""
+    import json
+    from urllib.request import Request, urlopen
+
+    _, settings = _project(folder)
+    found = {
+        name: os.environ.get(name) or settings.get(name)
+        for name in ("PLATFORM_URL", "PLATFORM_APP_URL", "PLATFORM_API_KEY", "PLATFORM_PROJECT")
+    }
+    url = found["PLATFORM_APP_URL"] or found["PLATFORM_URL"]
+    if not url or not str(url).startswith(("http://", "https://")):
+        return []
+    project = int(found["PLATFORM_PROJECT"] or 1)
+    address = f"{str(url).rstrip('/')}/api/jobs/list.json?project={project}&count={_MOST_JOBS}"
+    key = base64.b64encode(f"{found['PLATFORM_API_KEY'] or ''}:".encode()).decode()
+    with urlopen(Request(address, headers={"Authorization": f"Basic {key}"}), timeout=_TIMEOUT) as answer:  # noqa: S310
+        listed = json.load(answer)
+    return [str(job["id"]) for job in listed["jobs"]]
+
+
+def _project(folder: Path) -> tuple[Path | None, dict[str, Any]]:
+    """The folder of the project, and those of its settings that are written as plain values."""
+    for root in (folder, *folder.parents):
+        file = root / "scrapy.cfg"
+        if file.is_file():
+            config = configparser.ConfigParser()
+            config.read(file)
+            name = config.get("settings", os.environ.get("SCRAPY_PROJECT") or "default", fallback="")
+            path = root / Path(*name.split("."))
+            return root, _literals(path.with_suffix(".py"))
+    return None, {}
+
+
+def _literals(file: Path) -> dict[str, Any]:
+    values = {}
+    for statement in _parsed(file).body:
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            try:
+                values[statement.targets[0].id] = ast.literal_eval(statement.value)
+            except ValueError:
+                continue  # made when it is run
+    return values
+
+
+def _parsed(file: Path) -> ast.Module:
+    try:
+        return ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return ast.Module([], [])
+
+
+def _strings(value: Any) -> list[str]:
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list | tuple) else []
+
+
+def main(kind: str) -> None:
+    """Print the names of a kind, one a line."""
+    names = {"spiders": spiders, "jobs": jobs}[kind](Path.cwd())
+    # A name with other characters would be more to a shell than a word.
+    sys.stdout.write("".join(f"{name}\n" for name in names if re.fullmatch(r"[\w./:+-]+", name)))
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1])
+    except Exception:
+        sys.exit(1)

@@ -1,0 +1,1 @@
+"""Exactly once: what finished requests have led to is stored once, whatever dies when."""

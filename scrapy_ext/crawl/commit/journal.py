@@ -1,0 +1,119 @@
+"""A journal: numbered records on the platform, of which only one writer can add the next.
+
+A journal is a frontier slot of its own. Record number n is a request with the fingerprint ``n``, and a slot takes
+each fingerprint once (platform-api.md, Frontier): ``newcount`` 1 says that the record was added, 0 that the number
+is taken. That makes adding a record a compare-and-set, the only one that the API has. What holds:
+
+- Each number was written by one writer at most, whoever tried, and whatever arrived late.
+- So a writer that finds the next number taken by another has been replaced, and must stop (:class:`Fenced`).
+  Whoever replaces it does so by taking the next number: after that the former writer can add nothing more.
+- A lost reply leaves it open who took the number: the record itself tells, for it names its writer and which of its
+  appends it was.
+- The newest record has the lowest priority number, so a read of the queue's head brings it first. Older ones
+  are deleted from time to time; their fingerprints stay, so no number is ever free again. The slot itself must not be
+  deleted while anybody may still write to it, or a late writer must see by other means that it is late
+  (:class:`~scrapy_ext.crawl.commit.commitlog.CommitLog`, :meth:`~scrapy_ext.crawl.commit.ownership.Ownership.forget`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from scrapy_ext.api.platform.frontier import Batch, FrontierRequest
+from scrapy_ext.client.persistence import Persistence
+from scrapy_ext.client.platform.errors import PlatformError
+from scrapy_ext.client.platform.frontier import Frontier
+
+#: Records are left to gather before the old ones are deleted.
+_PRUNE_AFTER: Final = 50
+
+
+class Fenced(Exception):  # noqa: N818 - a state, as the module says
+    """The number is taken: another process writes this journal now. Or, if ``newest`` is given, this one did, by an
+    append that was broken off before its answer came."""
+
+    def __init__(self, journal: str, newest: int | None = None) -> None:
+        super().__init__(
+            f"Another process writes journal {journal} now: it has taken over from this one, and goes on with what was "
+            f"not finished here. Give each worker a job of its own, and run each job once"
+        )
+        self.newest = newest
+
+
+class UnreadableJournal(PlatformError):  # noqa: N818 - as its siblings are named
+    """A journal holds something that no version of this package has written, or that only a newer one can read."""
+
+
+class Place(NamedTuple):
+    """A slot of a frontier: where a journal is."""
+
+    project: int
+    frontier: str
+    slot: str
+
+
+class Record(NamedTuple):
+    """A record of a journal: its number, from 1; the append that wrote it; and what it says."""
+
+    number: int
+    writer: str
+    data: dict[str, Any]
+
+
+class Journal:
+    """One journal, as ``writer`` sees it; a writer's name must be its own, as a random one is."""
+
+    def __init__(self, client: Frontier, place: Place, writer: str, persistence: Persistence) -> None:
+        self.place = place
+        self._client = client
+        self._writer = writer
+        self._persistence = persistence
+        self._since_pruned = 0
+        self._appends = 0
+
+    async def head(self) -> Record | None:
+        """The newest record, None in an empty journal."""
+        return max(await self._records(1), default=None, key=lambda record: record.number)
+
+    async def append(self, number: int, data: dict[str, Any]) -> None:
+        """Add record ``number``, the one behind the newest; raises :class:`Fenced` when it is taken."""
+        self._appends += 1
+        writer = f"{self._writer}#{self._appends}"
+        request = FrontierRequest(str(number), {"writer": writer, **data}, p=-number)
+        body = msgspec.json.encode(request) + b"\n"
+
+        async def add() -> int:
+            return await self._client.add(*self.place, body, attempts=1)
+
+        if not await self._persistence.until_done(add, f"write to journal {self.place.slot}"):
+            head = await self._persistence.until_done(self.head, f"read journal {self.place.slot}")
+            if head is None or (head.number, head.writer) != (number, writer):
+                ours = head is not None and head.writer.partition("#")[0] == self._writer
+                raise Fenced(self.place.slot, head.number if head and ours else None)
+        self._since_pruned += 1
+        if self._since_pruned >= _PRUNE_AFTER:
+            await self._prune(number)
+
+    async def _prune(self, newest: int) -> None:
+        """Delete the records before the newest."""
+        try:
+            batches = await self._batches(2 * _PRUNE_AFTER)
+            old = [batch.id for batch in batches if all(int(fp) < newest for fp, _ in batch.requests)]
+            await self._client.delete_batches(*self.place, old, attempts=1)
+        except (PlatformError, ValueError):
+            return  # Only room; the next time will do.
+        self._since_pruned = 0
+
+    async def _records(self, mincount: int) -> list[Record]:
+        batches = await self._batches(mincount)
+        try:
+            return [Record(int(fp), str(data.pop("writer")), data) for batch in batches for fp, data in batch.requests]
+        except (ValueError, KeyError, AttributeError, TypeError):
+            raise UnreadableJournal(
+                f"slot {self.place.slot} of frontier {self.place.frontier} is no journal: something else wrote to it"
+            ) from None
+
+    async def _batches(self, mincount: int) -> list[Batch]:
+        return await self._client.read(*self.place, mincount)

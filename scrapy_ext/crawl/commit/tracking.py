@@ -1,0 +1,288 @@
+"""When a request of the frontier is really done, and what it has led to.
+
+The rules that hold here:
+
+- A request is finished when the engine has let go of it (see :mod:`scrapy_ext.crawl.session.scrapy_engine`), unless a downloader
+  middleware put another request in its place: then that one carries on for it.
+- A request that this process sent can run before it is read back (*direct*, see :mod:`scrapy_ext.crawl.frontier.sent`): its slot
+  is known, its batch is not. It is committed when its batch is.
+- A request that cannot be stored lives in this process only. Such a *local* request belongs to the stored one that
+  led to it, its *holder*: the holder is finished only when its local requests are too, for a successor that runs the
+  holder again makes them again. What they lead to is the holder's, failure included.
+- What a request leads to hangs on its entry. The entry of what is being done is :data:`current`: the engine's tasks
+  for a request inherit it from the moment the request is handed out, and with them callback, errback, pipelines and
+  ``enqueue_request``.
+
+No I/O, no Scrapy engine: requests are told of by calls.
+"""
+
+from __future__ import annotations
+
+from asyncio import Future
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar
+from itertools import chain
+from typing import Any, Final, NamedTuple
+
+from scrapy import Request
+
+#: Meta key of a request that was not sent because the crawl is closing, and goes back to its queue. It is in the meta
+#: for queues on disk, and taken out before a callback or errback gets the request.
+RETURNED_KEY: Final = "_returned"
+
+
+class OpenBatch:
+    """A batch that was read and not acknowledged."""
+
+    __slots__ = ("done", "id", "size", "slot")
+
+    def __init__(self, slot: int, id: str, size: int, done: int = 0) -> None:
+        self.slot = slot
+        self.id = id
+        self.size = size
+        #: Bit mask of the positions that are committed.
+        self.done = done
+
+    @property
+    def is_done(self) -> bool:
+        """Whether each of its requests is committed."""
+        return self.done == (1 << self.size) - 1
+
+
+class Stored(NamedTuple):
+    """A request as the frontier has it: its fingerprint in the slot, its JSON form, its place in a batch."""
+
+    fp: str
+    form: dict[str, Any]
+    batch: OpenBatch
+    position: int
+
+
+class Spill:
+    """Items that are laid down, out of memory, before they are committed: under which number, how many, and a future
+    that is done when they are."""
+
+    __slots__ = ("count", "number", "written")
+
+    def __init__(self, number: int, count: int, written: Future[None]) -> None:
+        self.number = number
+        self.count = count
+        self.written = written
+
+
+class Entry:
+    """One request, through all that is done for it in this process."""
+
+    __slots__ = (
+        "answers",
+        "attempt",
+        "bytes",
+        "children",
+        "error",
+        "fp",
+        "has_items",
+        "holder",
+        "host",
+        "is_finished",
+        "is_interrupted",
+        "items",
+        "local_fps",
+        "locals",
+        "request",
+        "slot",
+        "spills",
+        "stored",
+    )
+
+    def __init__(
+        self,
+        fp: str,
+        request: Request,
+        host: str,
+        stored: Stored | None,
+        holder: Entry | None,
+        *,
+        slot: int | None = None,
+    ) -> None:
+        self.fp = fp
+        #: The request that stands for the entry now: the one that was read or sent, or its replacement.
+        self.request = request
+        self.host = host
+        #: Its place in a batch; None for a local request, and for a direct one until its batch is read.
+        self.stored = stored
+        #: Its slot; None for a local request.
+        self.slot = stored.batch.slot if stored is not None else slot
+        self.holder = holder
+        #: Local requests that it holds: how many are unfinished, and the fingerprints of all.
+        self.locals = 0
+        self.local_fps: list[str] = []
+        #: How often each of its children that have no fingerprint of their own was met, by Scrapy's fingerprint.
+        self.children: dict[str, int] = {}
+        #: Its items, as JSON, and their size; and those that are laid down already.
+        self.items: list[bytes] = []
+        self.bytes = 0
+        self.spills: list[Spill] = []
+        #: Whether it has led to an item that was stored, or is going to be.
+        self.has_items = False
+        #: Which attempt at it this is, and what its callback failed with.
+        self.attempt = 1
+        self.error: str | None = None
+        #: The engine let go of it.
+        self.is_finished = False
+        #: Something it needs was not done because the crawl is closing: it is to be run again.
+        self.is_interrupted = False
+        #: Keys of the paid answers that it rests on.
+        self.answers: list[bytes] = []
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is in no slot of the frontier."""
+        return self.slot is None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it is finished, with the local requests that it holds."""
+        return self.is_finished and not self.locals
+
+    def add_item(self, record: bytes) -> None:
+        """It has led to an item."""
+        self.has_items = True
+        self.items.append(record)
+        self.bytes += len(record)
+
+    def take_items(self) -> list[bytes]:
+        """Its items, no longer its."""
+        items, self.items, self.bytes = self.items, [], 0
+        return items
+
+    def inherit(self, local: Entry) -> None:
+        """What a local request has led to is this one's."""
+        for record in local.take_items():
+            self.add_item(record)
+        self.spills += local.spills
+        local.spills = []
+        self.answers += local.answers
+        self.is_interrupted |= local.is_interrupted
+
+
+class Start:
+    """Stands for ``start()`` where requests have an entry."""
+
+
+START: Final = Start()
+
+#: What the running code works for: a request, ``start()``, or nothing of these.
+current: ContextVar[Entry | Start | None] = ContextVar("current", default=None)
+
+
+class Tracker:
+    """The entries of a crawl.
+
+    ``on_complete`` is called for each complete one that is not local, and each local one without a holder;
+    ``on_inherited`` for a holder that has got what a local one led to.
+    """
+
+    def __init__(self, on_complete: Callable[[Entry], None], on_inherited: Callable[[Entry], None]) -> None:
+        self._on_complete = on_complete
+        self._on_inherited = on_inherited
+        self._unfinished: set[Entry] = set()
+        #: Finished entries that hold local ones which are not.
+        self._holding: set[Entry] = set()
+        #: By the request that the engine has for the entry.
+        self._by_request: dict[Request, Entry] = {}
+        #: Requests that stand for entries, from when they wait until the engine has let go of them.
+        self._in_use: set[Request] = set()
+
+    def __contains__(self, request: Request) -> bool:
+        """Whether a request object stands for an entry that is not finished."""
+        return request in self._in_use
+
+    @property
+    def unfinished(self) -> int:
+        """How many requests are not finished, waiting or out."""
+        return len(self._unfinished)
+
+    def stored_requests(self) -> Iterable[Request]:
+        """Return the requests that are not finished and that another process could run."""
+        return (entry.request for entry in self._unfinished if not entry.is_local)
+
+    def entries_of(self, slots: set[int]) -> Iterable[Entry]:
+        """The entries that were read from these slots and are not complete."""
+        return [entry for entry in chain(self._unfinished, self._holding) if entry.slot in slots]
+
+    def sent(self, slot: int, fp: str, request: Request, host: str) -> Entry:
+        """A request was sent to its slot, and runs before it is read back."""
+        return self._enter(Entry(fp, request, host, None, None, slot=slot))
+
+    def read(self, stored: Stored, request: Request, host: str) -> Entry:
+        """A request was read from the frontier."""
+        return self._enter(Entry(stored.fp, request, host, stored, None))
+
+    def local(self, fp: str, request: Request, host: str, parent: Entry | None) -> Entry:
+        """A request that cannot be stored."""
+        holder = None if parent is None else parent.holder or (None if parent.is_local else parent)
+        if holder is not None:
+            holder.locals += 1
+            holder.local_fps.append(fp)
+        return self._enter(Entry(fp, request, host, None, holder))
+
+    def handed_out(self, entry: Entry) -> Request:
+        """The entry's request goes to the engine."""
+        self._by_request[entry.request] = entry
+        self._in_use.add(entry.request)
+        return entry.request
+
+    def is_open(self, entry: Entry) -> bool:
+        """Whether the entry is not complete: it may still lead to something."""
+        return entry in self._unfinished or entry in self._holding
+
+    def finished(self, request: Request) -> None:
+        """The engine let go of a request."""
+        entry = self._by_request.pop(request, None)
+        if entry is None:
+            return
+        self._in_use.discard(request)
+        if entry.request is not request:
+            return
+        self._unfinished.remove(entry)
+        entry.is_finished = True
+        self._settle(entry)
+
+    def again(self, entry: Entry, request: Request) -> None:
+        """A complete entry is tried once more."""
+        entry.request = request
+        entry.attempt += 1
+        entry.error = None
+        entry.is_finished = False
+        entry.children.clear()
+        self._enter(entry)
+
+    def drop(self, entry: Entry) -> None:
+        """Give an entry up that is not out."""
+        self._unfinished.discard(entry)
+        self._in_use.discard(entry.request)
+
+    def _enter(self, entry: Entry) -> Entry:
+        self._unfinished.add(entry)
+        self._in_use.add(entry.request)
+        return entry
+
+    def _settle(self, entry: Entry) -> None:
+        if not entry.is_local:
+            if entry.is_complete:
+                self._on_complete(entry)
+            else:
+                self._holding.add(entry)
+            return
+        holder = entry.holder
+        if holder is None:
+            self._on_complete(entry)
+            return
+        holder.inherit(entry)
+        holder.error = holder.error or entry.error
+        holder.locals -= 1
+        if holder.is_complete:
+            self._holding.discard(holder)
+            self._on_complete(holder)
+        else:
+            self._on_inherited(holder)

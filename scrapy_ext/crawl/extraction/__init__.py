@@ -1,0 +1,1 @@
+"""Scrapy and the extraction API: requests become fields, results become responses."""

@@ -1,0 +1,340 @@
+"""The cheap way first: a page by HTTP, and by browser only where that did not bring it.
+
+What a request's ``meta["extract_api_escalate"]`` may say:
+
+===================  ================================================================================================
+``True``             the browser is needed when the page answers 403, 429 or 503, or is empty
+a CSS selector       when nothing in the page matches it
+a dict               of ``css`` and ``xpath`` (a selector or a list of them: the browser is needed when one of them
+                     matches nothing), ``status`` (a status or a list of them), ``check`` (a function, or the name of
+                     a method of the spider, that takes the response and returns True when the browser is needed)
+                     and ``to`` (fields of the browser request; None removes one). With none of the first four,
+                     as ``True``
+===================  ================================================================================================
+
+403, 429 and 503 are the statuses of walls that let browsers through; 401 asks for a login, which a browser does not
+have either. Selectors are not looked for in redirects and in pages that are not there (404, 410). A page that the
+service could not get by HTTP because the site banned it (problem 520) needs the browser whatever the meta says.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+import msgspec
+from cssselect import SelectorError
+from parsel import Selector
+from scrapy import Request
+from scrapy.exceptions import NotSupported
+from scrapy.http import Response, TextResponse
+
+from scrapy_ext.api.extraction import EXTRACT_TYPES, check
+from scrapy_ext.api.extraction.fields import OPTIONS
+from scrapy_ext.api.extraction.rules import BODY_ONLY
+from scrapy_ext.api.violations import ContractError, Violation
+from scrapy_ext.client.extraction.budget import kind_of
+from scrapy_ext.client.extraction.errors import BanError, ExtractError
+from scrapy_ext.crawl.extraction.cookies import for_browser
+from scrapy_ext.crawl.extraction.translate import BROWSER_HEADERS
+
+logger = logging.getLogger(__name__)
+
+#: Statuses with which sites keep out what is no browser.
+WALLS: Final = frozenset({403, 429, 503})
+#: Statuses of pages that no browser finds either.
+_NOT_THERE: Final = frozenset({404, 410})
+_META: Final = 'meta["extract_api_escalate"]'
+_RULES: Final = ("css", "xpath", "status", "check")
+_EXAMPLE: Final = 'Write True, a CSS selector such as "h1.title", or {"css": "h1.title", "status": [403]}.'
+
+Check = Callable[[Response], Any]
+
+
+class Escalation(msgspec.Struct, frozen=True, kw_only=True):
+    """When a page needs the browser, and what to ask for then."""
+
+    css: tuple[str, ...] = ()
+    xpath: tuple[str, ...] = ()
+    statuses: frozenset[int] = frozenset()
+    empty: bool = False
+    check: str | Check | None = None
+    to: Mapping[str, Any] = {}
+
+    @classmethod
+    def of(cls, request: Request, spider: Any = None) -> Escalation | None:
+        """What a request's meta says; see :meth:`parse`."""
+        return cls.parse(request.meta.get("extract_api_escalate"), spider)
+
+    @classmethod
+    def parse(cls, value: Any, spider: Any = None) -> Escalation | None:
+        """None for None and False. Raises :class:`ContractError` with everything that is wrong, a selector that
+        cannot be read and a method that ``spider`` does not have included."""
+        if value is None or value is False:
+            return None
+        if value is True:
+            return _DEFAULT
+        if isinstance(value, str):
+            value = {"css": value}
+        if not isinstance(value, Mapping):
+            rule = f"must be True, a CSS selector or a dict, got {type(value).__name__}"
+            raise ContractError([Violation(_META, rule, _EXAMPLE)])
+        reader = _Reader(value, spider)
+        if reader.faults:
+            raise ContractError(reader.faults)
+        return reader.escalation
+
+    def browser_fields(self, fields: Mapping[str, Any], *, extra_fields: Collection[str] = ()) -> dict[str, Any] | None:
+        """The fields to send when the browser is needed; None when these fields ask for it already. To be made
+        before the cheap request is sent: raises :class:`ContractError` for what cannot be a browser request."""
+        if kind_of(fields) == "browser":
+            return None
+        if (self.css or self.xpath) and not fields.get("httpResponseBody"):
+            remedy = 'Add "httpResponseBody": True to meta["extract_api"], or use "status" or "check".'
+            raise ContractError([Violation(_META, "has a selector, and the page is not asked for", remedy, 422)])
+        by_browser_fields = by_browser(fields)
+        if not self.to:
+            return by_browser_fields
+        by_browser_fields.update(self.to)
+        escalated = {name: value for name, value in by_browser_fields.items() if value is not None}
+        faults = check(escalated, extra_fields=extra_fields)
+        if faults:
+            place = f'{_META}["to"]: '
+            raise ContractError([msgspec.structs.replace(fault, field=place + fault.field) for fault in faults])
+        return escalated
+
+    def reason(self, response: Response, spider: Any = None) -> str | None:
+        """Why the browser is needed after this answer to the cheap request: ``"status"``, ``"empty"``,
+        ``"selector"`` or ``"check"``; None: it is not. What a check raises is raised."""
+        if response.status in self.statuses:
+            return "status"
+        if self.empty and _is_empty(response):
+            return "empty"
+        if self._misses(response):
+            return "selector"
+        # A redirect is followed first: the page that it leads to is what the check is about.
+        is_page = not 300 <= response.status < 400
+        if self.check is not None and is_page and _checker(self.check, spider)(response):
+            return "check"
+        return None
+
+    def reason_after(self, error: ExtractError) -> str | None:
+        """The same after a cheap request that failed: ``"ban"`` when the site banned the service, else None."""
+        return "ban" if isinstance(error, BanError) else None
+
+    def _misses(self, response: Response) -> bool:
+        if not (self.css or self.xpath) or response.status in _NOT_THERE or 300 <= response.status < 400:
+            return False
+        if not isinstance(response, TextResponse):
+            return True
+        with contextlib.suppress(ValueError, NotSupported):  # JSON and what else has nothing to select from.
+            found = [response.css(selector) for selector in self.css]
+            found += [response.xpath(selector) for selector in self.xpath]
+            return not all(any(_is_match(match.root) for match in matches) for matches in found)
+        return True
+
+
+_DEFAULT: Final = Escalation(statuses=WALLS, empty=True)
+
+
+class _Reader:
+    """Reads the dict of a meta, and collects what is wrong with it."""
+
+    def __init__(self, value: Mapping[str, Any], spider: Any) -> None:
+        self.faults: list[Violation] = []
+        self._spider = spider
+        for name in value:
+            if name not in (*_RULES, "to"):
+                self._fault(name, "is not known", f"Use {', '.join(_RULES)} and to.")
+        to = value.get("to")
+        if to is not None and not (isinstance(to, Mapping) and all(isinstance(name, str) for name in to)):
+            self._fault("to", "must be a dict of fields", 'Write {"screenshot": True}, for example.')
+            to = None
+        asked = {name: value[name] for name in _RULES if value.get(name) is not None and [*_listed(value[name])]}
+        escalation = Escalation(
+            css=self._selectors("css", asked.get("css", ())),
+            xpath=self._selectors("xpath", asked.get("xpath", ())),
+            statuses=self._statuses(asked.get("status", ())),
+            check=self._check(asked.get("check")),
+            to=to or {},
+        )
+        if not asked:
+            escalation = msgspec.structs.replace(escalation, statuses=WALLS, empty=True)
+        self.escalation = escalation
+
+    def _fault(self, name: Any, rule: str, remedy: str) -> None:
+        self.faults.append(Violation(f"{_META}[{name!r}]", rule, remedy))
+
+    def _selectors(self, kind: str, value: Any) -> tuple[str, ...]:
+        selectors = tuple(_listed(value))
+        for selector in selectors:
+            if not isinstance(selector, str):
+                self._fault(kind, "must be a selector or a list of selectors", 'Write "h1", or ["h1", ".price"].')
+                continue
+            try:
+                _try_out(kind, selector)
+            except (SelectorError, ValueError) as error:
+                self._fault(kind, f"has the selector {selector!r}, which cannot be read: {error}", "Correct it.")
+        return selectors
+
+    def _statuses(self, value: Any) -> frozenset[int]:
+        statuses = [*_listed(value)]
+        if not all(type(status) is int and 100 <= status <= 999 for status in statuses):
+            self._fault("status", "must be a status or a list of statuses, from 100 to 999", "Write [403, 503].")
+            return frozenset()
+        return frozenset(statuses)
+
+    def _check(self, value: Any) -> str | Check | None:
+        if value is None or (isinstance(value, str) and self._spider is None):
+            return value
+        try:
+            _checker(value, self._spider)
+        except ContractError as error:
+            self.faults += error.violations
+        return value  # type: ignore[no-any-return]  # it is one of the two, or told
+
+
+def by_browser(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The browser request for what an HTTP request asks for.
+
+    ``httpResponseBody`` becomes ``browserHtml``; extraction is left to the browser, which is the default; of
+    ``customHttpRequestHeaders`` those are kept that ``requestHeaders`` knows. Raises :class:`ContractError` for a
+    request with a body or a method other than GET, which browsers do not send.
+    """
+    faults = [
+        Violation(_META, f"asks for the browser, which cannot send {told}", "Leave it out for this request.", 422)
+        for name, told in (
+            ("httpRequestMethod", f"a {fields.get('httpRequestMethod')} request"),
+            ("httpRequestBody", "a request body (httpRequestBody)"),
+            ("httpRequestText", "a request body (httpRequestText)"),
+        )
+        if fields.get(name) and fields.get(name) != "GET"
+    ]
+    if faults:
+        raise ContractError(faults)
+    dropped = {*BODY_ONLY, "httpResponseBody", "extractFrom", "followRedirect"}
+    escalated = {name: value for name, value in fields.items() if name not in dropped}
+    if isinstance(fields.get("requestCookies"), list):
+        escalated["requestCookies"] = for_browser(fields["requestCookies"])
+    for kind, name in OPTIONS.items():
+        options = _object(fields.get(name))
+        if fields.get(kind) and (kind == "serp" or "extractFrom" in options):
+            escalated[name] = {**options, "extractFrom": "browserHtml"}
+    if fields.get("serp"):
+        return escalated
+    if fields.get("httpResponseBody") or not any(fields.get(name) for name in EXTRACT_TYPES):
+        escalated["browserHtml"] = True
+    headers = {**_browser_headers(fields.get("customHttpRequestHeaders")), **_object(fields.get("requestHeaders"))}
+    if headers:
+        escalated["requestHeaders"] = headers
+    return escalated
+
+
+class _Domain(msgspec.Struct):
+    """``left`` requests go to the browser before the cheap way is tried again, ``wait`` in all."""
+
+    wait: int
+    left: int
+
+
+class Memory:
+    """Which domains needed the browser lately.
+
+    Of such a domain :data:`FIRST_TRY` requests go to the browser directly, then one tries the cheap way again, then
+    after twice as many, and so on up to one in :data:`LAST_TRY`. As soon as one succeeds, the domain is forgotten.
+    """
+
+    FIRST_TRY: Final = 10
+    LAST_TRY: Final = 1000
+    #: Domains that are remembered; those that were asked about longest ago go.
+    DOMAINS: Final = 10_000
+
+    def __init__(self) -> None:
+        self._domains: OrderedDict[str, _Domain] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._domains)
+
+    def prefers_browser(self, domain: str) -> bool:
+        """Whether the next request to a domain should go to the browser directly. Counts that request."""
+        known = self._domains.get(domain)
+        if known is None:
+            return False
+        self._domains.move_to_end(domain)
+        if known.left:
+            known.left -= 1
+            return True
+        # The others go on by browser while this one tries.
+        known.left = known.wait = min(2 * known.wait, self.LAST_TRY)
+        return False
+
+    def learn(self, domain: str, *, escalated: bool) -> None:
+        """What became of a cheap request to a domain."""
+        if not escalated:
+            self._domains.pop(domain, None)
+        elif domain not in self._domains:
+            self._domains[domain] = _Domain(self.FIRST_TRY, self.FIRST_TRY)
+            if len(self._domains) > self.DOMAINS:
+                self._domains.popitem(last=False)
+
+
+def _listed(value: Any) -> Iterable[Any]:
+    return value if isinstance(value, list | tuple | set | frozenset) else (value,)
+
+
+@lru_cache(maxsize=1024)
+def _try_out(kind: str, selector: str) -> None:
+    """Raises what a selector that cannot be read raises; cached, since most requests have the same ones."""
+    page = Selector(text="<html></html>", type="html")
+    page.css(selector) if kind == "css" else page.xpath(selector)
+
+
+def _is_match(found: Any) -> bool:
+    """An expression's value is a match unless it is false, 0 or an empty text."""
+    return bool(found) if isinstance(found, bool | float | str) else True
+
+
+def _is_empty(response: Response) -> bool:
+    """Whether a page that was asked for came without content."""
+    result = getattr(response, "extract_result", None) or {}
+    return "httpResponseBody" in result and response.status in (200, 202) and not response.body.strip()
+
+
+def _checker(check: str | Check, spider: Any) -> Check:
+    place = f"{_META}['check']"
+    found = getattr(spider, check, None) if isinstance(check, str) else check
+    if not callable(found):
+        rule = f"names {check!r}, which is no method of the spider" if isinstance(check, str) else "cannot be called"
+        raise ContractError([Violation(place, rule, "Give a function, or the name of a method of the spider.")])
+    if inspect.iscoroutinefunction(found):
+        raise ContractError([Violation(place, "is a coroutine function", "Write it with def: it must not wait.")])
+    checker: Check = found
+    return checker
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    """What is no object is left to the rules, which the HTTP request breaks too."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def _browser_headers(headers: Any) -> dict[str, str]:
+    named: dict[str, str] = {}
+    for header in map(_object, headers if isinstance(headers, list) else ()):
+        name = str(header.get("name", "")).title()
+        known = BROWSER_HEADERS.get(name.encode("utf-8", "replace"))
+        if known is None:
+            _warn_left_out(name)
+        else:
+            named[known] = header.get("value", "")
+    return named
+
+
+@lru_cache(maxsize=256)
+def _warn_left_out(name: str) -> None:
+    """Cached so that each header is told once."""
+    logger.warning("The header %s is not sent when a request goes to the browser", name)

@@ -1,0 +1,353 @@
+"""One crawl's extraction: what its settings say, the client, and what is kept of what was sent and answered.
+
+:meth:`Extraction.respond` takes a request all the way to its response. It knows nothing of when a crawl closes, nor
+of what becomes of a request that was not sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+import msgspec
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+from scrapy.utils.job import job_dir
+
+from scrapy_ext import settings as names
+from scrapy_ext.api.extraction import EXTENSIONS, PROBLEM_TYPES
+from scrapy_ext.client.extraction import Attempt, Bounds, ExtractClient, ExtractError, ExtractTransport
+from scrapy_ext.client.extraction.budget import Budget, Spent
+from scrapy_ext.client.extraction.errors import UnreachableServiceError, is_fatal
+from scrapy_ext.client.extraction.ledger import Ledger, key_of
+from scrapy_ext.client.extraction.redact import redacted
+from scrapy_ext.client.extraction.retry import FAILURES, FIRST_PATIENCE, NO_CONNECTION, RetryPolicy
+from scrapy_ext.client.extraction.tally import Tally
+from scrapy_ext.client.extraction.transport import too_large
+from scrapy_ext.crawl.commit.tracking import Entry, current
+from scrapy_ext.crawl.extraction.escalation import Escalation, Memory
+from scrapy_ext.crawl.extraction.from_settings import limiter_of, memory_of, params_of, policy_of, prices_of
+from scrapy_ext.crawl.extraction.redirects import Redirects, is_left_to_scrapy
+from scrapy_ext.crawl.extraction.results import to_response
+from scrapy_ext.crawl.extraction.translate import (
+    BodyOptions,
+    has_omitted,
+    omitted_headers,
+    scrapy_default_headers,
+    to_body,
+)
+from scrapy_ext.crawl.frontier.slots import host_of
+from scrapy_ext.crawl.session.embedded import project_data
+from scrapy_ext.crawl.session.scrapy_engine import watch
+from scrapy_ext.crawl.session.session import Session
+
+logger = logging.getLogger(__name__)
+
+#: Seconds between two updates of the stats while requests are sent.
+_STATS_INTERVAL: Final = 1.0
+#: Policies of single requests that are kept, by what their meta says.
+_POLICIES: Final = 1000
+_LEDGER: Final = "extract-ledger.sqlite"
+_RETRY_META: Final = 'meta["extract_api_retry_policy"]'
+
+
+class Extraction:
+    """See the module. Made with the crawl's components; raises :class:`SettingError`."""
+
+    def __init__(self, crawler: Crawler, session: Session) -> None:
+        settings = crawler.settings
+        self._crawler = crawler
+        self._session = session
+        self._extra_fields: list[str] = names.EXTRACT_API_EXTRA_FIELDS.read(settings)
+        self._log_requests: bool = names.EXTRACT_API_LOG_REQUESTS.read(settings)
+        self._max_requests: int = names.EXTRACT_API_MAX_REQUESTS.read(settings)
+        self._max_cost: float = names.EXTRACT_API_MAX_COST.read(settings)
+        self._prices = prices_of(settings)
+        self._policies = _Policies(policy_of(settings))
+        self._bounds = Bounds(settings.getfloat("DOWNLOAD_TIMEOUT"), settings.getint("DOWNLOAD_MAXSIZE"))
+        self._warn_size = settings.getint("DOWNLOAD_WARNSIZE")
+        self.limiter = limiter_of(settings)
+        self._answers = memory_of(settings)
+        self._tally = Tally()
+        self._stats_due = 0.0
+        self._memory = Memory()
+        self._keys: WeakKeyDictionary[Request, list[bytes]] = WeakKeyDictionary()
+        self._options = BodyOptions(
+            params=params_of(settings),
+            default_headers=scrapy_default_headers(settings),
+            cookies=settings.getbool("COOKIES_ENABLED"),
+            # CookiesMiddleware has left out those that do not belong to the request.
+            own_cookies=False,
+            omitted_headers=omitted_headers(settings),
+        )
+        self.redirects = Redirects(crawler)
+        self._known: frozenset[str] | None = None
+        self._asking = asyncio.Lock()
+        self.redirects.extensions = frozenset(self._extra_fields)
+        self._options = msgspec.structs.replace(self._options, extensions=self.redirects.extensions)
+        self._ledger: Ledger | None = None
+        self._client: ExtractClient | None = None
+        self._opening: asyncio.Future[ExtractClient] | None = None
+
+    async def respond(self, request: Request) -> Response:
+        """The response that the service has for a request.
+
+        Raises what :meth:`ExtractClient.extract` raises, and
+        :class:`~scrapy_ext.client.extraction.ledger.LedgerError` when the crawl's ledger must not be used.
+        """
+        client = self._client or await self._open()
+        if self._known is None:
+            await self._learn_extensions(client, request)
+        spider = self._crawler.spider
+        fields = to_body(request, self._options)
+        escalation = Escalation.of(request, spider)
+        if escalation is None:
+            return await self._extract(client, request, fields)
+        by_browser = escalation.browser_fields(fields, extra_fields=self._extra_fields)
+        domain = host_of(request)
+        if by_browser is None:
+            return await self._extract(client, request, fields)
+        if self._memory.prefers_browser(domain):
+            return await self._extract(client, request, by_browser)
+        response: Response | None = None
+        try:
+            response = await self._extract(client, request, fields)
+            reason = escalation.reason(response, spider)
+        except ExtractError as error:
+            reason = escalation.reason_after(error)
+            if reason is None:
+                raise
+        if reason is None and response is not None and is_left_to_scrapy(response):
+            return response
+        self._memory.learn(domain, escalated=reason is not None)
+        if reason is None and response is not None:
+            return response
+        self._tally.escalated(str(reason))
+        logger.debug("%s goes to the browser (%s)", request, reason)
+        return await self._extract(client, request, by_browser)
+
+    async def close(self, *, complete: bool) -> None:
+        """Tell what was done and close the connections; ``complete`` says that the crawl will not be resumed."""
+        self.tell_stats(domains=True)
+        if table := self._tally.table():
+            logger.info("Extraction requests:\n%s", table)
+        if self._client is not None:
+            await self._client.close()
+        if self._ledger is not None:
+            await self._ledger.close(complete=complete or not self._ledger.spent.requests)
+
+    def tell_stats(self, *, domains: bool) -> None:
+        """Write the counts to the crawl's stats."""
+        stats = self._crawler.stats
+        for name, value in self._tally.stats(domains=domains).items():
+            stats.set_value(name, value)
+        if self._client is not None and self._client.shared:
+            stats.set_value("extract_api/shared", self._client.shared)
+        if self._client is not None and self._client.reused:
+            stats.set_value("extract_api/reused", self._client.reused)
+
+    def is_fatal(self, error: ExtractError) -> bool:
+        """Whether every further request would fail in the same way."""
+        is_there = self._client is not None and self._client.is_there
+        patience = self._policies.default.attempts(NO_CONNECTION) if is_there else FIRST_PATIENCE
+        return is_fatal(error, has_answered=is_there, patience=patience)
+
+    def keep_answers(self, request: Request) -> None:
+        """The request goes back to the queue: what it rests on is needed by the next run."""
+        self._keys.pop(request, None)
+
+    # ── one extraction ──
+
+    async def _extract(self, client: ExtractClient, request: Request, fields: Mapping[str, Any]) -> Response:
+        sent = self.redirects.to_send(request, fields)
+        if self._log_requests:
+            logger.debug("POST /extract %s", msgspec.json.encode(redacted(sent)).decode())
+        bounds = self._bounds_of(request)
+        key = key_of(sent) if self._ledger is not None else b""
+        started = time.monotonic()
+        try:
+            result = await client.extract(
+                sent,
+                domain=host_of(request),
+                policy=self._policies.of(request, first=not client.is_there),
+                bounds=bounds,
+                ledger_key=key,
+            )
+        finally:
+            if key:
+                self._rests_on(request, key)
+        self._know(client.extensions)
+        request.meta["download_latency"] = time.monotonic() - started
+        response = to_response(request, result)
+        if self.redirects.is_to_be_repeated(request, response, sent, fields):
+            return await self._extract(client, request, fields)
+        size = len(response.body)
+        if 0 < bounds.max_size < size:
+            raise too_large(size, bounds.max_size, sent)
+        warn_size = request.meta.get("download_warnsize", self._warn_size)
+        if warn_size and size > warn_size:
+            logger.warning("%d bytes are more than DOWNLOAD_WARNSIZE (%d) in %s", size, warn_size, request)
+        return response
+
+    def _bounds_of(self, request: Request) -> Bounds:
+        timeout = request.meta.get("download_timeout", self._bounds.timeout)
+        max_size = request.meta.get("download_maxsize", self._bounds.max_size)
+        if (timeout, max_size) == (self._bounds.timeout, self._bounds.max_size):
+            return self._bounds
+        return Bounds(float(timeout or 0), int(max_size))
+
+    def _rests_on(self, request: Request, key: bytes) -> None:
+        """Keep an answer until what it leads to is safe: until the frontier has committed it, else until the engine
+        is done with the request."""
+        entry = current.get()
+        if self._session.items is not None and isinstance(entry, Entry):
+            entry.answers.append(key)
+        else:
+            self._keys.setdefault(request, []).append(key)
+
+    def _finished(self, request: Request) -> None:
+        if self._ledger is not None:
+            for key in self._keys.pop(request, ()):
+                self._ledger.finished(key)
+
+    def _observe(self, attempt: Attempt) -> None:
+        error = attempt.error
+        if error is None:
+            self._tally.answered(attempt.domain, attempt.kind, attempt.seconds, attempt.cost)
+        else:
+            self._tally.failed(
+                attempt.domain,
+                attempt.kind,
+                attempt.seconds,
+                error.type.strip("/") if error.type in PROBLEM_TYPES else type(error).__name__,
+                retried=attempt.wait is not None,
+                ambiguous=error.ambiguous,
+                cost=attempt.cost,
+            )
+            if attempt.wait is not None:
+                logger.debug("%s Trying again in %.1f s", error, attempt.wait)
+        if attempt.paused:
+            self._tally.throttled(attempt.domain, attempt.paused)
+        now = time.monotonic()
+        if now >= self._stats_due:
+            self._stats_due = now + _STATS_INTERVAL
+            self.tell_stats(domains=False)
+
+    # ── opening ──
+
+    async def _open(self) -> ExtractClient:
+        if self._opening is None:
+            self._opening = asyncio.ensure_future(self._opened())
+        return await asyncio.shield(self._opening)
+
+    async def _learn_extensions(self, client: ExtractClient, request: Request) -> None:
+        """Take over what the service knows beside the contract, as far as its answers have said so.
+
+        It is asked only for a request that depends on it: nothing else is sent to a service of somebody else. A request
+        that must not be sent twice depends on it, for the service may follow redirects (:meth:`_extract`).
+        """
+        is_safe = request.method in ("GET", "HEAD")
+        if not is_safe or self.redirects.kept_by(request) or has_omitted(request, self._options):
+            async with self._asking:
+                try:
+                    if client.extensions is None:
+                        await client.ask_extensions()
+                except UnreachableServiceError as error:
+                    logger.debug("%s", error)  # The request itself reports a service that is away.
+        self._know(client.extensions)
+
+    def _know(self, extensions: frozenset[str] | None) -> None:
+        if extensions is None or self._known is not None:
+            return
+        self._known = extensions
+        self.redirects.extensions = extensions.union(self._extra_fields)
+        self._options = msgspec.structs.replace(self._options, extensions=self.redirects.extensions)
+
+    async def _opened(self) -> ExtractClient:
+        await self._session.open()
+        services = self._session.services
+        if services is None:
+            raise RuntimeError("the extraction service is not there: the crawl could not be opened")
+        job = self._session.job_key
+        self._options = msgspec.structs.replace(self._options, job_id=str(job) if job else None)
+        path = self._ledger_path()
+        if path is not None:
+            self._ledger = await Ledger.open(path)
+            self._session.answers = self._ledger
+            watch(self._crawler, self._finished)
+            if self._ledger.unanswered:
+                logger.warning(
+                    "%d extraction requests of an earlier run may have been billed, and their answers are not known",
+                    self._ledger.unanswered,
+                )
+        if not names.EXTRACT_API_URL.read(self._crawler.settings):
+            self._know(frozenset(EXTENSIONS))  # The embedded service is of this version.
+        spent = self._ledger.spent if self._ledger is not None else Spent()
+        self._client = ExtractClient(
+            ExtractTransport(services.extract_url, services.extract_key, self._bounds.timeout or 0),
+            self.limiter,
+            self._policies.default,
+            extra_fields=self._extra_fields,
+            budget=Budget(self._max_requests, self._max_cost, msgspec.structs.replace(spent)),
+            prices=self._prices,
+            ledger=self._ledger,
+            memory=self._answers,
+            observe=self._observe,
+        )
+        return self._client
+
+    def _ledger_path(self) -> Path | None:
+        """Where the ledger of a crawl that can be resumed is; None for one that cannot."""
+        settings = self._crawler.settings
+        if not names.EXTRACT_API_LEDGER.read(settings):
+            return None
+        directory = job_dir(settings)
+        if directory:
+            return Path(directory, _LEDGER)
+        if self._session.items is None or self._session.job_key is None:
+            return None
+        name = str(self._session.job_key).replace("/", "-")
+        folder = project_data("extract-ledger")
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder / f"{name}.sqlite"
+
+
+class _Policies:
+    """The retry policy of each request."""
+
+    def __init__(self, default: RetryPolicy) -> None:
+        self.default = default
+        self._first = default.at_first()
+        self._once = RetryPolicy({})
+        #: For meta ``max_retry_times`` 0, which is to one request what RETRY_TIMES = 0 is to all.
+        self._failing_once = default.with_overrides(dict.fromkeys(FAILURES, 1), "")
+        self._by_meta: dict[tuple[bool, bytes], RetryPolicy] = {}
+
+    def of(self, request: Request, *, first: bool) -> RetryPolicy:
+        """The policy that holds for a request; ``first``: the service has not yet answered. Raises
+        :class:`ContractError` naming the meta key."""
+        if request.meta.get("dont_retry"):
+            return self._once
+        overrides = request.meta.get("extract_api_retry_policy")
+        fails_once = request.meta.get("max_retry_times") == 0
+        base = self._failing_once if fails_once else self.default
+        if not overrides:
+            if fails_once:
+                return base.at_first() if first else base
+            return self._first if first else base
+        if not isinstance(overrides, Mapping):
+            overrides = {str(overrides): None}  # Refused, with what it must be.
+        key = fails_once, msgspec.json.encode(overrides, order="deterministic", enc_hook=repr)
+        policy = self._by_meta.get(key)
+        if policy is None:
+            policy = base.with_overrides(overrides, _RETRY_META)
+            if len(self._by_meta) >= _POLICIES:
+                self._by_meta.clear()
+            self._by_meta[key] = policy
+        return policy

@@ -1,0 +1,138 @@
+"""The fingerprint of a routed request: what tells two requests apart that ask for different content.
+
+A request for the plain page (body and headers over HTTP) has the fingerprint that Scrapy gives it, routed or not.
+Any other is told apart by the fields that change what comes back. Headers and cookies do not count, as in Scrapy;
+neither do tags, echoData, jobId and ipType, which leave the content as it is, and who follows redirects.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from typing import Any, Final, Self
+from weakref import WeakKeyDictionary
+
+import msgspec
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.utils.request import fingerprint as scrapy_fingerprint
+from w3lib.url import canonicalize_url
+
+from scrapy_ext import settings as names
+from scrapy_ext.api.extraction import EXTRACT_TYPES
+from scrapy_ext.api.extraction.fields import OPTIONS, source_of
+from scrapy_ext.api.violations import ContractError
+from scrapy_ext.crawl.extraction.translate import content_fields, is_routed
+
+#: Fields that do not change the content.
+IGNORED: Final = frozenset(
+    {"tags", "echoData", "jobId", "ipType", "requestHeaders", "customHttpRequestHeaders", "requestCookies"}
+    | {"omitHttpRequestHeaders", "followRedirect"}
+)
+
+#: All that a request for the plain page can have.
+_PLAIN: Final = frozenset({"httpResponseBody", "httpRequestMethod", "httpRequestBody"})
+
+
+class ExtractRequestFingerprinter:
+    """Scrapy's request fingerprinter for crawls through the extraction service (REQUEST_FINGERPRINTER_CLASS).
+
+    ``transparent`` and ``params`` are EXTRACT_API_TRANSPARENT_MODE and EXTRACT_API_PARAMS.
+    """
+
+    def __init__(self, *, transparent: bool, params: Mapping[str, Any]) -> None:
+        self._transparent = transparent
+        self._params = params
+        self._known: WeakKeyDictionary[Request, tuple[Any, bytes]] = WeakKeyDictionary()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Called by Scrapy."""
+        return cls(
+            transparent=names.EXTRACT_API_TRANSPARENT_MODE.read(crawler.settings),
+            params=names.EXTRACT_API_PARAMS.read(crawler.settings),
+        )
+
+    def fingerprint(self, request: Request) -> bytes:
+        """The fingerprint of a request, routed or not."""
+        if not self._may_differ(request):
+            return scrapy_fingerprint(request)
+        # Middlewares may change what is asked for after the scheduler wanted the fingerprint.
+        asked = (request.meta.get("extract_api"), request.meta.get("extract_api_automap"))
+        known = self._known.get(request)
+        if known is None or known[0] != asked:
+            known = self._known[request] = (asked, self._computed(request))
+        return known[1]
+
+    def _may_differ(self, request: Request) -> bool:
+        """Whether anything but the plain page can be asked for: for most requests this is all there is to do."""
+        if not is_routed(request, transparent=self._transparent):
+            return False
+        return bool(self._params) or isinstance(request.meta.get("extract_api"), Mapping)
+
+    def _computed(self, request: Request) -> bytes:
+        try:
+            return fingerprint(request, content_fields(request, self._params))
+        except (ContractError, TypeError, ValueError):
+            # Fields that cannot be read are told when the request is sent; the scheduler must not fail over them.
+            return scrapy_fingerprint(request)
+
+
+def fingerprint(request: Request, fields: Mapping[str, Any] | None) -> bytes:
+    """The fingerprint of a request that is sent with these fields; None: not routed. 20 bytes, as Scrapy's."""
+    if fields is None:
+        return scrapy_fingerprint(request)
+    content = _content(fields)
+    if content.keys() <= _PLAIN and content.get("httpResponseBody"):
+        return scrapy_fingerprint(_plain_request(request, content))
+    url = str(fields.get("url", request.url))
+    if not request.meta.get("verbatim_url"):
+        url = canonicalize_url(url, keep_fragments=_may_use_browser(fields))
+    # The hash is an identity, not a defence.
+    return hashlib.sha1(msgspec.json.encode([url, content], order="deterministic"), usedforsecurity=False).digest()
+
+
+def _content(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that count, in one form where there are two for the same."""
+    content = {
+        name: value
+        for name, value in fields.items()
+        if name not in IGNORED and name != "url" and value not in (None, False, [], {})
+    }
+    if content.get("httpRequestMethod") == "GET":
+        del content["httpRequestMethod"]
+    text = content.pop("httpRequestText", None)
+    if isinstance(text, str):
+        content["httpRequestBody"] = base64.b64encode(text.encode()).decode()
+    if content.get("httpResponseBody"):
+        content.pop("httpResponseHeaders", None)
+    for kind, name in OPTIONS.items():
+        if name in content and kind != "serp":
+            _unfold(content, kind, content.pop(name))
+    return content
+
+
+def _unfold(content: dict[str, Any], kind: str, options: Any) -> None:
+    """Write ``extractFrom`` beside the kind. Options of a kind that is not asked for do not count."""
+    if content.get(kind) and isinstance(options, Mapping):
+        members = dict(options)
+        source = members.pop("extractFrom", None)
+        content.update({"extractFrom": source} if source else {})
+        content.update({OPTIONS[kind]: members} if members else {})
+
+
+def _plain_request(request: Request, content: Mapping[str, Any]) -> Request:
+    """The request that Scrapy would make for the same page: method and body may be given by the fields."""
+    method = content.get("httpRequestMethod", "GET")
+    body = base64.b64decode(content.get("httpRequestBody", ""))
+    if (method, body) == (request.method, request.body):
+        return request
+    return request.replace(method=method, body=body)
+
+
+def _may_use_browser(fields: Mapping[str, Any]) -> bool:
+    """Whether the part of the URL behind # may change the content."""
+    if fields.get("httpResponseBody") or source_of(fields) == "httpResponseBody":
+        return False
+    return any(fields.get(name) for name in ("browserHtml", "screenshot", *EXTRACT_TYPES))

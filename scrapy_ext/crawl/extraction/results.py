@@ -1,0 +1,183 @@
+"""From the extraction service to Scrapy: the result of an extraction becomes a Response.
+
+Base64 is decoded once, and the text of it is not kept: what is large in a result is held once, as the body of its
+response where it is that. A result is never changed, for several requests may share it.
+"""
+
+from __future__ import annotations
+
+import re
+from binascii import Error as Base64Error
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import urldefrag
+
+import msgspec
+import pybase64
+from scrapy import Request
+from scrapy.http import Headers, HtmlResponse, Response, TextResponse, XmlResponse
+from scrapy.responsetypes import responsetypes
+
+from scrapy_ext.api.extraction import EXTRACT_TYPES, ExtractResult
+from scrapy_ext.client.addresses import is_same_page
+from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
+from scrapy_ext.client.extraction.memory import hold_of
+from scrapy_ext.crawl.extraction.responses import CLASSES, FLAG, ExtractHtmlResponse, ExtractResponse
+
+#: Outputs that are sent as Base64.
+_BASE64: Final = ("httpResponseBody", "screenshot")
+#: Headers of a result that Scrapy's responses do not have: those of the connection to the site. Content codings are
+#: told apart by themselves.
+_NOT_MAPPED: Final = frozenset(
+    {"connection", "keep-alive", "te", "trailers", "transfer-encoding", "upgrade", "proxy-connection"}
+    | {"content-encoding"}
+)
+#: Content codings that services undo, as Scrapy does. Others are left as they are, with those applied before them.
+_UNDONE: Final = frozenset({"gzip", "x-gzip", "deflate", "br", "zstd"})
+#: How many bytes of a body tell what it is, and the control characters that no text has, both as in Scrapy.
+_SNIFFED: Final = 5000
+_NOT_IN_TEXT: Final = bytes(set(range(32)) - set(b"\0\t\n\r"))
+_HTML: Final = re.compile(rb"<(?:!doctype\s+)?html[\s>]", re.IGNORECASE)
+_HTML_PART: Final = re.compile(rb"<(?:head|body)[\s>]", re.IGNORECASE)
+#: Beginnings of the URLs of pages; the last two are those of a browser's page without an address.
+_SCHEMES: Final = ("http://", "https://", "about:", "data:")
+_BYTE_ORDER_MARK: Final = "\ufeff"
+
+
+def to_response(request: Request, result: Mapping[str, Any] | ExtractResult) -> Response:
+    """The response that a result stands for, with the result as ``extract_result`` and the flag ``extract-api``.
+
+    ``browserHtml`` is its body before ``httpResponseBody``, and that before a screenshot; automatic extraction
+    alone has an empty one. Raises :class:`UnexpectedAnswerError` for a result that does not hold what it says.
+    """
+    decoded = _decoded(result, request)
+    url, headers = _url(decoded, request), _headers(decoded, request)
+    common: dict[str, Any] = {
+        "url": url,
+        "status": _status(decoded),
+        "flags": [FLAG],
+        "request": request,
+        "extract_result": decoded,
+    }
+    html, body = decoded.get("browserHtml"), decoded.get("httpResponseBody")
+    response: Response
+    if html is not None:
+        response = _rendered(html, common)
+    elif body is not None:
+        response = CLASSES[_class_of(headers, url, body)](**common, body=body)
+    elif any(decoded.get(name) is not None for name in EXTRACT_TYPES):
+        response = ExtractHtmlResponse(**common, encoding="utf-8")
+    elif decoded.get("screenshot") is not None:
+        response = ExtractResponse(**common, body=decoded["screenshot"])
+    else:
+        response = CLASSES[_class_of(headers, url, b"")](**common)
+    # Set here because the constructor would build them a second time.
+    response.headers = headers
+    response.hold = hold_of(result)  # type: ignore[attr-defined]  # mypy takes them for plain ones
+    return response
+
+
+def _decoded(result: Mapping[str, Any] | ExtractResult, request: Request) -> dict[str, Any]:
+    """A result of its own, with bytes for what was Base64."""
+    decoded = msgspec.to_builtins(result) if isinstance(result, ExtractResult) else dict(result)
+    for name in _BASE64:
+        value = decoded.get(name)
+        if value is not None:
+            decoded[name] = _bytes(name, value, request)
+    html = decoded.get("browserHtml")
+    if html is not None and not isinstance(html, str):
+        raise _unexpected("browserHtml of the answer is not text", request)
+    return decoded
+
+
+def _bytes(name: str, value: Any, request: Request) -> bytes:
+    if isinstance(value, str):
+        try:
+            return pybase64.b64decode(value, validate=True)
+        except (Base64Error, ValueError):
+            pass
+    raise _unexpected(f"{name} of the answer is not Base64", request)
+
+
+def _unexpected(told: str, request: Request) -> UnexpectedAnswerError:
+    return UnexpectedAnswerError(told, status=200, sent={"url": request.url})
+
+
+def _url(decoded: Mapping[str, Any], request: Request) -> str:
+    """The final URL, which a result may leave out; without its fragment, as in Scrapy."""
+    url = decoded.get("url")
+    if not isinstance(url, str) or not url or is_same_page(url, request.url):
+        url = request.url
+    if not url.lower().startswith(_SCHEMES):
+        raise _unexpected(f"url of the answer must be an http or https URL, got {url[:100]!r}", request)
+    return urldefrag(url).url
+
+
+def _status(decoded: Mapping[str, Any]) -> int:
+    status = decoded.get("statusCode")
+    return status if isinstance(status, int) and 100 <= status <= 999 else 200
+
+
+def _headers(decoded: Mapping[str, Any], request: Request) -> Headers:
+    """Every value of every header, in order. What is no header is passed over."""
+    listed = decoded.get("httpResponseHeaders")
+    if not isinstance(listed, list):
+        return Headers()
+    pairs = [
+        (header["name"], header["value"])
+        for header in listed
+        if isinstance(header, dict) and isinstance(header.get("name"), str) and isinstance(header.get("value"), str)
+    ]
+    headers = Headers(
+        (name.encode("utf-8", "replace"), value.encode("utf-8", "replace"))
+        for name, value in pairs
+        if name.lower() not in _NOT_MAPPED
+    )
+    if decoded.get("browserHtml") is None:
+        codings = [value for name, value in pairs if name.lower() == "content-encoding"]
+        kept = codings if request.method == "HEAD" else _codings_left(codings)
+        if kept:
+            headers["Content-Encoding"] = kept
+    return headers
+
+
+def _codings_left(values: list[str]) -> list[str]:
+    """The content codings of a body that no service undoes, with those applied before them, as in Scrapy."""
+    codings = [coding.strip().lower() for value in values for coding in value.split(",")]
+    while codings and codings[-1] in _UNDONE:
+        codings.pop()
+    return codings
+
+
+def _rendered(html: str, common: dict[str, Any]) -> ExtractHtmlResponse:
+    """A rendered page. Its text is kept beside its body, which it would be decoded from otherwise."""
+    try:
+        body = html.encode()
+    except UnicodeEncodeError:  # half a surrogate pair, which JSON can hold and no encoding can
+        body = html.encode("utf-8", "replace")
+        html = common["extract_result"]["browserHtml"] = body.decode()
+    # Scrapy takes a byte order mark for no part of the text.
+    text = None if html.startswith(_BYTE_ORDER_MARK) else html
+    return ExtractHtmlResponse(**common, body=body, body_text=text, encoding="utf-8")
+
+
+def _class_of(headers: Headers, url: str, body: bytes) -> type[Response]:
+    """Scrapy's choice: by headers, then by the name of the file, then by the content."""
+    chosen: type[Response] = responsetypes.from_headers(headers)
+    if chosen is Response:
+        chosen = responsetypes.from_filename(url)
+    if chosen is Response:
+        chosen = _class_of_content(body[:_SNIFFED], declared=bool(headers))
+    return chosen
+
+
+def _class_of_content(start: bytes, *, declared: bool) -> type[Response]:
+    """As in Scrapy, but much faster, and with a closer look for HTML, since a result may have no headers at all:
+    a page that begins otherwise, and nothing at all, are HTML unless something else was ``declared``."""
+    if len(start.translate(None, _NOT_IN_TEXT)) != len(start):
+        return Response
+    if _HTML.search(start) or not (start or declared):
+        return HtmlResponse
+    if b"<?xml" in start.lower():
+        return XmlResponse
+    return HtmlResponse if _HTML_PART.search(start) else TextResponse

@@ -1,0 +1,359 @@
+"""From Scrapy to the extraction service: a Request becomes the fields of a body.
+
+:func:`to_body` maps what a request says to fields, by the kind of output that is asked for:
+
+================  ==========================================  ================================================
+of the request    with ``httpResponseBody``                   else
+================  ==========================================  ================================================
+method, body      ``httpRequestMethod``, ``httpRequestBody``  the same, which the rules refuse (rule 9)
+headers           ``customHttpRequestHeaders``                ``requestHeaders``: ``referer``, ``userAgent`` and
+                                                              ``acceptLanguage``; others are left out and told
+headers of None   ``omitHttpRequestHeaders``                  left out and told
+cookies           ``requestCookies``                          ``requestCookies``
+================  ==========================================  ================================================
+
+``requestCookies`` are ``{name, value, domain}`` objects; the Cookie header is never sent. The document defines
+neither their form nor the names of ``requestHeaders``: these are choices made here.
+
+What the user gave in ``meta["extract_api"]`` and EXTRACT_API_PARAMS wins over that mapping, and None there leaves a
+field out. Only what is no JSON is refused here: :func:`scrapy_ext.api.extraction.check` does the rest, for every
+sender.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+import msgspec
+from scrapy import Request
+from scrapy.http import Headers
+from scrapy.settings import BaseSettings
+
+from scrapy_ext.api.extraction import OUTPUTS
+from scrapy_ext.api.violations import ContractError, Violation
+from scrapy_ext.client.extraction.budget import kind_of
+from scrapy_ext.crawl.extraction.cookies import as_text, cookies_of, for_browser
+from scrapy_ext.crawl.frontier.own_headers import DefaultHeaders, own_names
+
+logger = logging.getLogger(__name__)
+
+#: Headers that describe one connection or one encoding of the body; the service sends its own. ``Cookie`` cannot
+#: be set (rule 11).
+NOT_SENT: Final = frozenset(
+    {b"Cookie", b"Content-Length", b"Transfer-Encoding", b"Connection", b"Keep-Alive", b"Te", b"Proxy-Authorization"}
+)
+#: Names of ``requestHeaders``. The document does not define them; these are the headers that make sense for a
+#: browser, in the style of its other names.
+BROWSER_HEADERS: Final[Mapping[bytes, str]] = {
+    b"Referer": "referer",
+    b"User-Agent": "userAgent",
+    b"Accept-Language": "acceptLanguage",
+}
+#: Fields that are made of the request, so that None for one of them always leaves something out.
+AUTOMATIC: Final = frozenset(
+    {"httpResponseBody", "httpResponseHeaders", "httpRequestMethod", "httpRequestBody"}
+    | {"customHttpRequestHeaders", "omitHttpRequestHeaders", "requestHeaders", "requestCookies", "jobId"}
+)
+#: How deep fields are looked into.
+_DEEPEST: Final = 50
+
+#: What page objects need of a request beside what its meta asks for (scrapy_ext.poet.middleware). It is not written into the
+#: meta, which requests hand on to others.
+_needed: WeakKeyDictionary[Request, Mapping[str, Any]] = WeakKeyDictionary()
+
+
+class BodyOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What holds for every request of a crawl.
+
+    ``params`` are the fields of EXTRACT_API_PARAMS; ``default_headers``, the headers that are left out when a
+    request has them with just these values (:func:`scrapy_default_headers`); ``job_id``, the running job;
+    ``cookies``, whether cookies are sent at all (COOKIES_ENABLED), and ``own_cookies``, whether those of
+    a request without a Cookie header are, as without CookiesMiddleware; ``omitted_headers``, names of headers
+    that are not sent with a request that does not set them (:func:`omitted_headers`); ``extensions``, the fields that
+    the service knows beside those of the contract.
+    """
+
+    params: Mapping[str, Any] = {}
+    default_headers: DefaultHeaders = frozenset()
+    job_id: str | None = None
+    cookies: bool = True
+    own_cookies: bool = True
+    omitted_headers: Collection[str] = ()
+    extensions: Collection[str] = ()
+
+
+def omitted_headers(settings: BaseSettings) -> list[str]:
+    """Names of headers that the user's settings want not to be sent: with None for a value."""
+    names = [name for name, value in settings.getdict("DEFAULT_REQUEST_HEADERS").items() if value is None]
+    if not _is_default(settings, "USER_AGENT") and settings["USER_AGENT"] is None:
+        names.append("User-Agent")
+    return names
+
+
+def scrapy_default_headers(settings: BaseSettings) -> DefaultHeaders:
+    """The headers that Scrapy adds to every request, without those that the user's settings changed."""
+    headers = Headers()
+    if _is_default(settings, "DEFAULT_REQUEST_HEADERS"):
+        headers.update(settings.getdict("DEFAULT_REQUEST_HEADERS"))
+    if _is_default(settings, "USER_AGENT"):
+        headers["User-Agent"] = settings["USER_AGENT"]
+    from scrapy.downloadermiddlewares.httpcompression import ACCEPTED_ENCODINGS  # heavy, and only for this
+
+    headers["Accept-Encoding"] = b", ".join(ACCEPTED_ENCODINGS)
+    return frozenset((name, value) for name, values in headers.items() for value in values)
+
+
+def is_routed(request: Request, *, transparent: bool) -> bool:
+    """Whether a request goes through the extraction service: as its meta says, else when every request does, or
+    page objects need it."""
+    asked = request.meta.get("extract_api")
+    return transparent or request in _needed if asked is None else asked is not False
+
+
+def need(request: Request, fields: Mapping[str, Any]) -> None:
+    """Send these fields too with this request, over those of its meta. Its fingerprint stays as it is."""
+    _needed[request] = fields
+
+
+def needed_of(request: Request) -> Mapping[str, Any]:
+    """The fields of :func:`need`."""
+    return _needed.get(request, {})
+
+
+def to_body(request: Request, options: BodyOptions | None = None) -> dict[str, Any]:
+    """The fields to send for a request; raises :class:`ContractError` when its meta cannot be read.
+
+    Headers that are noted as the user's own (:mod:`scrapy_ext.crawl.frontier.own_headers`) are sent also when their
+    values are the default ones.
+    """
+    options = options or BodyOptions()
+    asked = {**_asked(request), **needed_of(request)}
+    fields = _content_fields(request, options.params, asked)
+    _warn_of_meta(request)
+    if request.meta.get("extract_api_automap") is False or fields.get("serp"):
+        return fields
+    for name, value in asked.items():
+        if value is None and name not in options.params and name not in AUTOMATIC:
+            _warn_nothing_removed(name)
+    headers = _headers(request, options.default_headers)
+    by_http = bool(fields.get("httpResponseBody"))
+    automatic = _custom_headers(headers) if by_http else _browser_headers(headers)
+    automatic.update(_omitted(request, options, by_http=by_http))
+    automatic.update(_cookies(request, options, by_http=kind_of(fields) == "http"))
+    if options.job_id is not None:
+        automatic["jobId"] = options.job_id
+    given = {**options.params, **asked}
+    fields.update((name, value) for name, value in automatic.items() if name not in given)
+    if request.body and given.get("httpRequestBody") not in (None, _base64(request.body)):
+        logger.warning("%s has a body of its own; the httpRequestBody of its meta is sent instead", request)
+    return fields
+
+
+def _warn_of_meta(request: Request) -> None:
+    """Warn of meta keys that say how the site is to be connected to, which the service decides."""
+    # One of the environment is there for the service, too.
+    if request.meta.get("proxy") and "_scheme_proxy" not in request.meta:
+        _warn_not_obeyed("proxy", "Ask for a geolocation or an ipType (of your own service: SERVER_PROXIES)")
+    if request.meta.get("bindaddress"):
+        _warn_not_obeyed("bindaddress", "Ask for a geolocation or an ipType")
+
+
+@lru_cache(maxsize=16)
+def _warn_not_obeyed(key: str, remedy: str) -> None:
+    """Cached so that each key is told once."""
+    logger.warning(
+        "The meta key %s is not obeyed by requests through the extraction service, which connects to sites by itself. "
+        "%s, or send such requests direct: meta extract_api False",
+        key,
+        remedy,
+    )
+
+
+def content_fields(request: Request, params: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that a request's meta asks for, without its headers and cookies: what it is about."""
+    return _content_fields(request, params, _asked(request))
+
+
+def _content_fields(request: Request, params: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
+    if request.meta.get("extract_api_automap") is False:
+        return {"url": request.url, **_given(asked)}
+    given = {**params, **asked}
+    if given.get("serp"):
+        return _serp_fields(request, params, asked)
+    automatic = {**_default_outputs(given), **_method_and_body(request, given)}
+    kept = {name: value for name, value in automatic.items() if name not in given}
+    return {"url": request.url, **kept, **_given(given)}
+
+
+def _asked(request: Request) -> Mapping[str, Any]:
+    asked = request.meta.get("extract_api")
+    if asked is None or isinstance(asked, bool):
+        return {}
+    if not isinstance(asked, Mapping):
+        raise _unreadable(f"must be True, False or a dict of fields, got {type(asked).__name__}")
+    for name in asked:
+        if not isinstance(name, str):
+            raise _unreadable(f"must have text as names of fields, got {type(name).__name__}")
+    return asked
+
+
+def _unreadable(rule: str) -> ContractError:
+    return ContractError([Violation('meta["extract_api"]', rule, 'Write {"browserHtml": True}, for example.')])
+
+
+def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that are to be sent as they are. The URL is always the request's."""
+    given = {name: value for name, value in fields.items() if value is not None and name != "url"}
+    faults = [
+        Violation(place, "must not be bytes, which JSON cannot hold", "Decode them.")
+        for name, value in given.items()
+        for place in _bytes_in(value, name)
+    ]
+    if faults:
+        raise ContractError(faults)
+    return given
+
+
+def _bytes_in(value: Any, place: str, depth: int = 0) -> Iterator[str]:
+    """Where bytes are inside a value: they would be sent as Base64 of which nobody knows. The rules refuse those
+    that are a field's whole value."""
+    if depth > _DEEPEST:  # refused when it is written
+        return
+    if isinstance(value, bytes | bytearray | memoryview):
+        if depth or place == "echoData":
+            yield place
+    elif isinstance(value, Mapping):
+        for name, member in value.items():
+            yield from _bytes_in(member, f"{place}.{name}", depth + 1)
+    elif isinstance(value, list | tuple):
+        for index, member in enumerate(value):
+            yield from _bytes_in(member, f"{place}[{index}]", depth + 1)
+
+
+@lru_cache(maxsize=256)
+def _warn_nothing_removed(name: str) -> None:
+    """Cached so that each field is told once."""
+    logger.warning('%s is None in meta["extract_api"], but EXTRACT_API_PARAMS has no such field to leave out', name)
+
+
+def _serp_fields(request: Request, params: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
+    """``serp`` goes with ``serpOptions`` alone (rule 5): what is added to every request is withheld. What was
+    asked for in this request is kept, for the rules to refuse."""
+    serp = {name: params[name] for name in ("serp", "serpOptions") if name in params}
+    return {"url": request.url, **_method_and_body(request, {}), **_given({**serp, **asked})}
+
+
+def _default_outputs(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The page over HTTP when nothing else is asked for, and headers with it."""
+    outputs: dict[str, Any] = {}
+    if not any(given.get(name) for name in OUTPUTS) and "httpResponseBody" not in given:
+        outputs["httpResponseBody"] = True
+    if outputs or given.get("httpResponseBody"):
+        outputs["httpResponseHeaders"] = True
+    return outputs
+
+
+def _method_and_body(request: Request, given: Mapping[str, Any]) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    if request.method != "GET":
+        fields["httpRequestMethod"] = request.method
+    text = given.get("httpRequestText")
+    if request.body and not (isinstance(text, str) and text.encode() == request.body):
+        fields["httpRequestBody"] = _base64(request.body)
+    return fields
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+# ── headers and cookies ──
+
+
+def _headers(request: Request, defaults: DefaultHeaders) -> Iterable[tuple[bytes, list[bytes]]]:
+    own = own_names(request)
+    for name, values in request.headers.items():
+        if not values or name in NOT_SENT:
+            continue
+        if name not in own and all((name, value) in defaults for value in values):
+            continue
+        yield name, values
+
+
+def _line(value: bytes) -> str:
+    """A header's value. Line breaks become spaces, as when Scrapy sends it."""
+    return as_text(b" ".join(value.splitlines()))
+
+
+def _custom_headers(headers: Iterable[tuple[bytes, list[bytes]]]) -> dict[str, Any]:
+    """Several values of one header are joined, since only the last of a name is sent (rule 11)."""
+    listed = [{"name": as_text(name), "value": ",".join(map(_line, values))} for name, values in headers]
+    return {"customHttpRequestHeaders": listed} if listed else {}
+
+
+def has_omitted(request: Request, options: BodyOptions) -> bool:
+    """Return whether a request may have headers that are None."""
+    return bool(options.omitted_headers) or not all(request.headers.values())
+
+
+def _omitted(request: Request, options: BodyOptions, *, by_http: bool) -> dict[str, Any]:
+    """Headers that are None: Scrapy sends none of that name, and the service is asked to leave out its own."""
+    if not has_omitted(request, options):
+        return {}
+    names = [as_text(name) for name, values in request.headers.items() if not values]
+    names += [name for name in options.omitted_headers if name not in request.headers]
+    if not names:
+        return {}
+    if by_http and "omitHttpRequestHeaders" in options.extensions:
+        return {"omitHttpRequestHeaders": names}
+    for name in names:
+        _warn_not_omitted(name)
+    return {}
+
+
+@lru_cache(maxsize=256)
+def _warn_not_omitted(name: str) -> None:
+    """Cached so that each header is told once."""
+    logger.warning(
+        "The header %s is None, but browsers and services without the field omitHttpRequestHeaders send their own",
+        name,
+    )
+
+
+def _browser_headers(headers: Iterable[tuple[bytes, list[bytes]]]) -> dict[str, Any]:
+    named: dict[str, str] = {}
+    for name, values in headers:
+        if name in BROWSER_HEADERS:
+            named[BROWSER_HEADERS[name]] = ",".join(map(_line, values))
+        else:
+            _warn_left_out(as_text(name))
+    return {"requestHeaders": named} if named else {}
+
+
+@lru_cache(maxsize=256)
+def _warn_left_out(name: str) -> None:
+    """Cached so that each header is told once."""
+    logger.warning(
+        "The header %s is not sent with requests for anything but httpResponseBody; %s can be",
+        name,
+        ", ".join(as_text(known) for known in BROWSER_HEADERS),
+    )
+
+
+def _cookies(request: Request, options: BodyOptions, *, by_http: bool) -> dict[str, Any]:
+    if not request.cookies and b"Cookie" not in request.headers:
+        return {}
+    # Of the services, that of this package takes cookies without a name; it is known by its own fields.
+    nameless = "followRedirect" in options.extensions
+    cookies = cookies_of(request, own=options.cookies, own_alone=options.own_cookies, nameless=nameless)
+    cookies = cookies if by_http else for_browser(cookies)
+    return {"requestCookies": cookies} if cookies else {}
+
+
+def _is_default(settings: BaseSettings, name: str) -> bool:
+    return (settings.getpriority(name) or 0) == 0

@@ -1,0 +1,198 @@
+"""Queue of the requests in memory, in the order of Scrapy's scheduler: hosts take turns, and within a host the highest
+priority comes first, of equal ones the newest or oldest.
+
+A host that has no room is out of the turns until one of its requests comes back, and a host or a request that must wait
+for a time is in a heap until then: a pop never looks at what cannot be served.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Callable
+from itertools import count
+from typing import Final, Generic, TypeVar
+
+from scrapy_ext.crawl.frontier.turns import Turns
+
+T = TypeVar("T")
+
+_NEVER: Final = 0.0
+#: Added to the rank of a request that goes after the others of its priority.
+_LAST: Final = 2**62
+
+
+class _Host(Generic[T]):
+    __slots__ = ("name", "not_before", "out", "queue")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        #: Heap of (negative priority, rank among equal priorities, value).
+        self.queue: list[tuple[int, int, T]] = []
+        #: Requests handed out and not back.
+        self.out = 0
+        #: On the clock; nothing of it is served earlier.
+        self.not_before = _NEVER
+
+
+class HostQueue(Generic[T]):
+    """A priority queue that takes turns among hosts.
+
+    ``has_room`` says whether one more request of a host may be out, beside so many. Times are those of ``clock``, in
+    seconds. With ``newest_first``, requests of one host and priority come out in reverse order, as from Scrapy's
+    LIFO queues. Those that are pushed with ``last`` come after the others of their priority, in order, or in reverse
+    order with ``last_newest_first``.
+    """
+
+    def __init__(
+        self,
+        has_room: Callable[[str, int], bool],
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        newest_first: bool = False,
+        last_newest_first: bool = False,
+    ) -> None:
+        self._has_room = has_room
+        self._clock = clock
+        self._newest_first = newest_first
+        self._last_newest_first = last_newest_first
+        self._hosts: dict[str, _Host[T]] = {}
+        #: Hosts with a request that may go.
+        self._turns = Turns()
+        #: Heap of (when, order, host, the request to push then or None for the host itself).
+        self._parked: list[tuple[float, int, str, tuple[int, T, bool] | None]] = []
+        self._order = count(1)
+        self._length = 0
+        #: Requests in :attr:`_parked`, and those of hosts in it.
+        self._waiting = 0
+
+    def __len__(self) -> int:
+        return self._length
+
+    @property
+    def parked(self) -> int:
+        """How many of the requests must wait for a time."""
+        return self._waiting
+
+    @property
+    def next_due(self) -> float | None:
+        """When the first of what must wait may be served; None when nothing must wait."""
+        return self._parked[0][0] if self._parked else None
+
+    def push(self, priority: int, host_name: str, value: T, not_before: float = _NEVER, *, last: bool = False) -> None:
+        """Add a request, not to be served before a time."""
+        self._length += 1
+        if not_before > _NEVER and not_before > self._clock():
+            heapq.heappush(self._parked, (not_before, next(self._order), host_name, (priority, value, last)))
+            self._waiting += 1
+        else:
+            self._push(priority, host_name, value, last=last)
+
+    def park(self, host_name: str, not_before: float) -> None:
+        """Serve nothing of a host before a time; an earlier time than it has already changes nothing."""
+        host = self._host(host_name)
+        if not_before > max(host.not_before, self._clock()):
+            if not host.not_before:
+                self._waiting += len(host.queue)
+            host.not_before = not_before
+            self._turns.discard(host_name)
+            heapq.heappush(self._parked, (not_before, next(self._order), host_name, None))
+
+    def pop(self) -> tuple[str, T] | None:
+        """The next host and request, or None when every host with requests must wait."""
+        if self._parked:
+            self._serve_due()
+        while (name := self._turns.first()) is not None:
+            host = self._hosts[name]
+            if not self._has_room(name, host.out):
+                self._turns.discard(name)
+                continue
+            self._turns.serve(name)
+            _, _, value = heapq.heappop(host.queue)
+            self._length -= 1
+            host.out += 1
+            self._line_up(host)
+            return name, value
+        return None
+
+    def release(self, host_name: str) -> None:
+        """A request of a host that was popped is back."""
+        host = self._hosts[host_name]
+        host.out -= 1
+        self._line_up(host)
+        self._forget(host)
+
+    def look_again(self, host_name: str) -> bool:
+        """Return whether a host that had no room may be served now. To be called when it may have got some."""
+        host = self._hosts.get(host_name)
+        if host is None or host_name in self._turns:
+            return False
+        self._line_up(host)
+        return host_name in self._turns
+
+    def remove(self, unwanted: Callable[[T], bool]) -> list[T]:
+        """Take out those of what was not popped that are unwanted."""
+        taken: list[T] = []
+        for host in list(self._hosts.values()):
+            gone = [value for _, _, value in host.queue if unwanted(value)]
+            if gone:
+                taken += gone
+                self._waiting -= len(gone) if host.not_before else 0
+                host.queue = [entry for entry in host.queue if not unwanted(entry[2])]
+                heapq.heapify(host.queue)
+                self._line_up(host)
+                self._forget(host)
+        waiting = [entry[3][1] for entry in self._parked if entry[3] is not None and unwanted(entry[3][1])]
+        if waiting:
+            self._parked = [entry for entry in self._parked if entry[3] is None or not unwanted(entry[3][1])]
+            heapq.heapify(self._parked)
+            self._waiting -= len(waiting)
+        self._length -= len(taken) + len(waiting)
+        return taken + waiting
+
+    def _push(self, priority: int, host_name: str, value: T, *, last: bool) -> None:
+        host = self._host(host_name)
+        rank = next(self._order)
+        if self._last_newest_first if last else self._newest_first:
+            rank = -rank
+        if last:
+            rank += _LAST
+        heapq.heappush(host.queue, (-priority, rank, value))
+        if host.not_before:
+            self._waiting += 1
+        if host_name not in self._turns:
+            self._line_up(host)
+
+    def _serve_due(self) -> None:
+        now = self._clock()
+        while self._parked and self._parked[0][0] <= now:
+            when, _, host_name, request = heapq.heappop(self._parked)
+            if request is not None:
+                self._waiting -= 1
+                priority, value, last = request
+                self._push(priority, host_name, value, last=last)
+                continue
+            host = self._hosts[host_name]
+            if host.not_before > when:
+                continue  # It was parked for longer since.
+            host.not_before = _NEVER
+            self._waiting -= len(host.queue)
+            self._line_up(host)
+            self._forget(host)
+
+    def _host(self, name: str) -> _Host[T]:
+        host = self._hosts.get(name)
+        if host is None:
+            host = self._hosts[name] = _Host(name)
+        return host
+
+    def _line_up(self, host: _Host[T]) -> None:
+        """Have a host take turns, or none if nothing of it may go."""
+        if host.queue and not host.not_before and self._has_room(host.name, host.out):
+            self._turns.put(host.name, host.out)
+        else:
+            self._turns.discard(host.name)
+
+    def _forget(self, host: _Host[T]) -> None:
+        if not (host.queue or host.out or host.not_before):
+            del self._hosts[host.name]

@@ -1,0 +1,70 @@
+"""Fingerprint of a request in its frontier slot, the same when its parent runs again.
+
+A slot takes each fingerprint once (platform-api.md, Frontier). So a request that Scrapy would filter as a
+duplicate has Scrapy's fingerprint. A request that Scrapy would not filter has one of its own, made of its parent's and
+its own, so that a repeated run of its parent does not queue it a second time, and so that a later request for the same
+page, which Scrapy has not seen before, is not taken for a duplicate of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import uuid
+
+from scrapy import Request
+from scrapy.utils.request import RequestFingerprinterProtocol, fingerprint
+
+from scrapy_ext.crawl.commit.tracking import Entry
+from scrapy_ext.crawl.frontier.parents import is_start_request
+
+logger = logging.getLogger(__name__)
+
+
+class SlotFingerprints:
+    """Fingerprints of one crawl's requests."""
+
+    def __init__(self, fingerprinter: RequestFingerprinterProtocol) -> None:
+        self._fingerprinter = fingerprinter
+        self._has_warned = False
+        #: How often each start request was met; its keys are cut, for there may be millions.
+        self._starts: dict[bytes, int] = {}
+
+    def plain(self, request: Request) -> bytes:
+        """Return Scrapy's fingerprint; raise what the fingerprinter raises, but for a request with ``dont_filter``.
+
+        Scrapy asks for no fingerprint of those, so one that cannot be made must not stop them: they get that of
+        Scrapy's default fingerprinter.
+        """
+        try:
+            return self._fingerprinter.fingerprint(request)
+        except Exception as error:
+            if not request.dont_filter:
+                raise
+            if not self._has_warned:
+                self._has_warned = True
+                logger.warning(
+                    "No fingerprint of %s: %s: %s. Requests with dont_filter run all the same",
+                    *(request, type(error).__name__, error),
+                )
+            return fingerprint(request)
+
+    def of(self, request: Request, plain: bytes, origin: Entry | None, *, is_filtered: bool) -> str:
+        """Return the fingerprint of a request in its slot; ``plain`` is Scrapy's, ``origin`` the entry that it is made
+        for, ``is_filtered`` whether the slot filters it as a duplicate of any other request for the same page.
+
+        One that is not filtered has a fingerprint of its own: that of a start request has a number, its place among
+        the equal ones, so that a resumed crawl does not start again. A child's is made of its parent's, its own, and
+        how many equal ones there were before, whatever their order. A request that a component makes outside of
+        callbacks has a random one.
+        """
+        fp = plain.hex()
+        if is_filtered:
+            return fp
+        if origin is not None:
+            number = origin.children[fp] = origin.children.get(fp, 0) + 1
+            return hashlib.sha1(f"{fp} {origin.fp} {number}".encode(), usedforsecurity=False).hexdigest()
+        if not is_start_request(request):
+            return uuid.uuid4().hex
+        number = self._starts[plain[:8]] = self._starts.get(plain[:8], 0) + 1
+        return f"{fp}#{number}"

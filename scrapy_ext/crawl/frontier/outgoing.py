@@ -1,0 +1,106 @@
+"""What goes out to a frontier's slots: requests, each to its slot, and those that are set aside."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from scrapy.crawler import Crawler
+
+from scrapy_ext.client.platform.errors import PlatformError
+from scrapy_ext.client.platform.writer import BatchWriter
+from scrapy_ext.crawl.commit.tracking import Stored
+from scrapy_ext.crawl.frontier.deadletters import DEAD_LETTERS, dead_letter
+from scrapy_ext.crawl.session.session import Session
+
+logger = logging.getLogger(__name__)
+
+#: Seconds that children wait for the request records of their parents.
+_RECORDS_WAIT: Final = 10.0
+
+
+class Outgoing:
+    """The writers of a frontier. ``on_added(slot)`` hears of each write to a slot that was answered."""
+
+    def __init__(self, crawler: Crawler, session: Session, frontier: str, on_added: Callable[[int], None]) -> None:
+        self._crawler = crawler
+        self._session = session
+        self._frontier = frontier
+        self._on_added = on_added
+        self._dead_letters = session.writer(f"frontier {DEAD_LETTERS}", self._send_dead_letters, vital=True)
+        #: Slots with a write of which it is not known whether it arrived.
+        self._doubtful: set[int] = set()
+        #: Whether request records do not get through.
+        self._records_are_late = False
+
+    def writer_of(self, slot: int) -> BatchWriter:
+        """The writer of a slot."""
+
+        async def send(body: bytes, _index: int) -> None:
+            sent = body.count(b"\n")
+            await self._records_stored()
+            try:
+                new = await self._add(str(slot), body)
+            except PlatformError:
+                # It may have arrived all the same; the next attempt would count its requests as known ones.
+                self._doubtful.add(slot)
+                raise
+            self._sent(slot, sent, new)
+
+        return self._session.writer(f"frontier {slot}", send, vital=True)
+
+    def set_aside(self, stored: Stored, error: str, level: int = logging.ERROR) -> None:
+        """Move a request, with its error, to the dead letters, which no crawl reads."""
+        url = stored.form.get("url") if isinstance(stored.form, dict) else None
+        logger.log(
+            level,
+            "Request %s (%s) is kept in slot %s of frontier %s: %s",
+            *(url or "without a URL", stored.fp, DEAD_LETTERS, self._frontier, error),
+        )
+        self._count("frontier/dead_letters", 1)
+        self._dead_letters.add(dead_letter(stored.batch.slot, stored.fp, stored.form, error))
+
+    async def flush_others(self) -> None:
+        """Make durable what a commit rests on beside the requests: what was set aside, and items if they are written as
+        they come."""
+        items = self._session.written("items")
+        writers = [self._dead_letters, *([items] if items is not None else [])]
+        await asyncio.gather(*(writer.flush() for writer in writers))
+
+    async def _add(self, slot: str, body: bytes) -> int:
+        session = self._session
+        return await session.client.frontier.add(session.job.key.project, self._frontier, slot, body, attempts=1)
+
+    async def _send_dead_letters(self, body: bytes, _index: int) -> None:
+        await self._add(DEAD_LETTERS, body)
+
+    async def _records_stored(self) -> None:
+        """A request that is in the frontier names its parent's record, which must not be lost, nor its index be given
+        to another."""
+        records = self._session.written("requests")
+        if records is None or records.failed is not None or (self._records_are_late and records.pending):
+            return
+        # Should they alone fail, they are only missed; the crawl does not wait for them.
+        with contextlib.suppress(PlatformError, TimeoutError):
+            self._records_are_late = True
+            async with asyncio.timeout(_RECORDS_WAIT):
+                await records.flush()
+            self._records_are_late = False
+
+    def _sent(self, slot: int, sent: int, new: int) -> None:
+        self._count("frontier/children/sent", sent)
+        self._count("scheduler/enqueued", new)
+        self._count("scheduler/enqueued/frontier", new)
+        if slot in self._doubtful:
+            self._doubtful.discard(slot)
+        else:
+            self._count("dupefilter/filtered", sent - new)
+        # Also when nothing was new: a former process may have sent the same just before, after our last read.
+        self._on_added(slot)
+
+    def _count(self, name: str, by: int) -> None:
+        if by:
+            self._crawler.stats.inc_value(name, by)

@@ -1,0 +1,108 @@
+"""The request that a request was made by, kept so that its record can name it after a resume too.
+
+A spider middleware marks each request that a callback yields (:class:`scrapy_ext.spidermiddlewares.ParentMiddleware`).
+The mark is not in the meta, which spiders see and hand on:
+
+- It hangs on the request object. What a downloader middleware puts in the place of a request, as a retry or a redirect,
+  gets it when it leaves the downloader (:func:`hand_on`).
+- The form in which the frontier stores a request has a member for it.
+- A queue on disk of Scrapy's own scheduler (JOBDIR without the frontier) stores a request by its meta alone. Only there
+  the mark is in the meta as well, until the request has been downloaded (:func:`to_meta`, :func:`from_meta`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+import msgspec
+from scrapy import Request
+
+from scrapy_ext.crawl.commit.tracking import Entry, current
+
+#: Member of the form in which the frontier stores a request.
+_MEMBER: Final = "parent"
+#: Meta key for queues on disk.
+_DISK_KEY: Final = "_scrapy_ext_parent"
+
+
+class Parent(msgspec.Struct, frozen=True, array_like=True):
+    """The index of the parent's request record, and the job that it is in: a frontier can be shared by several."""
+
+    record: int
+    job: str
+
+
+_parents: WeakKeyDictionary[Request, Parent] = WeakKeyDictionary()
+#: The index of a request's own record.
+_records: WeakKeyDictionary[Request, int] = WeakKeyDictionary()
+
+
+def mark(request: Request, parent: Parent) -> None:
+    """Note the parent of a request."""
+    _parents[request] = parent
+
+
+def parent_of(request: Request) -> Parent | None:
+    """The parent of a request; None for a start request, what no callback yielded, and where no records are kept."""
+    return _parents.get(request) or _read(request.meta.get(_DISK_KEY))
+
+
+def note_record(request: Request, index: int) -> None:
+    """Note the index of a request's own record."""
+    _records[request] = index
+
+
+def record_of(request: Request) -> int | None:
+    """The index of a request's own record, if it has one."""
+    return _records.get(request)
+
+
+def hand_on(request: Request, other: Request) -> None:
+    """Let ``other``, which stands in the place of a request now, have what is known of it, unless it has its own."""
+    if request in _parents:
+        _parents.setdefault(other, _parents[request])
+    if request in _records:
+        _records.setdefault(other, _records[request])
+
+
+def to_stored(request: Request) -> dict[str, Any]:
+    """The members of a stored request that say its parent; none without a parent."""
+    parent = parent_of(request)
+    return {} if parent is None else {_MEMBER: [parent.record, parent.job]}
+
+
+def from_stored(request: Request, stored: Mapping[str, Any]) -> None:
+    """Note the parent of a request that was read from storage; what cannot be read is no parent."""
+    parent = _read(stored.get(_MEMBER))
+    if parent is not None:
+        mark(request, parent)
+
+
+def to_meta(request: Request) -> None:
+    """Write the parent of a request to its meta, for a queue on disk."""
+    parent = parent_of(request)
+    if parent is not None:
+        request.meta[_DISK_KEY] = [parent.record, parent.job]
+
+
+def from_meta(request: Request) -> None:
+    """Take the parent of a request out of its meta."""
+    parent = _read(request.meta.get(_DISK_KEY))
+    if parent is not None:
+        del request.meta[_DISK_KEY]
+        mark(request, parent)
+
+
+def _read(stored: Any) -> Parent | None:
+    try:
+        return None if stored is None else msgspec.convert(stored, Parent)
+    except msgspec.ValidationError:
+        return None
+
+
+def is_start_request(request: Request) -> bool:
+    """Whether a request is one of ``start()``, and not a child that copied the meta of one."""
+    is_child = isinstance(current.get(), Entry) or parent_of(request) is not None
+    return bool(request.meta.get("is_start_request")) and not is_child

@@ -1,0 +1,246 @@
+"""A :class:`scrapy.Request` as JSON, and back, so that another process can go on with it.
+
+The JSON is an object with ``v`` (the version of this form), every attribute that differs from that of
+``Request(url)``, under the names of Scrapy, and ``parent`` (:mod:`scrapy_ext.crawl.frontier.parents`). Callback and errback are
+names of spider methods. Values that JSON does not have are tagged objects: ``{"$type": "tuple", "value": [1, 2]}``.
+
+Nothing is pickled, and nothing is guessed: what this form cannot hold exactly raises
+:class:`NotSerializableError`, and stays in the process that made it.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Callable, Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from enum import Enum
+from functools import lru_cache
+from inspect import ismethod
+from typing import Any, Final
+
+from scrapy import Request, Spider
+from scrapy.http import FormRequest, JsonRequest, XmlRpcRequest
+
+from scrapy_ext.crawl.commit.tracking import RETURNED_KEY
+from scrapy_ext.crawl.frontier.own_headers import AddedValue, is_added
+from scrapy_ext.crawl.frontier.parents import from_stored, to_stored
+
+VERSION: Final = 1
+
+#: Meta keys that belong to one process: they are written by this package or by Scrapy's downloader.
+LOCAL_META: Final = frozenset({RETURNED_KEY, "download_latency"})
+
+#: Classes that a stored request can name. A name from storage never imports anything.
+_CLASSES: Final[dict[str, type[Request]]] = {
+    cls.__name__: cls for cls in (Request, FormRequest, JsonRequest, XmlRpcRequest)
+}
+_TAG: Final = "$type"
+_DEFAULT: Final = Request("data:,")
+_PLAIN: Final[dict[str, Callable[[Any], Any]]] = {
+    "method": str,
+    "encoding": str,
+    "priority": int,
+    # Spiders put whatever is true there.
+    "dont_filter": bool,
+}
+
+
+class NotSerializableError(ValueError):
+    """A request with something that JSON cannot hold; names the attribute and the reason."""
+
+
+class UnreadableRequestError(ValueError):
+    """A stored request that this spider cannot run: another version, or a callback that is gone."""
+
+
+def request_to_json(request: Request, spider: Spider) -> dict[str, Any]:
+    """The JSON form of a request; raises :class:`NotSerializableError`."""
+    stored: dict[str, Any] = {"v": VERSION, "url": request.url}
+    cls = type(request)
+    if cls is not Request:
+        if _CLASSES.get(cls.__name__) is not cls:
+            raise NotSerializableError(f"its class {cls.__module__}.{cls.__qualname__} is not one of Scrapy's own")
+        stored["class"] = cls.__name__
+    for name in _PLAIN:
+        value = _PLAIN[name](getattr(request, name))
+        if value != getattr(_DEFAULT, name):
+            stored[name] = value
+    for name in ("callback", "errback"):
+        function = getattr(request, name)
+        if function is not None:
+            stored[name] = _method_name(spider, function, name)
+    if request.headers:
+        stored["headers"] = {
+            key.decode("latin-1"): [value.decode("latin-1") for value in values if value is not None]
+            for key, values in request.headers.items()
+            # Scrapy adds them again.
+            if not is_added(values)
+        }
+    if request.body:
+        stored["body"] = _encode_body(request.body)
+    if request.cookies:
+        stored["cookies"] = _encode(request.cookies, "cookies")
+    if request.flags:
+        stored["flags"] = _encode(list(request.flags), "flags")
+    meta = {key: value for key, value in request.meta.items() if key not in LOCAL_META}
+    if meta:
+        stored["meta"] = _encode(meta, "meta")
+    if request.cb_kwargs:
+        stored["cb_kwargs"] = _encode(request.cb_kwargs, "cb_kwargs")
+    return stored | to_stored(request)
+
+
+def request_from_json(stored: Any, spider: Spider) -> Request:
+    """The request of a JSON form; raises :class:`UnreadableRequestError`."""
+    if not isinstance(stored, dict) or stored.get("v") != VERSION:
+        version = stored.get("v") if isinstance(stored, dict) else None
+        raise UnreadableRequestError(f"its form has version {version!r}, this package reads {VERSION}")
+    try:
+        cls = _CLASSES[stored.get("class", "Request")]
+        arguments: dict[str, Any] = {name: stored[name] for name in _PLAIN if name in stored}
+        for name in ("cookies", "flags", "meta", "cb_kwargs"):
+            if name in stored:
+                arguments[name] = _decode(stored[name])
+        if "headers" in stored:
+            arguments["headers"] = {
+                key: [value.encode("latin-1") for value in values] for key, values in stored["headers"].items()
+            }
+        if "body" in stored:
+            arguments["body"] = _decode_body(stored["body"])
+        for name in ("callback", "errback"):
+            if name in stored:
+                arguments[name] = _method(spider, stored[name])
+        # Some subclasses have defaults of their own.
+        arguments.setdefault("dont_filter", False)
+        request = cls(stored["url"], **arguments)
+        from_stored(request, stored)
+        return request
+    except UnreadableRequestError:
+        raise
+    except Exception as error:  # What storage holds may be anything; each decoder has errors of its own.
+        raise UnreadableRequestError(f"{type(error).__name__}: {error}") from error
+
+
+def _method_name(spider: Spider, function: Callable[..., Any], attribute: str) -> str:
+    if ismethod(function) and function.__self__ is spider:
+        name = function.__func__.__name__
+        if getattr(spider, name, None) == function:
+            return name
+        bases: Any = type(spider).__mro__
+        other = _name_in_class(bases, function.__func__)
+        if other is not None and getattr(spider, other, None) == function:
+            return other
+    raise NotSerializableError(f"its {attribute} {function!r} is not a method of the spider")
+
+
+@lru_cache(maxsize=1000)
+def _name_in_class(bases: tuple[type, ...], function: Callable[..., Any]) -> str | None:
+    """Return the name of a method that is not its function's own, as that of a private method or of an alias."""
+    return next((name for base in bases for name, value in vars(base).items() if value is function), None)
+
+
+def _method(spider: Spider, name: str) -> Callable[..., Any]:
+    method = getattr(spider, name, None) if isinstance(name, str) else None
+    if not callable(method):
+        raise UnreadableRequestError(f"spider {spider.name!r} has no method {name!r}")
+    return method  # type: ignore[no-any-return]  # checked just above
+
+
+def _encode_body(body: bytes) -> Any:
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        return _tagged("bytes", base64.b64encode(body).decode())
+
+
+def _decode_body(stored: Any) -> bytes:
+    return stored.encode() if isinstance(stored, str) else bytes(_decode(stored))
+
+
+def _tagged(type: str, value: Any) -> dict[str, Any]:
+    return {_TAG: type, "value": value}
+
+
+def _encode(value: Any, place: str) -> Any:
+    encode = _ENCODERS.get(type(value))
+    if encode is None:
+        cls = type(value)
+        if isinstance(value, str) and not isinstance(value, Enum):
+            # A text of lxml knows its element, as the link texts of CrawlSpider do; it equals its characters.
+            return _encode_text(str.__str__(value), place)
+        if isinstance(value, AddedValue):
+            return _encode(bytes(value), place)
+        raise NotSerializableError(f"its {place} holds a {cls.__module__}.{cls.__qualname__}, which JSON cannot hold")
+    try:
+        return encode(value, place)
+    except RecursionError:
+        raise NotSerializableError(f"its {place} is nested too deep or contains itself") from None
+
+
+def _encode_text(value: str, place: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise NotSerializableError(f"its {place} holds text that is not Unicode") from None
+    return value
+
+
+def _encode_int(value: int, _place: str) -> Any:
+    return value if -(2**63) <= value < 2**63 else _tagged("int", str(value))
+
+
+def _encode_float(value: float, _place: str) -> Any:
+    return value if math.isfinite(value) else _tagged("float", repr(value))
+
+
+def _encode_mapping(value: Mapping[Any, Any], place: str) -> Any:
+    if all(type(key) is str for key in value) and _TAG not in value:
+        return {_encode_text(key, place): _encode(member, f"{place}[{key!r}]") for key, member in value.items()}
+    return _tagged("dict", [[_encode(key, place), _encode(member, place)] for key, member in value.items()])
+
+
+def _encode_members(value: Any, place: str) -> list[Any]:
+    return [_encode(member, place) for member in value]
+
+
+_ENCODERS: Final[dict[type, Callable[[Any, str], Any]]] = {
+    type(None): lambda value, _place: value,
+    bool: lambda value, _place: value,
+    int: _encode_int,
+    float: _encode_float,
+    str: _encode_text,
+    list: _encode_members,
+    dict: _encode_mapping,
+    tuple: lambda value, place: _tagged("tuple", _encode_members(value, place)),
+    set: lambda value, place: _tagged("set", _encode_members(value, place)),
+    frozenset: lambda value, place: _tagged("frozenset", _encode_members(value, place)),
+    bytes: lambda value, _place: _tagged("bytes", base64.b64encode(value).decode()),
+    datetime: lambda value, _place: _tagged("datetime", value.isoformat()),
+    date: lambda value, _place: _tagged("date", value.isoformat()),
+    Decimal: lambda value, _place: _tagged("decimal", str(value)),
+}
+
+_DECODERS: Final[dict[str, Callable[[Any], Any]]] = {
+    "int": int,
+    "float": float,
+    "dict": lambda pairs: {_decode(key): _decode(value) for key, value in pairs},
+    "tuple": lambda members: tuple(_decode(member) for member in members),
+    "set": lambda members: {_decode(member) for member in members},
+    "frozenset": lambda members: frozenset(_decode(member) for member in members),
+    "bytes": base64.b64decode,
+    "datetime": datetime.fromisoformat,
+    "date": date.fromisoformat,
+    "decimal": Decimal,
+}
+
+
+def _decode(stored: Any) -> Any:
+    if isinstance(stored, list):
+        return [_decode(member) for member in stored]
+    if isinstance(stored, dict):
+        if _TAG in stored:
+            return _DECODERS[stored[_TAG]](stored["value"])
+        return {key: _decode(value) for key, value in stored.items()}
+    return stored

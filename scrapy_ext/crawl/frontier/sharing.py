@@ -1,0 +1,107 @@
+"""Mutable values that several requests share in ``meta`` or ``cb_kwargs``.
+
+Requests in memory can fill one dict together, as several callbacks fill one item. A request that another process reads
+has copies instead (:mod:`scrapy_ext.crawl.frontier.serialize`), so such a crawl collects something else: it is warned.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from inspect import unwrap
+from pathlib import Path
+from typing import Any, Final
+
+from scrapy import Request
+
+logger = logging.getLogger(__name__)
+
+#: Keys of ``meta`` that begin so belong to Scrapy or to this package: equal copies of their values do as well.
+_NOT_SHARED: Final = ("_", "extract_api", "frontier_", "redirect_", "retry_", "handle_httpstatus", "cookiejar")
+#: Forgotten requests between two looks for shared values: a look goes through all that are kept.
+_LOOK_EVERY: Final = 1000
+
+
+class SharingWarning:
+    """Warns, once in a crawl, of values that requests share and that become copies."""
+
+    def __init__(self) -> None:
+        self._has_warned = False
+        self._skipped = _LOOK_EVERY
+
+    def forgotten(
+        self, request: Request, made_by: Callable[..., Any] | None, pending: Callable[[], Iterable[Request]]
+    ) -> None:
+        """Warn if a request that will come back as a copy shares a value with pending ones."""
+        if self._has_warned or not any(_mutable_values(request)):
+            return
+        self._skipped += 1
+        if self._skipped < _LOOK_EVERY:
+            return
+        self._skipped = 0
+        place = shared_place(request, pending())
+        if place is not None:
+            self._warn(request, made_by, place, "too many requests wait for all of them to stay in memory")
+
+    def left(self, pending: Iterable[Request]) -> None:
+        """Warn if requests that the crawl leaves to another process share a value."""
+        if self._has_warned:
+            return
+        requests = [request for request in pending if any(_mutable_values(request))]
+        seen: set[int] = set()
+        for request in requests:
+            values = dict(_mutable_values(request))
+            for identity, place in values.items():
+                if identity in seen:
+                    self._warn(request, None, place, "the crawl ends before they have run")
+                    return
+            seen |= values.keys()
+
+    def elsewhere(
+        self, request: Request, made_by: Callable[..., Any] | None, pending: Callable[[], Iterable[Request]]
+    ) -> None:
+        """Warn if a request that another worker will run shares a value with pending ones."""
+        if self._has_warned or not any(_mutable_values(request)):
+            return
+        place = shared_place(request, pending())
+        if place is not None:
+            self._warn(request, made_by, place, "another worker runs some of them")
+
+    def _warn(self, request: Request, made_by: Callable[..., Any] | None, place: str, why: str) -> None:
+        self._has_warned = True
+        source = f", yielded by {_line(made_by)}" if made_by is not None else f", for {_line(request.callback)}"
+        logger.warning(
+            "Requests share the object in %s, and get copies of it, because %s: what one callback changes, others do "
+            "not see. One of them is %s%s. Yield the data as items of their own, or keep it on the spider. "
+            "No more such requests will be shown.",
+            *(place, why, request, source),
+        )
+
+
+def shared_place(request: Request, others: Iterable[Request]) -> str | None:
+    """Return where a request has a mutable value that one of the others has too; None if it has none."""
+    values = dict(_mutable_values(request))
+    for other in others:
+        if other is not request:
+            for identity, _ in _mutable_values(other):
+                if identity in values:
+                    return values[identity]
+    return None
+
+
+def _mutable_values(request: Request) -> Iterator[tuple[int, str]]:
+    """Identity and place of each mutable value. What JSON cannot hold is not here: its request stays in the process."""
+    for name, value in request.cb_kwargs.items():
+        if type(value) in (dict, list, set):
+            yield id(value), f"cb_kwargs[{name!r}]"
+    for name, value in request.meta.items():
+        if type(value) in (dict, list, set) and not str(name).startswith(_NOT_SHARED):
+            yield id(value), f"meta[{name!r}]"
+
+
+def _line(function: Callable[..., Any] | None) -> str:
+    """File and line of a callback, for messages."""
+    code = getattr(unwrap(function), "__code__", None) if function is not None else None
+    if code is None:
+        return "parse" if function is None else repr(function)
+    return f"{code.co_name} ({Path(code.co_filename).name}, line {code.co_firstlineno})"

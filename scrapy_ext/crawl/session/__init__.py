@@ -1,0 +1,1 @@
+"""The session of a crawl: services, job record and writers, opened once and closed last."""

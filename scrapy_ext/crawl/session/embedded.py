@@ -1,0 +1,438 @@
+"""Both services for a crawl that names no remote ones: a server as a child process, on a free loopback port.
+
+The child gets keys made for the occasion, by a descriptor that it alone has, and works on the project's data directory,
+``.scrapy/platform``. One that serves extraction alone works on a temporary directory, and leaves nothing behind. The
+child reads its standard input to the end and then stops; the other end of that pipe is held by this process alone, so
+the child ends with it however this process ends, SIGKILL included. Several servers may work on one data directory at
+once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib.util
+import logging
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import IO, Final
+from urllib.parse import urlsplit
+
+import msgspec
+from scrapy.exceptions import NotConfigured
+from scrapy.settings import BaseSettings
+from scrapy.utils.conf import closest_scrapy_cfg
+from scrapy.utils.project import data_path
+
+from scrapy_ext import settings as names
+from scrapy_ext.client.addresses import is_local
+from scrapy_ext.client.platform import PlatformClient, PlatformUrls
+from scrapy_ext.jobprocess import handover
+from scrapy_ext.settings import Setting, SettingError
+
+logger = logging.getLogger(__name__)
+
+#: Seconds that a server may take to stop by itself before it is killed.
+STOP_TIMEOUT: Final = 15.0
+#: Lines of the server's standard error that are kept for the message when it fails.
+_KEPT_LINES: Final = 20
+#: The level and the logger in a line of the server's log, behind the date and the time.
+_HEAD: Final = re.compile(r"\S+ \S+ (DEBUG|INFO|WARNING|ERROR|CRITICAL) (\S+): ")
+#: Loggers of requests that failed: the crawl, which made the request, reports its failure.
+_ANSWERED: Final = ("scrapy_ext.server.requests", "scrapy_ext.server.disk")
+#: Variables of the crawl's environment that the server needs, and nobody may read there.
+_SECRETS: Final = ("SERVER_PROXIES", "ATTRIBUTES_API_KEY", "PGPASSWORD")
+#: How often a server that ends by itself is started again.
+_RESTARTS: Final = 10
+
+
+class EmbeddedServerError(RuntimeError):
+    """The embedded server could not be started; the message is what it said."""
+
+
+class Services(msgspec.Struct, frozen=True):
+    """Where a crawl's services are, and the keys for them. ``repr`` leaves the keys out.
+
+    ``platform_urls`` is None when no platform was asked for and the settings name none.
+    """
+
+    extract_url: str
+    extract_key: str
+    platform_urls: PlatformUrls | None
+    platform_key: str
+    project: int
+
+    def __repr__(self) -> str:
+        return f"Services(extract_url={self.extract_url!r}, platform_urls={self.platform_urls!r})"
+
+
+class Configured(msgspec.Struct, frozen=True):
+    """What the settings name: None stands for the embedded service."""
+
+    extract_url: str | None
+    extract_key: str | None
+    platform_urls: PlatformUrls | None
+    platform_key: str | None
+    project: int
+
+    @classmethod
+    def read(cls, settings: BaseSettings) -> Configured:
+        """Read and check addresses, keys and project; raises :class:`SettingError`."""
+        extract_url = _url(settings, names.EXTRACT_API_URL)
+        if extract_url is not None and not extract_url.endswith("/v1"):
+            raise SettingError("EXTRACT_API_URL", f"must end in /v1, got {extract_url!r}", "Add the version to it.")
+        single = _url(settings, names.PLATFORM_URL)
+        storage = _url(settings, names.PLATFORM_STORAGE_URL) or single
+        app = _url(settings, names.PLATFORM_APP_URL) or single
+        jobq = _url(settings, names.PLATFORM_JOBQ_URL) or single
+        if storage is None and (app or jobq):
+            raise SettingError(
+                "PLATFORM_STORAGE_URL", "is not set, but another PLATFORM_ address is", "Set it, or PLATFORM_URL."
+            )
+        project = names.PLATFORM_PROJECT.read(settings)
+        return cls(
+            extract_url,
+            _key(settings, names.EXTRACT_API_KEY, names.EXTRACT_API_URL, extract_url),
+            PlatformUrls(app=app or storage, storage=storage, jobq=jobq or storage) if storage else None,
+            _key(settings, names.PLATFORM_API_KEY, names.PLATFORM_URL, storage),
+            project,
+        )
+
+
+def _url(settings: BaseSettings, setting: Setting) -> str | None:
+    url: str | None = setting.read(settings)
+    if not url:
+        return None
+    try:
+        parts = urlsplit(url)
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        valid = False
+    if not valid:
+        raise SettingError(setting.name, f"must be an http or https URL, got {url!r}", "Correct the address.")
+    if parts.username or parts.password:
+        raise SettingError(setting.name, "must not contain a key", "Put it into the setting for the key.")
+    return url.rstrip("/")
+
+
+def _key(settings: BaseSettings, key: Setting, url_setting: Setting, url: str | None) -> str | None:
+    value: str | None = key.read(settings)
+    if url is None:
+        if value:
+            logger.info("%s is set, but %s is not: the embedded service is used", key.name, url_setting.name)
+        return None
+    if not value:
+        raise SettingError(
+            key.name, f"is not set, but {url_setting.name} is", "Set it, or the environment variable of that name."
+        )
+    if not value.isascii() or not value.isprintable() or ":" in value or " " in value:
+        raise SettingError(key.name, "has a character that no key has", "Copy the key again.")
+    return value
+
+
+def check_installed() -> None:
+    """Raises :class:`EmbeddedServerError` when the server's dependencies are not installed."""
+    missing = [name for name in ("starlette", "uvicorn", "playwright", "extruct") if not importlib.util.find_spec(name)]
+    if missing:
+        raise EmbeddedServerError(
+            f'the embedded server needs {", ".join(missing)}: pip install "scrapy-ext[server]", '
+            "or set EXTRACT_API_URL and PLATFORM_URL to use remote services."
+        )
+
+
+def data_directory(settings: BaseSettings) -> Path:
+    """Where the embedded server keeps its data."""
+    return project_data(names.SERVER_DATA.read(settings))
+
+
+def project_data(path: str | Path) -> Path:
+    """A path in the project's data folder, ``.scrapy``; without ``scrapy.cfg`` it is that of the current folder."""
+    try:
+        return Path(data_path(path)).absolute()
+    except NotConfigured:  # SCRAPY_SETTINGS_MODULE alone says that there is a project.
+        return Path(".scrapy", path).absolute()
+
+
+def project_folder() -> Path | None:
+    """The folder of the Scrapy project that a command is given in."""
+    found = closest_scrapy_cfg()
+    return Path(found).absolute().parent if found else None
+
+
+class EmbeddedServer:
+    """A server in a child process. :meth:`start` it once; :meth:`stop` may be called at any time. Without ``platform``
+    nothing that it stores is kept.
+
+    A child that ends before it was asked to (killed for its memory, say) is started again on the same port with
+    the same keys; its clients only see that it was away for a moment. ``on_lost`` is told, in the loop of
+    :meth:`start`, when that does not help.
+    """
+
+    def __init__(
+        self,
+        settings: BaseSettings,
+        on_lost: Callable[[EmbeddedServerError], None] | None = None,
+        *,
+        platform: bool = True,
+        runner: bool = False,
+    ) -> None:
+        self._on_lost = on_lost
+        self._temporary = None if platform else _temporary_directory()
+        self._database: str = (names.SERVER_DATABASE.read(settings) or "") if platform else ""
+        data = Path(self._temporary.name) if self._temporary is not None else data_directory(settings)
+        self._command = _command(settings, None if self._database else data, runner=runner)
+        self._proxies = " ".join(map(str, names.SERVER_PROXIES.read(settings)))
+        self._timeout: float = names.SERVER_START_TIMEOUT.read(settings)
+        self._stopping = threading.Event()
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._said: deque[str] = deque(maxlen=_KEPT_LINES)
+        self._keeper: threading.Thread | None = None
+        self.extract_key = os.urandom(16).hex()
+        self.platform_key = os.urandom(16).hex()
+        self.url = ""
+
+    async def start(self) -> None:
+        """Start the child and wait until it accepts requests; raises :class:`EmbeddedServerError`."""
+        check_installed()
+        loop = asyncio.get_running_loop()
+        ready: asyncio.Future[str] = loop.create_future()
+        self._keeper = threading.Thread(target=self._keep, args=(loop, ready), name="embedded-server", daemon=True)
+        self._keeper.start()
+        try:
+            self.url = await asyncio.wait_for(ready, self._timeout)
+        except TimeoutError:
+            await self.stop()
+            raise EmbeddedServerError(
+                f"the embedded server did not start within {self._timeout:g} s (SERVER_START_TIMEOUT)"
+            ) from None
+        except EmbeddedServerError:
+            await self.stop()
+            raise
+        logger.info("Embedded server ready at %s", self.url)
+
+    async def stop(self) -> None:
+        """End the child, by itself if it does, by force if it does not."""
+        await asyncio.to_thread(self._stop)
+
+    # ── in the keeper's thread ──
+
+    def _keep(self, loop: asyncio.AbstractEventLoop, ready: asyncio.Future[str]) -> None:
+        """Run the child, again and again until it is to stop."""
+        url, status = self._run(0, lambda url: _call(loop, _settle, ready, url, None))
+        if not url:
+            said = "\n".join(self._said) or "it said nothing"
+            _call(loop, _settle, ready, "", EmbeddedServerError(f"the embedded server did not start: {said}"))
+            return
+        port = urlsplit(url).port or 0
+        for restart in range(_RESTARTS):
+            if self._stopping.is_set():
+                return
+            logger.error("The embedded server ended by itself (status %s) and is started again", status)
+            _, status = self._run(port, lambda _url: None)
+            self._stopping.wait(min(0.1 * 2**restart, 10))
+        if self._on_lost is not None and not self._stopping.is_set():
+            said = "\n".join(self._said) or "it said nothing"
+            lost = f"the embedded server ended {_RESTARTS + 1} times and is given up: {said}"
+            _call(loop, self._on_lost, EmbeddedServerError(lost))
+
+    def _run(self, port: int, on_ready: Callable[[str], None]) -> tuple[str, int]:
+        """One child from its start to its end; its address, if it got as far, and its exit status."""
+        with self._lock:
+            if self._stopping.is_set():
+                return "", 0
+            process = self._process = self._spawn(port)
+        log = threading.Thread(target=self._read_log, args=(process.stderr,), daemon=True)
+        log.start()
+        url = ""
+        for line in process.stdout or ():
+            word, _, value = line.decode(errors="replace").strip().partition(" ")
+            if word == "ready":
+                url = value
+                on_ready(url)
+        status = process.wait()
+        log.join(timeout=5)
+        for stream in (process.stdin, process.stdout, process.stderr):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+        return url, status
+
+    def _spawn(self, port: int) -> subprocess.Popen[bytes]:
+        secrets = {
+            **{name: os.environ.get(name, "") for name in _SECRETS},
+            "EXTRACT_API_KEY": self.extract_key,
+            "PLATFORM_API_KEY": self.platform_key,
+            "SERVER_DATABASE": self._database,
+        }
+        if self._proxies:
+            secrets["SERVER_PROXIES"] = self._proxies
+        environment = {name: value for name, value in os.environ.items() if name not in secrets}
+        descriptor = handover.offer_variables(secrets)
+        try:
+            # A session of its own: the Ctrl-C that asks the crawl to stop must not take its storage away.
+            return subprocess.Popen(  # noqa: S603  # our own interpreter and module
+                [*self._command, "--port", str(port)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env={**environment, handover.VARIABLE: str(descriptor)},
+                pass_fds=(descriptor,),
+                start_new_session=True,
+            )
+        finally:
+            os.close(descriptor)
+
+    def _read_log(self, stream: IO[bytes]) -> None:
+        level = logging.INFO
+        for line in stream:
+            text = line.decode(errors="replace").rstrip()
+            self._said.append(text)
+            found = _HEAD.match(text)
+            if found is not None:  # Lines of a traceback belong to the line before them.
+                level = logging.DEBUG if found[2] in _ANSWERED else logging.getLevelNamesMapping()[found[1]]
+            logger.log(level if level >= logging.WARNING else logging.DEBUG, "server: %s", text)
+
+    def _stop(self) -> None:
+        self._stopping.set()
+        with self._lock:
+            process = self._process
+        if process is not None:
+            self._end(process)
+        if self._temporary is not None:
+            self._temporary.cleanup()
+
+    def _end(self, process: subprocess.Popen[bytes]) -> None:
+        with contextlib.suppress(OSError):
+            process.stdin.close()  # type: ignore[union-attr]  # a pipe was asked for
+        try:
+            process.wait(STOP_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            logger.warning("The embedded server did not stop within %g s and is killed", STOP_TIMEOUT)
+            process.kill()
+        if self._keeper is not None:
+            self._keeper.join(timeout=STOP_TIMEOUT)
+
+
+def _call(loop: asyncio.AbstractEventLoop, function: object, *args: object) -> None:
+    # The loop may be closed already when the child's last words come.
+    with contextlib.suppress(RuntimeError):
+        loop.call_soon_threadsafe(function, *args)  # type: ignore[arg-type]
+
+
+def _settle(ready: asyncio.Future[str], url: str, error: Exception | None) -> None:
+    if ready.done():
+        return
+    if error is not None:
+        ready.set_exception(error)
+    else:
+        ready.set_result(url)
+
+
+def _temporary_directory() -> tempfile.TemporaryDirectory[str]:
+    # A process that ends without stopping its server, as `scrapy shell` does, leaves it files to remove at its own end.
+    return tempfile.TemporaryDirectory(prefix="scrapy-ext-", ignore_cleanup_errors=True)
+
+
+def _command(settings: BaseSettings, data: Path | None, *, runner: bool) -> list[str]:
+    command = [sys.executable, "-m", "scrapy_ext.server", "--host", "127.0.0.1", "--exit-with-stdin"]
+    if not runner:
+        command.append("--no-runner")
+    else:
+        # Jobs must have ended, or be ready to go on, when the server is to stop.
+        command += ["--stop-grace", f"{STOP_TIMEOUT * 2 / 3:g}"]
+    if runner and (folder := project_folder()) is not None:
+        command += ["--local-project", str(folder), "--local-project-id", str(names.PLATFORM_PROJECT.read(settings))]
+    if data is not None:
+        command += ["--data", str(data)]
+    for option, setting in (("--allow-host", names.SERVER_ALLOW_HOSTS), ("--connect-to", names.SERVER_CONNECT_TO)):
+        for value in setting.read(settings):
+            command += [option, str(value)]
+    if not names.SERVER_VERIFY_TLS.read(settings):
+        command.append("--no-verify-tls")
+    return command
+
+
+@contextlib.asynccontextmanager
+async def services(
+    settings: BaseSettings,
+    *,
+    extraction: bool,
+    platform: bool,
+    runner: bool = False,
+    on_lost: Callable[[EmbeddedServerError], None] | None = None,
+) -> AsyncIterator[Services]:
+    """The services that the settings name, with an embedded server for those that they do not.
+
+    ``extraction`` and ``platform`` say which of the two are needed: no server is started for what is not.
+    ``runner``: an embedded server runs jobs too.
+    ``on_lost`` is told when an embedded server ends and cannot be started again.
+    A platform that the settings name must answer before a server is started. Raises :class:`SettingError`,
+    :class:`EmbeddedServerError` and :class:`PlatformError`.
+    """
+    configured = Configured.read(settings)
+    embedded_platform = platform and configured.platform_urls is None
+    embedded = (extraction and configured.extract_url is None) or embedded_platform
+    if embedded and platform and configured.platform_urls is not None:
+        await _check_platform(settings, configured)
+    server = EmbeddedServer(settings, on_lost, platform=embedded_platform, runner=runner) if embedded else None
+    if server is not None:
+        await server.start()
+    try:
+        yield _resolve(configured, server)
+    finally:
+        if server is not None:
+            await server.stop()
+
+
+async def _check_platform(settings: BaseSettings, configured: Configured) -> None:
+    async with new_platform_client(settings, _resolve(configured, None), attempts=1) as client:
+        await client.jobq.count(configured.project)
+
+
+def _resolve(configured: Configured, server: EmbeddedServer | None) -> Services:
+    url = server.url if server is not None else ""
+    return Services(
+        configured.extract_url or f"{url}/v1",
+        configured.extract_key or (server.extract_key if server is not None else ""),
+        configured.platform_urls or (PlatformUrls.single(url) if url else None),
+        configured.platform_key or (server.platform_key if server is not None else ""),
+        configured.project,
+    )
+
+
+@contextlib.asynccontextmanager
+async def platform_client(
+    settings: BaseSettings, *, runner: bool = False, attempts: int | None = None
+) -> AsyncIterator[tuple[PlatformClient, int]]:
+    """A client of the platform that the settings name, or of an embedded one, and the project ID.
+
+    ``runner``: an embedded one runs jobs too. ``attempts``: how often a call is tried, whatever the settings say.
+    """
+    async with (
+        services(settings, extraction=False, platform=True, runner=runner) as found,
+        new_platform_client(settings, found, attempts) as client,
+    ):
+        yield client, found.project
+
+
+def new_platform_client(settings: BaseSettings, found: Services, attempts: int | None = None) -> PlatformClient:
+    """A client with the settings' timeouts, or with so many attempts a call."""
+    if found.platform_urls is None:
+        raise RuntimeError("services() was not asked for a platform")
+    return PlatformClient(
+        found.platform_urls,
+        found.platform_key,
+        timeout=names.PLATFORM_TIMEOUT.read(settings),
+        retry_time=names.PLATFORM_RETRY_TIME.read(settings) if attempts is None else 0.0,
+        attempts=attempts or 5,
+        # On this machine the network is faster than the compression.
+        compress=not is_local(found.platform_urls.storage),
+    )

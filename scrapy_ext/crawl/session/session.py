@@ -1,0 +1,364 @@
+"""One crawl's session: its services, its job and its writers, opened once and closed last.
+
+Components ask for what they need while they are built (:meth:`Session.require`). The first of them that can
+wait opens the session (:meth:`Session.open`): the services are found or started, the job is made or resumed.
+A session that cannot be opened says why in one error message and closes the spider with a reason of its own.
+
+The session closes when the engine has stopped, after every component and the last log line: what the writers
+hold is sent, the job is finished, then the embedded server goes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from typing import Final, Protocol
+
+from scrapy import signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import CloseSpider
+from scrapy.utils.asyncio import is_asyncio_available
+from scrapy.utils.reactor import is_reactor_installed
+
+from scrapy_ext import settings as names
+from scrapy_ext.api.platform import JobKey
+from scrapy_ext.client.extraction import Limiter
+from scrapy_ext.client.outage import Outage
+from scrapy_ext.client.platform import PlatformClient
+from scrapy_ext.client.platform.errors import AttemptOver, PlatformError, Unauthorized
+from scrapy_ext.client.platform.writer import BatchWriter
+from scrapy_ext.crawl.commit.journal import Fenced
+from scrapy_ext.crawl.session import embedded
+from scrapy_ext.crawl.session.embedded import EmbeddedServerError, Services
+from scrapy_ext.crawl.session.job import REPLACED, CrawlJob, JobFile, finish_job, open_job, open_job_of, write_stats
+from scrapy_ext.crawl.session.unknown_names import UnknownNames
+from scrapy_ext.settings import SettingError
+
+logger = logging.getLogger(__name__)
+
+#: Close reasons by what kept the session from opening.
+_REASONS: Final[tuple[tuple[type[Exception], str], ...]] = (
+    (SettingError, "bad_setting"),
+    (EmbeddedServerError, "embedded_server_failed"),
+    (Unauthorized, "platform_bad_key"),
+    (AttemptOver, REPLACED),
+    (PlatformError, "platform_unavailable"),
+    (Fenced, REPLACED),
+)
+
+#: Attribute of a crawler that holds its session, so that both go together.
+_ATTRIBUTE: Final = "_scrapy_ext_session"
+
+
+class ItemSink(Protocol):
+    """Who stores items exactly once."""
+
+    def add_item(self, record: bytes) -> None:
+        """Take an item, as JSON."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether more items wait than should."""
+
+    async def wait_for_room(self) -> None:
+        """Wait until fewer do."""
+
+
+class AnswerStore(Protocol):
+    """Who keeps answers that were paid for until what they led to is safe."""
+
+    def finished(self, key: bytes) -> None:
+        """The answer of this key is needed no more."""
+
+
+class Session:
+    """What the components of one crawl share; get it with :meth:`of`."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._extraction = False
+        self._platform = False
+        self._opening: asyncio.Future[None] | None = None
+        self._resources = AsyncExitStack()
+        self._writers: dict[str, BatchWriter] = {}
+        self._vital: set[str] = set()
+        #: Writers that hold more than they should.
+        self._full: set[BatchWriter] = set()
+        #: Reports writes that fail, whoever makes them.
+        self.outage = Outage(logger)
+        #: Takes items where they are stored exactly once; None: they are written as they come.
+        self.items: ItemSink | None = None
+        #: Keeps the key of the job, for the next run with the same JOBDIR to resume it; None: no run resumes by itself.
+        self.job_file: JobFile | None = None
+        self._closed = False
+        self._reason = "finished"
+        #: Says which routed requests must wait; None: nothing is routed.
+        self.limiter: Limiter | None = None
+        #: Told of answers that nobody will need again; None: nobody keeps them.
+        self.answers: AnswerStore | None = None
+        #: Whether another process runs this job now: then it is that one's to write to.
+        self.is_replaced = False
+        #: Warns of settings and meta keys that nothing reads.
+        self.unknown_names = UnknownNames(crawler.settings)
+        #: Called before the writers are closed, in order.
+        self.before_close: list[Callable[[], Awaitable[None]]] = []
+        #: Called when the job is finished and everything is stored, and not otherwise.
+        self.after_finish: list[Callable[[], Awaitable[None]]] = []
+        self._closing: asyncio.Future[None] | None = None
+        #: Why the session could not be opened.
+        self.failure: Exception | None = None
+        self._failed = False
+        self.services: Services | None = None
+        self._client: PlatformClient | None = None
+        self._job: CrawlJob | None = None
+        crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
+        crawler.signals.connect(self._engine_stopped, signal=signals.engine_stopped)
+
+    @classmethod
+    def of(cls, crawler: Crawler) -> Session:
+        """The session of a crawl; all components of the crawl get the same one."""
+        session = vars(crawler).get(_ATTRIBUTE)
+        if session is None:
+            session = cls(crawler)
+            setattr(crawler, _ATTRIBUTE, session)
+        return session
+
+    def require(self, *, extraction: bool = False, platform: bool = False) -> Session:
+        """Say, before the session opens, what it must have."""
+        if is_reactor_installed() and not is_asyncio_available():
+            remedy = "Remove the setting: it is Scrapy's default."
+            self.refuse(SettingError("TWISTED_REACTOR", "must be the one of asyncio", remedy))
+        self._extraction |= extraction
+        self._platform |= platform
+        return self
+
+    @property
+    def client(self) -> PlatformClient:
+        """The client of the platform, once the session is open."""
+        if self._client is None:
+            raise RuntimeError("the session has no platform, or is not open")
+        return self._client
+
+    @property
+    def job(self) -> CrawlJob:
+        """The crawl's job, once the session is open."""
+        if self._job is None:
+            raise RuntimeError("the session has no job, or is not open")
+        return self._job
+
+    @property
+    def job_key(self) -> JobKey | None:
+        """The key of the crawl's job, if it has one."""
+        return self._job.key if self._job is not None else None
+
+    async def open(self) -> bool:
+        """Open the session if that was not done; tells whether it is open. Failure is logged, once."""
+        if self.failure is not None:
+            return False
+        if self._opening is None:
+            self._opening = asyncio.ensure_future(self._open())
+        await asyncio.shield(self._opening)
+        return self.failure is None
+
+    def writer(
+        self, name: str, send: Callable[[bytes, int], Awaitable[None]], *, start: int = 0, vital: bool = False
+    ) -> BatchWriter:
+        """A writer that the session closes at its end. Writers are closed in the order they were made in.
+
+        Without a ``vital`` writer the crawl cannot go on: when it gives up, the spider is closed. The others are
+        missed: their error is logged, and nothing waits for them any more.
+        """
+        read = self._crawler.settings
+
+        def on_failed(error: Exception) -> None:
+            self._crawler.stats.inc_value("platform/writers_failed")
+            if vital or isinstance(error, AttemptOver):
+                self.fail(error, "platform_unavailable")
+
+        writer = BatchWriter(
+            send,
+            name=name,
+            start=start,
+            max_records=names.PLATFORM_BATCH_SIZE.read(read),
+            flush_interval=names.PLATFORM_FLUSH_INTERVAL.read(read),
+            high_water_bytes=names.PLATFORM_BUFFER_BYTES.read(read),
+            retry_time=names.PLATFORM_RETRY_TIME.read(read),
+            on_failed=on_failed,
+            full=self._full,
+            outage=self.outage,
+        )
+        self._writers[name] = writer
+        if vital:
+            self._vital.add(name)
+        return writer
+
+    async def record_writer(self, resource: str, *, vital: bool = False) -> BatchWriter:
+        """A writer of the job's ``items``, ``requests`` or ``logs`` that goes on where storage ends."""
+        records = getattr(self.client, resource)
+        key = self.job.key
+        start = (await records.stats(key)).totals.input_values if self.job.resumed else 0
+
+        async def send(body: bytes, index: int) -> None:
+            await records.write(key, body, index, attempts=1)
+
+        return self.writer(resource, send, start=start, vital=vital)
+
+    def written(self, name: str) -> BatchWriter | None:
+        """The writer of that name, if a component made it."""
+        return self._writers.get(name)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether more is unsent than should be: who makes more must :meth:`wait_for_room`."""
+        return bool(self._full) or (self.items is not None and self.items.is_full)
+
+    async def wait_for_room(self) -> None:
+        """Wait until no writer holds more than it should: the place for back-pressure."""
+        for writer in list(self._full):
+            if writer.failed is not None:
+                self._full.discard(writer)
+                continue
+            with contextlib.suppress(PlatformError):  # It gave up meanwhile, and that was told.
+                await writer.wait_below_high_water()
+        if self.items is not None:
+            await self.items.wait_for_room()
+
+    def fail(self, error: Exception, reason: str) -> None:
+        """Close the spider for an error that the crawl cannot go on after; the command will say that it failed."""
+        if self._failed:
+            return
+        self._failed = True
+        if isinstance(error, AttemptOver):
+            self.is_replaced, reason = True, REPLACED
+        logger.error("%s", error)
+        if self._crawler.engine.spider is not None:
+            self._closing = asyncio.ensure_future(self._crawler.engine.close_spider_async(reason=reason))
+
+    def refuse(self, error: Exception) -> None:
+        """The crawl cannot be opened: the spider is closed as soon as Scrapy lets it."""
+        if self.failure is None:
+            self.failure = error
+            self._failed = True
+            logger.error("%s", error)
+
+    async def _open(self) -> None:
+        settings = self._crawler.settings
+        if self.failure is not None:
+            return
+        try:
+            for setting in names.SETTINGS.values():
+                setting.read(settings)
+            self.services = await self._resources.enter_async_context(
+                embedded.services(
+                    settings, extraction=self._extraction, platform=self._platform, on_lost=self._server_lost
+                )
+            )
+            if self._platform:
+                await self._open_platform(self.services)
+        except (SettingError, EmbeddedServerError, PlatformError) as error:
+            self.refuse(error)
+            await self._resources.aclose()
+
+    def _server_lost(self, error: EmbeddedServerError) -> None:
+        self.fail(error, "embedded_server_failed")
+
+    async def _open_platform(self, services: Services) -> None:
+        settings = self._crawler.settings
+        client = embedded.new_platform_client(settings, services)
+        self._client = await self._resources.enter_async_context(client)
+        spider_name = (self._crawler.spider or self._crawler.spidercls).name
+        given: str | None = names.PLATFORM_JOB.read(settings)
+        if given is None and self.job_file is not None:
+            self._job = await open_job_of(client, services.project, spider_name, self.job_file)
+        else:
+            self._job = await open_job(client, services.project, spider_name, given)
+        logger.info("Job %s %s", self._job.key, "started" if self._job.begun else "resumed")
+        self._crawler.stats.set_value("platform/job", str(self._job.key))
+        self.outage.remedy = (
+            f"To stop the crawl meanwhile, press Ctrl-C twice; PLATFORM_JOB={self._job.key} resumes it later."
+        )
+
+    async def _spider_opened(self) -> None:
+        self.unknown_names.check_settings()
+        if not await self.open():
+            raise CloseSpider(next(reason for kind, reason in _REASONS if isinstance(self.failure, kind)))
+
+    async def _spider_closed(self, reason: str) -> None:
+        self._reason = reason
+        # An engine that never started does not tell that it stopped.
+        if self._crawler.engine.start_time is None:
+            await self._engine_stopped()
+
+    async def _engine_stopped(self) -> None:
+        await self._close()
+        if self._failed:
+            # A component has no other way to give the command an exit status: Scrapy takes a crawler without
+            # a spider for one that failed.
+            self._crawler.spider = None
+
+    async def _close(self) -> None:
+        if self._closed or self._opening is None:
+            return
+        self._closed = True
+        try:
+            if self._job is not None:
+                await self._finish(self.client, self._job)
+        finally:
+            await self._resources.aclose()
+
+    async def _finish(self, client: PlatformClient, job: CrawlJob) -> None:
+        if self.is_replaced:
+            await self._abandon()
+            return
+        lost = await self._close_writers()
+        if lost and self._reason == "finished":
+            self._reason = "platform_unavailable"
+        try:
+            await write_stats(client, job, self._crawler.stats.get_stats())
+            await finish_job(client, job, self._reason)
+        except PlatformError as error:
+            self._failed = True
+            logger.error("Job %s could not be finished: %s. Resume it with PLATFORM_JOB=%s", job.key, error, job.key)
+            return
+        if self._reason == REPLACED:
+            logger.info("Job %s stopped (%s): another process goes on with what it had", job.key, self._reason)
+            return
+        if self._reason != "finished":
+            again = f"To resume it, repeat the command with -s PLATFORM_JOB={job.key}"
+            logger.info("Job %s stopped (%s). %s", job.key, self._reason, again)
+            return
+        logger.info("Job %s finished", job.key)
+        for callback in self.after_finish:
+            try:
+                await callback()
+            except PlatformError as error:
+                logger.warning("Not tidied up: %s", error)
+
+    async def _abandon(self) -> None:
+        """Send nothing more: the places of what is unsent are the successor's."""
+        for callback in self.before_close:
+            with contextlib.suppress(PlatformError):
+                await callback()
+        for writer in self._writers.values():
+            await writer.abandon()
+
+    async def _close_writers(self) -> bool:
+        """Close every writer, whatever becomes of the others; tells whether something vital was not stored."""
+        lost = False
+        for callback in self.before_close:
+            try:
+                await callback()
+            except PlatformError as error:
+                logger.error("%s", error)
+        for name, writer in self._writers.items():
+            try:
+                await writer.close()
+            except PlatformError as error:
+                logger.error("%s", error)
+                lost = lost or name in self._vital
+        self._failed = self._failed or lost
+        return lost

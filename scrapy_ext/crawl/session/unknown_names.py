@@ -1,0 +1,175 @@
+"""Warnings about settings and request meta that nothing reads: names with a typo, and names of scrapy-zyte-api.
+
+One warning a name and crawl, at most. A name is reported when it begins with EXTRACT_API_ or ``extract_api``, which is
+ours alone, or is nearly one of ours, in capitals or not; other names of users and of other packages are left alone. The
+warning says only that scrapy-ext does not read the name: a project may have a setting of its own that resembles one.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any, Final
+
+from scrapy.settings import BaseSettings, default_settings
+from scrapy.utils.project import ENVVAR
+
+from scrapy_ext.crawl.session import zyte_api_names
+from scrapy_ext.settings import SETTINGS
+
+logger = logging.getLogger(__name__)
+
+#: Every meta key that users set.
+META_KEYS: Final = (
+    "extract_api",
+    "extract_api_automap",
+    "extract_api_escalate",
+    "extract_api_retry_policy",
+    "frontier_max_attempts",
+    "frontier_not_before",
+    "frontier_slot",
+)
+#: Where settings can say that scrapy-zyte-api is in use.
+_COMPONENTS: Final = ("ADDONS", "DOWNLOAD_HANDLERS", "DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES")
+#: Beginnings of names that no other package has.
+_OUR_SETTINGS: Final = "EXTRACT_API_"
+_OUR_META: Final = "extract_api"
+#: Beginnings of settings and of environment variables that may be meant for this package.
+_PREFIXES: Final = (_OUR_SETTINGS, "PLATFORM_", "FRONTIER_", "SERVER_", "DUPEFILTER_")
+_OF_ENVIRONMENT: Final = (_OUR_SETTINGS, "PLATFORM_")
+#: Likeness from which the rest of a name behind such a beginning is taken for a typo: that of KEY and API_KEY.
+_ALIKE: Final = 0.6
+#: The same for a whole meta key: frontier_slots and frontier_slot have 0.96, extract_data and extract_api 0.78.
+_ALIKE_META: Final = 0.82
+#: The same for a whole setting, whose beginning has the typo; that of PLATFROM_URL and PLATFORM_URL is 0.92.
+_VERY_ALIKE: Final = 0.9
+#: Names of meta keys that are remembered. A spider that makes up keys for its requests has more, and is not checked on.
+_MOST_KEYS: Final = 10_000
+
+
+class UnknownNames:
+    """The check of one crawl."""
+
+    def __init__(self, settings: BaseSettings) -> None:
+        self._settings = settings
+        self._seen: set[Any] = set(META_KEYS)
+        self._beside: bool | None = None
+
+    @property
+    def _is_zyte_api_used(self) -> bool:
+        """Whether scrapy-zyte-api is active beside this package, so that its names are read."""
+        if self._beside is None:
+            self._beside = any(map(_is_of_zyte_api, _components(self._settings)))
+        return self._beside
+
+    def check_settings(self) -> None:
+        """Warn of settings, and of environment variables, that nothing reads. To be called once."""
+        defaults = vars(default_settings)
+        given = [name for name in self._settings if name not in SETTINGS and name not in defaults]
+        module = sys.modules.get(os.environ.get(ENVVAR, ""))
+        given += _not_in_capitals(vars(module) if module is not None else {})
+        for warning in _of_settings(given, is_zyte_api_used=self._is_zyte_api_used):
+            logger.warning(warning)
+        for warning in _of_environment(os.environ):
+            logger.warning(warning)
+
+    def check_meta(self, meta: Mapping[Any, Any]) -> None:
+        """Warn of the keys of a request's meta that nothing reads. Costs a comparison of sets on most requests."""
+        if not self._seen.issuperset(meta):
+            self._look_at(meta)
+
+    def _look_at(self, meta: Mapping[Any, Any]) -> None:
+        if len(self._seen) > _MOST_KEYS:
+            return
+        for name in [key for key in meta if key not in self._seen]:
+            self._seen.add(name)
+            if isinstance(name, str) and (warning := self._of_meta(name)):
+                logger.warning(warning)
+
+    def _of_meta(self, name: str) -> str:
+        if name.startswith(zyte_api_names.META_PREFIX):
+            return "" if self._is_zyte_api_used else _theirs(f"The meta key {name}", name, zyte_api_names.META)
+        near = _nearest(name.lower(), META_KEYS, _ALIKE_META) or _reordered(name, META_KEYS)
+        if near or name.lower().startswith(_OUR_META):
+            return f"The meta key {name} is not read by scrapy-ext.{_did_you_mean(near)}"
+        return ""
+
+
+def _of_settings(given: Iterable[str], *, is_zyte_api_used: bool) -> Iterator[str]:
+    for name in given:
+        if name.startswith(zyte_api_names.SETTING_PREFIX):
+            if not is_zyte_api_used:
+                yield _theirs(f"The setting {name}", name, zyte_api_names.SETTINGS)
+            continue
+        near = _nearest_setting(name.upper(), SETTINGS)
+        if near or name.upper().startswith(_OUR_SETTINGS):
+            yield f"The setting {name} is not read by scrapy-ext.{_did_you_mean(near)}"
+
+
+def _not_in_capitals(module: Mapping[str, Any]) -> list[str]:
+    """Names of ours in a settings module that Scrapy does not take from it, for they are not in capitals."""
+    return [name for name in module if not name.isupper() and name.upper() in SETTINGS and name.upper() not in module]
+
+
+def _of_environment(environment: Iterable[str]) -> Iterator[str]:
+    read = [name for name, setting in SETTINGS.items() if setting.environment]
+    for name in environment:
+        if not name.startswith(_OF_ENVIRONMENT) or name in read:
+            continue
+        if name in SETTINGS:
+            yield f"The environment variable {name} is not read. Set {name} in settings.py or with -s."
+            continue
+        near = _nearest_setting(name, read)
+        if near or name.startswith(_OUR_SETTINGS):
+            yield f"The environment variable {name} is not read by scrapy-ext.{_did_you_mean(near)}"
+
+
+def _nearest_setting(name: str, known: Collection[str]) -> str:
+    """The known setting that a name is nearly. Behind a common beginning the rest is compared."""
+    prefix = next(filter(name.startswith, _PREFIXES), "")
+    if not prefix:
+        return _nearest(name, known, _VERY_ALIKE)
+    rests = [each.removeprefix(prefix) for each in known if each.startswith(prefix)]
+    near = _nearest(name.removeprefix(prefix), rests, _ALIKE)
+    return prefix + near if near else ""
+
+
+def _nearest(name: str, known: Collection[str], likeness: float) -> str:
+    """The known name that another one is nearly, if there is one."""
+    return next(iter(get_close_matches(name, known, n=1, cutoff=likeness)), "")
+
+
+def _reordered(name: str, known: Collection[str]) -> str:
+    """The known name that has the same words in another order, if there is one."""
+    return next((each for each in known if _words(each) == _words(name)), "")
+
+
+def _words(name: str) -> list[str]:
+    return sorted(re.split(r"[\W_]+", name.lower()))
+
+
+def _did_you_mean(near: str) -> str:
+    return f" Did you mean {near}?" if near else " Remove it, or see the list of names in the documentation."
+
+
+def _theirs(subject: str, name: str, table: Mapping[str, zyte_api_names.Equivalent]) -> str:
+    ours, note = zyte_api_names.equivalent(name, table)
+    remedy = f"Use {ours} instead." if ours else "scrapy-ext has no equivalent."
+    return " ".join(filter(None, (f"{subject} is of scrapy-zyte-api, which is not active.", remedy, note)))
+
+
+def _components(settings: BaseSettings) -> Iterator[Any]:
+    """The components that settings name and do not switch off."""
+    for setting in _COMPONENTS:
+        for key, value in settings.getdict(setting).items():
+            if value is not None:
+                yield from (key, value)
+
+
+def _is_of_zyte_api(component: Any) -> bool:
+    name = component if isinstance(component, str) else getattr(component, "__module__", "")
+    return isinstance(name, str) and name.split(".")[0] == "scrapy_zyte_api"

@@ -1,0 +1,392 @@
+"""Connections of a confined process, made by its supervisor: the kernel hands over each call that names an address.
+
+The address is copied once, checked, and used: the supervisor makes the call itself, on its own descriptor of the same
+socket, with the bytes that were checked. So nothing is gained by changing the memory or the descriptor meanwhile. The
+calls that go on by themselves are those of ``sendmsg`` that name no address; a thread could put one in at that moment,
+which a TCP socket ignores, so that what remains is a UDP datagram.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import fcntl
+import ipaddress
+import os
+import select
+import signal
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from scrapy_ext.jobprocess.confinement import own_ports
+from scrapy_ext.jobprocess.confinement.seccomp import CALLS
+from scrapy_ext.jobprocess.confinement.system import call, system_call
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+_RECEIVE, _SEND, _IS_VALID = 0xC0502100, 0xC0182101, 0x40082102
+_NOTICE: Final = struct.Struct("QIIiIQ6Q")
+_CONTINUE: Final = 1
+_PIDFD_OPEN, _PIDFD_GETFD, _OPENAT2 = 434, 438, 437
+#: No link on the way, and nothing outside of the folder.
+_RESOLVE: Final = 0x02 | 0x04 | 0x08
+_FAST_OPEN: Final = 0x20000000
+_MAX_ADDRESS: Final = 128
+_MAX_DATAGRAM: Final = 65536
+_MAX_PARTS: Final = 64
+_MAX_CONTROL: Final = 1024
+#: Connections that block are waited for in threads; more than so many fail.
+_MAX_WAITING: Final = 256
+#: Seconds of a call that should take none.
+_LONG: Final = 0.05
+_NAME_SERVERS: Final = "/etc/resolv.conf"
+_DNS: Final = 53
+_LOOPBACK: Final = {4: ipaddress.ip_address("127.0.0.1"), 6: ipaddress.ip_address("::1")}
+_NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
+_MESSAGE: Final = struct.Struct("PIxxxxPNPNixxxx")
+
+
+class Denied(NamedTuple):
+    """Addresses, and the port of theirs (0: every one) that may not be reached."""
+
+    network: Network
+    port: int
+
+
+class Rules:
+    """Addresses that may be reached: all but those ``denied``, as ``NETWORK`` or ``NETWORK PORT``, and of this machine
+    ``ports`` and those of the server's own (``own``: their descriptor). The system's name servers may always be, at
+    their port."""
+
+    def __init__(self, denied: Iterable[str], ports: Iterable[int], own: int | None = None) -> None:
+        self._own = own
+        self._denied = [_denied(text) for text in denied]
+        self._ports = frozenset(ports)
+        self._name_servers = frozenset(_name_servers())
+
+    def allow(self, host: str, port: int) -> bool:
+        """Return whether this address may be reached."""
+        address = _meant(ipaddress.ip_address(host))
+        if port == _DNS and str(address) in self._name_servers:
+            return True
+        if any(rule.port in (0, port) and address in rule.network for rule in self._denied):
+            return False
+        is_closed = port in self._ports or (self._own is not None and own_ports.has(self._own, port))
+        return not is_closed or not is_own(address)
+
+
+class Connections:
+    """Answers calls of processes that have the filter. ``descriptor`` is where they come; ``folders`` are those whose
+    Unix sockets may be used."""
+
+    def __init__(self, descriptor: int, rules: Rules, folders: Sequence[str]) -> None:
+        self.descriptor = descriptor
+        self._rules = rules
+        self._folders = folders
+        self._waiting = threading.BoundedSemaphore(_MAX_WAITING)
+        self._poll = select.poll()
+        self._poll.register(descriptor, select.POLLIN)
+        signal.signal(signal.SIGALRM, lambda *_: None)
+        assert CALLS is not None  # noqa: S101 - without these the filter could not be set
+        self._handlers: dict[int, Callable[[_Call], int | None]] = {
+            CALLS.connect: self._connect,
+            CALLS.sendto: self._sendto,
+            CALLS.sendmsg: self._sendmsg,
+            CALLS.sendmmsg: self._sendmmsg,
+        }
+
+    @classmethod
+    def of(cls, process: int, descriptor: int, rules: Rules, folders: Sequence[str]) -> Connections:
+        """Those of a process that has the filter, which has ``descriptor``; raises ``OSError``."""
+        handle = os.pidfd_open(process)
+        try:
+            return cls(system_call(_PIDFD_GETFD, handle, descriptor, 0), rules, folders)
+        finally:
+            os.close(handle)
+
+    def answer(self, *, wait: bool = False) -> bool:
+        """Answer one call, if there is one; returns whether more can come."""
+        state = self._poll.poll(None if wait else 0)
+        if not state or not state[0][1] & select.POLLIN:
+            return not state or not state[0][1] & select.POLLHUP
+        notice = bytearray(_NOTICE.size)
+        try:
+            fcntl.ioctl(self.descriptor, _RECEIVE, notice, True)
+        except OSError:  # who made it is gone
+            return True
+        made = _Call.of(self.descriptor, notice)
+        try:
+            result = self._handlers[made.number](made)
+            if result is not None:
+                made.reply(result)
+        except OSError as error:
+            made.reply(-(error.errno or errno.EPERM))
+        except Exception:  # what comes here was written by those who are not trusted
+            made.reply(-errno.EPERM)
+        return True
+
+    def _connect(self, made: _Call) -> int | None:
+        """Connect the socket; None: a thread will reply."""
+        descriptor, address, size = made.arguments[:3]
+        with contextlib.ExitStack() as stack:
+            place = stack.enter_context(self._checked(made, made.read(address, min(size, _MAX_ADDRESS))))
+            own = stack.enter_context(made.descriptor(descriptor))
+            if own.type == socket.SOCK_DGRAM or fcntl.fcntl(own.fileno(), fcntl.F_GETFL) & os.O_NONBLOCK:
+                with _never_long():
+                    return call("connect", own.fileno(), place.bytes, len(place.bytes))
+            if not self._waiting.acquire(blocking=False):
+                return -errno.EAGAIN
+            held = stack.pop_all()
+        threading.Thread(target=self._wait, args=(made, own, place, held), daemon=True).start()
+        return None
+
+    def _wait(self, made: _Call, own: socket.socket, place: _Place, held: contextlib.ExitStack) -> None:
+        with held:
+            try:
+                result = call("connect", own.fileno(), place.bytes, len(place.bytes))
+            except OSError as error:
+                result = -(error.errno or errno.EPERM)
+        self._waiting.release()
+        made.reply(result)
+
+    def _sendto(self, made: _Call) -> int | None:
+        descriptor, data, length, flags, address, size = made.arguments
+        if flags & _FAST_OPEN:
+            return -errno.EPERM
+        with (
+            self._checked(made, made.read(address, min(size, _MAX_ADDRESS))) as place,
+            made.descriptor(descriptor) as own,
+        ):
+            if own.type == socket.SOCK_STREAM:
+                return -errno.EISCONN
+            return _send(own, place, made.read(data, _bounded(length)), b"", flags)
+
+    def _sendmsg(self, made: _Call) -> int | None:
+        descriptor, message, flags = made.arguments[:3]
+        if flags & _FAST_OPEN:
+            return -errno.EPERM
+        name, size, parts, count, control, control_size, _ = _MESSAGE.unpack(made.read(message, _MESSAGE.size))
+        if not name:
+            made.go_on()
+            return None
+        if count > _MAX_PARTS or control_size > _MAX_CONTROL:
+            return -errno.EMSGSIZE
+        with (
+            self._checked(made, made.read(name, min(size, _MAX_ADDRESS))) as place,
+            made.descriptor(descriptor) as own,
+        ):
+            if own.type == socket.SOCK_STREAM:
+                return -errno.EISCONN
+            pieces = list(struct.iter_unpack("PN", made.read(parts, 16 * count)))
+            _bounded(sum(length for _, length in pieces))
+            data = b"".join(made.read(start, length) for start, length in pieces)
+            return _send(own, place, data, made.read(control, control_size), flags)
+
+    def _sendmmsg(self, made: _Call) -> int | None:
+        _, messages, count, flags = made.arguments[:4]
+        if flags & _FAST_OPEN:
+            return -errno.EPERM
+        if count > _MAX_PARTS:
+            return -errno.EMSGSIZE
+        every = made.read(messages, (_MESSAGE.size + 8) * count)
+        if any(_MESSAGE.unpack_from(every, (_MESSAGE.size + 8) * number)[0] for number in range(count)):
+            return -errno.ENOSYS  # who sends to addresses does so one by one
+        made.go_on()
+        return None
+
+    def _checked(self, made: _Call, address: bytes) -> _Place:
+        """The address to use for the one of a call; raises ``PermissionError``."""
+        if len(address) < 2:
+            raise OSError(errno.EINVAL, "too short")
+        (family,) = struct.unpack_from("H", address)
+        if family == socket.AF_UNIX:
+            return self._unix(made, address[2:])
+        if family in (socket.AF_INET, socket.AF_UNSPEC) and len(address) >= 8:  # UDP takes the latter for the former
+            host = socket.inet_ntop(socket.AF_INET, address[4:8])
+        elif family == socket.AF_INET6 and len(address) >= 24:
+            host = socket.inet_ntop(socket.AF_INET6, address[8:24])
+        elif family in (socket.AF_UNSPEC, socket.AF_NETLINK):
+            return _Place(address)
+        else:
+            raise OSError(errno.EAFNOSUPPORT, "another family")
+        if not self._rules.allow(host, int.from_bytes(address[2:4])):
+            raise PermissionError(errno.EACCES, "a denied address")
+        return _Place(address)
+
+    def _unix(self, made: _Call, name: bytes) -> _Place:
+        """A socket in one of the folders, by a descriptor of it, so that nothing can be put in its place."""
+        path = name.partition(b"\0")[0].decode(errors="surrogateescape")
+        if not path:  # it has no folder that would say whose it is
+            raise PermissionError(errno.EACCES, "an abstract socket")
+        whole = os.path.normpath(os.path.join(os.readlink(f"/proc/{made.process}/cwd"), path))
+        for folder in self._folders:
+            if whole.startswith(folder + "/"):
+                start = os.open(folder, os.O_PATH | os.O_CLOEXEC)
+                try:
+                    how = struct.pack("QQQ", os.O_PATH | os.O_CLOEXEC, 0, _RESOLVE)
+                    inside = os.fsencode(os.path.relpath(whole, folder))
+                    found = system_call(_OPENAT2, start, inside, how, len(how))
+                finally:
+                    os.close(start)
+                way = struct.pack("H", socket.AF_UNIX) + f"/proc/self/fd/{found}".encode() + b"\0"
+                return _Place(way, found)
+        raise PermissionError(errno.EACCES, "a socket of others")
+
+
+class _Place:
+    """An address as the kernel takes it, and the descriptor in it, if there is one; closed at the end of ``with``."""
+
+    def __init__(self, address: bytes, descriptor: int = -1) -> None:
+        self.bytes = address
+        self._descriptor = descriptor
+
+    def __enter__(self) -> _Place:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+
+
+class _Call(NamedTuple):
+    """A call that waits for its answer; ``process`` is the thread that made it."""
+
+    listener: int
+    id: int
+    process: int
+    number: int
+    arguments: tuple[int, ...]
+
+    @classmethod
+    def of(cls, listener: int, notice: bytearray) -> _Call:
+        id_, process, _, number, _, _, *arguments = _NOTICE.unpack(notice)
+        return cls(listener, id_, process, number, tuple(arguments))
+
+    def read(self, address: int, size: int) -> bytes:
+        """Bytes of the caller's memory."""
+        if not size:
+            return b""
+        buffer = ctypes.create_string_buffer(size)
+        own = struct.pack("PN", ctypes.addressof(buffer), size)
+        there = struct.pack("PN", address, size)
+        read = call("process_vm_readv", self.process, own, 1, there, 1, 0)
+        fcntl.ioctl(self.listener, _IS_VALID, struct.pack("Q", self.id))  # else another process has that number now
+        if read < size:
+            raise OSError(errno.EFAULT, "not all of it is there")
+        return buffer.raw
+
+    def descriptor(self, number: int) -> socket.socket:
+        """The socket of the caller, as this process' own."""
+        try:
+            process = system_call(_PIDFD_OPEN, self.process, os.O_EXCL)  # of a thread: Linux 6.9 and later
+        except OSError:
+            process = system_call(_PIDFD_OPEN, _group(self.process), 0)
+        try:
+            fcntl.ioctl(self.listener, _IS_VALID, struct.pack("Q", self.id))
+            found = system_call(_PIDFD_GETFD, process, number, 0)
+        finally:
+            os.close(process)
+        try:
+            return socket.socket(fileno=found)
+        except OSError:
+            os.close(found)
+            raise
+
+    def reply(self, result: int) -> None:
+        """End the call with a result, or with an error, which is negative. One that was interrupted gets none."""
+        answer = struct.pack("QqiI", self.id, max(result, 0), min(result, 0), 0)
+        with contextlib.suppress(OSError):
+            fcntl.ioctl(self.listener, _SEND, answer)
+
+    def go_on(self) -> None:
+        """Let the kernel make the call as it stands."""
+        with contextlib.suppress(OSError):
+            fcntl.ioctl(self.listener, _SEND, struct.pack("QqiI", self.id, 0, 0, _CONTINUE))
+
+
+@contextlib.contextmanager
+def _never_long() -> Iterator[None]:
+    """Interrupt a connection that takes long, although its socket does not block: that is for the caller to change, at
+    any moment. It goes on by itself."""
+    signal.setitimer(signal.ITIMER_REAL, _LONG, _LONG)
+    try:
+        yield
+    except InterruptedError:
+        raise BlockingIOError(errno.EINPROGRESS, "under way") from None
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _send(own: socket.socket, place: _Place, data: bytes, control: bytes, flags: int) -> int:
+    held = ctypes.create_string_buffer(data, len(data))
+    part = ctypes.create_string_buffer(struct.pack("PN", ctypes.addressof(held), len(data)))
+    name = ctypes.create_string_buffer(place.bytes, len(place.bytes))
+    extra = ctypes.create_string_buffer(control, max(len(control), 1))
+    message = _MESSAGE.pack(
+        ctypes.addressof(name),
+        len(place.bytes),
+        ctypes.addressof(part),
+        1,
+        ctypes.addressof(extra) if control else 0,
+        len(control),
+        0,
+    )
+    return call("sendmsg", own.fileno(), message, flags | socket.MSG_DONTWAIT)
+
+
+def _bounded(length: int) -> int:
+    if length > _MAX_DATAGRAM:
+        raise OSError(errno.EMSGSIZE, "longer than a datagram")
+    return length
+
+
+def _group(thread: int) -> int:
+    """The process of a thread."""
+    with open(f"/proc/{thread}/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("Tgid:"))
+
+
+def _denied(text: str) -> Denied:
+    network, _, port = text.partition(" ")
+    return Denied(ipaddress.ip_network(network), int(port or 0))
+
+
+def _meant(address: Address) -> Address:
+    """The address that is reached by this one: the IPv4 address in one of IPv6, loopback for the unspecified."""
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped is not None:
+            return _meant(address.ipv4_mapped)
+        if address in _NAT64:
+            return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return _LOOPBACK[address.version] if address.is_unspecified else address
+
+
+def is_own(address: Address) -> bool:
+    """Return whether an address is this machine's: then one can listen there."""
+    if address.is_loopback:
+        return True
+    family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+    with socket.socket(family, socket.SOCK_DGRAM) as trial:
+        try:
+            trial.bind((str(address), 0))
+        except OSError:
+            return False
+    return True
+
+
+def _name_servers() -> list[str]:
+    with contextlib.suppress(OSError), open(_NAME_SERVERS, encoding="utf-8", errors="replace") as file:
+        words = [line.split() for line in file]
+        return [str(_parsed(line[1])) for line in words if len(line) > 1 and line[0] == "nameserver"]
+    return []
+
+
+def _parsed(text: str) -> Address | str:
+    with contextlib.suppress(ValueError):
+        return _meant(ipaddress.ip_address(text.partition("%")[0]))
+    return text

@@ -1,0 +1,125 @@
+"""Defences of this system, found by trying each in a process of its own: a system may have a call and refuse it."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from scrapy_ext.jobprocess.confinement import landlock, seccomp, system, view
+from scrapy_ext.jobprocess.confinement.applying import CONNECTIONS, FILTER, LANDLOCK, SIGNALS, VIEW
+from scrapy_ext.jobprocess.confinement.connections import Connections, Rules
+from scrapy_ext.jobprocess.confinement.privileges import give_up
+
+#: The right to run as any user.
+USER: Final = "user"
+_UNUSED_USER: Final = 1_900_000_000
+
+
+class Found(NamedTuple):
+    """The defences that work here, and the version of Landlock (0: none)."""
+
+    defences: list[str]
+    landlock: int = 0
+
+
+def main() -> None:
+    """Write what is found to standard output, as JSON."""
+    json.dump(probe()._asdict(), sys.stdout)
+
+
+def probe() -> Found:
+    """Try all of them; for a process without threads."""
+    if not system.IS_LINUX:
+        return Found([])
+    trials: dict[str, Callable[[], None]] = {LANDLOCK: _landlock, USER: _user, VIEW: _view, FILTER: _filter}
+    works = [name for name, trial in trials.items() if _in_child(trial)]
+    if _in_child(lambda: _signals(VIEW in works)):
+        works.append(SIGNALS)
+    if FILTER in works and _connections():
+        works.append(CONNECTIONS)
+    return Found(works, landlock.version() if LANDLOCK in works else 0)
+
+
+def _landlock() -> None:
+    rules = landlock.Ruleset()
+    rules.allow("/", landlock.READ)
+    give_up(None, None)
+    rules.restrict()
+
+
+def _user() -> None:
+    give_up(_UNUSED_USER, _UNUSED_USER)
+
+
+def _view() -> None:
+    view.make([], _UNUSED_USER, _UNUSED_USER, 2**20)
+
+
+def _signals(with_view: bool) -> None:
+    """What keeps signals in is of no use if it keeps the view from being made."""
+    landlock.enclose_signals()
+    with contextlib.suppress(PermissionError):
+        os.kill(os.getppid(), 0)
+        raise OSError("a signal was sent out")
+    if with_view:
+        _view()
+    _landlock()
+
+
+def _filter() -> None:
+    give_up(None, None)
+    seccomp.install(notify=False)
+    os.getpid()
+
+
+def _in_child(trial: Callable[[], None]) -> bool:
+    parent, child = os.getpid(), os.fork()
+    if child == 0:
+        status = 1
+        try:
+            _end_with(parent)
+            trial()
+            status = 0
+        finally:
+            os._exit(status)
+    return os.waitpid(child, 0)[1] == 0
+
+
+def _end_with(parent: int) -> None:
+    """End this process when its parent ends; to be called again when it has become another user."""
+    system.prctl(system.PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def _connections() -> bool:
+    """Have a call refused that would reach this machine alone."""
+    telling, told = os.pipe(), os.pipe()
+    parent, child = os.getpid(), os.fork()
+    if child == 0:
+        status = 1
+        try:
+            give_up(None, None)
+            _end_with(parent)
+            os.write(telling[1], b"%d\n" % seccomp.install(notify=True))
+            os.read(told[0], 1)
+            with socket.socket() as trial:
+                status = 0 if trial.connect_ex(("127.0.0.1", 9)) == errno.EACCES else 1
+        finally:
+            os._exit(status)
+    os.close(telling[1])
+    try:
+        connections = Connections.of(child, int(os.read(telling[0], 16)), Rules(["127.0.0.0/8"], []), [])
+        os.write(told[1], b"1")
+        while connections.answer(wait=True):
+            pass
+    except (OSError, ValueError):
+        os.kill(child, signal.SIGKILL)
+    return os.waitpid(child, 0)[1] == 0

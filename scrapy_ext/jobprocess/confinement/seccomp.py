@@ -1,0 +1,178 @@
+"""The filter of system calls of a confined process.
+
+- Calls that reach into other processes, or change the system, are refused, and so are those of other architectures.
+- Sockets are those of TCP, UDP, Unix and the list of the machine's own addresses.
+- No user namespaces are made: in one of its own a process has rights with which parts of the kernel are reached that
+  are closed to others.
+- There is no System V shared memory, and none of its kin: it outlives who has made it, and nobody counts it.
+- Calls that name an address go to the supervisor (:mod:`connections`), where the kernel can hand them over.
+
+``io_uring`` would make the same calls unseen; it is refused as if the system did not have it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import socket
+import struct
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from scrapy_ext.jobprocess.confinement.system import MACHINE, system_call
+
+_SET_MODE_FILTER: Final = 1
+_FLAG_NEW_LISTENER: Final = 1 << 3
+_ALLOW, _NOTIFY, _ERRNO = 0x7FFF0000, 0x7FC00000, 0x00050000
+#: Instructions: load a word of the data, compare it, mask it, return.
+_LOAD, _EQUAL, _AT_LEAST, _HAS_BITS, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
+#: Places in the data: number of the call, architecture, and the arguments, of which the low halves stand first.
+_NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
+#: Numbers from which on calls are of another kind (x32).
+_FOREIGN: Final = 0x40000000
+_TYPE_MASK: Final = 0xF  # of a socket, without its flags
+
+
+class Calls(NamedTuple):
+    """Numbers of system calls on one architecture."""
+
+    architecture: int
+    seccomp: int
+    connect: int
+    sendto: int
+    sendmsg: int
+    sendmmsg: int
+    socket: int
+    #: Those whose first argument says which namespaces to make.
+    unshare: int
+    clone: int
+    #: System V shared memory, semaphores and messages.
+    system_v: tuple[int, ...]
+    #: Refused: what reaches into other processes, opens files past their folders, or changes the system.
+    refused: tuple[int, ...]
+
+
+#: The newer calls for mounts (the last: open_tree_attr), and pidfd_getfd; they have one number everywhere.
+_ANYWHERE: Final = (428, 429, 430, 431, 432, 433, 438, 442, 467)
+#: Refused as if the system did not have them: io_uring, and clone3, whose flags a filter cannot see; libraries then use
+#: clone.
+_HIDDEN: Final = (425, 426, 427, 435)
+_NEW_USER: Final = 0x10000000
+_CALLS: Final = {
+    # In this order: ptrace, process_vm_readv, process_vm_writev, kcmp, open_by_handle_at, mount, umount2, pivot_root,
+    # setns, bpf, perf_event_open, userfaultfd, add_key, request_key, keyctl, init_module, finit_module, delete_module,
+    # kexec_load, kexec_file_load.
+    "x86_64": Calls(
+        0xC000003E,
+        317,
+        42,
+        44,
+        46,
+        307,
+        41,
+        272,
+        56,
+        (29, 30, 31, *range(64, 72), 220),
+        (101, 310, 311, 312, 304, 165, 166, 155, 308, 321, 298, 323, 248, 249, 250, 175, 313, 176, 246, 320),
+    ),
+    "aarch64": Calls(
+        0xC00000B7,
+        277,
+        203,
+        206,
+        211,
+        269,
+        198,
+        97,
+        220,
+        tuple(range(186, 198)),
+        (117, 270, 271, 272, 265, 40, 39, 41, 268, 280, 241, 282, 217, 218, 219, 105, 273, 106, 104, 294),
+    ),
+}
+CALLS: Final = _CALLS.get(MACHINE)
+_SOCKETS: Final = (
+    (socket.AF_INET, socket.SOCK_STREAM, (0, socket.IPPROTO_TCP)),
+    (socket.AF_INET6, socket.SOCK_STREAM, (0, socket.IPPROTO_TCP)),
+    (socket.AF_INET, socket.SOCK_DGRAM, (0, socket.IPPROTO_UDP)),
+    (socket.AF_INET6, socket.SOCK_DGRAM, (0, socket.IPPROTO_UDP)),
+)
+_NETLINK: Final = 16
+
+
+def install(*, notify: bool) -> int:
+    """Set the filter for this process; returns the descriptor of who is to answer calls with addresses, or -1 without
+    ``notify``. Raises ``OSError``."""
+    if CALLS is None:
+        raise OSError(errno.ENOSYS, f"no filter of system calls for {MACHINE}")
+    program = b"".join(_program(CALLS, notify=notify))
+    held = ctypes.create_string_buffer(program, len(program))
+    head = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(held))
+    found = system_call(CALLS.seccomp, _SET_MODE_FILTER, _FLAG_NEW_LISTENER if notify else 0, head)
+    return found if notify else -1
+
+
+def _program(calls: Calls, *, notify: bool) -> Iterable[bytes]:
+    yield _step(_LOAD, _ARCHITECTURE)
+    yield _step(_EQUAL, calls.architecture, 1, 0)
+    yield _refuse(errno.ENOSYS)
+    yield _step(_LOAD, _NUMBER)
+    yield _step(_AT_LEAST, _FOREIGN, 0, 1)
+    yield _refuse(errno.ENOSYS)
+    for number in (*_HIDDEN, *calls.system_v):
+        yield from _if(number, [_refuse(errno.ENOSYS)])
+    for number in (*calls.refused, *_ANYWHERE):
+        yield from _if(number, [_refuse(errno.EPERM)])
+    for number in (calls.unshare, calls.clone):
+        yield from _if(number, list(_without_new_user()))
+    yield from _if(calls.socket, list(_sockets()))
+    if notify:
+        for number in (calls.connect, calls.sendmsg, calls.sendmmsg):
+            yield from _if(number, [_step(_RETURN, _NOTIFY)])
+        yield from _if(calls.sendto, list(_with_address()))
+    yield _step(_RETURN, _ALLOW)
+
+
+def _without_new_user() -> Iterable[bytes]:
+    """The end of the program for calls that make namespaces."""
+    yield _step(_LOAD, _ARGUMENTS)
+    yield _step(_HAS_BITS, _NEW_USER, 0, 1)
+    yield _refuse(errno.EPERM)
+    yield _step(_RETURN, _ALLOW)
+
+
+def _sockets() -> Iterable[bytes]:
+    """The end of the program for ``socket``."""
+    yield _step(_LOAD, _ARGUMENTS)
+    yield from _if(socket.AF_UNIX, [_step(_RETURN, _ALLOW)])
+    for family, kind, protocols in _SOCKETS:
+        checks = [_step(_LOAD, _ARGUMENTS + 8), _step(_AND, _TYPE_MASK)]
+        allowed = [_step(_LOAD, _ARGUMENTS + 16)]
+        for protocol in protocols:
+            allowed += _if(protocol, [_step(_RETURN, _ALLOW)])
+        allowed.append(_refuse(errno.EPERM))
+        checks += _if(kind, allowed)
+        checks.append(_step(_LOAD, _ARGUMENTS))
+        yield from _if(family, checks)
+    yield from _if(_NETLINK, [_step(_LOAD, _ARGUMENTS + 16), *_if(0, [_step(_RETURN, _ALLOW)])])
+    yield _refuse(errno.EPERM)
+
+
+def _with_address() -> Iterable[bytes]:
+    """The end of the program for ``sendto``: notify where the address is not NULL."""
+    for half in (0, 4):
+        yield _step(_LOAD, _ARGUMENTS + 4 * 8 + half)
+        yield _step(_EQUAL, 0, 1, 0)
+        yield _step(_RETURN, _NOTIFY)
+    yield _step(_RETURN, _ALLOW)
+
+
+def _if(value: int, then: list[bytes]) -> list[bytes]:
+    return [_step(_EQUAL, value, 0, len(then)), *then]
+
+
+def _refuse(number: int) -> bytes:
+    return _step(_RETURN, _ERRNO | number)
+
+
+def _step(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+    return struct.pack("HBBI", code, if_true, if_false, value)

@@ -1,0 +1,94 @@
+"""A view of the file system for another user, in a mount namespace of its own. Needs the rights of root.
+
+Folders that the user may not pass (a home, a data directory) stand between it and folders that it is to read: a
+Python in ``/root``, an environment in the data directory. In the view such a folder is an empty one, and has below it
+nothing but what the user is to have, at the same paths. Shared memory is its own, and ``/proc`` shows its own
+processes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterable
+from typing import Final
+
+from scrapy_ext.jobprocess.confinement.system import call
+
+_CLONE_NEWNS: Final = 0x20000
+_MS_NOSUID, _MS_NODEV, _MS_NOEXEC = 2, 4, 8
+_MS_BIND, _MS_REC, _MS_PRIVATE = 1 << 12, 1 << 14, 1 << 18
+
+#: Bytes of folders with nothing but mounts.
+_OF_FOLDERS: Final = 64 * 2**20
+#: Bytes of the smallest file system: none would mean no limit.
+_LEAST: Final = 2**20
+#: A file takes about 1 KiB of memory besides its content: empty ones are limited to a sixteenth of the size.
+_FOR_EACH_FILE: Final = 16 * 1024
+
+
+def make(needed: Iterable[str], user: int, group: int, shared_memory: int) -> None:
+    """Give this process the view in which the user reaches the paths that are ``needed``, and has so many bytes of
+    shared memory. Raises ``OSError``."""
+    open_ways(needed, user, group)
+    if os.path.isdir("/dev/shm"):  # noqa: S108 - the folder of shared memory
+        _mount_empty("/dev/shm", 0o1777, max(shared_memory, _LEAST))  # noqa: S108
+    with contextlib.suppress(OSError):  # before Linux 5.8, or where parts of /proc are covered
+        call("mount", b"proc", b"/proc", b"proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC, b"hidepid=ptraceable")
+
+
+def closed_folder(path: str, user: int, group: int) -> str | None:
+    """The first folder on the way to a path that the user may not pass."""
+    folder = os.path.dirname(path)
+    ways = [folder]
+    while folder != os.path.dirname(folder):
+        folder = os.path.dirname(folder)
+        ways.append(folder)
+    return next((way for way in reversed(ways) if not _passable(way, user, group)), None)
+
+
+def _passable(folder: str, user: int, group: int) -> bool:
+    status = os.stat(folder)
+    if status.st_uid == user:
+        return bool(status.st_mode & stat.S_IXUSR)
+    if status.st_gid == group:
+        return bool(status.st_mode & stat.S_IXGRP)
+    return bool(status.st_mode & stat.S_IXOTH)
+
+
+def open_ways(needed: Iterable[str], user: int, group: int) -> None:
+    """Let the user reach the paths that are ``needed``, in a mount namespace of this process. Raises ``OSError``."""
+    call("unshare", _CLONE_NEWNS)
+    call("mount", b"none", b"/", None, _MS_REC | _MS_PRIVATE, None)
+    closed: dict[str, list[tuple[str, int]]] = {}
+    for path in dict.fromkeys(each for name in needed for each in (os.path.abspath(name), os.path.realpath(name))):
+        try:
+            where = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+            for each in dict.fromkeys((path, where)):
+                if (folder := closed_folder(each, user, group)) is not None:
+                    closed.setdefault(os.path.realpath(folder), []).append((each, os.open(path, os.O_PATH)))
+        except FileNotFoundError:
+            continue
+    for folder, below in closed.items():
+        _mount_empty(folder, 0o755, _OF_FOLDERS)
+        # Those with few parts first: what lies in a folder that is already there needs no mount of its own.
+        for path, descriptor in sorted(below, key=lambda each: each[0].count("/")):
+            _bind(path, descriptor)
+            os.close(descriptor)
+
+
+def _bind(path: str, descriptor: int) -> None:
+    if os.path.lexists(path):
+        return
+    if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+        os.makedirs(path, 0o755, exist_ok=True)
+    else:
+        os.makedirs(os.path.dirname(path), 0o755, exist_ok=True)
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o644))
+    call("mount", f"/proc/self/fd/{descriptor}".encode(), os.fsencode(path), None, _MS_BIND | _MS_REC, None)
+
+
+def _mount_empty(folder: str, mode: int, size: int) -> None:
+    options = f"mode={mode:o},size={size},nr_inodes={size // _FOR_EACH_FILE}"
+    call("mount", b"none", os.fsencode(folder), b"tmpfs", _MS_NOSUID | _MS_NODEV, options.encode())

@@ -1,0 +1,243 @@
+"""``python -m scrapy_ext.jobprocess.launch``: the process of one job, as a node starts it.
+
+On standard input comes a :class:`Launch` as JSON. The ``supervisor`` has started this process, and confined it where
+the job is of a deployed version; so nothing here has to be trusted.
+
+What the spider prints goes to its log, and so to the platform. The real standard output and error are for what happens
+before there is a log, and after it, and for scripts.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import io
+import logging
+import os
+import runpy
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TextIO
+
+import msgspec
+
+from scrapy_ext.jobprocess.messages import NO_SPIDER, Launch
+
+#: Log records kept for the time before the log is sent to the platform.
+_EARLY: Final = 1000
+_ADDON: Final = "scrapy_ext.Addon"
+#: Of what a job may have, the part at which its crawl ends by itself.
+_OWN_LIMIT: Final = 0.9
+#: Of what a spider prints: characters of a line, and of lines that go to its log at once and each second. A record is
+#: larger than its line.
+_LONGEST_LINE: Final = 64 * 1024
+_CHARACTERS_AT_ONCE: Final = 8 * 1024 * 1024
+_CHARACTERS_A_SECOND: Final = 512 * 1024
+_OF_A_RECORD: Final = 200
+#: Seconds between two looks of a crawl at its memory.
+_MEMORY_CHECK: Final = 5
+
+
+def main() -> None:
+    """Run what standard input names; ends the process."""
+    launch = msgspec.json.decode(sys.stdin.buffer.read(), type=Launch)
+    with open(os.devnull) as nothing:
+        os.dup2(nothing.fileno(), 0)
+    with contextlib.suppress(OSError):
+        os.nice(launch.nice)
+    if launch.script:
+        _is_up(launch)
+        _run(launch)
+    else:
+        _crawl(launch)
+
+
+def _is_up(launch: Launch) -> None:
+    """Let the node start the next one: the start is what takes the processor."""
+    if launch.up >= 0:
+        with contextlib.suppress(OSError):
+            os.close(launch.up)
+
+
+def _run(launch: Launch) -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(line_buffering=True)  # its log is read while it runs
+    sys.argv = [launch.script, *launch.words]
+    sys.path[0] = os.path.dirname(launch.script)
+    if os.getcwd() not in sys.path:
+        sys.path.insert(1, os.getcwd())
+    runpy.run_path(launch.script, run_name="__main__")
+
+
+def _crawl(launch: Launch) -> None:
+    if launch.up >= 0:
+        os.set_inheritable(launch.up, False)
+    from scrapy.utils.project import get_project_settings
+
+    early = _Early()
+    logging.getLogger().addHandler(early)
+    atexit.register(early.tell)
+    settings = get_project_settings()
+    _add_storage(settings, launch.settings)
+    if launch.memory:
+        settings.set("MEMUSAGE_LIMIT_MB", int(launch.memory * _OWN_LIMIT), "command")
+        settings.set("MEMUSAGE_CHECK_INTERVAL_SECONDS", _MEMORY_CHECK, "command")
+        # It tells each look at level INFO: a job of a day would have 17,000 lines of it. Its samples tell its memory.
+        logging.getLogger("scrapy.extensions.memusage").setLevel(logging.WARNING)
+    settings.setdict({"LOG_ENABLED": False, **launch.settings}, priority="cmdline")
+    streams = [_Lines("stdout", logging.INFO), _Lines("stderr", logging.ERROR)]
+    sys.stdout, sys.stderr = streams
+    sys.exit(_crawled(settings, launch, streams))
+
+
+def _crawled(settings: Any, launch: Launch, streams: Sequence[_Lines]) -> int:
+    """Crawl as ``scrapy crawl`` does, without looking for the commands that there are; returns the exit status."""
+    from scrapy import crawler, signals
+
+    own_loop = settings["TWISTED_REACTOR"] == "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
+    process: Any
+    if (own_loop and not settings.getbool("FORCE_CRAWLER_PROCESS")) or not settings.getbool("TWISTED_REACTOR_ENABLED"):
+        process = crawler.AsyncCrawlerProcess(settings)
+    else:
+        process = crawler.CrawlerProcess(settings)
+    try:
+        made = process.create_crawler(launch.spider)
+    except KeyError as error:
+        if "Spider not found" not in str(error):
+            raise
+        print(f"There is no spider {launch.spider!r} in this project.", file=sys.__stderr__)
+        return NO_SPIDER
+
+    def is_up() -> None:
+        _is_up(launch)
+
+    def finish() -> None:
+        for stream in streams:
+            stream.finish()
+
+    made.signals.connect(is_up, signal=signals.engine_started)
+    made.signals.connect(finish, signal=signals.spider_closed)
+    process.crawl(made, **launch.arguments)
+    process.start()
+    return 1 if process.bootstrap_failed else 0
+
+
+def _add_storage(settings: Any, given: Mapping[str, Any]) -> None:
+    """What stores the job, for a project that does not have the add-on: its pages still come the way they did."""
+    addons = {**settings.getdict("ADDONS"), **(given.get("ADDONS") or {})}
+    names = {each if isinstance(each, str) else f"{each.__module__}.{each.__qualname__}" for each in addons}
+    if not names & {_ADDON, "scrapy_ext.addon.Addon"}:
+        settings.set("ADDONS", {**addons, _ADDON: 500}, "project")
+        if settings.get("EXTRACT_API_ENABLED") is None:
+            settings.set("EXTRACT_API_ENABLED", False, "project")
+
+
+class _Lines:
+    """A stream whose lines are records of the log."""
+
+    def __init__(self, name: str, level: int) -> None:
+        self._logger = logging.getLogger(name)
+        self._level = level
+        self._rest = ""
+        self._lock = threading.Lock()
+        self._room: float = _CHARACTERS_AT_ONCE
+        self._since = time.monotonic()
+        self._left_out = 0
+        self._busy = threading.local()
+        self.encoding = "utf-8"
+        self.errors = "replace"
+
+    def write(self, text: str) -> int:
+        if getattr(self._busy, "on", False):  # the log itself writes here when it fails
+            return _raw(text)
+        with self._lock:
+            *lines, self._rest = (self._rest + text).split("\n")
+            while len(self._rest) > _LONGEST_LINE:
+                lines.append(self._rest[:_LONGEST_LINE])
+                self._rest = self._rest[_LONGEST_LINE:]
+        self._busy.on = True
+        try:
+            for line in lines:
+                if line.strip():
+                    self._take(line.rstrip("\r"))
+        finally:
+            self._busy.on = False
+        return len(text)
+
+    def _take(self, line: str) -> None:
+        """Log a line, unless there are more of them than the platform could be sent: they would fill the memory."""
+        now = time.monotonic()
+        self._room = min(self._room + (now - self._since) * _CHARACTERS_A_SECOND, _CHARACTERS_AT_ONCE)
+        self._since = now
+        if self._room < 0:
+            self._left_out += 1
+            return
+        self._room -= len(line) + _OF_A_RECORD
+        if self._left_out:
+            count, self._left_out = self._left_out, 0
+            self._logger.warning("%d lines of this stream were left out: there were too many at once", count)
+        self._logger.log(self._level, "%s", line)
+
+    def finish(self) -> None:
+        """Log what has no end of line."""
+        if self._rest:
+            self.write("\n")
+
+    def writelines(self, lines: Any) -> None:
+        for line in lines:
+            self.write(line)
+
+    def flush(self) -> None:
+        return
+
+    def isatty(self) -> bool:
+        return False
+
+    def fileno(self) -> int:
+        return 1 if self._level == logging.INFO else 2
+
+    @property
+    def buffer(self) -> Any:
+        stream: Any = sys.__stdout__ if self._level == logging.INFO else sys.__stderr__
+        return stream.buffer
+
+
+def _raw(text: str) -> int:
+    stream: TextIO | None = sys.__stderr__
+    return stream.write(text) if stream is not None else 0
+
+
+class _Early(logging.Handler):
+    """What is logged before the log gets to the platform. If it never does, because the crawl ends before it begins,
+    this goes to standard error."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        self._lines: deque[str] = deque(maxlen=_EARLY)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        from scrapy_ext.extensions import LogUploader
+
+        if LogUploader.is_open:  # not removed: its neighbour in the list of handlers would miss this record
+            self._lines.clear()
+            return
+        try:
+            self._lines.append(self.format(record)[:_LONGEST_LINE])
+        except Exception:
+            self.handleError(record)
+
+    def tell(self) -> None:
+        from scrapy_ext.extensions import LogUploader
+
+        if not LogUploader.is_open:
+            for line in self._lines:
+                _raw(f"{line}\n")
+
+
+if __name__ == "__main__":
+    main()

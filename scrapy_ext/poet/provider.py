@@ -1,0 +1,208 @@
+"""``ExtractProvider``: page objects and callbacks get what they depend on through the extraction service.
+
+What is needed is looked up before a request is sent (:mod:`scrapy_ext.poet.middleware`), so that its own response has it, and
+the request is the only one. A request of its own is made for what cannot come with the response: of a page that is
+wanted over HTTP and in a browser, or whose request does not go through the service.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Set
+from typing import Any, Final
+
+import zyte_common_items
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+from scrapy.http.request import NO_CALLBACK
+from scrapy_poet.injection import Injector, get_callback, is_callback_requiring_scrapy_response
+from scrapy_poet.page_input_providers import PageObjectInputProvider
+from web_poet import AnyResponse, BrowserHtml, BrowserResponse, HttpResponse, HttpResponseHeaders
+from web_poet.serialization import SerializedLeafData, register_serialization
+
+from scrapy_ext import settings as names
+from scrapy_ext.api.extraction import EXTRACT_TYPES, OUTPUTS
+from scrapy_ext.api.extraction.fields import source_of
+from scrapy_ext.api.extraction.rules import BODY_ONLY
+from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
+from scrapy_ext.crawl.extraction.responses import FLAG
+from scrapy_ext.crawl.extraction.translate import needed_of
+from scrapy_ext.poet.middleware import set_lookup
+
+
+class Screenshot(bytes):
+    """A screenshot of the page, as a dependency: a JPEG, unless ``screenshotOptions`` say otherwise."""
+
+    __slots__ = ()
+
+
+_ITEMS: Final[Mapping[Any, str]] = {
+    getattr(zyte_common_items, kind[0].upper() + kind[1:]): kind for kind in EXTRACT_TYPES
+}
+#: The output that each dependency is made from. That of ``AnyResponse`` depends on the others.
+_OUTPUTS: Final[Mapping[Any, str]] = {
+    BrowserHtml: "browserHtml",
+    BrowserResponse: "browserHtml",
+    Screenshot: "screenshot",
+    **_ITEMS,
+}
+#: Meta that a request for a part of a page has from that of the page.
+_KEPT_META: Final = (
+    "cookiejar",
+    "dont_cache",
+    "dont_merge_cookies",
+    "dont_obey_robotstxt",
+    "dont_retry",
+    "download_maxsize",
+    "download_slot",
+    "download_timeout",
+    "extract_api_automap",
+    "extract_api_retry_policy",
+)
+
+
+class ExtractProvider(PageObjectInputProvider):
+    """A page object input provider of scrapy-poet, for SCRAPY_POET_PROVIDERS.
+
+    Provides ``BrowserHtml``, ``BrowserResponse`` and ``AnyResponse`` of web-poet, the items of zyte-common-items
+    that the service extracts, and :class:`Screenshot`. Fields beside the outputs are those of the request's
+    ``meta["extract_api"]`` and of EXTRACT_API_PARAMS; rules that they break reach the errback of the request.
+    """
+
+    name = "extract_api"
+    provided_classes = {AnyResponse, *_OUTPUTS}  # noqa: RUF012  # as its base declares it
+
+    def __init__(self, injector: Injector) -> None:
+        super().__init__(injector)  # type: ignore[no-untyped-call]
+        self._params: dict[str, Any] = names.EXTRACT_API_PARAMS.read(injector.crawler.settings)
+        set_lookup(injector.crawler, self.fields_for)
+
+    async def __call__(
+        self, to_provide: Set[Callable[..., Any]], request: Request, response: Response, crawler: Crawler
+    ) -> list[Any]:
+        """Called by scrapy-poet. Raises :class:`UnexpectedAnswerError` for an answer without what was asked for."""
+        provided = {dependency: _made(dependency, response) for dependency in to_provide}
+        missing = {dependency for dependency, made in provided.items() if made is None}
+        for dependency in missing:
+            # Asked for and not there: it would not be there the next time either.
+            if needed_of(request).get(_OUTPUTS.get(dependency, "")):
+                raise _not_there(dependency, response)
+        if missing:
+            assert crawler.engine is not None  # noqa: S101  # a response was downloaded
+            apart = await crawler.engine.download_async(self._request_for(missing, request))
+            for dependency in missing:
+                provided[dependency] = _made(dependency, apart)
+                if provided[dependency] is None:
+                    raise _not_there(dependency, apart)
+        return list(provided.values())
+
+    def fields_for(self, request: Request) -> dict[str, Any]:
+        """The fields that the dependencies of a request's callback need beside those that it asks for."""
+        if request.meta.get("extract_api") is False:
+            return {}
+        needed = {dependency for dependency, _ in self.injector.build_plan(request).dependencies}
+        if needed.isdisjoint(_OUTPUTS):
+            return {}
+        callback = get_callback(request, self.injector.spider)  # type: ignore[no-untyped-call]
+        uses_response = is_callback_requiring_scrapy_response(callback, request.callback)
+        wants_page = uses_response or AnyResponse in needed
+        return _fields(needed, _asked(request), self._params, wants_page=wants_page)
+
+    def _request_for(self, missing: Collection[Any], request: Request) -> Request:
+        """A request for what the response does not have."""
+        asked = {name: value for name, value in _asked(request).items() if name not in (*OUTPUTS, *BODY_ONLY)}
+        fields = _fields(missing, asked, self._params, wants_page=AnyResponse in missing) or {"httpResponseBody": True}
+        meta: dict[str, Any] = {name: request.meta[name] for name in _KEPT_META if name in request.meta}
+        meta["extract_api"] = {**asked, **fields}
+        return request.replace(
+            callback=NO_CALLBACK,
+            errback=None,
+            cb_kwargs={},
+            dont_filter=True,
+            meta=meta,
+        )
+
+
+def _asked(request: Request) -> Mapping[str, Any]:
+    asked = request.meta.get("extract_api")
+    return asked if isinstance(asked, Mapping) else {}
+
+
+def _fields(
+    needed: Collection[Any], asked: Mapping[str, Any], params: Mapping[str, Any], *, wants_page: bool
+) -> dict[str, Any]:
+    """The fields for dependencies. ``wants_page``: the page itself is to come with them."""
+    outputs = {_OUTPUTS[dependency] for dependency in needed if dependency in _OUTPUTS}
+    kinds = outputs.intersection(EXTRACT_TYPES)
+    if HttpResponse in needed or asked.get("httpResponseBody"):
+        return _fields_by_http(kinds, {**params, **asked})
+    fields: dict[str, Any] = dict.fromkeys(sorted(outputs), True)
+    if not fields or "serp" in fields:
+        return fields
+    source = source_of({**params, **asked, **dict.fromkeys(kinds, True)})
+    by_http = outputs == kinds and source == "httpResponseBody"
+    if wants_page:
+        fields["httpResponseBody" if by_http else "browserHtml"] = True
+    if params.get("httpResponseBody") and not by_http:
+        fields["httpResponseBody"] = None
+    return fields
+
+
+def _fields_by_http(kinds: Collection[str], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of a page that has to come over HTTP, and with it what can be extracted from it."""
+    if not kinds:
+        return {}
+    fields: dict[str, Any] = dict.fromkeys((*sorted(kinds), "httpResponseBody"), True)
+    if source_of({**given, **fields}) is None:
+        fields["extractFrom"] = "httpResponseBody"
+    return fields
+
+
+def _made(dependency: Any, response: Response) -> Any:
+    """A dependency from a response; None if the response does not have it."""
+    result: Mapping[str, Any] = getattr(response, "extract_result", None) or {}
+    html = result.get("browserHtml")
+    if dependency is AnyResponse:
+        if html is None and (not result or result.get("httpResponseBody") is not None):
+            return AnyResponse(_http_response(response))
+        return None if html is None else AnyResponse(_browser_response(html, response))
+    content = result.get(_OUTPUTS[dependency])
+    if content is None:
+        return None
+    if dependency is BrowserResponse:
+        return _browser_response(content, response)
+    if dependency in (BrowserHtml, Screenshot):
+        return dependency(content)
+    item = response.extract_item  # type: ignore[attr-defined]  # what has a result has this
+    return item if type(item) is dependency else None
+
+
+def _browser_response(html: str, response: Response) -> BrowserResponse:
+    return BrowserResponse(url=response.url, html=html, status=response.status)
+
+
+def _http_response(response: Response) -> HttpResponse:
+    headers = HttpResponseHeaders.from_bytes_dict(response.headers)
+    return HttpResponse(url=response.url, body=response.body, status=response.status, headers=headers)
+
+
+def _not_there(dependency: Any, response: Response) -> Exception:
+    name = dependency.__name__
+    if FLAG not in response.flags:
+        return RuntimeError(
+            f"{name} of {response.url} cannot be provided: the request did not go through the extraction service. "
+            "Enable scrapy_ext.downloadermiddlewares.ExtractMiddleware, or the add-on with EXTRACT_API_ENABLED."
+        )
+    output = _OUTPUTS.get(dependency, "page")
+    return UnexpectedAnswerError(f"no {output} in the answer, for {name}", status=200, sent={"url": response.url})
+
+
+def _write_screenshot(screenshot: Screenshot) -> SerializedLeafData:
+    return {"screenshot": bytes(screenshot)}
+
+
+def _read_screenshot(cls: type[Screenshot], data: SerializedLeafData) -> Screenshot:
+    return cls(data["screenshot"])
+
+
+register_serialization(_write_screenshot, _read_screenshot)

@@ -1,0 +1,1 @@
+"""API keys, tokens of attempts, and the bounds for wrong ones."""

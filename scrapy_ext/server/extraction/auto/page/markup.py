@@ -1,0 +1,265 @@
+"""The structured data of a page: JSON-LD and microdata, brought into one shape, in bounds.
+
+A :class:`Thing` is an entity of schema.org, whichever syntax it was written in. References between things
+(``{"@id": …}``) are followed one step at a time when a property is asked for, so that a circle of them
+harms nobody.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from lxml.html import HtmlElement
+
+from scrapy_ext.server.extraction.auto.page.lenient_json import JsonValue, loads
+from scrapy_ext.server.extraction.auto.page.text import MAX_VALUE_LENGTH, plain
+from scrapy_ext.server.extraction.auto.page.urls import absolute, parts_of
+
+if TYPE_CHECKING:
+    from scrapy_ext.server.extraction.auto.page.page import Page
+
+#: Bounds. Of several hundred real pages, the largest block of JSON-LD has 130 thousand characters, and no page
+#: has more than 1,500 microdata properties.
+MAX_BLOCK_LENGTH: Final = 1_000_000
+MAX_THINGS: Final = 5_000
+MAX_THING_DEPTH: Final = 30
+MAX_VALUES: Final = 500
+MAX_ITEMPROPS: Final = 4_000
+MAX_ITEMPROP_DEPTH: Final = 12
+#: Nodes of properties that items refer to (``itemref``), each counted as often as it is referred to, with one more for
+#: every 50 characters of their text.
+MAX_REFERRED: Final = 10_000
+
+#: Properties that lead from a thing of the page to things that are not what the page is about.
+_ELSEWHERE: Final = frozenset(
+    {"isRelatedTo", "isSimilarTo", "isAccessoryOrSparePartFor", "itemReviewed", "relatedLink", "mentions", "citation"}
+    | {"itemListElement", "hasOfferCatalog", "makesOffer", "review", "reviews", "comment", "publisher", "author"}
+)
+
+_JSON_LD: Final = "application/ld+json"
+
+
+@dataclass(slots=True, eq=False)
+class Thing:
+    """An entity of schema.org: the names of its types (``"Product"``), and its properties."""
+
+    types: frozenset[str]
+    properties: dict[str, list[str | Thing]] = field(default_factory=dict)
+    id: str | None = None
+    by_id: Mapping[str, Thing] = field(default_factory=dict, repr=False)
+    #: The syntax that it is written in: ``json-ld`` or ``microdata``.
+    syntax: str = "json-ld"
+
+    def values(self, *names: str) -> list[str | Thing]:
+        """The values of the first of these properties that has any; references to other things resolved."""
+        for name in names:
+            if found := self.properties.get(name):
+                return [self._resolved(value) for value in found]
+        return []
+
+    def things(self, *names: str) -> list[Thing]:
+        """The things among the values of these properties."""
+        return [value for name in names for value in self.values(name) if isinstance(value, Thing)]
+
+    def texts(self, *names: str) -> list[str]:
+        """The values of these properties as text; a thing stands as its name, value or URL."""
+        found = (text_of(value) for name in names for value in self.values(name))
+        return [text for text in found if text]
+
+    def text(self, *names: str) -> str | None:
+        """The first text among the values of these properties, in the order of the names."""
+        return next(iter(self.texts(*names)), None)
+
+    def _resolved(self, value: str | Thing) -> str | Thing:
+        if isinstance(value, Thing) and value.id and not value.properties:
+            return self.by_id.get(value.id, value)
+        return value
+
+
+def text_of(value: str | Thing) -> str:
+    """A value as text."""
+    if isinstance(value, str):
+        return plain(value)
+    for name in ("name", "@value", "value", "text", "url", "contentUrl"):
+        for inner in value.properties.get(name, ()):
+            if isinstance(inner, str) and (text := plain(inner)):
+                return text
+    return ""
+
+
+class Markup:
+    """All things of a page, those of JSON-LD before those of microdata, in the order of the page."""
+
+    def __init__(self, roots: list[Thing]) -> None:
+        self.roots = roots
+
+    @classmethod
+    def of(cls, page: Page) -> Markup:
+        """Read the markup of a page; what is broken in it is skipped."""
+        by_id: dict[str, Thing] = {}
+        build = _Builder(by_id)
+        roots: list[Thing] = []
+        for script in page.scripts:
+            if script.type == _JSON_LD and len(script.source) <= MAX_BLOCK_LENGTH:
+                roots += build.roots(_json_ld(script.source))
+        build.syntax = "microdata"
+        roots += build.roots(_microdata(page.tree, page.base_url))
+        return cls(roots)
+
+    def things(self, *types: str) -> list[Thing]:
+        """Things of any of these types that the page itself is about, outer ones before inner ones.
+
+        Not those that stand in a list, or are told of as related, reviewed or commented on.
+        """
+        return [thing for thing in self._walk(skip=_ELSEWHERE) if not thing.types.isdisjoint(types)]
+
+    def all(self, *types: str) -> list[Thing]:
+        """Things of any of these types (of every type, without any), wherever they are."""
+        return [thing for thing in self._walk(skip=frozenset()) if not types or not thing.types.isdisjoint(types)]
+
+    def _walk(self, skip: frozenset[str]) -> Iterator[Thing]:
+        level = list(self.roots)
+        while level:
+            yield from level
+            level = [
+                value
+                for thing in level
+                for name, values in thing.properties.items()
+                if name not in skip
+                for value in values
+                if isinstance(value, Thing)
+            ]
+
+
+class _Builder:
+    """Makes things of decoded JSON-LD, no more than :data:`MAX_THINGS` of a page."""
+
+    def __init__(self, by_id: dict[str, Thing]) -> None:
+        self._by_id = by_id
+        self._left = MAX_THINGS
+        self.syntax = "json-ld"
+
+    def roots(self, values: list[Any]) -> list[Thing]:
+        roots: list[Thing] = []
+        # Lists and graphs may hold lists and graphs.
+        level = values
+        for _ in range(4):
+            deeper: list[Any] = []
+            for value in level[:MAX_THINGS]:
+                if isinstance(value, list):
+                    deeper += value
+                elif isinstance(value, dict):
+                    graph = value.get("@graph")
+                    deeper += graph if isinstance(graph, list) else [graph]
+                    if thing := self._thing(value, 0):
+                        roots.append(thing)
+            level = deeper
+        return [root for root in roots if root.properties]
+
+    def _thing(self, members: dict[str, Any], depth: int) -> Thing | None:
+        if depth > MAX_THING_DEPTH or self._left <= 0:
+            return None
+        self._left -= 1
+        identity = members.get("@id")
+        thing = Thing(
+            types=_types(members.get("@type")),
+            id=identity if isinstance(identity, str) else None,
+            by_id=self._by_id,
+            syntax=self.syntax,
+        )
+        for name, value in members.items():
+            if name != "@graph" and (name == "@value" or not name.startswith("@")):
+                values = self._values(value if isinstance(value, list) else [value], depth)
+                if values:
+                    thing.properties[_short(name)] = values
+        if thing.id and thing.properties:
+            self._by_id.setdefault(thing.id, thing)
+        return thing
+
+    def _values(self, values: list[Any], depth: int) -> list[str | Thing]:
+        found: list[str | Thing] = []
+        for value in values[:MAX_VALUES]:
+            if isinstance(value, dict):
+                if thing := self._thing(value, depth + 1):
+                    found.append(thing)
+            elif isinstance(value, list):
+                found += self._values(value, depth + 1) if depth < MAX_THING_DEPTH else []
+            elif isinstance(value, bool):
+                found.append(str(value).lower())
+            elif value is not None and (text := str(value)[:MAX_VALUE_LENGTH]).strip():
+                found.append(text)
+        return found
+
+
+def _types(value: Any) -> frozenset[str]:
+    values = value if isinstance(value, list) else [value]
+    return frozenset(_short(name) for name in values if isinstance(name, str))
+
+
+def _short(name: str) -> str:
+    """``Product`` of ``http://schema.org/Product`` and ``schema:Product``."""
+    return re.split(r"[/#:]", name.strip()[-200:])[-1]
+
+
+def _json_ld(source: str) -> list[JsonValue]:
+    if "&quot;" in source and '"' not in source:
+        source = html.unescape(source)
+    return loads(source)
+
+
+def _microdata(tree: HtmlElement, base_url: str) -> list[Any]:
+    """The microdata of a tree in the shape of JSON-LD; none when there is so much that it would take long."""
+    marked = tree.xpath("//*[@itemprop or @itemscope]")
+    if not marked or len(marked) > MAX_ITEMPROPS:
+        return []
+    if tree.xpath(f"boolean(//*[@itemprop][count(ancestor::*[@itemprop]) > {MAX_ITEMPROP_DEPTH}])"):
+        return []
+    _bound_references(tree)
+    # It joins addresses without a thought for those that are none.
+    for node in marked:
+        for attribute in ("href", "src", "data"):
+            if node.get(attribute) and absolute(base_url, node.get(attribute)) is None:
+                del node.attrib[attribute]
+    # Imported here: it brings an RDF library along, which takes half a second.
+    from extruct.w3cmicrodata import MicrodataExtractor
+
+    items = MicrodataExtractor().extract_items(tree, base_url if parts_of(base_url).scheme else "")
+    return [_as_json_ld(item, 0) for item in items]
+
+
+def _bound_references(tree: HtmlElement) -> None:
+    """Remove references of items to properties elsewhere in the page where they are too many, or lead to none."""
+    referring = tree.xpath("//*[@itemscope][@itemref]")
+    if not referring:
+        return
+    wanted = {name for item in referring for name in item.get("itemref").split()}
+    weights: Counter[str] = Counter()
+    for found in tree.xpath("//*[@itemprop]"):
+        weight = int(found.xpath("count(descendant-or-self::node()) + floor(string-length(.) div 50)"))
+        for place in (found, *found.iterancestors()):
+            if (name := place.get("id")) in wanted:
+                weights[name] += weight
+    left = MAX_REFERRED
+    for item in referring:
+        kept = []
+        for name in dict.fromkeys(item.get("itemref").split()):
+            if 0 < weights[name] <= left:
+                left -= weights[name]
+                kept.append(name)
+        item.set("itemref", " ".join(kept))
+
+
+def _as_json_ld(value: Any, depth: int) -> Any:
+    if isinstance(value, list):
+        return [_as_json_ld(inner, depth) for inner in value]
+    if not isinstance(value, dict) or depth > MAX_THING_DEPTH:
+        return value
+    members = {name: _as_json_ld(inner, depth + 1) for name, inner in value.get("properties", {}).items()}
+    if "value" in value:
+        members["@value"] = value["value"]
+    return {"@type": value.get("type"), "@id": value.get("id"), **members}

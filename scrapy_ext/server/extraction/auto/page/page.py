@@ -1,0 +1,211 @@
+"""A page, read once, for whatever kind is to be extracted from it."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from itertools import accumulate
+from typing import Final
+
+from lxml import etree
+from lxml.html import HtmlElement
+
+from scrapy_ext.server.extraction.auto.page.looks import Looks, take_looks
+from scrapy_ext.server.extraction.auto.page.markup import Markup
+from scrapy_ext.server.extraction.auto.page.parsing import parsed
+from scrapy_ext.server.extraction.auto.page.sources import Sources
+from scrapy_ext.server.extraction.auto.page.text import node_text, one_line
+from scrapy_ext.server.extraction.auto.page.urls import absolute, bare
+
+#: Longer texts are not lines but prose.
+MAX_LINE_LENGTH: Final = 200
+
+_NO_LINE: Final = frozenset({"html", "head", "body", "title", "option", "select", "textarea", "meta", "link", "base"})
+_NAMES_OF_TESTS: Final = etree.XPath(
+    "//@data-testid|//@data-test|//@data-test-id|//@data-qa|//@data-qa-qualifier|//@data-automation-id|//@data-hook"
+)
+_MAY_HIDE: Final = etree.XPath("//*[@style or @hidden or @aria-hidden]")
+_HIDING_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_LANGUAGE = re.compile(r"[a-z]{2,3}(?=$|[-_])")
+
+
+class _Rows:
+    """Rows of text in which parts are looked for: in one piece, as that is many times faster than row by row."""
+
+    def __init__(self, rows: list[str]) -> None:
+        self._rows = rows
+        self._text = "\n".join([*(row.replace("\n", " ") for row in rows), ""])
+        self._ends = list(accumulate(len(row) + 1 for row in rows))
+
+    def with_any(self, parts: Iterable[str]) -> Iterator[str]:
+        """The rows that have any of these parts; one may come more than once."""
+        for part in parts:
+            at = self._text.find(part)
+            while at >= 0:
+                row = bisect_right(self._ends, at)
+                yield self._rows[row]
+                at = self._text.find(part, self._ends[row])
+
+
+class Page:
+    """A page: its address, its tree without what no reader sees, and its markup.
+
+    ``tree`` lacks scripts (their sources are in ``scripts``), styles, templates, comments. Whatever ``html``
+    is, there is a tree: an empty one for an empty page, and the first ``MAX_HTML_LENGTH`` characters and
+    ``MAX_ELEMENTS`` elements (about) of a page that is larger. Elements nested deeper than the parser's
+    limit (255) are lost with what follows them. What stands after the end of the body is in it, as in browsers.
+    """
+
+    def __init__(self, html: str, url: str, *, looks: bool = False) -> None:
+        self.url = url
+        self.sources = Sources()
+        self.source, self.tree, self.scripts = parsed(html)
+        self.base_url = self._base_url()
+        self._links: dict[str, str | None] = {}
+        # Held, so that lxml does not make the Python side of an element anew each time it is met.
+        self.elements: list[HtmlElement] = list(self.tree.iter("*"))
+        self.looks = take_looks(self.tree) if looks else Looks()
+
+    @cached_property
+    def markup(self) -> Markup:
+        """The structured data of the page."""
+        return Markup.of(self)
+
+    @cached_property
+    def metas(self) -> dict[str, list[str]]:
+        """The contents of ``<meta>`` elements by their lower-case ``property``, ``name`` or ``itemprop``.
+
+        They count wherever they stand: browsers and parsers move them out of a broken ``<head>``.
+        """
+        found: dict[str, list[str]] = {}
+        for node in self.tree.iter("meta"):
+            content = one_line(node.get("content"))
+            if content:
+                for attribute in ("property", "name", "itemprop"):
+                    name = (node.get(attribute) or "").strip().lower()
+                    if name:
+                        found.setdefault(name, []).append(content)
+        return found
+
+    def meta(self, *names: str) -> str | None:
+        """The first content of the first of these ``<meta>`` names that has one."""
+        return next((self.metas[name][0] for name in names if name in self.metas), None)
+
+    def names(self, node: HtmlElement) -> str:
+        """What the author of the page calls an element, in lower case: its ``class``, ``id`` and ``itemprop``.
+
+        And what its tests call it (``data-testid`` and the like), as it is often all that is said in words.
+        """
+        return self._names.get(node, "")
+
+    def named(self, *parts: str) -> list[HtmlElement]:
+        """The elements in whose names any of these parts (in lower case) occurs, in the order of the page."""
+        found = {position for names in self._all_names.with_any(parts) for position in self._positions[names]}
+        return [self.elements[position] for position in sorted(found)]
+
+    @cached_property
+    def _names(self) -> dict[HtmlElement, str]:
+        found = {node: names for node in self.elements if (names := _names_of(node))}
+        for value in _NAMES_OF_TESTS(self.tree):
+            node = value.getparent()
+            found[node] = f"{found.get(node, '')} {value[:MAX_LINE_LENGTH].lower()}".lstrip()
+        return found
+
+    @cached_property
+    def _positions(self) -> dict[str, list[int]]:
+        positions: dict[str, list[int]] = {}
+        for position, node in enumerate(self.elements):
+            if names := self._names.get(node):
+                positions.setdefault(names, []).append(position)
+        return positions
+
+    @cached_property
+    def _all_names(self) -> _Rows:
+        return _Rows(list(self._positions))
+
+    @cached_property
+    def hidden(self) -> frozenset[HtmlElement]:
+        """The elements of which the page itself says that they are not shown (what is in them is not listed)."""
+        return frozenset(
+            node
+            for node in _MAY_HIDE(self.tree)
+            if node.get("hidden") is not None
+            or node.get("aria-hidden") == "true"
+            or _HIDING_STYLE.search(node.get("style") or "")
+        )
+
+    @cached_property
+    def lines(self) -> list[tuple[HtmlElement, str]]:
+        """The short texts of the page: of elements that hold at most three others, which hold none."""
+        found = []
+        for node in self.elements:
+            children = len(node)
+            if children > 3 or node.tag in _NO_LINE:
+                continue
+            if not children:
+                raw = node.text
+            elif not any(map(len, node)):
+                raw = " ".join(node.itertext())
+            else:
+                continue
+            if raw and 0 < len(text := one_line(raw)) <= MAX_LINE_LENGTH:
+                found.append((node, text))
+        return found
+
+    @cached_property
+    def title(self) -> str | None:
+        """The text of ``<title>``."""
+        node = self.tree.find(".//title")
+        return node_text(node, 2000) or None if node is not None else None
+
+    @cached_property
+    def language(self) -> str | None:
+        """The ISO 639 code of the language that the page says it is in."""
+        declared = (
+            self.tree.get("lang"),
+            self.tree.get("{http://www.w3.org/XML/1998/namespace}lang"),
+            self.tree.get("xml:lang"),
+            self.meta("content-language", "og:locale", "language", "inlanguage"),
+        )
+        for value in declared:
+            match = _LANGUAGE.match((value or "").strip().lower())
+            if match:
+                return match.group()
+        return None
+
+    @cached_property
+    def canonical_url(self) -> str | None:
+        """The canonical URL that the page names, absolute."""
+        for node in self.tree.iter("link"):
+            if "canonical" in (node.get("rel") or "").lower().split():
+                url = self.link(node.get("href"))
+                if url:
+                    return url
+        return self.link(self.meta("og:url"))
+
+    def link(self, reference: str | None) -> str | None:
+        """The absolute URL of a reference of this page; None for what is not http or https."""
+        if not reference:
+            return None
+        if reference not in self._links:
+            self._links[reference] = absolute(self.base_url, reference)
+        return self._links[reference]
+
+    def is_at(self, url: str | None) -> bool:
+        """Whether a URL is an address of this page: its own, or the canonical one."""
+        return url is not None and bare(url) in self._addresses
+
+    @cached_property
+    def _addresses(self) -> frozenset[str]:
+        return frozenset({bare(self.url), bare(self.canonical_url or self.url)})
+
+    def _base_url(self) -> str:
+        node = self.tree.find(".//base[@href]")
+        declared = absolute(self.url, node.get("href")) if node is not None else None
+        return declared or self.url
+
+
+def _names_of(node: HtmlElement) -> str:
+    return f"{node.get('class', '')} {node.get('id', '')} {node.get('itemprop', '')}".strip().lower()

@@ -1,0 +1,132 @@
+"""Automatic extraction off the event loop: a few processes that work through pages.
+
+Extraction is computing, tens of milliseconds for a page and minutes for one that is made to be so. In a process
+of its own it keeps no other request waiting, and one that takes too long, or that a page makes crash, is ended and
+replaced; messages are JSON, and what a page made of the process is worth nothing to it outside: its environment
+has no keys.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import sys
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import msgspec
+
+from scrapy_ext.server.extraction.auto_process import Outcome, Task, message
+from scrapy_ext.server.extraction.browser.executable import clean_environment
+from scrapy_ext.server.extraction.errors import internal, timed_out, unprocessable
+from scrapy_ext.server.extraction.fair_semaphore import Turnstile
+from scrapy_ext.server.extraction.limits import MIB, Limits
+
+_log = logging.getLogger(__name__)
+_MODULE: Final = "scrapy_ext.server.extraction.auto_process"
+_MAX_ANSWER: Final = 64 * MIB
+
+
+class _Broken(Exception):  # noqa: N818  (an event between two functions here, no error for anyone)
+    """A process ended while it worked."""
+
+
+class Extractors:
+    """The pool; processes start with the first pages. End it with :meth:`stop`.
+
+    ``module`` is what the processes run; tests put others there.
+    """
+
+    def __init__(self, limits: Limits, *, module: str = _MODULE) -> None:
+        self._limits = limits
+        self._module = module
+        self._idle: list[asyncio.subprocess.Process] = []
+        # Nobody is refused here: those who wait have places of the server already, and a time for their request.
+        self._places = Turnstile("extraction", limits.extractors, limits.requests, limits.request, reserve=True)
+
+    async def extract(self, kind: str, html: str, url: str, *, looks: bool = False) -> dict[str, Any]:
+        """The item of a page, in the schema of zyte-common-items; raises :class:`ExtractionError` (422, 500)."""
+        item: dict[str, Any] = (await self.work(Task(kind, url, html, looks))).item
+        return item
+
+    async def work(self, todo: Task, *, domain: str | None = None, key: str = "") -> Outcome:
+        """Do a task and return its outcome; raises :class:`ExtractionError` (422, 500).
+
+        Processes are shared by the ``key`` that asks, and by the ``domain`` that it asked for, that of the page by
+        default.
+        """
+        kind, url = todo.kind, todo.url
+        task = message(msgspec.json.encode(todo))
+        async with self._places.place((urlsplit(url).hostname or "") if domain is None else domain, key):
+            try:
+                outcome = await self._ask(task)
+            except _Broken:
+                # It may have died of the page before, or while it was idle.
+                try:
+                    outcome = await self._ask(task)
+                except _Broken:
+                    raise internal(f"Extracting {kind} from this page failed.") from None
+        if outcome.unsupported:
+            raise unprocessable(outcome.error or f"{kind} is not a kind that this server extracts.")
+        if outcome.error is not None:
+            _log.error("Extracting %s from %s failed:\n%s", kind, url, outcome.error)
+            raise internal(f"Extracting {kind} from this page failed; the server's log says why.")
+        return outcome
+
+    async def stop(self) -> None:
+        """End the processes."""
+        idle, self._idle = self._idle, []
+        for process in idle:
+            await _end(process)
+
+    async def _ask(self, task: bytes) -> Outcome:
+        process = self._idle.pop() if self._idle else await self._start()
+        done = False
+        try:
+            async with asyncio.timeout(self._limits.extract):
+                outcome = await _exchange(process, task)
+            done = True
+            return outcome
+        except TimeoutError:
+            raise timed_out(f"Extraction took longer than {self._limits.extract:g} seconds.") from None
+        except (OSError, asyncio.IncompleteReadError, msgspec.DecodeError, UnicodeDecodeError):
+            raise _Broken from None
+        finally:
+            if done and len(self._idle) < self._limits.extractors:
+                self._idle.append(process)
+            else:
+                # Whatever it was doing is wanted by nobody any more, or there are enough.
+                await asyncio.shield(_end(process))
+
+    async def _start(self) -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            self._module,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            env=clean_environment(os.environ),
+            # A Ctrl-C in the server's terminal is the server's to handle.
+            start_new_session=True,
+        )
+
+
+async def _exchange(process: asyncio.subprocess.Process, task: bytes) -> Outcome:
+    assert process.stdin is not None  # noqa: S101  (both are pipes)
+    assert process.stdout is not None  # noqa: S101
+    process.stdin.write(task)
+    await process.stdin.drain()
+    size = int.from_bytes(await process.stdout.readexactly(4))
+    if size > _MAX_ANSWER:
+        raise OSError("an answer of that size")
+    return msgspec.json.decode(await process.stdout.readexactly(size), type=Outcome)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        process.kill()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(5):
+            await process.wait()

@@ -1,0 +1,1 @@
+"""Pages that are rendered in Chromium."""

@@ -1,0 +1,271 @@
+"""The browser: a pool of pages in Chromium, a fresh context for each request.
+
+* A context is a browser profile of its own: cookies, storage, cache and connections of one request are not
+  there for another, and are gone when it is closed, which happens whatever became of the request.
+* A browser starts with the first page for it. It is replaced now and then, and when it fails:
+  :mod:`~scrapy_ext.server.extraction.browser.instance` says when. Pages that are open in an old one end in it.
+* There are up to two: one that loads images and web fonts, for pages of which a picture is taken or in which actions
+  run, and one that does not, for all others. In that one neither ``load`` nor ``error`` comes to an image, and none
+  holds up the page's own ``load``. Style sheets, scripts, frames and what scripts fetch are loaded in both, so that
+  places and sizes are there for extraction, except the sizes of images whose page does not tell them.
+* When Chromium is gone (crashed, killed, hung), or the process of a page, the page is loaded once more, then
+  answered with 520. A page whose actions may have begun is not: what they sent is not sent twice.
+  A context that does not close takes its browser with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any, Final, TypeVar
+
+from playwright.async_api import BrowserContext, Error
+from yarl import URL
+
+from scrapy_ext.server.extraction.browser.instance import Generation, GoneError
+from scrapy_ext.server.extraction.browser.launcher import Launcher
+from scrapy_ext.server.extraction.browser.page import PageCrashedError, PageResult, load_page
+from scrapy_ext.server.extraction.errors import temporary
+from scrapy_ext.server.extraction.fair_semaphore import Turnstile
+from scrapy_ext.server.extraction.http.outgoing import agent_of, user_agent
+from scrapy_ext.server.extraction.limits import Limits
+from scrapy_ext.server.extraction.plan import PagePlan
+from scrapy_ext.server.net.guard import Guard
+from scrapy_ext.server.net.proxy import PageProxy
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+#: Why browsers are replaced.
+RETIREMENTS: Final = ("pages", "age", "memory", "hang")
+
+
+class _NotOpenedError(Exception):
+    """The browser opened no context, so nothing was sent yet."""
+
+
+class Browser:
+    """Loads pages. Starts by itself with the first one; end it with :meth:`stop`.
+
+    ``contexts_opened`` and ``contexts_closed`` are equal whenever no page is being loaded. ``crashes`` counts pages
+    that were lost with their browser, ``page_crashes`` those that crashed alone, ``retirements`` browsers that were
+    replaced, by reason.
+    """
+
+    def __init__(
+        self, guard: Guard, limits: Limits, *, path: str | None = None, pages: int = 6, verify_tls: bool = True
+    ) -> None:
+        self._guard = guard
+        self._limits = limits
+        self._verify_tls = verify_tls
+        self.pages = Turnstile("browser pages", pages, limits.pages_waiting, limits.page_patience)
+        self._launcher = Launcher(limits, path)
+        self._starting = asyncio.Lock()
+        # By whether it loads images; the one that is not needed is not there.
+        self._launching: dict[bool, asyncio.Task[Generation]] = {}
+        self._current: dict[bool, Generation] = {}
+        self._background: set[asyncio.Task[Any]] = set()
+        self.contexts_opened = 0
+        self.contexts_closed = 0
+        self.crashes = 0
+        self.page_crashes = 0
+        self.retirements: Counter[str] = Counter()
+
+    @property
+    def launches(self) -> int:
+        """How many browsers were started."""
+        return self._launcher.launches
+
+    @property
+    def memory(self) -> int:
+        """What the processes of the current browsers held when they were last looked at, in bytes."""
+        return sum(generation.memory for generation in self._current.values())
+
+    async def load(self, plan: PagePlan) -> PageResult:
+        """Load a page; raises :class:`ExtractionError`."""
+        url = URL(plan.url, encoded=True)
+        # A page that must be refused needs no browser.
+        await self._guard.endpoints(url.raw_host or "", url.port or 0)
+        async with self.pages.place(url.raw_host or ""):
+            for _ in range(2):
+                try:
+                    return await self._attempt(plan)
+                except _NotOpenedError:
+                    self.crashes += 1
+                    failure = temporary("The browser opened no page for this request, twice.")
+                except GoneError:
+                    self.crashes += 1
+                    failure = temporary("The browser ended while it loaded this page.")
+                    if plan.actions:
+                        break
+                except PageCrashedError as crash:
+                    self.page_crashes += 1
+                    failure = crash
+                    if plan.actions:
+                        break
+        raise failure
+
+    async def stop(self) -> None:
+        """End the browser and whatever belongs to it."""
+        await asyncio.gather(*self._launching.values(), return_exceptions=True)
+        while self._current:
+            self._retire(self._current.popitem()[1], wait_for_pages=False)
+        if self._background:
+            await asyncio.wait(self._background, timeout=3 * self._limits.close)
+        await self._launcher.stop()
+
+    # ── one page ──
+
+    async def _attempt(self, plan: PagePlan) -> PageResult:
+        generation = await self._generation(images=bool(plan.screenshot or plan.actions))
+        # Counted first: one without pages may be ended at any moment.
+        async with self._count(generation), PageProxy(self._guard, self._limits, plan.upstream) as proxy:
+            try:
+                async with self._context(generation, proxy, plan) as context:
+                    return await generation.while_there(load_page(context, proxy, plan, self._limits))
+            except Error as error:
+                _log.warning("A page failed in the browser: %s", error.message.partition("\n")[0])
+                raise temporary("The page could not be read from the browser.") from None
+
+    @asynccontextmanager
+    async def _count(self, generation: Generation) -> AsyncIterator[None]:
+        generation.served += 1
+        generation.open += 1
+        try:
+            yield
+        finally:
+            generation.open -= 1
+            why = generation.spent()
+            if why is not None and not generation.retired:
+                self._retire(generation, why)
+            elif generation.retired and not generation.open:
+                self._in_background(generation.end())
+
+    @asynccontextmanager
+    async def _context(self, generation: Generation, proxy: PageProxy, plan: PagePlan) -> AsyncIterator[BrowserContext]:
+        opening = self._in_background(self._open(generation, proxy, plan))
+        try:
+            async with asyncio.timeout(self._limits.respond):
+                context = await asyncio.shield(opening)
+        except Error:
+            await generation.is_gone()  # If so, the next page must not come to it.
+            raise _NotOpenedError from None
+        except TimeoutError:
+            self._give_up(generation, "The browser opens no page; it is ended.")
+            self._in_background(self._close_late(opening, generation))
+            raise _NotOpenedError from None
+        except asyncio.CancelledError:
+            # The browser opens it all the same, and nobody else would close it.
+            self._in_background(self._close_late(opening, generation))
+            raise
+        try:
+            yield context
+        finally:
+            await asyncio.shield(self._in_background(self._close(context, generation)))
+
+    async def _open(self, generation: Generation, proxy: PageProxy, plan: PagePlan) -> BrowserContext:
+        context = await generation.chromium.new_context(
+            proxy={"server": proxy.url},
+            user_agent=agent_of(plan.headers) or user_agent(generation.chromium.version),
+            viewport={"width": plan.viewport.width, "height": plan.viewport.height},
+            locale=plan.language,
+            timezone_id=plan.timezone,
+            accept_downloads=False,
+            service_workers="block",
+            ignore_https_errors=not self._verify_tls,
+        )
+        self.contexts_opened += 1
+        return context
+
+    async def _close(self, context: BrowserContext, generation: Generation) -> None:
+        try:
+            async with asyncio.timeout(self._limits.respond):
+                await context.close()
+        except Error:
+            pass  # It went with its browser.
+        except TimeoutError:
+            self._give_up(generation, "A page of the browser does not close; the browser is ended.")
+        finally:
+            self.contexts_closed += 1
+
+    async def _close_late(self, opening: asyncio.Task[BrowserContext], generation: Generation) -> None:
+        await asyncio.wait((opening,), timeout=self._limits.close)
+        if not opening.done():
+            self._give_up(generation, "The browser opens no page; it is ended.")
+            await asyncio.wait((opening,), timeout=self._limits.close)
+        if not opening.done():
+            opening.cancel()
+        elif opening.exception() is None:
+            await self._close(opening.result(), generation)
+
+    def _in_background(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        task = asyncio.ensure_future(work)
+        self._background.add(task)
+        task.add_done_callback(self._forget)
+        return task
+
+    def _forget(self, task: asyncio.Task[Any]) -> None:
+        self._background.discard(task)
+        if not task.cancelled():
+            task.exception()  # Whoever waits for the task is told; nobody may, when its caller left.
+
+    # ── the browser ──
+
+    async def _generation(self, *, images: bool) -> Generation:
+        """A browser that takes pages: the current one, or a new one that all who need it wait for."""
+        current = self._current.get(images)
+        if current is not None and not current.retired and not current.gone.is_set():
+            why = current.spent()
+            if why is None:
+                return current
+            self._retire(current, why)
+        if images not in self._launching:
+            self._launching[images] = self._in_background(self._launch(images))
+        # A caller who leaves does not take the browser from those who wait with him.
+        return await asyncio.shield(self._launching[images])
+
+    async def _launch(self, images: bool) -> Generation:
+        try:
+            current = self._current.pop(images, None)
+            if current is not None and not current.retired:
+                self._retire(current, wait_for_pages=False)
+            async with self._starting:
+                self._current[images] = generation = await self._launcher.launch(images=images)
+        finally:
+            del self._launching[images]
+        self._in_background(self._watch(generation))
+        return generation
+
+    async def _watch(self, generation: Generation) -> None:
+        why = await generation.watch()
+        if why is None:
+            return
+        self._retire(generation, why, wait_for_pages=False)
+        if not generation.killed:
+            return
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(generation.gone.wait(), self._limits.close)
+            return
+        # Its driver does not tell that it is gone, so that hangs as well.
+        generation.gone.set()
+        await self._launcher.stop()
+
+    def _give_up(self, generation: Generation, words: str) -> None:
+        """End a browser that hangs."""
+        _log.warning("%s", words)
+        generation.kill()
+        self._retire(generation, "hang", wait_for_pages=False)
+
+    def _retire(self, generation: Generation, why: str | None = None, *, wait_for_pages: bool = True) -> None:
+        """Take no more pages; end the browser when its last one is closed, or at once."""
+        if why is not None and not generation.retired:
+            _log.info("A browser is replaced after %d pages: %s.", generation.served, why)
+            self.retirements[why] += 1
+        generation.retired = True
+        if not generation.open or not wait_for_pages:
+            self._in_background(generation.end())

@@ -1,0 +1,98 @@
+"""The HTML of a page with the looks of its elements in it, for automatic extraction.
+
+One script, in a world of its own, where the page's scripts have changed nothing: it makes a copy of the page in a
+document that loads and runs nothing, and writes into it how the original looks (``auto/looks.py`` says what). The page
+itself is not touched, and so is not what users get of it.
+
+Properties of documents and forms can be covered by elements of their names, so that all is asked for by way of
+prototypes. Work ends at bounds of time and size; whatever goes wrong, the page is extracted from without its looks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Final
+
+from playwright.async_api import CDPSession, Error
+
+from scrapy_ext.server.extraction.auto.page.looks import ATTRIBUTE, HIDDEN, STRUCK, STYLED
+from scrapy_ext.server.extraction.limits import Limits
+
+#: Bounds: elements of a page, characters of a text that is measured, milliseconds of measuring and of it all.
+MAX_ELEMENTS: Final = 30_000
+MAX_TEXT: Final = 150
+MEASURING: Final = 150
+LONGEST: Final = 1_000
+
+_SCRIPT: Final = """((attribute, maxElements, maxText, measuring, maxHtml, STRUCK, HIDDEN, styled) => {
+  const call = (f, self, ...rest) => Reflect.apply(f, self, rest);
+  const get = (prototype, name) => Object.getOwnPropertyDescriptor(prototype, name).get;
+  const rootOf = get(Document.prototype, 'documentElement'), parentOf = get(Node.prototype, 'parentNode');
+  const rect = Element.prototype.getBoundingClientRect, set = Element.prototype.setAttribute;
+  const root = call(rootOf, document);
+  if (call(get(HTMLCollection.prototype, 'length'),
+      call(Document.prototype.getElementsByTagName, document, '*')) > maxElements) return null;
+  const inert = call(DOMImplementation.prototype.createHTMLDocument,
+    call(get(Document.prototype, 'implementation'), document), '');
+  const copy = call(Document.prototype.importNode, inert, root, true);
+  for (const node of call(Element.prototype.querySelectorAll, copy, '[' + attribute + ']'))
+    call(Element.prototype.removeAttribute, node, attribute);
+  const walk = (owner, top) => call(Document.prototype.createTreeWalker, owner, top, 5);
+  const originals = walk(document, root), copies = walk(inert, copy);
+  const struck = new Map(), seen = new Set(), left = scrollX, top = scrollY;
+  const isStruck = (node, levels) => {
+    if (!(node instanceof Element) || !levels) return false;
+    if (!struck.has(node)) struck.set(node, getComputedStyle(node).textDecorationLine.includes('line-through')
+      || isStruck(call(parentOf, node), levels - 1));
+    return struck.get(node);
+  };
+  // Style sheets, where there are any, take the margin of old away, or choose a font.
+  const body = call(Element.prototype.querySelector, root, 'body'), usual = body && getComputedStyle(body);
+  if (usual && (usual.marginLeft != '8px' || !usual.fontFamily.includes('Times')))
+    call(set, copy, attribute, styled);
+  call(rect, root);  // whatever is not laid out yet
+  const started = performance.now();
+  for (let count = 0; ; count++) {
+    const node = originals.nextNode(), twin = copies.nextNode();
+    if (!node || !twin || (count % 64 == 0 && performance.now() - started > measuring)) break;
+    let element = node, other = twin;
+    if (node.nodeType == 3) {
+      if (node.length > maxText || !/\\S/.test(node.data)) continue;
+      element = call(parentOf, node);
+      other = call(parentOf, twin);
+    } else if (!(node instanceof HTMLImageElement)) continue;
+    if (seen.has(element) || !(element instanceof HTMLElement)) continue;
+    seen.add(element);
+    const box = call(rect, element), style = getComputedStyle(element);
+    const hidden = !box.width || !box.height || style.visibility != 'visible' || style.opacity == '0';
+    const flags = (!hidden && isStruck(element, 4) ? STRUCK : 0) | (hidden ? HIDDEN : 0);
+    const place = [box.x + left, box.y + top, box.width, box.height];
+    const numbers = [...place, parseFloat(style.fontSize), +style.fontWeight, flags];
+    call(set, other, attribute, numbers.map(n => Math.round(Math.max(-99999, Math.min(n || 0, 999999)))).join(' '));
+  }
+  const html = call(get(Element.prototype, 'outerHTML'), copy);
+  return html.length > maxHtml ? null : '<!DOCTYPE html>' + html;
+})"""
+
+
+async def html_with_looks(session: CDPSession, limits: Limits) -> str | None:
+    """The HTML of the session's page as it stands, with looks; None when they cannot be had, whatever the reason."""
+    arguments = (ATTRIBUTE, MAX_ELEMENTS, MAX_TEXT, MEASURING, limits.html_bytes, STRUCK, HIDDEN, STYLED)
+    try:
+        async with asyncio.timeout(min(2 * LONGEST / 1000, limits.read_page)):
+            tree = await session.send("Page.getFrameTree")
+            world = await session.send("Page.createIsolatedWorld", {"frameId": tree["frameTree"]["frame"]["id"]})
+            answer = await session.send(
+                "Runtime.evaluate",
+                {
+                    "expression": f"{_SCRIPT}(...{json.dumps(arguments)})",
+                    "contextId": world["executionContextId"],
+                    "returnByValue": True,
+                    "timeout": LONGEST,
+                },
+            )
+    except (Error, TimeoutError):
+        return None
+    html = answer["result"].get("value")
+    return html if isinstance(html, str) else None

@@ -1,0 +1,147 @@
+"""Starting Chromium through Playwright's driver, and ending that driver.
+
+* Everything goes out through :mod:`~scrapy_ext.server.net.proxy`; Chromium itself can resolve no name.
+* Chromium's sandbox is on, except as root, where Chromium refuses it, and where the system does not allow it;
+  either is said once in the log. Its environment carries none of the server's keys.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+from pathlib import Path
+from typing import Final
+
+from playwright.async_api import Browser as Chromium
+from playwright.async_api import Error, Playwright, async_playwright
+
+from scrapy_ext.server.extraction.browser.executable import clean_environment, find_browser
+from scrapy_ext.server.extraction.browser.instance import Generation
+from scrapy_ext.server.extraction.browser.processes import ProcessGroup, kill, parent_of
+from scrapy_ext.server.extraction.errors import ExtractionError, internal
+from scrapy_ext.server.extraction.limits import Limits
+
+_log = logging.getLogger(__name__)
+
+#: Nobody listens there: what belongs to no context (Chromium's own business) goes nowhere.
+_NOWHERE: Final = "http://127.0.0.1:1"
+_ARGUMENTS: Final = (
+    "--disable-quic",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--disable-background-networking",
+    "--disable-domain-reliability",
+    "--disable-sync",
+    "--no-pings",
+    "--mute-audio",
+    # Names are for the proxies to resolve; the rule takes the system's resolver from Chromium altogether.
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+)
+#: Not by interception: that costs each page more processor time than the images of a small one do.
+_WITHOUT_IMAGES: Final = (
+    "--blink-settings=imagesEnabled=false,downloadableBinaryFontsEnabled=false",
+    "--autoplay-policy=document-user-activation-required",
+)
+
+
+class Launcher:
+    """Starts browsers; ``launches`` counts them. End it with :meth:`stop`, when they are ended."""
+
+    def __init__(self, limits: Limits, path: str | None) -> None:
+        self._limits = limits
+        self._path = path
+        self._driver: Playwright | None = None
+        self._driver_pid: int | None = None
+        self._sandbox = os.name != "posix" or os.geteuid() != 0
+        #: Whether it was logged that there is no browser.
+        self._failed = False
+        self.launches = 0
+
+    async def launch(self, *, images: bool) -> Generation:
+        """Start a browser that loads images and fonts, or neither; raises 500 ``/server/internal``."""
+        failure = ""
+        if not self._sandbox and not self.launches:
+            _log.warning("Chromium runs without its sandbox, because this server runs as root. Use another user.")
+        # A second driver for the case that the first one died; a second browser where the sandbox is not allowed.
+        for _ in range(3):
+            try:
+                async with asyncio.timeout(self._limits.launch):
+                    driver = await self._running_driver()
+                    path = find_browser(self._path, os.environ, Path(driver.chromium.executable_path))
+                    chromium = await self._start(driver, path, images)
+                    generation = await self._generation(chromium)
+            except (Error, TimeoutError, OSError) as error:
+                failure = str(error)
+                if self._sandbox and "sandbox" in failure.lower():
+                    _log.warning("This system does not allow Chromium's sandbox; it runs without. %s", _first(failure))
+                    self._sandbox = False
+                else:
+                    await self.stop()
+                continue
+            except ExtractionError as error:
+                if not self._failed:
+                    _log.error("%s", error)
+                self._failed = True
+                raise
+            self.launches += 1
+            sandbox = "with its sandbox" if self._sandbox else "without its sandbox"
+            _log.info("Started %s, version %s, %s", path.name, chromium.version, sandbox)
+            return generation
+        _log.error("The browser does not start: %s", failure)
+        raise internal("The server's browser does not start; the server's log says why.")
+
+    async def stop(self) -> None:
+        """End the driver, and with it whatever it still runs."""
+        driver, self._driver = self._driver, None
+        pid, self._driver_pid = self._driver_pid, None
+        if driver is None:
+            return
+        # A driver that died cannot say that it has stopped, and one that hangs does not stop.
+        with contextlib.suppress(Exception):
+            async with asyncio.timeout(self._limits.close):
+                await driver.stop()
+        if pid is not None and parent_of(pid) == os.getpid():
+            kill(pid)
+
+    async def _start(self, driver: Playwright, path: Path, images: bool) -> Chromium:
+        heap = f"--js-flags=--max-old-space-size={self._limits.page_heap_mib}"
+        return await driver.chromium.launch(
+            executable_path=path,
+            args=[*_ARGUMENTS, heap, *(() if images else _WITHOUT_IMAGES)],
+            chromium_sandbox=self._sandbox,
+            proxy={"server": _NOWHERE},
+            env={**clean_environment(os.environ)},
+            handle_sigint=False,
+            handle_sigterm=False,
+            handle_sighup=False,
+            timeout=1000 * self._limits.launch,
+        )
+
+    async def _generation(self, chromium: Chromium) -> Generation:
+        session = await chromium.new_browser_cdp_session()
+        told = (await session.send("SystemInfo.getProcessInfo"))["processInfo"]
+        group = ProcessGroup(next(process["id"] for process in told if process["type"] == "browser"))
+        if group.leader:
+            self._driver_pid = parent_of(group.leader)
+        return Generation(chromium, session, group, self._limits)
+
+    async def _running_driver(self) -> Playwright:
+        if self._driver is None:
+            logging.getLogger("asyncio").addFilter(_is_not_the_drivers_end)
+            self._driver = await async_playwright().start()
+        return self._driver
+
+
+def _is_not_the_drivers_end(record: logging.LogRecord) -> bool:
+    """Keep asyncio from reporting a future of Playwright's that nobody reads.
+
+    It tells that the driver ended, which is as it should be when a signal reaches the whole process group, and
+    which is otherwise noticed, and told, where it matters.
+    """
+    return "Connection closed while reading from the driver" not in record.getMessage()
+
+
+def _first(text: str) -> str:
+    return next((line for line in text.splitlines() if "sandbox" in line.lower()), text.partition("\n")[0])[:200]

@@ -1,0 +1,322 @@
+"""One page in the browser: navigate, let it settle, act, read.
+
+When a page counts as settled (``browserHtml``, ``screenshot`` and automatic extraction are of that moment):
+its ``load`` event has come, and then its network was quiet for ``Limits.quiet`` (0.5 s). Either is waited for
+no longer than ``Limits.load`` (15 s) and ``Limits.settle`` (5 s); what is there by then is the page. Streams
+(WebSocket, EventSource, media) do not count as noise. After actions the network must be quiet once more.
+A page whose scripts were too busy to ask for anything, and did so when they were done, is given that time once more.
+So a page that polls or loads without end is read after 20 s at most, and timers longer than 0.5 s are not waited for.
+
+``statusCode`` and ``httpResponseHeaders`` are those of the last navigation of the page itself, so that a page
+which moves on by script reports where it arrived.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Any, Final, TypeVar
+from urllib.parse import urlsplit
+
+import msgspec
+from playwright.async_api import BrowserContext, CDPSession, Error, Page, Request, Response
+from playwright.async_api import TimeoutError as PlaywrightTimeoutError
+
+from scrapy_ext.api.extraction import Cause, Header, Redirect
+from scrapy_ext.server.extraction.actions import Stage, run_actions
+from scrapy_ext.server.extraction.browser.computed_styles import html_with_looks
+from scrapy_ext.server.extraction.browser.cookies import set_cookies
+from scrapy_ext.server.extraction.browser.identity import introduce
+from scrapy_ext.server.extraction.browser.iframes import content_with_frames
+from scrapy_ext.server.extraction.browser.request_headers import send_headers
+from scrapy_ext.server.extraction.browser.traffic import Traffic
+from scrapy_ext.server.extraction.errors import ExtractionError, permanent, temporary, unreachable
+from scrapy_ext.server.extraction.http.outgoing import agent_of, cookie_received, is_of_host
+from scrapy_ext.server.extraction.limits import MIB, Limits
+from scrapy_ext.server.extraction.plan import PagePlan, Screenshot
+from scrapy_ext.server.net.proxy import PageProxy
+from scrapy_ext.server.net.urls import without_credentials
+
+T = TypeVar("T")
+
+#: A texture of Chromium is no higher than this; what lies below it would come out blank.
+_MAX_SCREENSHOT_HEIGHT: Final = 16_384
+#: What a screenshot of a whole page may have; each takes four bytes in the browser, and again in its codec.
+_MAX_PIXELS: Final = 21_000_000
+
+# What Chromium calls a failed navigation, by what it means to the caller. All others are temporary.
+_UNREACHABLE: Final = {
+    "NAME_NOT_RESOLVED": Cause.HOST_NOT_FOUND,
+    "ADDRESS_UNREACHABLE": None,
+    "CONNECTION_REFUSED": Cause.CONNECTION_REFUSED,
+    "INVALID_URL": None,
+}
+_PERMANENT: Final = {
+    "ERR_CERT": "has no valid certificate",
+    "ERR_SSL": "does not speak TLS as it should",
+    "TOO_MANY_REDIRECTS": "redirects without end",
+    "REDIRECT": "redirects to something that may not be requested",
+    "UNKNOWN_URL_SCHEME": "redirects to something that is not an http or https URL",
+    "UNSAFE_PORT": "is on a port that browsers refuse",
+    "INVALID_": "answered with something that is not HTTP",
+    "CONTENT_DECODING": "answered with a content coding that does not decode",
+    "RESPONSE_HEADERS": "answered with headers that browsers refuse",
+    "BLOCKED_BY": "answered with a page that browsers refuse to show",
+}
+
+
+class PageCrashedError(ExtractionError):
+    """The process of the page ended while it was loaded (520)."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__("/download/temporary-error", f"{url} made its page crash; it may need too much memory.")
+
+
+class PageResult(msgspec.Struct, kw_only=True):
+    """What was taken from a page."""
+
+    url: str
+    status: int | None
+    #: Redirects from the URL of the request to the page that it led to. Where the page went by itself is no redirect.
+    redirects: list[Redirect] | None = None
+    headers: list[Header] | None = None
+    html: str | None = None
+    #: The same with the looks of its elements, for automatic extraction; None where they cannot be had.
+    looks: str | None = None
+    screenshot: bytes | None = None
+    actions: list[dict[str, Any]] | None = None
+    cookies: list[dict[str, Any]] | None = None
+
+
+async def load_page(context: BrowserContext, proxy: PageProxy, plan: PagePlan, limits: Limits) -> PageResult:
+    """Load a page in a fresh context; raises :class:`ExtractionError`, or Playwright's error when it is gone."""
+    page = await context.new_page()
+    # A page that opens others gets none: nothing would look at them.
+    context.on("page", lambda other: None if other is page else asyncio.ensure_future(_close_quietly(other)))
+    try:
+        async with asyncio.timeout(limits.read_page):
+            devtools = await context.new_cdp_session(page)
+        return await _Loading(page, devtools, proxy, plan, limits).run()
+    except (PlaywrightTimeoutError, TimeoutError):
+        if proxy.is_over_limit:
+            raise proxy.too_large() from None
+        told = f"{without_credentials(plan.url)} kept its page busy for too long to be read."
+        raise temporary(told, Cause.TIMEOUT) from None
+    except Error as error:
+        if "crashed" in error.message:
+            raise PageCrashedError(without_credentials(plan.url)) from None
+        raise
+
+
+class _Loading:
+    def __init__(self, page: Page, devtools: CDPSession, proxy: PageProxy, plan: PagePlan, limits: Limits) -> None:
+        self._page = page
+        #: What says to the browser what Playwright has no word for; one for each page, for it takes its time to open.
+        self._devtools = devtools
+        self._proxy = proxy
+        self._plan = plan
+        #: What errors call the page.
+        self._name = without_credentials(plan.url)
+        self._limits = limits
+        self._traffic = Traffic(page)
+        self._redirects: list[Redirect] | None = None
+        self._stage: Stage | None = None
+        if plan.actions:
+            self._stage = Stage(page, devtools, self._traffic, limits.quiet, self._response)
+
+    async def run(self) -> PageResult:
+        plan = self._plan
+        await self._within(self._prepare())
+        await self._navigate()
+        await self._settle()
+        acted = await self._act(self._stage) if self._stage else None
+        response = await self._response()
+        looks, html = await self._read()
+        if self._traffic.is_disturbed:
+            await self._traffic.quiet(self._limits.quiet, self._limits.settle)
+            looks, html = await self._read()
+        return PageResult(
+            url=self._final_url(),
+            status=response.status if response else None,
+            redirects=self._redirects,
+            headers=await self._headers(response) if plan.response_headers and response else None,
+            html=html,
+            looks=looks,
+            screenshot=await self._screenshot(plan.screenshot) if plan.screenshot else None,
+            actions=acted,
+            cookies=await self._cookies() if plan.response_cookies else None,
+        )
+
+    async def _prepare(self) -> None:
+        plan, browser = self._plan, self._page.context.browser
+        await introduce(self._devtools, browser.version if browser else "", agent_of(plan.headers), plan.language)
+        if plan.cookies:
+            await set_cookies(self._devtools, plan.cookies, plan.url)
+        await send_headers(self._devtools, plan.headers, plan.url)
+
+    async def _read(self) -> tuple[str | None, str | None]:
+        """The HTML with its looks, and the HTML alone: what is asked for of them, or serves in place of the other."""
+        plan = self._plan
+        looks = await html_with_looks(self._devtools, self._limits) if plan.looks else None
+        html = await self._html() if plan.html or (plan.looks and looks is None) else None
+        return looks, html
+
+    async def _act(self, stage: Stage) -> list[dict[str, Any]]:
+        await self._response()  # What is no page is told before anything is done in it.
+        acted = await run_actions(stage, self._plan.actions, self._limits.actions)
+        await self._settle()
+        nowhere = await stage.back_from_nowhere()
+        if nowhere:
+            # An action began to leave the page, and it turned out after it where to.
+            last = max(index for index, entry in enumerate(acted) if entry["status"] != "skipped")
+            acted[last] = {**acted[last], "status": "returned", "error": nowhere}
+            await self._settle()
+        return acted
+
+    async def _navigate(self) -> None:
+        referer = next((header.value for header in self._plan.headers if header.name.lower() == "referer"), None)
+        try:
+            response = await self._page.goto(
+                self._plan.url, wait_until="commit", timeout=1000 * self._limits.navigate, referer=referer
+            )
+        except PlaywrightTimeoutError:
+            told = f"{self._name} did not begin to answer in {self._limits.navigate:g} seconds."
+            raise temporary(told, Cause.TIMEOUT) from None
+        except Error as error:
+            if "net::" not in error.message and "Download is starting" not in error.message:
+                raise
+            raise self._navigation_problem(error.message) from None
+        if response is not None and response.request.redirected_from is not None:
+            self._redirects = await self._within(_redirects_to(response.request))
+
+    def _navigation_problem(self, message: str) -> ExtractionError:
+        begun = self._traffic.navigation
+        url = without_credentials(begun.url) if begun else self._name
+        if self._proxy.is_over_limit:
+            return self._proxy.too_large()
+        if "Download is starting" in message or "ERR_ABORTED" in message:
+            return permanent(f"{url} is not a page but a download, or empty. Ask for httpResponseBody instead.")
+        failure = self._proxy.failure(url)
+        if failure is not None:
+            return failure
+        code = message.partition("net::")[2].split(" ", 1)[0].strip() or "ERR_FAILED"
+        for name, cause in _UNREACHABLE.items():
+            if name in code:
+                return unreachable(f"{url} cannot be reached ({code}).", cause)
+        for name, words in _PERMANENT.items():
+            if name in code:
+                return permanent(f"{url} {words} ({code}).")
+        timeout = Cause.TIMEOUT if "TIMED_OUT" in code else None
+        return temporary(f"{url} could not be loaded ({code}).", timeout)
+
+    async def _settle(self) -> None:
+        try:
+            await self._page.wait_for_load_state("load", timeout=1000 * self._limits.load)
+        except PlaywrightTimeoutError:
+            return  # A page that is still loading after that long will not be quiet either.
+        await self._traffic.quiet(self._limits.quiet, self._limits.settle)
+
+    async def _response(self) -> Response | None:
+        """The answer that the page stands at; raises when it moved on to where it could not get.
+
+        A navigation that ended in a download, or in an answer without a document, leaves the page as it was.
+        """
+        begun, arrived = self._traffic.navigation, self._traffic.arrived
+        if begun is not None and begun is not arrived and "ERR_ABORTED" not in (begun.failure or "ERR_ABORTED"):
+            raise self._navigation_problem(begun.failure or "")
+        if begun is not None and self._page.url.startswith("chrome-error:"):
+            raise self._navigation_problem(begun.failure or "")
+        response = await self._within(arrived.response()) if arrived else None
+        if response is not None and self._proxy.is_own_answer(response.headers):
+            raise self._proxy.failure(response.url) or temporary(f"{response.url} could not be loaded.")
+        return response
+
+    def _final_url(self) -> str:
+        url = self._page.url
+        if not url.startswith(("http://", "https://")):
+            raise permanent(f"{self._name} led to {url[:60]}, which is not a web page.")
+        return without_credentials(url)
+
+    async def _headers(self, response: Response) -> list[Header]:
+        entries = await self._within(response.headers_array())
+        # Connection is a word between the page's proxy and the browser.
+        return [Header(entry["name"], entry["value"]) for entry in entries if entry["name"].lower() != "connection"]
+
+    async def _cookies(self) -> list[dict[str, Any]]:
+        """The cookies of the page's host, not those of others that it loads from."""
+        host = urlsplit(self._page.url).hostname or ""
+        cookies = await self._within(self._page.context.cookies())
+        return [
+            cookie_received(
+                cookie.get("name", ""),
+                cookie.get("value", ""),
+                cookie.get("domain", ""),
+                cookie.get("path", "/"),
+                cookie.get("expires"),
+                http_only=cookie.get("httpOnly", False),
+                secure=cookie.get("secure", False),
+                same_site=cookie.get("sameSite", ""),
+            )
+            for cookie in cookies
+            if is_of_host(cookie.get("domain", ""), host)
+        ]
+
+    async def _html(self) -> str:
+        read = content_with_frames(self._page, self._limits) if self._plan.iframes else self._content()
+        html = await self._within(read)
+        if len(html) > self._limits.html_bytes:
+            told = f"{self._name} is a page of more than {self._limits.html_bytes // MIB} MiB."
+            raise permanent(told, Cause.TOO_LARGE)
+        return html
+
+    async def _content(self) -> str:
+        for _ in range(5):
+            try:
+                return await self._page.content()
+            except Error as error:
+                if "navigating" not in error.message:
+                    raise
+            # The page moved on in this very moment: read it when it has arrived.
+            await self._page.wait_for_load_state("domcontentloaded", timeout=1000 * self._limits.load)
+        raise temporary(f"{self._name} never stops to navigate.")
+
+    async def _screenshot(self, options: Screenshot) -> bytes:
+        kind: Any = options.format
+        clip: Any = None
+        if options.full_page:
+            clip = await self._within(self._tall_page())
+        return await self._page.screenshot(
+            type=kind, full_page=options.full_page, clip=clip, timeout=1000 * self._limits.read_page
+        )
+
+    async def _tall_page(self) -> dict[str, float] | None:
+        """What to show of a page that is higher than a picture can be; None for one that is not."""
+        size = (await self._devtools.send("Page.getLayoutMetrics"))["cssContentSize"]
+        width = min(size["width"], _MAX_SCREENSHOT_HEIGHT)
+        height = min(size["height"], _MAX_SCREENSHOT_HEIGHT, _MAX_PIXELS // max(width, 1))
+        if (width, height) == (size["width"], size["height"]):
+            return None
+        return {"x": 0, "y": 0, "width": width, "height": height}
+
+    async def _within(self, reading: Awaitable[T]) -> T:
+        """A reading of the page with a time limit: Playwright's own have none, and a busy page answers none."""
+        async with asyncio.timeout(self._limits.read_page):
+            return await reading
+
+
+async def _redirects_to(request: Request) -> list[Redirect]:
+    redirects: list[Redirect] = []
+    before = request.redirected_from
+    while before is not None:
+        answer = await before.response()
+        redirects.insert(0, Redirect(without_credentials(before.url), answer.status if answer else 302))
+        before = before.redirected_from
+    return redirects
+
+
+async def _close_quietly(page: Page) -> None:
+    try:
+        async with asyncio.timeout(5):
+            await page.close()
+    except (Error, TimeoutError):
+        pass  # It is closed with its context.

@@ -1,0 +1,1 @@
+"""Pages that are fetched over HTTP, without a browser."""

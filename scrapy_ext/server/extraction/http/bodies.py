@@ -1,0 +1,100 @@
+"""The body of an answer: read up to its limit, its content codings undone, and counted as long as it is kept."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import Callable
+from typing import Final
+
+import aiohttp
+from aiohttp.client_proto import ResponseHandler
+from yarl import URL
+
+from scrapy_ext.api.extraction import Cause
+from scrapy_ext.server.extraction.errors import ExtractionError, permanent, temporary
+from scrapy_ext.server.extraction.http.codings import CodingError, CutShortError, OverLimitError, undo
+from scrapy_ext.server.extraction.limits import MIB
+
+#: Counts bytes that a request keeps until it has been answered; raises :class:`ExtractionError` (503) for too many.
+Hold = Callable[[int], None]
+
+#: What of a body is not counted: the number of requests bounds the sum of these, and small pages are never refused for
+#: what large ones hold.
+UNCOUNTED: Final = 64 * 1024
+#: Coded bodies shorter than this, whose text is no longer than that, are decoded without a thread, which would take
+#: longer.
+_SHORT: Final = 32 * 1024
+_SHORT_TEXT: Final = MIB
+
+
+def no_count(_size: int) -> None:
+    """For bodies that nobody counts."""
+
+
+def growing(hold: Hold) -> Hold:
+    """What counts one body that grows, when it is told of its size from time to time."""
+    counted = UNCOUNTED
+
+    def count(size: int) -> None:
+        nonlocal counted
+        if size > counted:
+            hold(size - counted)
+            counted = size
+
+    return count
+
+
+async def read_body(response: aiohttp.ClientResponse, url: URL, limit: int, hold: Hold) -> bytes:
+    """The body of an answer from ``url``, at most ``limit`` bytes; raises :class:`ExtractionError` (520, 521)."""
+    count = growing(hold)
+    coded = io.BytesIO()
+    size = 0
+    if (response.content_length or 0) > limit:
+        raise _too_large(url, limit)
+    # None once the body is complete: then the connection is back in the pool.
+    connection = response.connection
+    protocol = connection.protocol if connection is not None else None
+    async for chunk in response.content.iter_any():
+        size += len(chunk)
+        if size > limit:
+            raise _too_large(url, limit)
+        count(size)
+        coded.write(chunk)
+    if protocol is not None:
+        _stop_read_timer(protocol)
+    body = await _undo(coded.getvalue(), ",".join(response.headers.getall("Content-Encoding", ())), url, limit)
+    count(len(body))
+    return body
+
+
+def _stop_read_timer(protocol: ResponseHandler) -> None:
+    """Stop the timer of ``sock_read`` when a body was read to its end.
+
+    aiohttp stops it at the end of a body, and starts it once more when reading was paused because the body came faster
+    than it was read. On an idle connection it then fires, and the next request on that connection fails at once.
+    """
+    protocol.read_timeout = None
+    protocol.start_timeout()
+
+
+async def _undo(body: bytes, codings: str, url: URL, limit: int) -> bytes:
+    if not codings:
+        return body
+    try:
+        if len(body) < _SHORT:
+            try:
+                return undo(body, codings, min(_SHORT_TEXT, limit))
+            except OverLimitError:
+                pass  # It is short only as it was sent.
+        return await asyncio.to_thread(undo, body, codings, limit)
+    except OverLimitError:
+        raise _too_large(url, limit) from None
+    except CutShortError:
+        raise temporary(f"{url.host}:{url.port} broke off in the middle of its answer.", Cause.CUT_SHORT) from None
+    except CodingError:
+        raise permanent(f"{url.host}:{url.port} answered with a content coding that does not decode.") from None
+
+
+def _too_large(url: URL, limit: int) -> ExtractionError:
+    return permanent(f"{url.host} answered with more than {limit // MIB} MiB.", Cause.TOO_LARGE)

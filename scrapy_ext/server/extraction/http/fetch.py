@@ -1,0 +1,363 @@
+"""HTTP requests to targets (``httpResponseBody``, ``httpResponseHeaders``, automatic extraction by HTTP).
+
+How it behaves, where the contract leaves it open:
+
+* Redirects are followed, at most ``Limits.redirects``, as browsers follow them: 301, 302 and 303 turn a POST
+  into a GET, 307 and 308 repeat it. With ``followRedirect`` false they are results. Each hop is checked by the
+  guard; cookies set on the way are sent along; credentials stay on the origin that they were given for, and so do
+  headers whose names tell of keys, tokens and the like.
+* A target's own 4xx and 5xx answers are results with their ``statusCode``, like every other answer.
+* The body is what the target sent with content codings undone (``codings.py``), and nothing else: text is decoded by
+  the client, which has the headers.
+* Response headers are a list in the order of the wire, a name that came twice standing twice. They are those
+  of the last hop.
+* Connections are kept for the next request to the same origin; nothing else outlives a request.
+* A request that leaves by a proxy of the operator's goes there through a proxy of its own, as a browser page does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import ssl
+from collections.abc import Awaitable, Callable, Iterable
+from http.cookies import Morsel
+from typing import Any, Final
+
+import aiohttp
+import msgspec
+from aiohttp.abc import AbstractResolver, ResolveResult
+from multidict import CIMultiDict
+from yarl import URL
+
+from scrapy_ext.api.extraction import Cause, Header, Redirect
+from scrapy_ext.api.extraction.private_headers import is_private_header
+from scrapy_ext.server.extraction.errors import (
+    ExtractionError,
+    connection_failed,
+    permanent,
+    temporary,
+    unreachable,
+)
+from scrapy_ext.server.extraction.http.bodies import Hold, no_count, read_body
+from scrapy_ext.server.extraction.http.lenient import use_lenient_handler
+from scrapy_ext.server.extraction.http.outgoing import (
+    Cookie,
+    cookie_pair,
+    cookie_received,
+    headers_to_send,
+    is_of_host,
+)
+from scrapy_ext.server.extraction.limits import Limits
+from scrapy_ext.server.extraction.plan import HttpPlan
+from scrapy_ext.server.net.guard import Guard
+from scrapy_ext.server.net.proxy import PageProxy
+from scrapy_ext.server.net.urls import target_of
+
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+#: Real sites send policies of tens of kilobytes in one header.
+_HEADER_BYTES: Final = 64 * 1024
+_HEADERS: Final = 1000
+#: What aiohttp would add by itself and a caller did not ask for.
+_NOT_ADDED: Final = ("Content-Type", "User-Agent", "Accept", "Accept-Encoding")
+
+
+#: Asked about a URL that is about to be requested; raises :class:`ExtractionError`.
+Check = Callable[[str], Awaitable[None]]
+
+
+class HttpResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer of the last hop; ``url`` is where it came from, ``redirects`` are the hops before it."""
+
+    url: str
+    status: int
+    headers: list[Header]
+    body: bytes
+    cookies: list[dict[str, Any]] | None = None
+    redirects: list[Redirect] = []
+
+
+class Fetcher:
+    """Makes HTTP requests through the guard. Use between :meth:`start` and :meth:`stop`."""
+
+    def __init__(self, guard: Guard, limits: Limits, *, verify_tls: bool = True) -> None:
+        self._guard = guard
+        self._limits = limits
+        self._tls: ssl.SSLContext | bool = ssl.create_default_context() if verify_tls else False
+        self._session: aiohttp.ClientSession | None = None
+
+    async def start(self) -> None:
+        """Open the pool of connections."""
+        connector = aiohttp.TCPConnector(
+            resolver=GuardedResolver(self._guard), use_dns_cache=False, ssl=self._tls, limit=0, keepalive_timeout=15
+        )
+        use_lenient_handler(connector)
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(
+                total=None, connect=None, sock_connect=self._limits.connect, sock_read=self._limits.read
+            ),
+            auto_decompress=False,
+            max_line_size=_HEADER_BYTES,
+            max_field_size=_HEADER_BYTES,
+            max_headers=_HEADERS,
+        )
+
+    async def stop(self) -> None:
+        """Close every connection."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def fetch(self, plan: HttpPlan, check: Check | None = None, hold: Hold = no_count) -> HttpResult:
+        """Make a request and follow its redirects; raises :class:`ExtractionError` (421, 451, 520, 521).
+
+        ``check`` is asked about each URL before it is requested, and raises to refuse it; ``hold`` counts what is kept.
+        """
+        if self._session is None:
+            raise RuntimeError("the fetcher is not started")
+        try:
+            async with asyncio.timeout(self._limits.fetch):
+                exchange = _Exchange(self._session, self._guard, self._limits, plan, check=check, hold=hold)
+                if plan.upstream is None:
+                    return await exchange.run()
+                async with PageProxy(self._guard, self._limits, plan.upstream) as exchange.proxy:
+                    return await exchange.run()
+        except TimeoutError:
+            told = f"{_host(plan.url)} did not answer in {self._limits.fetch:g} seconds."
+            raise temporary(told, Cause.TIMEOUT) from None
+
+
+class GuardedResolver(AbstractResolver):
+    """Gives aiohttp the addresses that the guard has checked, and no others."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+
+    async def resolve(self, host: str, port: int = 0, family: int = 0) -> list[ResolveResult]:
+        """See aiohttp's."""
+        return [
+            ResolveResult(hostname=host, host=endpoint.address, port=endpoint.port, family=family, proto=0, flags=0)
+            for endpoint in await self._guard.endpoints(host, port)
+        ]
+
+    async def close(self) -> None:
+        """Nothing to close: the guard is the service's."""
+
+
+class _Exchange:
+    """One fetch: the state that changes from hop to hop."""
+
+    def __init__(
+        self,
+        session: aiohttp.ClientSession,
+        guard: Guard,
+        limits: Limits,
+        plan: HttpPlan,
+        *,
+        check: Check | None,
+        hold: Hold,
+    ) -> None:
+        self._session = session
+        #: Of the operator's proxy, where the request goes through one.
+        self.proxy: PageProxy | None = None
+        self._check = check
+        self._hold = hold
+        self._guard = guard
+        self._limits = limits
+        self._wants_body = plan.wants_body
+        self._wants_cookies = plan.response_cookies
+        self._method = plan.method
+        self._body = plan.body
+        self._follows_redirects = plan.follows_redirects
+        self._redirects: list[Redirect] = []
+        headers = headers_to_send(plan.headers, plan.language, plan.omitted_headers)
+        self._headers = CIMultiDict((header.name, header.value) for header in headers)
+        self._url = self._take_credentials(URL(plan.url, encoded=True))
+        # Each request that meets cookies has a jar of its own.
+        self._jar: aiohttp.CookieJar | None = None
+        #: Cookies of the caller beside others of the same name, which the jar does not hold: Scrapy sends all of those
+        #: that a site set for several paths, the most specific one first.
+        self._repeated: list[Cookie] = []
+        keys = set()
+        for cookie in plan.cookies:
+            if cookie.key in keys:
+                self._repeated.append(cookie)
+                continue
+            keys.add(cookie.key)
+            self._keep([(cookie.name, _morsel(cookie))])
+
+    async def run(self) -> HttpResult:
+        for _ in range(self._limits.redirects + 1):
+            await self._check_address()
+            if self._check is not None:
+                await self._check(str(self._url))
+            try:
+                answer = await self._hop()
+            except ExtractionError:
+                raise
+            except (aiohttp.ClientError, ValueError, OSError) as error:
+                raise self._proxy_failure() or _problem(self._url, error) from error
+            if answer is not None:
+                return answer
+        raise permanent(f"{self._url.host} redirected more than {self._limits.redirects} times.")
+
+    async def _check_address(self) -> None:
+        """aiohttp asks its resolver about names only, and not where it has a connection already."""
+        host, port = self._url.raw_host or "", self._url.port or 0
+        if ":" in host or host.replace(".", "").isdigit():
+            await self._guard.endpoints(host, port)
+        else:
+            await self._guard.check_domain(host)
+
+    async def _hop(self) -> HttpResult | None:
+        """One request; None when it was redirected."""
+        async with self._session.request(
+            self._method,
+            self._url,
+            headers=self._headers_with_cookies(),
+            data=self._body,
+            allow_redirects=False,
+            skip_auto_headers=_NOT_ADDED,
+            proxy=self.proxy.url if self.proxy else None,
+        ) as response:
+            if self.proxy and self.proxy.is_own_answer(response.headers):
+                raise self._proxy_failure() or temporary(f"{self._url.host} could not be reached.")
+            if response.status < 200:
+                raise permanent(f"{self._url.host} changed to another protocol, which nobody asked for.")
+            if response.cookies:
+                self._keep(response.cookies.items())
+            location = response.headers.get("Location")
+            if self._follows_redirects and response.status in _REDIRECTS and location is not None:
+                self._redirects.append(Redirect(str(self._url), response.status))
+                self._redirect(response.status, location)
+                return None
+            body = b""
+            if self._wants_body and self._method != "HEAD":
+                body = await read_body(response, self._url, self._limits.body_bytes, self._hold)
+            if not self._wants_body:
+                response.close()
+            return HttpResult(
+                url=str(self._url),
+                status=response.status,
+                headers=[
+                    Header(_text(name), _text(value))
+                    for name, value in response.raw_headers
+                    # Connection is a word between the request's proxy and this end of it.
+                    if self.proxy is None or name.lower() != b"connection"
+                ],
+                body=body,
+                cookies=self._cookies() if self._wants_cookies else None,
+                redirects=self._redirects,
+            )
+
+    def _proxy_failure(self) -> ExtractionError | None:
+        return self.proxy.failure(str(self._url)) if self.proxy else None
+
+    def _headers_with_cookies(self) -> CIMultiDict[str]:
+        if self._jar is None:
+            return self._headers
+        kept = self._jar.filter_cookies(self._url)
+        pairs = [cookie_pair(name, morsel.value) for name, morsel in kept.items()]
+        if not self._redirects:
+            pairs += [cookie_pair(cookie.name, cookie.value) for cookie in self._repeated if cookie.name in kept]
+        headers = self._headers.copy()
+        if pairs:
+            headers["Cookie"] = "; ".join(pairs)
+        return headers
+
+    def _keep(self, cookies: Iterable[tuple[str, Morsel[str]]]) -> None:
+        if self._jar is None:
+            # `unsafe` admits cookies of hosts that are addresses, which sites may redirect to; what a host may set for
+            # another one stays forbidden.
+            self._jar = aiohttp.CookieJar(unsafe=True, quote_cookie=False)
+        self._jar.update_cookies(cookies, self._url)
+
+    def _cookies(self) -> list[dict[str, Any]]:
+        """The cookies that were sent or received for the final host."""
+        host = self._url.host or ""
+        return [
+            cookie_received(
+                morsel.key,
+                morsel.value,
+                morsel["domain"] or host,
+                morsel["path"] or "/",
+                None,
+                http_only=bool(morsel["httponly"]),
+                secure=bool(morsel["secure"]),
+                same_site=morsel["samesite"].capitalize(),
+            )
+            for morsel in self._jar or ()
+            if is_of_host(morsel["domain"] or host, host)
+        ]
+
+    def _redirect(self, status: int, location: str) -> None:
+        before, after = self._url, target_of(self._url, _wire_text(location))
+        if after.origin() != before.origin():
+            for name in filter(is_private_header, list(self._headers)):
+                self._headers.popall(name, None)
+        self._url = self._take_credentials(after)
+        if status == 303 or (status in (301, 302) and self._method == "POST"):
+            self._method = "HEAD" if self._method == "HEAD" else "GET"
+            self._body = None
+            for name in ("Content-Type", "Content-Encoding", "Content-Language"):
+                self._headers.popall(name, None)
+
+    def _take_credentials(self, url: URL) -> URL:
+        """``user:password@`` of a URL, moved into the header that it means."""
+        if url.raw_user is None and url.raw_password is None:
+            return url
+        if "Authorization" not in self._headers:
+            pair = f"{url.user or ''}:{url.password or ''}"
+            self._headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
+        return url.with_user(None)
+
+
+def _morsel(cookie: Cookie) -> Morsel[str]:
+    morsel: Morsel[str] = Morsel()
+    # As aiohttp sets what it receives: `Morsel.set` refuses names such as "path", which sites do use.
+    morsel.__setstate__({"key": cookie.name, "value": cookie.value, "coded_value": cookie.value})  # type: ignore[attr-defined]
+    morsel["path"] = cookie.path
+    if cookie.domain is not None:
+        morsel["domain"] = cookie.domain
+    if cookie.secure:
+        morsel["secure"] = True
+    return morsel
+
+
+def _problem(url: URL, error: Exception) -> ExtractionError:
+    """The problem that a failed hop ends in. The order is that of aiohttp's classes, narrow before wide."""
+    host, port = url.host or "", url.port or 0
+    if isinstance(error, (aiohttp.ClientConnectorCertificateError, aiohttp.ClientSSLError)):
+        return permanent(f"{host}:{port} has no valid certificate, or does not speak TLS as it should.")
+    if isinstance(error, (aiohttp.ServerTimeoutError, TimeoutError)):
+        return temporary(f"{host}:{port} did not answer in time.", Cause.TIMEOUT)
+    if isinstance(error, OSError):
+        return connection_failed(host, port, error)
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        return temporary(f"{host}:{port} closed the connection without an answer.")
+    if isinstance(error, aiohttp.ClientPayloadError):
+        if "decode" in str(error).lower():  # of the chunks
+            return permanent(f"{host}:{port} answered with something that is not HTTP.")
+        return temporary(f"{host}:{port} broke off in the middle of its answer.", Cause.CUT_SHORT)
+    if isinstance(error, (aiohttp.InvalidURL, ValueError)):
+        return unreachable(f"{host}:{port} is not an address that can be requested.")
+    return permanent(f"{host}:{port} answered with something that is not HTTP.")
+
+
+def _host(url: str) -> str:
+    return URL(url, encoded=True).host or ""
+
+
+def _text(data: bytes) -> str:
+    """A header's bytes as text: UTF-8 where they are that, else byte by byte, so that nothing is lost."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+def _wire_text(text: str) -> str:
+    """aiohttp's reading of a header, whose bytes that are not UTF-8 stand as surrogates."""
+    return _text(text.encode("utf-8", "surrogateescape"))

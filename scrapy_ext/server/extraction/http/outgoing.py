@@ -1,0 +1,186 @@
+"""What a request to a target carries: headers and cookies, the caller's over the service's own.
+
+The service's own headers are those of the Chromium that it drives, so that a page looks the same by either
+kind of request. A caller's header replaces them; when several share a name, the last one is sent (rule 11).
+Headers that belong to one connection, or that say what the client itself has to say, are left out silently,
+as the rule allows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from scrapy_ext.api.extraction import Header
+from scrapy_ext.api.extraction.forms import CONTROL
+from scrapy_ext.api.extraction.limits import MAX_COOKIES, MAX_CUSTOM_HEADERS
+from scrapy_ext.api.violations import Violation
+from scrapy_ext.server.extraction.http.codings import ACCEPTED
+from scrapy_ext.server.extraction.languages import LANGUAGE, accept_language
+
+CHROMIUM_VERSION: Final = "156"
+
+
+def user_agent(version: str = CHROMIUM_VERSION) -> str:
+    """The User-Agent of a Chromium with a window; only the major version is told, as Chromium does."""
+    major = version.partition(".")[0]
+    return f"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/{major}.0.0.0 Safari/537.36"
+
+
+_DEFAULTS: Final = (
+    Header("User-Agent", user_agent()),
+    Header("Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"),
+    Header("Accept-Language", accept_language(LANGUAGE)),
+    Header("Accept-Encoding", ACCEPTED),
+    Header("Upgrade-Insecure-Requests", "1"),
+    Header("Sec-Fetch-Dest", "document"),
+    Header("Sec-Fetch-Mode", "navigate"),
+    Header("Sec-Fetch-Site", "none"),
+    Header("Sec-Fetch-User", "?1"),
+)
+_NOT_THE_CALLERS: Final = frozenset(
+    {"host", "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer", "expect"}
+    | {"cookie", "cookie2"}
+)
+_TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+def headers_to_send(custom: Iterable[Header], language: str = LANGUAGE, omitted: Iterable[str] = ()) -> list[Header]:
+    """The headers of an HTTP request, each name once: the service's own but for the omitted ones, and the caller's."""
+    chosen = {header.name.lower(): header for header in _DEFAULTS}
+    if language != LANGUAGE:
+        chosen["accept-language"] = Header("Accept-Language", accept_language(language))
+    for name in omitted:
+        chosen.pop(name.lower(), None)
+    for header in custom:
+        if not is_dropped(header.name):
+            chosen[header.name.lower()] = header
+    return list(chosen.values())
+
+
+def agent_of(headers: Iterable[Header]) -> str | None:
+    """The caller's User-Agent, the last one of several; None when the service's own is sent."""
+    agents = [header.value for header in headers if header.name.lower() == "user-agent"]
+    return agents[-1] if agents else None
+
+
+def is_dropped(name: str) -> bool:
+    """Whether a caller's header is left out."""
+    lower = name.lower()
+    return lower in _NOT_THE_CALLERS or lower.startswith("proxy-")
+
+
+def read_request_headers(headers: Mapping[str, Any]) -> tuple[list[Header], list[Violation]]:
+    """``requestHeaders`` as headers. The document leaves their form open: names map to values here, and names
+    may be written as headers are (``User-Agent``) or as JSON members are (``userAgent``).
+    """
+    if len(headers) > MAX_CUSTOM_HEADERS:
+        rule = f"must have at most {MAX_CUSTOM_HEADERS} headers, got {len(headers)}"
+        return [], [Violation("requestHeaders", rule, "Send fewer headers.")]
+    read, violations = [], []
+    for name, value in headers.items():
+        place = f"requestHeaders.{name[:60]}"
+        written = _CAMEL.sub("-", name) if "-" not in name else name
+        if not isinstance(value, str):
+            violations.append(Violation(place, "must be a string", "Write the header's value as text."))
+        elif not _TOKEN.fullmatch(written):
+            violations.append(
+                Violation(place, "has a character that no header name may have", "Use letters, digits and -.")
+            )
+        elif written.lower() == "cookie":
+            violations.append(Violation(place, "the Cookie header cannot be set", "Send cookies in requestCookies."))
+        elif CONTROL.search(value):
+            violations.append(Violation(place, "must be one line", "Remove line breaks and control characters."))
+        else:
+            read.append(Header(written, value))
+    return read, violations
+
+
+class Cookie(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """A cookie to send. Without ``domain`` it is for the host of the URL alone. An empty name is not sent."""
+
+    name: str
+    value: str
+    domain: str | None = None
+    path: str = "/"
+    expires: float | None = None
+    http_only: bool = False
+    secure: bool = False
+    same_site: str | None = None
+
+    @property
+    def key(self) -> tuple[str, str | None, str]:
+        """The identity of a cookie: of those that share it, a browser keeps one."""
+        return self.name, self.domain, self.path
+
+
+def cookie_pair(name: str, value: str) -> str:
+    """A cookie as it is written in a Cookie header."""
+    return f"{name}={value}" if name else value
+
+
+def is_of_host(domain: str, host: str) -> bool:
+    """Whether a cookie of a domain is one of a host: of its own, or of a domain that it belongs to."""
+    domain = domain.lstrip(".").lower()
+    return host == domain or host.endswith(f".{domain}")
+
+
+def cookie_received(
+    name: str,
+    value: str,
+    domain: str,
+    path: str,
+    expires: float | None,
+    *,
+    http_only: bool,
+    secure: bool,
+    same_site: str,
+) -> dict[str, Any]:
+    """A cookie as results tell it: the members of ``requestCookies``, without those that say nothing."""
+    told: dict[str, Any] = {"name": name, "value": value, "domain": domain, "path": path}
+    if expires is not None and expires >= 0:
+        told["expires"] = expires
+    told |= {"httpOnly": http_only, "secure": secure}
+    return {**told, "sameSite": same_site} if same_site else told
+
+
+_COOKIE_FORM: Final = 'Write {"name": "id", "value": "1", "domain": "example.com"}.'
+
+
+def read_cookies(cookies: list[dict[str, Any]]) -> tuple[list[Cookie], list[Violation]]:
+    """``requestCookies`` as cookies. The document leaves their form open: it is that of browsers here."""
+    if len(cookies) > MAX_COOKIES:
+        rule = f"must have at most {MAX_COOKIES} cookies, got {len(cookies)}"
+        return [], [Violation("requestCookies", rule, "Send those that the site needs.")]
+    read, violations = [], []
+    for index, entry in enumerate(cookies):
+        place = f"requestCookies[{index}]"
+        try:
+            cookie = msgspec.convert(entry, Cookie)
+        except msgspec.ValidationError as error:
+            violations.append(Violation(place, f"is not a cookie: {error}", _COOKIE_FORM))
+            continue
+        faults = list(_faults(cookie, place))
+        violations.extend(faults)
+        if not faults:
+            read.append(cookie)
+    return read, violations
+
+
+def _faults(cookie: Cookie, place: str) -> Iterator[Violation]:
+    if CONTROL.search(cookie.name) or ";" in cookie.name or "=" in cookie.name:
+        yield Violation(f"{place}.name", "must not have control characters, ; or =", _COOKIE_FORM)
+    if not cookie.name and not cookie.value:
+        yield Violation(place, "must have a name or a value", _COOKIE_FORM)
+    if CONTROL.search(cookie.value) or ";" in cookie.value:
+        yield Violation(f"{place}.value", "must not have control characters or ;", "Encode the value.")
+    if cookie.domain is not None and not re.fullmatch(r"\.?[0-9A-Za-z._\-]+", cookie.domain):
+        yield Violation(f"{place}.domain", "is not a domain", "Write it as example.com.")
+    if not cookie.path.startswith("/") or CONTROL.search(cookie.path) or ";" in cookie.path:
+        yield Violation(f"{place}.path", "must be an absolute path", "Write / for the whole site.")
+    if cookie.same_site is not None and cookie.same_site not in ("Strict", "Lax", "None"):
+        yield Violation(f"{place}.sameSite", "must be Strict, Lax or None", "Use one of these values.")

@@ -1,0 +1,80 @@
+"""robots.txt, where the operator has said that it is obeyed (RFC 9309).
+
+* The rules are those for the ``User-Agent`` that the caller sends, or for everyone when it sends none of its own.
+* They hold for the URL that is asked for and for where it redirects to. A page in the browser is asked about before
+  it is loaded and again where it has arrived; what it loads besides is part of it.
+* Without a robots.txt (a 4xx answer) all may be fetched. A site that cannot answer now (5xx) is asked again with the
+  next request, and nothing of it is fetched before.
+* Rules are kept for :data:`KEEP_SECONDS`, those of :data:`KEPT_SITES` sites. Requests for one site share a fetch.
+
+A refused URL is 521, the one problem of the table that is permanent, is about this URL alone, and blames nobody. 451 is
+about whole domains and about the operator's own list; 403 is about the caller's account, and crawls end with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from protego import Protego
+from yarl import URL
+
+from scrapy_ext.server.extraction.errors import permanent, temporary
+from scrapy_ext.server.extraction.http.fetch import HttpResult
+from scrapy_ext.server.extraction.plan import HttpPlan
+from scrapy_ext.server.net.upstream import Upstream
+
+KEEP_SECONDS: Final = 3600.0
+KEPT_SITES: Final = 1000
+#: What is read of a robots.txt; the standard asks for as much.
+READ_BYTES: Final = 500 * 1024
+EVERYONE: Final = "*"
+
+_Rules = asyncio.Task[Protego]
+
+
+class Robots:
+    """The rules of sites, as they are met. ``fetch`` makes an HTTP request through the guard."""
+
+    def __init__(self, fetch: Callable[[HttpPlan], Awaitable[HttpResult]]) -> None:
+        self._fetch = fetch
+        #: By origin, with the time until which they hold, those used last at the end.
+        self._kept: OrderedDict[str, tuple[float, _Rules]] = OrderedDict()
+
+    async def check(self, url: str, agent: str | None, upstream: Upstream | None = None) -> None:
+        """Raises :class:`ExtractionError` for a URL that is refused (521), or whose rules cannot be had.
+
+        ``agent`` is the caller's own.
+        """
+        where = URL(url, encoded=True)
+        rules = await self._rules(str(where.origin()), upstream)
+        # In a thread, because long rules take their time.
+        if not await asyncio.to_thread(rules.can_fetch, url, agent or EVERYONE):
+            told = f"The robots.txt of {where.host} does not let this URL be fetched, and this server obeys it."
+            raise permanent(told)
+
+    async def _rules(self, origin: str, upstream: Upstream | None) -> Protego:
+        now = asyncio.get_running_loop().time()
+        until, task = self._kept.pop(origin, (0.0, None))
+        if task is None or until < now or _failed(task):
+            until, task = now + KEEP_SECONDS, asyncio.ensure_future(self._read(origin, upstream))
+            # Looks at its error, which nobody does when all who asked have left.
+            task.add_done_callback(_failed)
+        self._kept[origin] = (until, task)
+        if len(self._kept) > KEPT_SITES:
+            self._kept.popitem(last=False)
+        # Whoever leaves does not end it for the others.
+        return await asyncio.shield(task)
+
+    async def _read(self, origin: str, upstream: Upstream | None) -> Protego:
+        answer = await self._fetch(HttpPlan(url=f"{origin}/robots.txt", upstream=upstream))
+        if answer.status >= 500:
+            raise temporary(f"{URL(origin).host} has no robots.txt to give now (status {answer.status}).")
+        body = answer.body[:READ_BYTES] if answer.status < 300 else b""
+        return await asyncio.to_thread(Protego.parse, body.decode("utf-8", "replace"))
+
+
+def _failed(task: _Rules) -> bool:
+    return task.done() and (task.cancelled() or task.exception() is not None)

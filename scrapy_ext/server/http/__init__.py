@@ -1,0 +1,1 @@
+"""Requests and answers, whatever the resource: middleware, bodies, formats, compression and limits."""

@@ -1,0 +1,158 @@
+"""What descriptions are written in: operations, parameters, bodies and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from scrapy_ext.api.platform.formats import CONTENT_TYPES, TEXT_FORMATS, Format
+from scrapy_ext.api.platform.items import MAX_ITEM_BYTES
+from scrapy_ext.api.platform.jobs import JobState
+from scrapy_ext.api.platform.keys import MAX_NUMBER
+from scrapy_ext.server.http.answers import Host
+
+Schema = dict[str, Any]
+
+JSON: Final = "application/json"
+JSON_LINES: Final = CONTENT_TYPES[Format.JSON_LINES]
+TEXT: Final = CONTENT_TYPES[Format.TEXT]
+FORM: Final = "application/x-www-form-urlencoded"
+MULTIPART: Final = "multipart/form-data"
+
+NUMBER: Final[Schema] = {"type": "integer", "minimum": 0, "maximum": MAX_NUMBER}
+COUNTER: Final[Schema] = {"type": "integer", "minimum": 0, "maximum": 10**18 - 1}
+STRING: Final[Schema] = {"type": "string"}
+NAME: Final[Schema] = {"type": "string", "minLength": 1, "maxLength": 255}
+STRINGS: Final[Schema] = {"type": "array", "items": {"type": "string"}}
+OBJECT: Final[Schema] = {"type": "object"}
+ANY: Final[Schema] = {}
+FLAG: Final[Schema] = {"enum": ["1", "Y"]}
+JOB_KEY: Final[Schema] = {"type": "string", "pattern": r"^(0|[1-9][0-9]{0,18})(/(0|[1-9][0-9]{0,18})){2}$"}
+ENTITY_KEY: Final[Schema] = {"type": "string", "pattern": r"^(0|[1-9][0-9]{0,18})(/(0|[1-9][0-9]{0,18})){3}$"}
+STATE: Final[Schema] = {"enum": [state.value for state in JobState]}
+
+
+class Parameter(msgspec.Struct, frozen=True):
+    """A query parameter, or a header. One that is repeatable has an array as its schema."""
+
+    name: str
+    meaning: str
+    schema: Schema
+    place: str = "query"
+    required: bool = False
+
+
+class Body(msgspec.Struct, frozen=True):
+    """A body: a schema, or a type of ``api/``. JSON lines are described as the array of their values."""
+
+    kind: str
+    shape: Any
+    meaning: str = ""
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """An answer: its meaning and its shape for each content type; without any, it has no body to speak of."""
+
+    meaning: str
+    bodies: Mapping[str, Any] = {}
+
+
+class Operation(msgspec.Struct, frozen=True, kw_only=True):
+    """One method of one path. ``errors`` are the statuses of refusals beside those that every call can get."""
+
+    method: str
+    path: str
+    summary: str
+    answer: Answer
+    status: int = 200
+    parameters: Sequence[Parameter] = ()
+    body: Body | None = None
+    errors: Sequence[int] = ()
+    host: Host = Host.STORAGE
+    tag: str = ""
+    open: bool = False
+
+
+#: Parts of paths and what they are.
+PATH_PARTS: Final[dict[str, Schema]] = {
+    "project": NUMBER,
+    "spider": NUMBER,
+    "job": NUMBER,
+    "index": COUNTER,
+    "field": NAME,
+    "key": NAME,
+    "name": NAME,
+    "state": STATE,
+    "version": {"type": "string", "pattern": r"^[A-Za-z0-9_.+!\-]{1,100}$"},
+}
+
+# ── parameters that several paths have ──
+
+COUNT: Final = Parameter("count", "at most so many results", COUNTER)
+META: Final = Parameter("meta", "what to add to each result", {"type": "array", "items": {"enum": ["_key", "_ts"]}})
+NODATA: Final = Parameter("nodata", "only what meta adds", FLAG)
+
+
+def _format(kinds: Iterable[Format]) -> Parameter:
+    schema = {"enum": [kind.value for kind in kinds]}
+    return Parameter("format", "the format of the result; before the header Accept", schema)
+
+
+_AS_TEXT: Final = (
+    Parameter("fields", "csv: the columns, joined by commas (required there)", STRING),
+    Parameter("include_headers", "csv: names of the columns first", FLAG),
+    *(
+        Parameter(name, f"csv: {meaning}", {"type": "string", "minLength": 1, "maxLength": 1})
+        for name, meaning in (("sep", "between cells"), ("quote", "around cells"), ("escape", "before quotes"))
+    ),
+    Parameter("lineend", "csv: after each row", {"type": "string", "minLength": 1, "maxLength": 2}),
+    Parameter("saveas", "a file name for browsers", {"type": "string", "pattern": r"^[A-Za-z0-9_.\-]{1,255}$"}),
+)
+#: How a result looks; the second where MessagePack is offered too.
+SHAPING: Final = (_format(TEXT_FORMATS), *_AS_TEXT)
+SHAPING_OR_MSGPACK: Final = (_format(Format), *_AS_TEXT)
+_CONDITION: Final = "a condition as JSON, [field, operator, [arguments]]"
+FILTERS: Final = (
+    Parameter("filter", f"{_CONDITION}, that must be met", STRINGS),
+    Parameter("filterall", "the same as filter", STRINGS),
+    Parameter("filterany", f"{_CONDITION}; of several one must be met", STRINGS),
+)
+
+
+# ── answers that several paths have ──
+
+DONE: Final = Answer("It is stored, and synced to disk.", {TEXT: STRING})
+
+
+def value(meaning: str, shape: Any) -> Answer:
+    """A JSON value."""
+    return Answer(meaning, {JSON: shape})
+
+
+def lines(meaning: str, shape: Any, *, msgpack: bool = False) -> Answer:
+    """Results in the format that was asked for, ``msgpack`` where that is offered; ``shape`` is that of one."""
+    many = list_of(shape)
+    rest = {CONTENT_TYPES[kind]: STRING for kind in (Format.XML, Format.CSV, Format.TEXT)}
+    packed = {CONTENT_TYPES[Format.MSGPACK]: ANY} if msgpack else {}
+    return Answer(meaning, {JSON_LINES: many, JSON: many, **rest, **packed})
+
+
+class Many(msgspec.Struct, frozen=True):
+    """The shape of an array."""
+
+    item: Any
+
+
+def list_of(shape: Any) -> Many:
+    """An array of that."""
+    return Many(shape)
+
+
+def json_lines(shape: Any, meaning: str = "") -> Body:
+    """A body of JSON lines; ``shape`` is that of one."""
+    return Body(JSON_LINES, list_of(shape), meaning)
+
+
+RECORD_TOO_LARGE: Final = f"over {MAX_ITEM_BYTES} bytes"

@@ -1,0 +1,1 @@
+"""Outgoing connections: the guard that checks every address, proxies, and blocked domains."""

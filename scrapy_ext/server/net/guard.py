@@ -1,0 +1,293 @@
+"""Which hosts may be fetched: the one rule that every connection of the service goes through.
+
+The invariants, and what they hold against:
+
+* A name is resolved once for a connection, and the connection is made to the addresses that were checked,
+  so that a name which changes its answer between check and use (DNS rebinding) gains nothing.
+* Every address of a name must be public, not only the first; so must every IPv4 address that is embedded in
+  an IPv6 one, because translators on the way would connect to that.
+* The check is made anew for each connection: for each hop of a redirect, each sub-resource, frame, worker and
+  WebSocket of a page.
+* A name whose servers are silent keeps one lookup busy, whoever asks for it, and there are many of these.
+* Ports are an allow-list (:data:`PORTS`): those on which web sites are served, not those of mail, databases
+  or remote shells, which understand enough of an HTTP request to be harmed by one.
+
+Operators make exceptions by name and port, never for all private addresses at once: ``allow_hosts`` admits
+a ``host:port`` whatever it resolves to, ``connect_to`` replaces the lookup of one (or of ``*``) altogether. Neither
+admits what is on the block list.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Final, NamedTuple
+
+from scrapy_ext.api.extraction import Cause
+from scrapy_ext.server.config.config import ConfigError
+from scrapy_ext.server.extraction.errors import (
+    ExtractionError,
+    connection_failed,
+    forbidden,
+    temporary,
+    unreachable,
+)
+from scrapy_ext.server.net.blocked_domains import BlockList
+
+#: Ports that web sites on public addresses are served on: the two standard ones, those that content delivery
+#: networks carry beside them, and the customary ones of application servers.
+PORTS: Final = frozenset(
+    {80, 81, 443, 2052, 2053, 2082, 2083, 2086, 2087, 2095, 2096, 3000, 4443, 5000, 9443, *range(8000, 9000)}
+)
+
+_IPv4 = ipaddress.IPv4Address
+_IPv6 = ipaddress.IPv6Address
+
+# Not public in the registries of IANA, though ``is_global`` of some supported versions of Python says so;
+# 168.63.129.16 is the metadata address of a large cloud inside public space.
+_REFUSED: Final = tuple(
+    ipaddress.ip_network(network)
+    for network in ("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32", "3fff::/20", "fec0::/10", "5f00::/16")
+)
+_GLOBAL_UNICAST: Final = ipaddress.IPv6Network("2000::/3")
+_NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
+#: Room for the head of an answer, which is read as one piece.
+BUFFER: Final = 256 * 1024
+_ISATAP: Final = (0x00005EFE, 0x02005EFE)
+
+
+class Endpoint(NamedTuple):
+    """An address that may be connected to, and its port."""
+
+    address: str
+    port: int
+
+
+class GuardRuleError(ConfigError):
+    """An operator's exception that cannot be read; the message says what to write instead."""
+
+
+Resolve = Callable[[str, int], Awaitable[list[str]]]
+
+
+#: Lookups at once. The event loop's own way has two to six, and a name whose servers do not answer keeps one of them
+#: for half a minute.
+LOOKUPS: Final = 64
+_threads: Final = ThreadPoolExecutor(LOOKUPS, thread_name_prefix="lookup")
+
+
+async def system_resolve(host: str, port: int) -> list[str]:
+    """The addresses of a host, as the operating system has them."""
+    ask = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+    found = await asyncio.get_running_loop().run_in_executor(_threads, ask)
+    return list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found))
+
+
+class Guard:
+    """Decides where connections may go, and makes them.
+
+    ``resolve`` stands in for the system's resolver in tests. Raises :class:`GuardRuleError` for
+    ``allow_hosts`` and ``connect_to`` that cannot be read (their form: ``ServerConfig``).
+    """
+
+    def __init__(
+        self,
+        allow_hosts: Iterable[str] = (),
+        connect_to: Iterable[str] = (),
+        *,
+        resolve: Resolve = system_resolve,
+        timeout: float = 10.0,
+        connect_timeout: float = 10.0,
+        cache_time: float = 30.0,
+        block_list: BlockList | None = None,
+    ) -> None:
+        self._block_list = block_list or BlockList()
+        self._allowed = frozenset(_host_and_port(pair, "--allow-host") for pair in allow_hosts)
+        self._rules = dict(_rule(text) for text in connect_to)
+        self._resolve = resolve
+        self._timeout = timeout
+        self._connect_timeout = connect_timeout
+        self._cache = _Cache(cache_time)
+        #: Lookups under way, by host: whoever asks meanwhile waits for the same one.
+        self._looking: dict[str, asyncio.Task[list[str]]] = {}
+
+    async def endpoints(self, host: str, port: int) -> list[Endpoint]:
+        """Where to connect to for a host, at least one; raises :class:`ExtractionError` (421, 451, 520)."""
+        host = _normal(host)
+        await self.check_domain(host)
+        rule = self._rules.get((host, port)) or self._rules.get(("*", port))
+        if rule is not None:
+            return [rule]
+        allowed = (host, port) in self._allowed
+        if not allowed and port not in PORTS:
+            raise unreachable(
+                f"Port {port} of {host} is not one that this server fetches. Its operator can allow it with "
+                f"{_how_to_allow(host, port)}.",
+                Cause.HOST_NOT_ALLOWED,
+            )
+        addresses = await self._addresses(host, port)
+        if not allowed and not all(is_public(address) for address in addresses):
+            raise unreachable(
+                f"{host} has an address that is not public, and this server does not fetch such. Its operator can "
+                f"allow it with {_how_to_allow(host, port)}.",
+                Cause.HOST_NOT_ALLOWED,
+            )
+        return [Endpoint(address, port) for address in addresses]
+
+    async def check_domain(self, host: str) -> None:
+        """Raises :class:`ExtractionError` (451) for a host that the operator has blocked."""
+        domain = await self._block_list.blocked(_normal(host))
+        if domain is not None:
+            raise forbidden(host, domain)
+
+    async def connect(self, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A connection to a host, to the first of its checked addresses that takes one."""
+        endpoints = await self.endpoints(host, port)
+        failure: OSError = TimeoutError()
+        # A dead first address must leave time for the next.
+        share = self._connect_timeout / len(endpoints)
+        try:
+            async with asyncio.timeout(self._connect_timeout):
+                for endpoint in endpoints:
+                    try:
+                        async with asyncio.timeout(share):
+                            return await asyncio.open_connection(endpoint.address, endpoint.port, limit=BUFFER)
+                    except OSError as error:
+                        failure = error
+        except TimeoutError as error:
+            failure = error
+        raise connection_failed(host, port, failure)
+
+    async def _addresses(self, host: str, port: int) -> list[str]:
+        literal = _literal(host)
+        if literal is not None:
+            return [literal]
+        known = self._cache.get(host)
+        if known is not None:
+            return known
+        looking = self._looking.get(host)
+        if looking is None:
+            looking = self._looking[host] = asyncio.ensure_future(self._look_up(host, port))
+            looking.add_done_callback(partial(self._looked_up, host))
+        # Whoever leaves does not end it for the others.
+        return await asyncio.shield(looking)
+
+    def _looked_up(self, host: str, looking: asyncio.Task[list[str]]) -> None:
+        del self._looking[host]
+        if not looking.cancelled():
+            looking.exception()  # Those who wait are told; there may be none any more.
+
+    async def _look_up(self, host: str, port: int) -> list[str]:
+        try:
+            async with asyncio.timeout(self._timeout):
+                addresses = await self._resolve(host, port)
+        except TimeoutError:
+            raise temporary(f"Looking up {host} took too long.", Cause.TIMEOUT) from None
+        except (OSError, UnicodeError) as error:
+            raise _not_found(host, error) from None
+        if not addresses:
+            raise unreachable(f"{host} does not resolve to an address.", Cause.HOST_NOT_FOUND)
+        self._cache.put(host, addresses)
+        return addresses
+
+
+def is_public(address: str) -> bool:
+    """Whether an address, and every IPv4 address embedded in it, can be reached by anyone on the internet."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    if isinstance(parsed, _IPv4):
+        return _is_public(parsed)
+    embedded = list(_embedded(parsed))
+    outer = parsed in _NAT64 or (parsed in _GLOBAL_UNICAST and _is_public(parsed))
+    return outer and all(_is_public(inner) for inner in embedded)
+
+
+def _is_public(address: _IPv4 | _IPv6) -> bool:
+    return (
+        address.is_global
+        and not address.is_multicast
+        and not address.is_reserved
+        and not any(address in network for network in _REFUSED)
+    )
+
+
+def _embedded(address: _IPv6) -> Iterator[_IPv4]:
+    """IPv4 addresses that a packet for this one may end at."""
+    if address.ipv4_mapped is not None:
+        yield address.ipv4_mapped
+    if address.sixtofour is not None:
+        yield address.sixtofour
+    if address.teredo is not None:
+        yield from address.teredo
+    value = int(address)
+    if address in _NAT64 or value >> 32 == 0 or (value >> 32) & 0xFFFFFFFF in _ISATAP:
+        yield _IPv4(value & 0xFFFFFFFF)
+
+
+def _how_to_allow(host: str, port: int) -> str:
+    return f"--allow-host {host}:{port} (of the embedded server: SERVER_ALLOW_HOSTS = [{host + ':' + str(port)!r}])"
+
+
+def _literal(host: str) -> str | None:
+    """The address that a host spells out; names such as ``127.1`` are left to the resolver, which knows them."""
+    try:
+        return str(ipaddress.ip_address(host))
+    except ValueError:
+        return None
+
+
+def _normal(host: str) -> str:
+    return host.strip("[]").rstrip(".").lower()
+
+
+def _not_found(host: str, error: OSError | UnicodeError) -> ExtractionError:
+    if isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN:
+        return temporary(f"Looking up {host} failed for now.", Cause.HOST_NOT_FOUND)
+    return unreachable(f"{host} does not resolve to an address.", Cause.HOST_NOT_FOUND)
+
+
+def _host_and_port(text: str, option: str) -> tuple[str, int]:
+    host, separator, port = text.strip().rpartition(":")
+    if not separator or not host or not port.isdigit() or not 0 < int(port) < 65536:
+        raise GuardRuleError(f"{option} {text!r} must be HOST:PORT. Write one such as localhost:8080.")
+    return _normal(host), int(port)
+
+
+def _rule(text: str) -> tuple[tuple[str, int], Endpoint]:
+    name, separator, target = text.partition("=")
+    if not separator:
+        raise GuardRuleError(
+            f"--connect-to {text!r} must be HOST:PORT=ADDRESS:PORT. Write one such as shop.example:443=127.0.0.1:8443."
+        )
+    address, port = _host_and_port(target, "--connect-to")
+    return _host_and_port(name, "--connect-to"), Endpoint(address, port)
+
+
+class _Cache:
+    """Answers of the resolver for a short time, at most so many."""
+
+    SIZE: Final = 4096
+
+    def __init__(self, keep: float) -> None:
+        self._keep = keep
+        self._answers: dict[str, tuple[float, list[str]]] = {}
+
+    def get(self, host: str) -> list[str] | None:
+        until, addresses = self._answers.get(host, (0.0, []))
+        return addresses if asyncio.get_running_loop().time() < until else None
+
+    def put(self, host: str, addresses: list[str]) -> None:
+        if self._keep <= 0:
+            return
+        if len(self._answers) >= self.SIZE:
+            # Insertion order is age: the oldest quarter makes room.
+            for old in list(self._answers)[: self.SIZE // 4]:
+                del self._answers[old]
+        self._answers.pop(host, None)
+        self._answers[host] = (asyncio.get_running_loop().time() + self._keep, addresses)

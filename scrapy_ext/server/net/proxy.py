@@ -1,0 +1,305 @@
+"""The way out of a browser page: a forward proxy on loopback that connects where the guard allows.
+
+A page cannot be trusted to keep to what was asked for: redirects, sub-resources, frames, workers, WebSockets
+and scripts all open connections of their own. Chromium is told to send every one of them, those to loopback
+too, to its proxy, so that this is the one place where they can be judged.
+
+* Each page has a proxy of its own, on a port of its own, that ends with the page. So what a page may receive,
+  how many connections it holds, and why one of them failed are known per page, and nothing that it opened
+  outlives it. Proxy credentials are not used on top: Chromium takes them only from a client that intercepts
+  every request (measured here: a fifth fewer pages a second), and they would guard no more than the seconds
+  for which the port exists, against processes of this machine that can connect to the same hosts by themselves.
+  Deployed code may not connect to it where the system can refuse that (``confinement``).
+* Two forms of request are served, those that browsers make: ``CONNECT host:port`` and ``GET http://host/path``.
+  A plain HTTP request gets a connection of its own and ``Connection: close`` both ways, so that no second
+  request can ride on a connection that was checked for another host.
+* Waits are bounded by the page: :meth:`PageProxy.close` ends every connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit
+
+from scrapy_ext.api.extraction import Cause
+from scrapy_ext.jobprocess.confinement import own_ports
+from scrapy_ext.server.extraction.errors import ExtractionError, permanent
+from scrapy_ext.server.extraction.limits import MIB, Limits
+from scrapy_ext.server.net.guard import Guard
+from scrapy_ext.server.net.upstream import Upstream
+
+#: In the proxy's own answers, with a value that no site can know: tells them from a site's.
+FAILURE_HEADER: Final = "Extraction-Proxy-Failure"
+_HEAD_BYTES: Final = 256 * 1024
+_CHUNK: Final = 64 * 1024
+_HOP_BY_HOP: Final = frozenset(
+    (b"connection", b"proxy-connection", b"keep-alive", b"proxy-authorization", b"te", b"trailer", b"upgrade")
+)
+_FAILURES_KEPT: Final = 256
+
+
+class _Refused(Exception):  # noqa: N818  (it is an answer, not an error of ours)
+    """A request that is no business of this proxy; the message is the HTTP status line's end."""
+
+
+class _Head(NamedTuple):
+    """A request's head: where to connect, what to send there, and how many bytes of body follow."""
+
+    tunnel: bool
+    host: str
+    port: int
+    forward: bytes
+    body: int
+
+
+class PageProxy:
+    """One page's proxy; :attr:`url` is what Chromium is given.
+
+    ``upstream`` is a proxy of the operator's, through which it goes on.
+    """
+
+    def __init__(self, guard: Guard, limits: Limits, upstream: Upstream | None = None) -> None:
+        self._upstream = upstream
+        self._guard = guard
+        self._limits = limits
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+        self._bytes = 0
+        self._token = secrets.token_hex(16)
+        self._failures: dict[tuple[str, int], ExtractionError] = {}
+        self._port = 0
+        self.url = ""
+
+    async def __aenter__(self) -> PageProxy:
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=_HEAD_BYTES)
+        self._port = self._server.sockets[0].getsockname()[1]
+        own_ports.add(self._port)
+        self.url = f"http://127.0.0.1:{self._port}"
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """End every connection. No more are taken."""
+        if self._server is not None:
+            own_ports.discard(self._port)
+            self._server.close()
+            self._server = None
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=1)
+
+    def failure(self, url: str) -> ExtractionError | None:
+        """Why a connection for this URL could not be made, if one could not."""
+        try:
+            parts = urlsplit(url)
+            port = parts.port or (443 if parts.scheme in ("https", "wss") else 80)
+        except ValueError:
+            return None
+        return self._failures.get((parts.hostname or "", port))
+
+    def is_own_answer(self, headers: Mapping[str, str]) -> bool:
+        """Whether an answer is this proxy's own, and not a site's; names are in lower case, or in any."""
+        return headers.get(FAILURE_HEADER.lower()) == self._token
+
+    # ── one connection ──
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101  (a coroutine runs in a task)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        try:
+            if len(self._tasks) <= self._limits.page_connections:
+                await self._serve(reader, writer)
+        except _Refused as refusal:
+            await self._answer(writer, str(refusal))
+        except ExtractionError:
+            await self._answer(writer, "502 Bad Gateway")
+        except (OSError, asyncio.IncompleteReadError):
+            pass  # Either side went away; the other is told by the closing below.
+        except asyncio.CancelledError:
+            pass  # The page is closed. Nobody awaits this task for its result.
+        finally:
+            writer.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            raw = await reader.readuntil(b"\r\n\r\n")
+        except asyncio.LimitOverrunError:
+            raise _Refused("431 Request Header Fields Too Large") from None
+        head = _read_head(raw)
+        there, back = await self._connect(head.host, head.port)
+        try:
+            if head.tunnel:
+                writer.write(b"HTTP/1.1 200 Connection Established\r\n\r\n")
+                await self._tunnel(reader, writer, there, back)
+            else:
+                await self._forward(head, reader, writer, there, back)
+        finally:
+            back.close()
+
+    async def _connect(self, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        try:
+            if self._upstream is None:
+                return await self._guard.connect(host, port)
+            endpoints = await self._guard.endpoints(host, port)
+            return await self._upstream.connect(host, endpoints, self._limits.connect)
+        except ExtractionError as failure:
+            if len(self._failures) < _FAILURES_KEPT:
+                self._failures[host, port] = failure
+            raise
+
+    async def _tunnel(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        there: asyncio.StreamReader,
+        back: asyncio.StreamWriter,
+    ) -> None:
+        """Carry bytes both ways until either side ends."""
+        ways = {
+            asyncio.ensure_future(self._carry(reader, back)),
+            asyncio.ensure_future(self._carry(there, writer)),
+        }
+        try:
+            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for way in ways:
+                way.cancel()
+            await asyncio.gather(*ways, return_exceptions=True)
+
+    async def _forward(
+        self,
+        head: _Head,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        there: asyncio.StreamReader,
+        back: asyncio.StreamWriter,
+    ) -> None:
+        """One plain HTTP request and its answer."""
+        back.write(head.forward)
+        left = head.body
+        while left:
+            chunk = await reader.read(min(left, _CHUNK))
+            if not chunk:
+                return
+            left -= len(chunk)
+            self._count(len(chunk))
+            back.write(chunk)
+            await back.drain()
+        try:
+            writer.write(await _answer_head(there))
+        except (asyncio.LimitOverrunError, ValueError):
+            raise _Refused("502 Bad Gateway") from None
+        await self._carry(there, writer)
+
+    async def _carry(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        while chunk := await source.read(_CHUNK):
+            self._count(len(chunk))
+            sink.write(chunk)
+            await sink.drain()
+
+    def _count(self, size: int) -> None:
+        self._bytes += size
+        if self._bytes > self._limits.page_bytes:
+            raise ConnectionAbortedError("the page is over its limit of bytes")
+
+    @property
+    def is_over_limit(self) -> bool:
+        """Whether the page was cut off for its size."""
+        return self._bytes > self._limits.page_bytes
+
+    def too_large(self) -> ExtractionError:
+        """The problem of a page that was cut off."""
+        return permanent(f"The page needs more than {self._limits.page_bytes // MIB} MiB.", Cause.TOO_LARGE)
+
+    async def _answer(self, writer: asyncio.StreamWriter, status: str) -> None:
+        with contextlib.suppress(OSError):
+            writer.write(
+                f"HTTP/1.1 {status}\r\n{FAILURE_HEADER}: {self._token}\r\nContent-Length: 0\r\n"
+                "Connection: close\r\n\r\n".encode()
+            )
+            await writer.drain()
+
+
+# ── heads ──
+
+
+def _read_head(raw: bytes) -> _Head:
+    line, _, rest = raw.partition(b"\r\n")
+    method, _, tail = line.partition(b" ")
+    target, _, version = tail.rpartition(b" ")
+    if version not in (b"HTTP/1.1", b"HTTP/1.0") or not method.isalpha():
+        raise _Refused("400 Bad Request")
+    if method == b"CONNECT":
+        host, port = _authority(target.decode("latin-1"), None)
+        return _Head(True, host, port, b"", 0)
+    try:
+        parts = urlsplit(target.decode("latin-1"))
+    except ValueError:
+        raise _Refused("400 Bad Request") from None
+    if parts.scheme != "http" or "@" in parts.netloc:
+        raise _Refused("400 Bad Request")
+    host, port = _authority(parts.netloc, 80)
+    path = target.split(b"/", 3)[3:] or [b""]
+    lines, body = _headers_to_forward(rest)
+    start = b"%b /%b HTTP/1.1" % (method, path[0])
+    return _Head(False, host, port, b"\r\n".join((start, *lines, b"Connection: close", b"", b"")), body)
+
+
+def _authority(text: str, default_port: int | None) -> tuple[str, int]:
+    try:
+        parts = urlsplit(f"//{text}")
+        host, port = parts.hostname, parts.port or default_port
+    except ValueError:
+        raise _Refused("400 Bad Request") from None
+    if not host or port is None or parts.path or "@" in text:
+        raise _Refused("400 Bad Request")
+    return host, port
+
+
+def _headers_to_forward(rest: bytes) -> tuple[list[bytes], int]:
+    """Header lines without those of this hop, and the length of the body that follows."""
+    lines, body, has_length = [], 0, False
+    for line in rest.split(b"\r\n"):
+        name, colon, value = line.partition(b":")
+        lower = name.strip().lower()
+        if not colon or lower in _HOP_BY_HOP:
+            continue
+        if lower == b"transfer-encoding":
+            # Browsers send lengths over HTTP/1.1; two readings of where a body ends are how smuggling begins.
+            raise _Refused("411 Length Required")
+        if lower == b"content-length":
+            if not value.strip().isdigit() or has_length:
+                raise _Refused("400 Bad Request")
+            has_length = True
+            body = int(value)
+        lines.append(line)
+    return lines, body
+
+
+async def _answer_head(there: asyncio.StreamReader) -> bytes:
+    """The head of a target's answer, with ``Connection: close`` as its only word about the connection."""
+    while True:
+        raw = await there.readuntil(b"\r\n\r\n")
+        line, _, rest = raw.partition(b"\r\n")
+        status = line.split(b" ", 2)[1:2]
+        if not line.startswith(b"HTTP/1.") or not status or not status[0].isdigit():
+            raise ValueError("not an HTTP answer")
+        if status[0] == b"101":
+            raise ValueError("an upgrade that was not asked for")
+        if int(status[0]) < 200:
+            continue
+        kept = [
+            header
+            for header in rest.split(b"\r\n")
+            if header and header.partition(b":")[0].strip().lower() not in _HOP_BY_HOP
+        ]
+        return b"\r\n".join((line, *kept, b"Connection: close", b"", b""))

@@ -1,0 +1,199 @@
+"""``/healthz``, ``/readyz`` and ``/metrics``: for what runs and watches the server, not for its clients.
+
+Anyone may ask whether the process is up and whether it is ready; what is wrong is told to who has a key that opens
+all projects, and is in the log. So are the metrics, unless the server was told to open them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import logging
+import os
+import resource
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from scrapy_ext.server.auth.api_keys import basic_credentials
+from scrapy_ext.server.auth.keyring import Grant
+from scrapy_ext.server.auth.wrong_keys import note_wrong_key, too_many
+from scrapy_ext.server.http.middleware import Front
+from scrapy_ext.server.observability.metrics import CONTENT_TYPE, counter, distribution, gauge
+from scrapy_ext.server.store import Store, StoreError
+from scrapy_ext.server.store.engine.errors import StoreAwayError
+from scrapy_ext.server.store.engine.measures import GROUPS
+
+logger = logging.getLogger(__name__)
+
+#: For the store to be read and written; a store that takes longer is not ready.
+_PROBE_TIME: Final = 5.0
+#: A probe's outcome holds for so long: asking often costs no disk more than once a second.
+_PROBE_HOLDS: Final = 1.0
+_STARTED: Final = time.time()
+_RETRY_AFTER: Final = "1"
+_FORBIDDEN: Final = "Forbidden. The key {name} is limited to projects, and this is about all of them.\n"
+_UNAUTHORIZED: Final = "Unauthorized. The user name is a platform API key that opens all projects.\n"
+
+GrantOf = Callable[[str], Awaitable[Grant | None]]
+
+
+class _Unknown(enum.Enum):
+    """The reason why a key opens nothing."""
+
+    WRONG = enum.auto()
+    #: Whose it is cannot be found out now.
+    AWAY = enum.auto()
+
+
+class Health:
+    """``routes`` are to be mounted at the root; ``more`` gives the metrics of the other parts."""
+
+    def __init__(
+        self, front: Front, store: Store, grant_of: GrantOf, more: Callable[[], Iterator[str]], *, open_metrics: bool
+    ) -> None:
+        self._more = more
+        self._front = front
+        self._store = store
+        self._grant_of = grant_of
+        self._open_metrics = open_metrics
+        self._probe: asyncio.Task[str | None] | None = None
+        self._probed = -_PROBE_HOLDS
+        #: What was wrong by the last probe, and was written to the log then.
+        self._told: str | None = None
+        self.routes: list[BaseRoute] = [
+            Route("/healthz", self._up),
+            Route("/readyz", self._ready),
+            Route("/metrics", self._metrics),
+        ]
+
+    async def _up(self, _request: Request) -> Response:
+        return PlainTextResponse("ok\n")
+
+    async def _ready(self, request: Request) -> Response:
+        wrong = "The server is shutting down." if self._front.ending else await self._wrong()
+        answer: dict[str, Any] = {"status": "ok" if wrong is None else "unavailable"}
+        if "authorization" in request.headers:
+            grant = await self._grant(request)
+            if not isinstance(grant, Grant) and (wait := note_wrong_key(request.scope)):
+                return _too_many(wait)
+            if wrong is not None and isinstance(grant, Grant) and grant.all_projects:
+                answer["message"] = wrong
+        return Response(
+            msgspec.json.encode(answer),
+            200 if wrong is None else 503,
+            {"Cache-Control": "no-store"},
+            media_type="application/json; charset=UTF-8",
+        )
+
+    async def _wrong(self) -> str | None:
+        """What keeps the store from being used; those who ask at the same time share one probe."""
+        if self._probe is None or (self._probe.done() and time.monotonic() - self._probed > _PROBE_HOLDS):
+            self._probed = time.monotonic()
+            self._probe = asyncio.create_task(self._probe_store())
+        return await asyncio.shield(self._probe)
+
+    async def _probe_store(self) -> str | None:
+        wrong: str | None
+        try:
+            async with asyncio.timeout(_PROBE_TIME):
+                await self._store.probe()
+        except StoreError as error:
+            wrong = str(error)
+        except TimeoutError:
+            wrong = self._store.trouble or f"The store did not answer within {_PROBE_TIME:g} s."
+        else:
+            wrong = None
+        finally:
+            self._probed = time.monotonic()
+        if wrong is not None and wrong != self._told:
+            logger.error("The server is not ready: %s", wrong)
+        if wrong is None and self._told is not None:
+            logger.info("The server is ready again")
+        self._told = wrong
+        return wrong
+
+    async def _metrics(self, request: Request) -> Response:
+        if not self._open_metrics:
+            grant = await self._grant(request)
+            if not isinstance(grant, Grant):
+                if "authorization" in request.headers and (wait := note_wrong_key(request.scope)):
+                    return _too_many(wait)
+                if grant is _Unknown.AWAY:
+                    return PlainTextResponse(f"{StoreAwayError.public}\n", 503, {"Retry-After": _RETRY_AFTER})
+                return PlainTextResponse(_UNAUTHORIZED, 401, {"WWW-Authenticate": 'Basic realm="platform API key"'})
+            if not grant.all_projects:
+                return PlainTextResponse(_FORBIDDEN.format(name=grant.name), 403)
+        lines = [*self._front.metrics.lines(), *self._server(), *await self._size(), *self._more(), *_process()]
+        return Response("\n".join(lines) + "\n", media_type=CONTENT_TYPE)
+
+    async def _grant(self, request: Request) -> Grant | _Unknown:
+        """Return what the key of a request opens. One that is not right, or not known to be while the database is
+        away, is to be counted: the server's own key is known without the database, and guesses at it would show."""
+        name, _ = basic_credentials(request.headers.get("authorization", "")) or ("", "")
+        try:
+            async with asyncio.timeout(_PROBE_TIME):
+                return (await self._grant_of(name) if name else None) or _Unknown.WRONG
+        except (StoreError, TimeoutError):
+            return _Unknown.AWAY
+
+    async def _size(self) -> Iterable[str]:
+        """What the database tells of itself; nothing while it is away, when the other numbers matter most."""
+        try:
+            async with asyncio.timeout(_PROBE_TIME):
+                return gauge("database_bytes", "Size of the database, with its log.", await self._store.size())
+        except (StoreError, TimeoutError):
+            return ()
+
+    def _server(self) -> Iterator[str]:
+        front, store = self._front, self._store.measures
+        yield from gauge("connections", "Connections that are open.", len(front.connections))
+        yield from gauge("requests_under_way", "Requests that are being answered.", front.under_way)
+        memory = front.memory
+        yield from gauge("body_bytes_held", "Bytes that bodies, what they decode to, and answers hold.", memory.held)
+        yield from gauge("memory_limit_bytes", "The most that they may hold.", memory.limit)
+        yield from counter(
+            "memory_refused_total", "Requests and pieces of answers that found no room.", [({}, memory.refused)]
+        )
+        yield from gauge("connections_stalled", "Connections whose clients do not read.", len(memory.stalled))
+        yield from gauge("connections_new", "Connections without a request so far.", len(front.connections.new))
+        yield from gauge("connections_idle", "Connections between two requests.", len(front.connections.idle))
+        closed = [({"reason": reason}, number) for reason, number in front.connections.closed.items()]
+        yield from counter("connections_cut_total", "Connections that the server ended or refused.", closed)
+        yield from gauge("store_writes_waiting", "Writes that wait for the database.", store.waiting)
+        yield from counter("store_writes_total", "Writes that were committed and synced.", [({}, store.operations)])
+        yield from counter("store_rows_total", "Rows that these changed.", [({}, store.rows)])
+        yield from counter("store_failures_total", "Commits that failed.", [({}, store.failures)])
+        groups = (GROUPS, tuple(store.groups), store.operations)
+        yield from distribution("store_commit_writes", "Writes that one commit took together.", *groups)
+        yield from counter("store_commit_seconds_total", "Time that commits took.", [({}, store.seconds)])
+
+
+def _too_many(wait: int) -> Response:
+    return PlainTextResponse(f"{too_many(wait)}\n", 429, {"Retry-After": str(wait)})
+
+
+def _process() -> Iterator[str]:
+    """Numbers of the process, under the names that Prometheus gives them."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    cpu = usage.ru_utime + usage.ru_stime
+    yield from counter("process_cpu_seconds_total", "CPU time of the process.", [({}, cpu)])
+    yield from gauge("process_resident_memory_bytes", "Memory of the process.", _resident(usage.ru_maxrss))
+    yield from gauge("process_start_time_seconds", "When the process started, in seconds since 1970.", _STARTED)
+    descriptors = Path("/proc/self/fd")
+    if descriptors.exists():
+        yield from gauge("process_open_fds", "Open files and sockets.", len(os.listdir(descriptors)))
+
+
+def _resident(highest: int) -> int:
+    try:
+        return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * resource.getpagesize()
+    except (OSError, IndexError, ValueError):  # not Linux: the most that it ever was
+        return highest if sys.platform == "darwin" else highest * 1024

@@ -1,0 +1,1 @@
+"""The records of jobs: items, requests, logs and samples."""

@@ -1,0 +1,1 @@
+"""Collections: records by key."""

@@ -1,0 +1,276 @@
+"""Collections: records by key, in the order of the keys' bytes.
+
+A collection's records hang on its number, which is never used again: renaming and deleting cost the same
+however many records there are. A record that has expired is not read; its row goes with a later write.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Final, NamedTuple
+
+from scrapy_ext.api.platform.collections import EXPIRY_MS, CollectionName, Count
+from scrapy_ext.api.platform.keys import MAX_NUMBER
+from scrapy_ext.server.store.collections.selections import Collection, Range, Selection, conditions, number_of
+from scrapy_ext.server.store.collections.writes import (
+    create_and_write,
+    delete_keys,
+    delete_step,
+    drop,
+    rename,
+    write_records,
+)
+from scrapy_ext.server.store.engine.interface import Engine, Transaction
+
+#: Records of one query, each of which has up to 1 MiB, and bytes at which a read makes no other one.
+_PAGE: Final = 128
+_READ_BYTES: Final = 512 * 1024
+#: Keys that one step of counting looks at.
+COUNT_STEP: Final = 100_000
+#: Records that are looked for by their keys without a thread, which lets nobody else have a turn.
+_FEW: Final = 2
+
+
+class Record(NamedTuple):
+    """A stored record: its key, when it was stored (ms), and its JSON without the key."""
+
+    key: bytes
+    ts: int
+    value: bytes
+
+
+class Deletion(NamedTuple):
+    """How many records were deleted, and how many keys were looked at for that."""
+
+    deleted: int
+    scanned: int
+
+
+class CollectionStore:
+    """The collections of all projects."""
+
+    def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
+        self._engine = engine
+        self._clock = clock
+
+    async def names(self, project: int) -> list[CollectionName]:
+        """The collections of a project."""
+        return await self._engine.read(_names, project)
+
+    async def write(self, which: Collection, records: Sequence[tuple[bytes, bytes]]) -> None:
+        """Create or update records, given as key and JSON; of two with the same key the last counts."""
+        given, now = dict(records), self._clock()
+        if not await self._engine.write(write_records, which, given, now):
+            # Apart from the first attempt, which may hold a row of this name that is another's by now: whoever
+            # renames holds the counter first and waits for that row.
+            await self._engine.write(create_and_write, which, given, now)
+
+    async def get(self, which: Collection, key: bytes) -> Record | None:
+        """One record."""
+        return await self._engine.glance(_get, which, key, self._clock())
+
+    async def copies(self, which: Collection, key: bytes) -> list[Record]:
+        """The copies of a record that are kept, newest first."""
+        return await self._engine.read(_copies, which, key, self._clock())
+
+    async def scan(
+        self, which: Collection, selection: Selection, count: int | None = None
+    ) -> AsyncIterator[list[Record]]:
+        """The selected records, range by range, in the order of their keys."""
+        place = _Place(selection.ranges, selection.per_range, count)
+        is_short = len(selection.ranges) <= _FEW and all(part.is_key for part in selection.ranges)
+        read = self._engine.glance if is_short else self._engine.read
+        while place.ranges and place.left != 0:
+            records, place = await read(_page, which, place, selection, now=self._clock())
+            if records:
+                yield records
+
+    async def count(self, which: Collection, selection: Selection, most: int | None = None) -> Count:
+        """How many records are selected; stops after ``most`` (``COUNT_STEP``) keys and says where to go on."""
+        return await self._engine.glance(_count, which, selection, most or COUNT_STEP, now=self._clock())
+
+    async def delete(self, which: Collection, selection: Selection) -> Deletion:
+        """Delete the selected records, some thousands at a time."""
+        deleted, scanned, now = 0, 0, self._clock()
+        for each in selection.ranges:
+            part, left = each, selection.per_range
+            while left is None or left > 0:
+                step, seen, last = await self._engine.write(delete_step, which, part, selection, left, now=now)
+                deleted, scanned = deleted + step, scanned + seen
+                left = None if left is None else left - step
+                if last is None:
+                    break
+                part = part._replace(low=last, after=True)
+        return Deletion(deleted, scanned)
+
+    async def delete_keys(self, which: Collection, keys: Sequence[bytes]) -> None:
+        """Delete records by key; keys that name nothing are passed over."""
+        await self._engine.write(delete_keys, which, keys)
+
+    async def drop(self, project: int, name: str) -> bool:
+        """Delete the collections of this name, of every type; returns whether there were any."""
+        return await self._engine.write(drop, project, name)
+
+    async def rename(self, project: int, name: str, new_name: str) -> bool:
+        """Rename the collections of this name, of every type; returns whether there were any.
+
+        Raises :class:`ContractError` when the new name is taken.
+        """
+        return await self._engine.write(rename, project, name, new_name)
+
+
+class _Place(NamedTuple):
+    """Where a scan is: the ranges that are left, how many records of the first of them may still come, and of all."""
+
+    ranges: tuple[Range, ...]
+    left_here: int | None
+    left: int | None
+
+
+def _less(number: int | None, by: int) -> int | None:
+    return None if number is None else number - by
+
+
+async def _names(tx: Transaction, project: int) -> list[CollectionName]:
+    rows = await tx.fetch("SELECT type, name FROM collections WHERE project = $1 ORDER BY name, type", project)
+    return [CollectionName(*row) for row in rows]
+
+
+async def _get(tx: Transaction, which: Collection, key: bytes, now: int) -> Record | None:
+    row = await tx.fetchrow(
+        f"""SELECT key, ts, value FROM collection_records
+            WHERE project = $1 AND collection = {_number("$2", "$3")}
+            AND key = $4 AND (expires IS NULL OR expires > $5)""",  # noqa: S608 - built from fixed conditions
+        *(which.project, which.type.value, which.name, key, now),
+    )
+    return Record(*row) if row else None
+
+
+async def _copies(tx: Transaction, which: Collection, key: bytes, now: int) -> list[Record]:
+    number = await number_of(tx, which)
+    row = await tx.fetchrow(
+        """SELECT ts, value, ts_1, value_1, ts_2, value_2 FROM collection_records
+           WHERE project = $1 AND collection = $2 AND key = $3 AND (expires IS NULL OR expires > $4)""",
+        which.project,
+        -1 if number is None else number,
+        key,
+        now,
+    )
+    if row is None:
+        return []
+    copies = [Record(key, row[place], row[place + 1]) for place in (0, 2, 4) if row[place + 1] is not None]
+    return [copy for copy in copies if not which.type.expires or copy.ts + EXPIRY_MS > now]
+
+
+async def _page(
+    tx: Transaction, which: Collection, place: _Place, selection: Selection, *, now: int
+) -> tuple[list[Record], _Place]:
+    """The records of one read, and where the next one begins: many ranges may have few each."""
+    found: list[Record] = []
+    size = 0
+    ranges, left_here, left = place
+    while ranges and left != 0 and size < _READ_BYTES:
+        keys, limit = _keys(ranges, left), _PAGE
+        if keys and left_here != 0:
+            records = await _by_key(tx, which, keys, selection, now=now)
+        else:
+            keys, limit = [], min(each for each in (left, left_here, _PAGE) if each is not None)
+            records = await _of_range(tx, which, ranges[0], selection, limit=limit, now=now)
+        found += records
+        size += sum(len(record.value) for record in records)
+        left, left_here = _less(left, len(records)), _less(left_here, len(records))
+        if keys:
+            ranges, left_here = ranges[len(keys) :], selection.per_range
+        elif len(records) < limit or left_here == 0:
+            ranges, left_here = ranges[1:], selection.per_range
+        else:
+            ranges = (ranges[0]._replace(low=records[-1].key, after=True), *ranges[1:])
+    return found, _Place(ranges, left_here, left)
+
+
+def _keys(ranges: Sequence[Range], left: int | None) -> list[bytes]:
+    """Those at the beginning that are of one key each, as many as one read looks for."""
+    most = _PAGE if left is None else min(_PAGE, left)
+    singles = itertools.takewhile(lambda part: part.is_key and not part.after, ranges[:most])
+    return [part.low for part in singles]
+
+
+async def _by_key(
+    tx: Transaction, which: Collection, keys: Sequence[bytes], selection: Selection, *, now: int
+) -> list[Record]:
+    rows = await tx.fetch_any(
+        f"""SELECT key, ts, value FROM collection_records
+            WHERE project = $1 AND collection = {_number("$2", "$3")} AND (expires IS NULL OR expires > $4)
+            AND ts >= $5 AND ts < $6 AND key = ANY($7)""",  # noqa: S608 - built from fixed conditions
+        which.project,
+        which.type.value,
+        which.name,
+        now,
+        selection.startts or 0,
+        MAX_NUMBER if selection.endts is None else selection.endts,
+        keys=keys,
+    )
+    return sorted(Record(*row) for row in rows)
+
+
+async def _of_range(
+    tx: Transaction, which: Collection, part: Range, selection: Selection, *, limit: int, now: int
+) -> list[Record]:
+    condition, arguments = conditions(part, selection)
+    name = len(arguments) + 3
+    rows = await tx.fetch(
+        f"""SELECT key, ts, value FROM collection_records
+            WHERE project = $1 AND collection = {_number("$2", f"${name}")}{condition}
+            AND (expires IS NULL OR expires > ${name + 1})
+            ORDER BY key LIMIT ${name + 2}""",  # noqa: S608 - built from fixed conditions
+        which.project,
+        which.type.value,
+        *arguments,
+        which.name,
+        now,
+        limit,
+    )
+    return [Record(*row) for row in rows]
+
+
+def _number(kind: str, name: str) -> str:
+    """The number of a collection, looked up in the same statement."""
+    return f"(SELECT collection FROM collections WHERE project = $1 AND type = {kind} AND name = {name})"  # noqa: S608
+
+
+async def _count(tx: Transaction, which: Collection, selection: Selection, most: int, *, now: int) -> Count:
+    number = await number_of(tx, which)
+    total, scanned = 0, 0
+    for part in selection.ranges if number is not None else ():
+        left = most - scanned
+        condition, arguments = conditions(part, selection._replace(startts=None, endts=None))
+        row = await tx.fetchrow(
+            f"""SELECT count(*), count(CASE WHEN ts >= ${len(arguments) + 4} AND ts < ${len(arguments) + 5}
+                    AND (expires IS NULL OR expires > ${len(arguments) + 6}) THEN 1 END)
+                FROM (SELECT ts, expires FROM collection_records
+                      WHERE project = $1 AND collection = $2{condition}
+                      ORDER BY key LIMIT ${len(arguments) + 3}) AS part""",  # noqa: S608 - built from fixed conditions
+            which.project,
+            number,
+            *arguments,
+            left,
+            selection.startts or 0,
+            MAX_NUMBER if selection.endts is None else selection.endts,
+            now,
+        )
+        assert row is not None  # noqa: S101 - an aggregate has a row
+        scanned += row[0]
+        total += row[1] if selection.per_range is None else min(row[1], selection.per_range)
+        if row[0] == left:
+            following = await tx.fetchrow(
+                f"""SELECT key FROM collection_records WHERE project = $1 AND collection = $2{condition}
+                    ORDER BY key LIMIT 1 OFFSET ${len(arguments) + 3}""",  # noqa: S608 - as above
+                which.project,
+                number,
+                *arguments,
+                left,
+            )
+            if following is not None:
+                return Count(total, scanned, following[0].decode())
+    return Count(total, scanned)

@@ -1,0 +1,74 @@
+"""Which collection, and which of its records."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from scrapy_ext.api.platform.collections import CollectionType
+from scrapy_ext.server.store.engine.interface import Transaction
+
+
+class Collection(NamedTuple):
+    """Which collection."""
+
+    project: int
+    type: CollectionType
+    name: str
+
+
+class Range(NamedTuple):
+    """Keys from ``low`` (included, unless ``after``) to below ``high`` (None: no end)."""
+
+    low: bytes
+    high: bytes | None
+    after: bool = False
+
+    @property
+    def is_key(self) -> bool:
+        """Whether there can be one key at most in it."""
+        return self.high == self.low + b"\x00"
+
+
+class Selection(NamedTuple):
+    """Which records: of these ranges, at most ``per_range`` of each, stored between two times (ms)."""
+
+    ranges: tuple[Range, ...]
+    per_range: int | None = None
+    startts: int | None = None
+    endts: int | None = None
+
+
+def prefix_range(prefix: bytes) -> Range:
+    """The keys that start with ``prefix``."""
+    stem = prefix.rstrip(b"\xff")
+    return Range(prefix, stem[:-1] + bytes([stem[-1] + 1]) if stem else None)
+
+
+def key_range(key: bytes) -> Range:
+    """One key."""
+    return Range(key, key + b"\x00")
+
+
+async def number_of(tx: Transaction, which: Collection, *, hold: bool = False) -> int | None:
+    """The number that a collection's records hang on; with ``hold`` nobody renames or deletes it meanwhile."""
+    held = " FOR SHARE" if hold else ""
+    row = await tx.fetchrow(
+        f"SELECT collection FROM collections WHERE project = $1 AND name = $2 AND type = $3{held}",  # noqa: S608 - fixed text
+        which.project,
+        which.name,
+        which.type.value,
+    )
+    return row[0] if row else None
+
+
+def conditions(part: Range, selection: Selection) -> tuple[str, list[bytes | int]]:
+    """A condition on key and ts, and its arguments, which follow two others."""
+    conditions: list[tuple[str, bytes | int | None]] = [
+        ("key > " if part.after else "key >= ", part.low),
+        ("key < ", part.high),
+        ("ts >= ", selection.startts),
+        ("ts < ", selection.endts),
+    ]
+    used = [(text, value) for text, value in conditions if value is not None]
+    text = "".join(f" AND {condition}${place}" for place, (condition, _) in enumerate(used, 3))
+    return text, [value for _, value in used]

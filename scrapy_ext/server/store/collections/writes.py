@@ -1,0 +1,159 @@
+"""Writing to collections, and deleting from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from scrapy_ext.api.platform.collections import EXPIRY_MS
+from scrapy_ext.api.platform.keys import MAX_NUMBER
+from scrapy_ext.api.violations import ContractError, Violation
+from scrapy_ext.server.store.collections.selections import Collection, Range, Selection, conditions, number_of
+from scrapy_ext.server.store.counters import advance, hold
+from scrapy_ext.server.store.discards import COLLECTION, discard
+from scrapy_ext.server.store.engine.interface import Row, Transaction
+
+#: The counter that gives collections their numbers.
+_COUNTER: Final = "collection"
+#: Keys that one step of deleting looks at: their records may have a megabyte each.
+_DELETE_STEP: Final = 1_000
+#: Expired records that a write removes: more than it adds, on the whole.
+_SWEEP: Final = 500
+
+
+async def write_records(tx: Transaction, which: Collection, records: dict[bytes, bytes], now: int) -> bool:
+    """Create or update records, given by key; returns whether there is such a collection."""
+    number = await number_of(tx, which, hold=True)
+    if number is None:
+        return False
+    expires = now + EXPIRY_MS if which.type.expires else None
+    await tx.execute_many(
+        _UPSERT_WITH_COPIES if which.type.copies > 1 else _UPSERT,
+        [(which.project, number, key, now, expires, records[key]) for key in sorted(records)],
+    )
+    if which.type.expires:
+        await _sweep(tx, which.project, number, now)
+    return True
+
+
+async def create_and_write(tx: Transaction, which: Collection, records: dict[bytes, bytes], now: int) -> None:
+    """As :func:`write_records`, for a collection that was not there a moment ago."""
+    await hold(tx, which.project, _COUNTER)
+    if not await write_records(tx, which, records, now):  # another may have been faster
+        await tx.execute(
+            "INSERT INTO collections (project, name, type, collection) VALUES ($1, $2, $3, $4)",
+            which.project,
+            which.name,
+            which.type.value,
+            await advance(tx, which.project, _COUNTER),
+        )
+        await write_records(tx, which, records, now)
+
+
+_UPSERT: Final = """
+    INSERT INTO collection_records (project, collection, key, ts, expires, value) VALUES ($1, $2, $3, $4, $5, $6)
+    ON CONFLICT (project, collection, key) DO UPDATE
+    SET ts = excluded.ts, expires = excluded.expires, value = excluded.value"""
+
+#: A record that is written again unchanged makes no copy, so that sending a write again keeps the copies. What has
+#: expired makes none either.
+_UPSERT_WITH_COPIES: Final = _UPSERT + "".join(
+    f""",
+        {column} = CASE WHEN collection_records.expires <= excluded.ts THEN NULL
+                   WHEN collection_records.value = excluded.value THEN collection_records.{column}
+                   ELSE collection_records.{before} END"""
+    for column, before in (("ts_1", "ts"), ("value_1", "value"), ("ts_2", "ts_1"), ("value_2", "value_1"))
+)
+
+
+async def _sweep(tx: Transaction, project: int, number: int, now: int) -> None:
+    # After the records are written, and past those that others hold: it waits for nobody.
+    rows = await tx.fetch(
+        """SELECT key FROM collection_records
+           WHERE project = $1 AND collection = $2 AND expires IS NOT NULL AND expires <= $3
+           LIMIT $4 FOR UPDATE SKIP LOCKED""",
+        project,
+        number,
+        now,
+        _SWEEP,
+    )
+    await _delete_rows(tx, project, number, rows)
+
+
+async def _delete_rows(tx: Transaction, project: int, number: int, keys: Sequence[Row]) -> None:
+    await tx.execute_many(
+        "DELETE FROM collection_records WHERE project = $1 AND collection = $2 AND key = $3",
+        [(project, number, *key) for key in keys],
+    )
+
+
+async def delete_step(
+    tx: Transaction, which: Collection, part: Range, selection: Selection, left: int | None, *, now: int
+) -> tuple[int, int, bytes | None]:
+    """One step: how many were deleted, how many keys looked at, and the last of these if there may be more."""
+    number = await number_of(tx, which)
+    if number is None:
+        return 0, 0, None
+    condition, arguments = conditions(part, selection._replace(startts=None, endts=None))
+    rows = await tx.fetch(
+        f"""SELECT key, ts, expires FROM collection_records WHERE project = $1 AND collection = $2{condition}
+            ORDER BY key LIMIT ${len(arguments) + 3} FOR UPDATE""",  # noqa: S608 - made of fixed conditions
+        which.project,
+        number,
+        *arguments,
+        _DELETE_STEP,
+    )
+    low = 0 if selection.startts is None else selection.startts
+    high = MAX_NUMBER if selection.endts is None else selection.endts
+    # What has expired is not there for whoever deletes, either: so many are deleted as a read would give.
+    keys = [key for key, ts, expires in rows if low <= ts < high and (expires is None or expires > now)][:left]
+    await _delete_rows(tx, which.project, number, [(key,) for key in keys])
+    return len(keys), len(rows), rows[-1][0] if len(rows) == _DELETE_STEP else None
+
+
+async def delete_keys(tx: Transaction, which: Collection, keys: Sequence[bytes]) -> None:
+    """Delete records by key."""
+    number = await number_of(tx, which)
+    if number is None:
+        return
+    # In the order in which others write them.
+    await _delete_rows(tx, which.project, number, [(key,) for key in sorted(keys)])
+
+
+async def drop(tx: Transaction, project: int, name: str) -> bool:
+    """Delete the collections of a name; their rows go later."""
+    if not await _hold_homonyms(tx, project, name):
+        return False
+    rows = await tx.fetch(
+        "DELETE FROM collections WHERE project = $1 AND name = $2 RETURNING collection", project, name
+    )
+    for (number,) in rows:
+        await discard(tx, project, COLLECTION, number)
+    return bool(rows)
+
+
+async def _hold_homonyms(tx: Transaction, project: int, name: str) -> bool:
+    """Whether there are collections of this name; if so, nobody creates, renames or deletes one of the project."""
+    if not await _is_there(tx, project, name):
+        return False
+    await hold(tx, project, _COUNTER)
+    return await _is_there(tx, project, name)  # another may have renamed or deleted them before this one's turn
+
+
+async def _is_there(tx: Transaction, project: int, name: str) -> bool:
+    row = await tx.fetchrow("SELECT 1 FROM collections WHERE project = $1 AND name = $2", project, name)
+    return row is not None
+
+
+async def rename(tx: Transaction, project: int, name: str, new_name: str) -> bool:
+    """Rename the collections of a name; raises :class:`ContractError` when the new name is taken."""
+    if not await _hold_homonyms(tx, project, name):
+        return False
+    if await _is_there(tx, project, new_name):
+        raise ContractError(
+            [Violation("new_name", f"is the name of a collection already: {new_name}", "Choose another name.")]
+        )
+    changed = await tx.execute(
+        "UPDATE collections SET name = $3 WHERE project = $1 AND name = $2", project, name, new_name
+    )
+    return changed > 0

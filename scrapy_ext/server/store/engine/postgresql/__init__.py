@@ -1,0 +1,1 @@
+"""PostgreSQL by asyncpg: pools, transactions, and what to do when it is away."""

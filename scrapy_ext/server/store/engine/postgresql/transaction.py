@@ -1,0 +1,178 @@
+"""What an operation uses on PostgreSQL, and the little in its SQL that is said otherwise there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+from scrapy_ext.server.store.engine.interface import Row
+from scrapy_ext.server.store.engine.postgresql.connection import encode_text
+from scrapy_ext.server.store.engine.postgresql.marks import SET_MARK, Mark
+
+#: Of what may take as long as it does.
+UNHURRIED_SECONDS: Final = 7 * 86400.0
+#: Rows from which on one statement for all of them is faster than one for each.
+_MANY: Final = 6
+
+
+class PostgresqlTransaction:
+    """A transaction on one connection."""
+
+    #: Writes of pages are put off for minutes and gathered, and rows that move have to be vacuumed.
+    sorted_runs = False
+
+    def __init__(self, connection: Any, mark: Mark | None = None) -> None:
+        self._connection = connection
+        #: How many rows it has changed.
+        self.changed = 0
+        #: What is to be set before it commits.
+        self.unset_mark = mark
+
+    async def fetch(self, sql: str, *arguments: Any) -> list[Row]:
+        """See :class:`~scrapy_ext.server.store.engine.interface.Transaction`."""
+        return list(map(tuple, await self._connection.fetch(sql, *arguments)))
+
+    async def fetch_any(self, sql: str, *arguments: Any, keys: Sequence[bytes]) -> list[Row]:
+        """See :class:`~scrapy_ext.server.store.engine.interface.Transaction`."""
+        return await self.fetch(sql, *arguments, list(keys))
+
+    async def fetchrow(self, sql: str, *arguments: Any) -> Row | None:
+        """See :class:`~scrapy_ext.server.store.engine.interface.Transaction`."""
+        if self.unset_mark is not None and _LOCKS.search(sql):
+            # On the way of another statement it costs none of its own.
+            row = await self._connection.fetchrow(_marking_lock(sql, len(arguments)), *arguments, *self.unset_mark)
+            self.unset_mark = None
+            return None if row is None else tuple(row)
+        row = await self._connection.fetchrow(sql, *arguments)
+        return None if row is None else tuple(row)
+
+    async def execute(self, sql: str, *arguments: Any) -> int:
+        """See :class:`~scrapy_ext.server.store.engine.interface.Transaction`."""
+        if self.unset_mark is not None and _CHANGES.match(sql):
+            marking = _marking_change(sql, len(arguments))
+            changed = await self._connection.fetchval(marking, *arguments, *self.unset_mark)
+            self.unset_mark = None
+        else:
+            changed = _changed(await self._connection.execute(sql, *arguments))
+        self.changed += changed
+        return int(changed)
+
+    async def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        """See :class:`~scrapy_ext.server.store.engine.interface.Transaction`."""
+        if len(rows) == 1:
+            await self.execute(sql, *rows[0])
+        elif len(rows) >= _MANY and sql.lstrip().startswith("INSERT"):
+            statement, columns = await self._insert(sql, rows)
+            await self.execute(statement, *columns)
+        elif rows:
+            await self._connection.executemany(sql, rows)
+            self.changed += len(rows)
+
+    async def insert_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> list[Row]:
+        """See :class:`~scrapy_ext.server.store.engine.interface.Transaction`."""
+        if not rows:
+            return []
+        statement, columns = await self._insert(sql, rows)
+        self.changed += len(rows)
+        return await self.fetch(statement, *columns)
+
+    async def _insert(self, sql: str, rows: Sequence[Sequence[Any]]) -> tuple[str, list[Sequence[Any]]]:
+        """An INSERT of one row as it is sent for many, and its arguments."""
+        insert = _INSERTS.get(sql)
+        if insert is None:
+            types = [given.name for given in (await self._connection.prepare(sql)).get_parameters()]
+            insert = _INSERTS[sql] = _Insert(_unnested(sql, types), tuple(name == "text" for name in types))
+        columns: list[Sequence[Any]] = [
+            # The driver does not know that the texts of an array are texts, too.
+            [value if value is None else encode_text(value) for value in column] if is_text else column
+            for is_text, column in zip(insert.texts, zip(*rows, strict=True), strict=True)
+        ]
+        return insert.statement, columns
+
+    async def script(self, sql: str) -> None:
+        """See :class:`~scrapy_ext.server.store.engine.interface.Transaction`."""
+        await self._connection.execute("SET LOCAL statement_timeout = 0")
+        await self._connection.execute(_for_postgresql(sql), timeout=UNHURRIED_SECONDS)
+
+
+class SeveralStatements(Exception):  # noqa: N818 - nothing has gone wrong
+    """A second statement, where only one sees a single state of the data."""
+
+
+class OneStatement(PostgresqlTransaction):
+    """What an operation gets that has been one statement up to now."""
+
+    _used = False
+
+    async def fetch(self, sql: str, *arguments: Any) -> list[Row]:
+        """See :class:`~scrapy_ext.server.store.engine.interface.Transaction`."""
+        self._use()
+        return await super().fetch(sql, *arguments)
+
+    async def fetchrow(self, sql: str, *arguments: Any) -> Row | None:
+        """See :class:`~scrapy_ext.server.store.engine.interface.Transaction`."""
+        self._use()
+        return await super().fetchrow(sql, *arguments)
+
+    def _use(self) -> None:
+        if self._used:
+            raise SeveralStatements
+        self._used = True
+
+
+def _changed(status: str) -> int:
+    """The rows that a statement changed, from what the server says at its end: ``INSERT 0 5``."""
+    number = status.rpartition(" ")[2]
+    return int(number) if number.isdigit() else 0
+
+
+#: A statement that changes rows and returns nothing of them, and one that locks rows.
+_CHANGES: Final = re.compile(r"\s*(INSERT|UPDATE|DELETE)\b(?!.*\bRETURNING\b)", re.DOTALL)
+_LOCKS: Final = re.compile(r"\bFOR (UPDATE|SHARE)\s*$")
+
+
+@cache
+def _marking_lock(sql: str, arguments: int) -> str:
+    return f"WITH held AS ({sql}), marked AS ({_set_mark(arguments)}) SELECT * FROM held"  # noqa: S608 - a store's own
+
+
+@cache
+def _marking_change(sql: str, arguments: int) -> str:
+    """It returns how many rows were changed."""
+    changed = f"WITH changed AS ({sql} RETURNING 1)"
+    return f"{changed}, marked AS ({_set_mark(arguments)}) SELECT count(*) FROM changed"  # noqa: S608 - likewise
+
+
+def _set_mark(arguments: int) -> str:
+    return re.sub(r"\$(\d)", lambda place: f"${arguments + int(place[1])}", SET_MARK)
+
+
+class _Insert(NamedTuple):
+    """A statement of ``insert_many`` as it is sent, and which of its columns are texts."""
+
+    statement: str
+    texts: tuple[bool, ...]
+
+
+#: By the statement as the stores write it; there are as many as they have.
+_INSERTS: Final[dict[str, _Insert]] = {}
+
+
+def _unnested(sql: str, types: Sequence[str]) -> str:
+    """``INSERT … VALUES ($1, …)`` for any number of rows, whose columns come as arrays."""
+    head, group, tail = re.split(r"VALUES\s*\(([^()]*)\)", sql, maxsplit=1)
+    arrays = ", ".join(f"${place}::{name}[]" for place, name in enumerate(types, 1))
+    columns = ", ".join(f"c{place}" for place in range(1, len(types) + 1))
+    chosen = re.sub(r"\$(\d+)", r"given.c\1", group)
+    return f"{head}SELECT {chosen} FROM unnest({arrays}) AS given ({columns}){tail}"  # noqa: S608 - a store's own statement
+
+
+def _for_postgresql(sql: str) -> str:
+    """Migrations may say something to PostgreSQL alone, inside what other engines read as a comment.
+
+    Text is compared by its bytes, as in SQLite, whatever the language of the server is.
+    """
+    told = re.sub(r"/\*postgresql\s(.*?)\*/", r"\1", sql, flags=re.DOTALL)
+    return re.sub(r"\bTEXT\b", 'TEXT COLLATE "C"', re.sub(r"--[^\n]*", "", told))

@@ -1,0 +1,1 @@
+"""SQLite in WAL mode: one writing thread, several reading ones."""

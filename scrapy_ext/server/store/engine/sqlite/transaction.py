@@ -1,0 +1,124 @@
+"""A transaction of SQLite, and the SQL of the stores as SQLite takes it."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable, Coroutine, Sequence
+from functools import lru_cache
+from typing import Any, Final, TypeVar
+
+from scrapy_ext.server.store.engine.interface import Row, Transaction
+
+T = TypeVar("T")
+
+#: An operation with its arguments: what is left is a transaction to run it in.
+Start = Callable[[Transaction], Coroutine[Any, Any, T]]
+
+#: Rows of one INSERT that returns something.
+_ROWS_PER_INSERT: Final = 128
+#: Keys of one query that looks for many.
+_KEY_ROOMS: Final = (8, 32, 128)
+_KEYS_PER_QUERY: Final = _KEY_ROOMS[-1]
+#: Locks of rows, which other engines need.
+_ROW_LOCK: Final = re.compile(r"\s+FOR (?:UPDATE|SHARE)(?: SKIP LOCKED)?\b")
+
+
+def run_reading(connection: sqlite3.Connection, start: Start[T]) -> T:
+    """Run an operation that only reads, in a transaction of its own."""
+    connection.execute("BEGIN")
+    try:
+        return drive(start(SqliteTransaction(connection)))
+    finally:
+        if connection.in_transaction:
+            connection.execute("COMMIT")
+
+
+def drive(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run an operation to its end, which it reaches without suspending."""
+    try:
+        coroutine.send(None)
+    except StopIteration as stop:
+        result: T = stop.value
+        return result
+    coroutine.close()
+    raise RuntimeError("a store operation awaited something other than its transaction")
+
+
+class SqliteTransaction:
+    """See :class:`Transaction`."""
+
+    #: Every page that a commit changes is written and synced.
+    sorted_runs = True
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    async def fetch(self, sql: str, *arguments: Any) -> list[Row]:
+        """See :class:`Transaction`."""
+        return self._connection.execute(_native(sql), arguments).fetchall()
+
+    async def fetch_any(self, sql: str, *arguments: Any, keys: Sequence[bytes]) -> list[Row]:
+        """See :class:`Transaction`."""
+        found: list[Row] = []
+        for first in range(0, len(keys), _KEYS_PER_QUERY):
+            part = list(keys[first : first + _KEYS_PER_QUERY])
+            room = next(size for size in _KEY_ROOMS if size >= len(part))
+            part += part[-1:] * (room - len(part))  # few sizes: so that statements are prepared once
+            found += self._connection.execute(_with_any(sql, room), (*arguments, *part)).fetchall()
+        return found
+
+    async def fetchrow(self, sql: str, *arguments: Any) -> Row | None:
+        """See :class:`Transaction`."""
+        cursor = self._connection.execute(_native(sql), arguments)
+        row: Row | None = cursor.fetchone()
+        cursor.close()
+        return row
+
+    async def execute(self, sql: str, *arguments: Any) -> int:
+        """See :class:`Transaction`."""
+        return self._connection.execute(_native(sql), arguments).rowcount
+
+    async def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        """See :class:`Transaction`."""
+        self._connection.executemany(_native(sql), rows)
+
+    async def insert_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> list[Row]:
+        """See :class:`Transaction`."""
+        returned: list[Row] = []
+        for first in range(0, len(rows), _ROWS_PER_INSERT):
+            part = rows[first : first + _ROWS_PER_INSERT]
+            arguments = [value for row in part for value in row]
+            returned += self._connection.execute(_multiplied(sql, len(part)), arguments).fetchall()
+        return returned
+
+    async def script(self, sql: str) -> None:
+        """See :class:`Transaction`."""
+        # sqlite3.executescript would commit first; a migration belongs to its transaction.
+        for statement in statements_for_sqlite(sql):
+            self._connection.execute(statement)
+
+
+@lru_cache(maxsize=1024)
+def _native(sql: str) -> str:
+    return re.sub(r"\$(\d+)", r"?\1", _ROW_LOCK.sub("", sql))
+
+
+@lru_cache(maxsize=1024)
+def _with_any(sql: str, keys: int) -> str:
+    head, number = re.split(r"= ANY\(\$(\d+)\)", sql)[:2]
+    return _native(head) + f"IN ({', '.join(f'?{int(number) + place}' for place in range(keys))})"
+
+
+@lru_cache(maxsize=1024)
+def _multiplied(sql: str, rows: int) -> str:
+    head, group, tail = re.split(r"(\((?:\$\d+(?:,\s*)?)+\))", sql, maxsplit=1)
+    marks = "(" + ", ".join("?" * group.count("$")) + ")"
+    return head + ", ".join([marks] * rows) + tail
+
+
+def statements_for_sqlite(sql: str) -> list[str]:
+    """The statements of a migration, which may say something to SQLite alone, inside what others read as a comment."""
+    shared = re.sub(r"--[^\n]*|/\*postgresql\s.*?\*/", "", sql, flags=re.DOTALL)
+    told = re.sub(r"/\*sqlite\s(.*?)\*/", r"\1", shared, flags=re.DOTALL)
+    return [statement for statement in told.split(";\n") if statement.strip()]

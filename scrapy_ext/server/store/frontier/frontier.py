@@ -1,0 +1,367 @@
+"""The frontier: queues of batches and sets of fingerprints, by slot.
+
+How it works, and why a read or an addition costs the same however long the queue is:
+
+- A slot has a number that is never used again, so that deleting a slot forgets its rows at once, and a batch
+  ID of a deleted slot never names a batch of its successor.
+- Requests become batches when they are added: one row holds up to ``MAX_BATCH`` requests of one priority, in the
+  order of arrival, as the JSON that a reader is sent. An addition fills the last batch of its priority up, as long
+  as no reader has seen that batch; being full fixes it, or the first reader. So an ID stands for the same requests
+  for ever, and whoever reads full batches has nothing to write.
+- A batch is deleted by its key, and a read starts at the lowest key that is left.
+- An addition queues those requests whose fingerprints it was the first to insert: the count of new requests is
+  exact, whoever else adds. How fingerprints are kept stands in ``fingerprints``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Sequence
+from typing import Final, NamedTuple
+
+from scrapy_ext.api.platform.frontier import MAX_BATCH, MAX_REQUEST_BYTES, QueueCount
+from scrapy_ext.server.store.counters import advance, hold
+from scrapy_ext.server.store.discards import SLOT, discard
+from scrapy_ext.server.store.engine.interface import Engine, Transaction
+from scrapy_ext.server.store.frontier.fingerprint_filter import Filters
+from scrapy_ext.server.store.frontier.fingerprints import SlotFingerprints, page, runs_of
+
+#: Of the requests of a batch together, unless one alone is larger.
+_MAX_BATCH_BYTES: Final = MAX_REQUEST_BYTES
+#: A read stops here although ``mincount`` is not reached: it is held in memory.
+_MAX_READ_BYTES: Final = 64 * 1024 * 1024
+#: Batches that one step of counting looks at.
+COUNT_STEP: Final = 10_000
+_FINGERPRINT_PAGE: Final = 1000
+_BATCH_PAGE: Final = 64
+#: A batch ID: priority (shifted to be positive), slot number and batch number, in hexadecimal digits.
+_ID: Final = re.compile(r"([0-9a-f]{8})([0-9a-f]{8})([0-9a-f]{8})", re.ASCII)
+_PRIORITY_SHIFT: Final = 2**31
+_SLOT: Final = "project = $1 AND frontier = $2 AND slot = $3"
+
+
+class Slot(NamedTuple):
+    """Which slot."""
+
+    project: int
+    frontier: str
+    name: str
+
+
+class _Owner(NamedTuple):
+    """A slot as the tables of requests and fingerprints key it."""
+
+    project: int
+    slot: int
+
+
+class _Held(NamedTuple):
+    """The row of a slot that nobody else changes meanwhile."""
+
+    owner: _Owner
+    last_batch: int
+    runs: bytes | None
+    stamp: int
+
+
+class QueuedRequest(NamedTuple):
+    """A request to add: its fingerprint, its ``[fp, qdata]`` pair as JSON, its fdata as JSON, its priority."""
+
+    fp: bytes
+    pair: bytes
+    fdata: bytes | None
+    priority: int
+
+
+class StoredBatch(NamedTuple):
+    """A batch: its ID, and its pairs as JSON joined by commas."""
+
+    id: str
+    size: int
+    requests: bytes
+
+
+class FrontierStore:
+    """The frontiers of all projects."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._filters = Filters()
+
+    async def add(self, slot: Slot, requests: Sequence[QueuedRequest]) -> int:
+        """Queue the requests whose fingerprint the slot does not know; returns how many those are."""
+        return await self._engine.write(_add, slot, requests, self._filters)
+
+    async def read(self, slot: Slot, mincount: int, after: str | None = None) -> list[StoredBatch]:
+        """The first batches, or the first behind a batch: as many as it takes for ``mincount`` requests, or all."""
+        batches, fixed = await self._first(slot, mincount, after)
+        if not fixed:
+            batches = await self._engine.write(_fix_batches, slot, mincount, after)
+        return batches
+
+    async def _first(self, slot: Slot, mincount: int, after: str | None) -> tuple[list[StoredBatch], bool]:
+        if mincount <= MAX_BATCH:  # for which one batch is mostly enough
+            batches, fixed = await self._engine.glance(first_batches, slot, mincount, after, most=1)
+            if not (batches and fixed and batches[0].size < mincount):
+                return batches, fixed
+        return await self._engine.read(first_batches, slot, mincount, after)
+
+    async def count(self, slot: Slot, start: str | None = None) -> QueueCount:
+        """How many requests are queued, from a batch on; stops after ``COUNT_STEP`` batches."""
+        return await self._engine.glance(_count, slot, start)
+
+    async def delete_batches(self, slot: Slot, ids: Sequence[str]) -> None:
+        """Remove batches; IDs that name nothing are passed over."""
+        await self._engine.write(_delete_batches, slot, ids)
+
+    async def fingerprints(self, slot: Slot) -> AsyncIterator[list[bytes]]:
+        """The fingerprints of a slot, in the order of their bytes."""
+        after = b""  # no fingerprint is empty
+        while True:
+            page = await self._engine.read(_fingerprints, slot, after)
+            if page:
+                yield page
+            if len(page) < _FINGERPRINT_PAGE:
+                return
+            after = page[-1]
+
+    async def delete_slot(self, slot: Slot) -> None:
+        """Forget a slot, its queue and its fingerprints."""
+        await self._engine.write(_delete_slot, slot)
+
+    async def frontiers(self, project: int) -> list[str]:
+        """The names of a project's frontiers."""
+        return await self._engine.read(_frontiers, project)
+
+    async def slots(self, project: int, frontier: str) -> list[str]:
+        """The names of a frontier's slots."""
+        return await self._engine.read(_slots, project, frontier)
+
+
+async def _owner(tx: Transaction, slot: Slot) -> _Owner | None:
+    row = await tx.fetchrow(
+        "SELECT number FROM frontier_slots WHERE project = $1 AND frontier = $2 AND slot = $3", *slot
+    )
+    return _Owner(slot.project, row[0]) if row else None
+
+
+async def _locked(tx: Transaction, slot: Slot) -> _Held | None:
+    """A slot's row. Whoever else changes its queue waits until this one is done."""
+    row = await tx.fetchrow(
+        """SELECT number, last_batch, runs, stamp FROM frontier_slots
+           WHERE project = $1 AND frontier = $2 AND slot = $3 FOR UPDATE""",
+        *slot,
+    )
+    return _Held(_Owner(slot.project, row[0]), *row[1:]) if row else None
+
+
+async def _created(tx: Transaction, slot: Slot) -> _Held:
+    await hold(tx, slot.project, "frontier slot")
+    if (known := await _locked(tx, slot)) is not None:  # another was faster
+        return known
+    number = await advance(tx, slot.project, "frontier slot")
+    await tx.execute(
+        "INSERT INTO frontier_slots (project, frontier, slot, number, last_batch) VALUES ($1, $2, $3, $4, 0)",
+        *slot,
+        number,
+    )
+    return _Held(_Owner(slot.project, number), 0, None, 0)
+
+
+async def _add(tx: Transaction, slot: Slot, requests: Sequence[QueuedRequest], filters: Filters) -> int:
+    owner, last_batch, runs, stamp = await _locked(tx, slot) or await _created(tx, slot)
+    first_of = {request.fp: request for request in reversed(requests)}
+    fingerprints = SlotFingerprints(tx, owner, runs, stamp)
+    new, stamp = await fingerprints.add({fp: request.fdata for fp, request in first_of.items()}, filters)
+    by_priority: dict[int, list[bytes]] = {}
+    for request in requests:
+        if request.fp in new and first_of[request.fp] is request:
+            by_priority.setdefault(request.priority, []).append(request.pair)
+    batch = last_batch
+    for priority, pairs in by_priority.items():
+        batch = await _enqueue(tx, owner, priority, pairs, batch)
+    await tx.execute(
+        f"UPDATE frontier_slots SET last_batch = $4, runs = $5, stamp = $6 WHERE {_SLOT}",  # noqa: S608
+        *(*slot, batch, fingerprints.runs, stamp),
+    )
+    return len(new)
+
+
+async def _enqueue(tx: Transaction, owner: _Owner, priority: int, pairs: Sequence[bytes], last_batch: int) -> int:
+    """Put requests of one priority into batches; returns the number of the last batch."""
+    row = await tx.fetchrow(
+        """SELECT batch, size, requests, fixed FROM frontier_batches
+           WHERE project = $1 AND slot = $2 AND priority = $3 ORDER BY batch DESC LIMIT 1""",
+        *owner,
+        priority,
+    )
+    open_batch = _OpenBatch(last_batch + 1)
+    if row is not None and not row[3]:
+        open_batch = _OpenBatch(row[0], row[1], [row[2]], len(row[2]))
+    batches = [open_batch]
+    place = 0
+    while (place := batches[-1].fill(pairs, place)) < len(pairs):
+        batches[-1].is_full = True
+        batches.append(_OpenBatch(max(batches[-1].number, last_batch) + 1))
+    await tx.execute_many(
+        """INSERT INTO frontier_batches (project, slot, priority, batch, size, fixed, requests)
+           VALUES ($1, $2, $3, $4, $5, $6, $7)
+           ON CONFLICT (project, slot, priority, batch) DO UPDATE
+           SET size = excluded.size, fixed = excluded.fixed, requests = excluded.requests""",
+        [
+            (*owner, priority, batch.number, batch.size, int(batch.is_full), b",".join(batch.members))
+            for batch in batches
+        ],
+    )
+    return max(batches[-1].number, last_batch)
+
+
+class _OpenBatch:
+    """A batch that no reader has seen."""
+
+    def __init__(self, number: int, size: int = 0, members: list[bytes] | None = None, length: int = 0) -> None:
+        self.number = number
+        self.size = size
+        self.is_full = False
+        self.members = members or []
+        self._length = length
+
+    def fill(self, pairs: Sequence[bytes], place: int) -> int:
+        """Take as many of the pairs from a place on as there is room for; returns the place behind them."""
+        taken = pairs[place : place + MAX_BATCH - self.size]
+        length = sum(map(len, taken))
+        while taken and self._length + length > _MAX_BATCH_BYTES and self.size + len(taken) > 1:
+            length -= len(taken[-1])
+            taken = taken[:-1]
+        self.members += taken
+        self.size += len(taken)
+        self.is_full = self.size == MAX_BATCH
+        self._length += length
+        return place + len(taken)
+
+
+async def first_batches(
+    tx: Transaction, slot: Slot, mincount: int, behind: str | None = None, *, most: int | None = None
+) -> tuple[list[StoredBatch], bool]:
+    """The first batches (behind one), no more than ``most``, and whether all of them are fixed."""
+    found: list[StoredBatch] = []
+    fixed, requests, length = True, 0, 0
+    after = (-_PRIORITY_SHIFT, 0) if behind is None else _key(behind)[1:]
+    while requests < mincount and length < _MAX_READ_BYTES and len(found) != most:
+        limit = min(1 + (mincount - requests - 1) // MAX_BATCH, _BATCH_PAGE, most or _BATCH_PAGE)
+        rows = await tx.fetch(
+            f"""SELECT slot, priority, batch, size, fixed, requests FROM frontier_batches
+               WHERE project = $1 AND slot = (SELECT number FROM frontier_slots WHERE {_SLOT})
+               AND (priority, batch) > ($4, $5) ORDER BY priority, batch LIMIT $6""",  # noqa: S608 - fixed, above
+            *slot,
+            *after,
+            limit,
+        )
+        for number, priority, batch, size, is_fixed, pairs in rows:
+            found.append(StoredBatch(_id(priority, number, batch), size, pairs))
+            fixed = fixed and bool(is_fixed)
+            requests, length = requests + size, length + len(pairs)
+            after = (priority, batch)
+        if len(rows) < limit:
+            break
+    return found, fixed
+
+
+async def _fix_batches(tx: Transaction, slot: Slot, mincount: int, after: str | None) -> list[StoredBatch]:
+    await _locked(tx, slot)  # an addition must not fill up a batch that a reader has just seen
+    batches, _ = await first_batches(tx, slot, mincount, after)
+    await tx.execute_many(
+        """UPDATE frontier_batches SET fixed = 1
+           WHERE project = $1 AND slot = $2 AND priority = $3 AND batch = $4 AND fixed = 0""",
+        [(slot.project, *_key(batch.id)) for batch in batches],
+    )
+    return batches
+
+
+async def _count(tx: Transaction, slot: Slot, start: str | None) -> QueueCount:
+    owner = await _owner(tx, slot)
+    if owner is None:
+        return QueueCount(0)
+    _, priority, batch = (0, -_PRIORITY_SHIFT, 0) if start is None else _key(start)
+    condition = "project = $1 AND slot = $2 AND (priority, batch) >= ($3, $4) ORDER BY priority, batch"
+    row = await tx.fetchrow(
+        f"""SELECT count(*), CAST(coalesce(sum(size), 0) AS BIGINT) FROM (
+              SELECT size FROM frontier_batches WHERE {condition} LIMIT $5) AS part""",  # noqa: S608 - fixed, above
+        *owner,
+        priority,
+        batch,
+        COUNT_STEP,
+    )
+    assert row is not None  # noqa: S101 - an aggregate has a row
+    if row[0] == COUNT_STEP:
+        following = await tx.fetchrow(
+            f"SELECT priority, batch FROM frontier_batches WHERE {condition} LIMIT 1 OFFSET $5",  # noqa: S608
+            *owner,
+            priority,
+            batch,
+            COUNT_STEP,
+        )
+        if following is not None:
+            return QueueCount(row[1], _id(following[0], owner.slot, following[1]))
+    return QueueCount(row[1])
+
+
+def _id(priority: int, slot: int, batch: int) -> str:
+    return f"{priority + _PRIORITY_SHIFT:08x}{slot:08x}{batch:08x}"
+
+
+def is_batch_id(text: str) -> bool:
+    """Whether this has the form of a batch ID."""
+    return _ID.fullmatch(text) is not None
+
+
+def priority_of(batch_id: str) -> int:
+    """The priority of a batch's requests."""
+    return _key(batch_id)[1]
+
+
+def _key(batch_id: str) -> tuple[int, int, int]:
+    """Slot number, priority and batch number of an ID; no slot has a number below 0."""
+    match = _ID.fullmatch(batch_id)
+    if match is None:
+        return (-1, 0, 0)
+    priority, slot, batch = (int(part, 16) for part in match.groups())
+    return slot, priority - _PRIORITY_SHIFT, batch
+
+
+async def _delete_batches(tx: Transaction, slot: Slot, ids: Sequence[str]) -> None:
+    known = await _locked(tx, slot)
+    if known is None:
+        return
+    owner = known.owner
+    await tx.execute_many(
+        "DELETE FROM frontier_batches WHERE project = $1 AND slot = $2 AND priority = $3 AND batch = $4",
+        [(owner.project, *key) for key in sorted(set(map(_key, ids))) if key[0] == owner.slot],
+    )
+
+
+async def _fingerprints(tx: Transaction, slot: Slot, after: bytes) -> list[bytes]:
+    row = await tx.fetchrow(f"SELECT number, runs FROM frontier_slots WHERE {_SLOT}", *slot)  # noqa: S608
+    if row is None:
+        return []
+    return await page(tx, (slot.project, row[0]), runs_of(row[1]), after, _FINGERPRINT_PAGE)
+
+
+async def _delete_slot(tx: Transaction, slot: Slot) -> None:
+    known = await _locked(tx, slot)
+    if known is None:
+        return
+    await tx.execute("DELETE FROM frontier_slots WHERE project = $1 AND frontier = $2 AND slot = $3", *slot)
+    await discard(tx, slot.project, SLOT, known.owner.slot)
+
+
+async def _frontiers(tx: Transaction, project: int) -> list[str]:
+    rows = await tx.fetch("SELECT DISTINCT frontier FROM frontier_slots WHERE project = $1 ORDER BY frontier", project)
+    return [row[0] for row in rows]
+
+
+async def _slots(tx: Transaction, project: int, frontier: str) -> list[str]:
+    rows = await tx.fetch(
+        "SELECT slot FROM frontier_slots WHERE project = $1 AND frontier = $2 ORDER BY slot", project, frontier
+    )
+    return [row[0] for row in rows]

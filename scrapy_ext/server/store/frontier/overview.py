@@ -1,0 +1,157 @@
+"""What pages show of frontiers. It only reads, and marks nothing: a batch that a page shows is not fixed by that."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from scrapy_ext.api.platform.deadletters import DEAD_LETTERS
+from scrapy_ext.server.store.engine.interface import Engine, Row, Transaction
+from scrapy_ext.server.store.frontier.fingerprint_runs import Run
+from scrapy_ext.server.store.frontier.fingerprints import FAN, RUN, page, runs_of
+from scrapy_ext.server.store.frontier.frontier import Slot, StoredBatch, first_batches
+
+#: Batches that are counted of one slot: 200,000 requests where they are full.
+COUNTED: Final = 2000
+#: Batches that are counted of all slots of one frontier in a list of frontiers.
+COUNTED_IN_LIST: Final = 200
+#: Fingerprints that one page of them shows.
+FINGERPRINTS: Final = 200
+
+
+class Queued(NamedTuple):
+    """What is queued: at least so much when there is ``more`` than was counted. ``fixed`` batches never change again:
+    they are full, or a reader has seen them and may be at work on them."""
+
+    requests: int = 0
+    batches: int = 0
+    fixed: int = 0
+    more: bool = False
+
+
+class FrontierSummary(NamedTuple):
+    """A frontier, its slots without that of dead letters, and what is in them; the requests that were set aside."""
+
+    name: str
+    slots: int
+    queued: Queued
+    dead: Queued
+
+
+class SlotSummary(NamedTuple):
+    """A slot. ``seen``: how many fingerprints it knows; about so many where ``seen_about``."""
+
+    name: str
+    queued: Queued
+    seen: int
+    seen_about: bool
+
+
+class FrontierOverview:
+    """Frontiers and slots in their order, some at a time."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def frontiers(self, project: int, after: str, limit: int) -> list[FrontierSummary]:
+        """The frontiers of a project whose names come after this one."""
+        return await self._engine.read(_frontiers, project, after, limit)
+
+    async def slots(self, project: int, frontier: str, after: str, limit: int) -> list[SlotSummary]:
+        """The slots of a frontier whose names come after this one."""
+        return await self._engine.read(_slots, project, frontier, after, limit)
+
+    async def slot(self, slot: Slot) -> SlotSummary | None:
+        """One slot."""
+        return await self._engine.read(_slot, slot)
+
+    async def head(self, slot: Slot, requests: int, batches: int) -> list[StoredBatch]:
+        """The batches that come next: as many as it takes for ``requests``, ``batches`` at most."""
+        found, _ = await self._engine.read(first_batches, slot, requests, most=batches)
+        return found
+
+    async def fingerprints(self, slot: Slot, after: bytes) -> list[bytes]:
+        """The fingerprints of a slot behind one, :data:`FINGERPRINTS` at most."""
+        return await self._engine.read(_fingerprints, slot, after)
+
+
+async def _frontiers(tx: Transaction, project: int, after: str, limit: int) -> list[FrontierSummary]:
+    rows = await tx.fetch(
+        """SELECT frontier, sum(CASE WHEN slot = $4 THEN 0 ELSE 1 END) FROM frontier_slots
+           WHERE project = $1 AND frontier > $2 GROUP BY frontier ORDER BY frontier LIMIT $3""",
+        project,
+        after,
+        limit,
+        DEAD_LETTERS,
+    )
+    return [
+        FrontierSummary(
+            name,
+            int(slots),
+            await _queued(tx, Slot(project, name, DEAD_LETTERS), "<>", COUNTED_IN_LIST),
+            await _queued(tx, Slot(project, name, DEAD_LETTERS), "=", COUNTED_IN_LIST),
+        )
+        for name, slots in rows
+    ]
+
+
+async def _slots(tx: Transaction, project: int, frontier: str, after: str, limit: int) -> list[SlotSummary]:
+    rows = await tx.fetch(
+        """SELECT slot, runs, number FROM frontier_slots WHERE project = $1 AND frontier = $2 AND slot > $3
+           ORDER BY slot LIMIT $4""",
+        project,
+        frontier,
+        after,
+        limit,
+    )
+    return [await _summary(tx, Slot(project, frontier, row[0]), row) for row in rows]
+
+
+async def _slot(tx: Transaction, slot: Slot) -> SlotSummary | None:
+    row = await tx.fetchrow(
+        "SELECT slot, runs, number FROM frontier_slots WHERE project = $1 AND frontier = $2 AND slot = $3", *slot
+    )
+    return await _summary(tx, slot, row) if row else None
+
+
+async def _summary(tx: Transaction, slot: Slot, row: Row) -> SlotSummary:
+    runs = runs_of(row[1])
+    if row[1] is None:  # from before runs were counted
+        seen = await tx.fetchrow(
+            "SELECT count(*) FROM (SELECT 1 FROM frontier_fingerprints WHERE project = $1 AND slot = $2 LIMIT $3) AS f",
+            slot.project,
+            row[2],
+            COUNTED,
+        )
+        number, is_about = (seen[0] if seen else 0), bool(seen and seen[0] == COUNTED)
+    else:
+        number, is_about = _seen(runs), len(runs) > 1
+    return SlotSummary(slot.name, await _queued(tx, slot, "=", COUNTED), number, is_about)
+
+
+def _seen(runs: list[Run]) -> int:
+    """How many fingerprints there are in these runs. One that others are poured into is counted with those."""
+    filling = {run.target for run in runs}
+    return sum(
+        run.size if run.size or run is runs[-1] else RUN * FAN**run.level for run in runs if run.number not in filling
+    )
+
+
+async def _queued(tx: Transaction, slot: Slot, comparison: str, most: int) -> Queued:
+    """What is queued in a slot (``=``), or in all others of its frontier (``<>``)."""
+    row = await tx.fetchrow(
+        f"""SELECT CAST(coalesce(sum(size), 0) AS BIGINT), count(*), CAST(coalesce(sum(fixed), 0) AS BIGINT) FROM (
+              SELECT size, fixed FROM frontier_batches WHERE project = $1 AND slot IN (
+                SELECT number FROM frontier_slots WHERE project = $1 AND frontier = $2 AND slot {comparison} $3)
+              LIMIT $4) AS part""",  # noqa: S608 - fixed text
+        *slot,
+        most + 1,
+    )
+    assert row is not None  # noqa: S101 - an aggregate has a row
+    return Queued(row[0], row[1], row[2], row[1] > most)
+
+
+async def _fingerprints(tx: Transaction, slot: Slot, after: bytes) -> list[bytes]:
+    row = await tx.fetchrow(
+        "SELECT number, runs FROM frontier_slots WHERE project = $1 AND frontier = $2 AND slot = $3", *slot
+    )
+    return [] if row is None else await page(tx, (slot.project, row[0]), runs_of(row[1]), after, FINGERPRINTS)

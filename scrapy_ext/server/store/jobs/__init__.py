@@ -1,0 +1,1 @@
+"""Jobs: their rows, states, attempts and nodes."""

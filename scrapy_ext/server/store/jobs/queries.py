@@ -1,0 +1,204 @@
+"""Finding jobs: lists of them, filtered and newest first, and their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+from scrapy_ext.api.platform.jobs import JobState
+from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.server.store.engine.interface import Transaction
+from scrapy_ext.server.store.jobs.rows import COLUMNS, Counts, StoredJob, get_job, stored
+
+#: Jobs of one page of a spider's.
+_PAGE: Final = 1000
+#: Jobs of one page with their metadata.
+_SCAN: Final = 200
+
+
+class JobFilter(NamedTuple):
+    """Which jobs of a project; None or empty means any, but for ``spider_ids``, of which none means none.
+
+    ``has_tags``: one of them is enough; ``lacks_tags``: none of them may be there. ``startts`` is included,
+    ``endts`` is not, and both are about when the job entered its state.
+    """
+
+    spider: str | None = None
+    spider_id: int | None = None
+    spider_ids: tuple[int, ...] | None = None
+    states: tuple[JobState, ...] = ()
+    has_tags: tuple[str, ...] = ()
+    lacks_tags: tuple[str, ...] = ()
+    startts: int | None = None
+    endts: int | None = None
+    keys: tuple[JobKey, ...] = ()
+
+
+class Page(NamedTuple):
+    """Which part of a list: ``limit`` jobs after the first ``offset``, and none from ``stop`` on."""
+
+    limit: int
+    offset: int = 0
+    stop: JobKey | None = None
+
+
+def _condition(project: int, which: JobFilter) -> tuple[str, list[Any]]:
+    """A WHERE condition on jobs, and its arguments."""
+    text, arguments = "project = $1", [project]
+
+    def marks(values: Iterable[Any]) -> str:
+        first = len(arguments) + 1
+        arguments.extend(values)
+        return ", ".join(f"${place}" for place in range(first, len(arguments) + 1))
+
+    tagged = "EXISTS (SELECT 1 FROM job_tags t WHERE t.project = $1 AND t.spider = jobs.spider AND t.job = jobs.job"
+    if which.spider is not None:
+        text += f" AND spider_name = {marks([which.spider])}"
+    if which.spider_id is not None:
+        text += f" AND spider = {marks([which.spider_id])}"
+    if which.spider_ids is not None:
+        text += f" AND spider IN ({marks(which.spider_ids or (-1,))})"
+    if which.states:
+        text += f" AND state IN ({marks(state.value for state in which.states)})"
+    if which.has_tags:
+        text += f" AND {tagged} AND t.tag IN ({marks(which.has_tags)}))"
+    if which.lacks_tags:
+        text += f" AND NOT {tagged} AND t.tag IN ({marks(which.lacks_tags)}))"
+    if which.startts is not None:
+        text += f" AND changed >= {marks([which.startts])}"
+    if which.endts is not None:
+        text += f" AND changed < {marks([which.endts])}"
+    if which.keys:
+        text += f" AND (spider, job) IN (VALUES {_pairs(which.keys, len(arguments) + 1)})"
+        arguments += [number for key in which.keys for number in (key.spider, key.job)]
+    return text, arguments
+
+
+def _pairs(keys: Sequence[JobKey], first: int) -> str:
+    """Marks for spider and job of each key; PostgreSQL would take the types of bare ones for text."""
+    return ", ".join(
+        f"(CAST(${place} AS BIGINT), CAST(${place + 1} AS BIGINT))" for place in range(first, first + 2 * len(keys), 2)
+    )
+
+
+async def count_jobs(tx: Transaction, project: int, which: JobFilter) -> int:
+    """How many jobs match."""
+    condition, arguments = _condition(project, which)
+    row = await tx.fetchrow(f"SELECT count(*) FROM jobs WHERE {condition}", *arguments)  # noqa: S608 - from above
+    return row[0] if row else 0
+
+
+async def list_jobs(
+    tx: Transaction,
+    project: int,
+    which: JobFilter,
+    page: Page,
+    *,
+    counts: bool,
+) -> list[StoredJob]:
+    """Matching jobs, those that changed state last first."""
+    condition, arguments = _condition(project, which)
+    last = await get_job(tx, page.stop) if page.stop is not None else None
+    if last is not None:
+        place = len(arguments) + 1
+        condition += f" AND (changed, spider, job) > (${place}, ${place + 1}, ${place + 2})"
+        arguments += [last.changed, last.key.spider, last.key.job]
+    place = len(arguments) + 1
+    rows = await tx.fetch(
+        f"""SELECT {COLUMNS} FROM jobs WHERE {condition}
+            ORDER BY changed DESC, spider DESC, job DESC LIMIT ${place} OFFSET ${place + 1}""",  # noqa: S608 - as above
+        *arguments,
+        page.limit,
+        page.offset,
+    )
+    jobs = [stored(project, row) for row in rows]
+    return await _with_counts(tx, project, jobs) if counts else jobs
+
+
+async def _with_counts(tx: Transaction, project: int, jobs: Sequence[StoredJob]) -> list[StoredJob]:
+    """Jobs with what they have stored."""
+    if not jobs:
+        return []
+    keys = [job.key for job in jobs]
+    numbers = [number for key in keys for number in (key.spider, key.job)]
+    found: dict[JobKey, dict[str, int]] = {key: {} for key in keys}
+    rows = await tx.fetch(
+        f"""SELECT spider, job, kind, records FROM record_totals
+            WHERE project = $1 AND kind IN ('items', 'requests', 'logs')
+            AND (spider, job) IN (VALUES {_pairs(keys, 2)})""",  # noqa: S608 - marks
+        project,
+        *numbers,
+    )
+    rows += await tx.fetch(
+        f"""SELECT spider, job, 'errors', CAST(sum(occurrences) AS BIGINT) FROM record_counts
+            WHERE project = $1 AND kind = 'logs' AND field IN ('40', '50')
+            AND (spider, job) IN (VALUES {_pairs(keys, 2)}) GROUP BY spider, job""",  # noqa: S608 - marks
+        project,
+        *numbers,
+    )
+    for spider, job, kind, records in rows:
+        found[JobKey(project, spider, job)][kind] = records
+    return [job._replace(counts=Counts(**found[job.key])) for job in jobs]
+
+
+async def last_finished(tx: Transaction, project: int, spiders: Sequence[int]) -> list[StoredJob]:
+    """Of each of these spiders the job that finished last, with what it stored."""
+    jobs = []
+    for spider in spiders:
+        row = await tx.fetchrow(
+            f"""SELECT {COLUMNS} FROM jobs WHERE project = $1 AND spider = $2 AND state = 'finished'
+                ORDER BY changed DESC, job DESC LIMIT 1""",  # noqa: S608 - fixed text
+            project,
+            spider,
+        )
+        if row is not None:
+            jobs.append(stored(project, row))
+    return await _with_counts(tx, project, jobs)
+
+
+async def count_states(tx: Transaction, project: int) -> dict[JobState, int]:
+    """How many jobs of a project are in each state."""
+    rows = await tx.fetch("SELECT state, count(*) FROM jobs WHERE project = $1 GROUP BY state", project)
+    return {**dict.fromkeys(JobState, 0), **{JobState(state): count for state, count in rows}}
+
+
+async def count_all_states(tx: Transaction) -> dict[int, dict[JobState, int]]:
+    """How many jobs of every project are in each state."""
+    found: dict[int, dict[JobState, int]] = {}
+    for project, state, count in await tx.fetch("SELECT project, state, count(*) FROM jobs GROUP BY project, state"):
+        found.setdefault(project, dict.fromkeys(JobState, 0))[JobState(state)] = count
+    return found
+
+
+async def page_after(tx: Transaction, after: JobKey, *, within: int | None) -> list[StoredJob]:
+    """The next jobs of a project, or of the spider ``within``, in the order of their keys."""
+    bound = "" if within is None else " AND spider = $2"
+    rows = await tx.fetch(
+        f"""SELECT {COLUMNS} FROM jobs WHERE project = $1 AND (spider, job) > ($2, $3){bound}
+            ORDER BY spider, job LIMIT $4""",  # noqa: S608 - fixed text
+        *after,
+        _SCAN,
+    )
+    return [stored(after.project, row) for row in rows]
+
+
+async def spider_page(tx: Transaction, project: int, spider: int, after: int) -> list[JobKey]:
+    """The next jobs of a spider that are not deleted, in the order of their numbers."""
+    rows = await tx.fetch(
+        """SELECT job FROM jobs WHERE project = $1 AND spider = $2 AND job > $3 AND state <> 'deleted'
+           ORDER BY job LIMIT $4""",
+        project,
+        spider,
+        after,
+        _PAGE,
+    )
+    return [JobKey(project, spider, row[0]) for row in rows]
+
+
+async def projects(tx: Transaction) -> list[int]:
+    """The projects that have anything."""
+    rows = await tx.fetch(
+        "SELECT DISTINCT project FROM counters UNION SELECT DISTINCT project FROM project_settings WHERE project >= 0 "
+        "ORDER BY project"
+    )
+    return [row[0] for row in rows]

@@ -1,0 +1,115 @@
+"""The queue engine's tables in a PostgreSQL database: made once, filled in the transaction that places a job.
+
+The engine is Procrastinate. Its tables and functions are its own; what was applied of its migrations is kept in
+``queue_schema``, for it keeps no record of that. Beside them is one trigger of ours, which tells all nodes that a job
+waits. Nothing of this is truth: a database without a single one of these rows runs the same jobs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.server.store.engine.errors import SchemaError
+from scrapy_ext.server.store.engine.interface import Engine, Transaction
+
+#: The task of a queue's rows: a job for a node.
+TASK: Final = "scrapy_ext.job"
+#: Where nodes listen for jobs that wait.
+WAITING: Final = "scrapy_ext_jobs_waiting"
+
+_QUEUE: Final = "node."
+#: Bytes of a node's name in that of its queue, so that Procrastinate's channel of the queue has at most 63. What is
+#: left of the name, its end, is random enough.
+_LONGEST: Final = 63 - len("procrastinate_queue_v1#") - len(_QUEUE)
+
+_RECORD: Final = """CREATE TABLE IF NOT EXISTS queue_schema (
+    applied TEXT COLLATE "C" NOT NULL PRIMARY KEY
+)"""
+_TELL: Final = f"""
+CREATE OR REPLACE FUNCTION scrapy_ext_tell_waiting() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_notify('{WAITING}', '');
+    RETURN NULL;
+END;
+$$;
+DROP TRIGGER IF EXISTS scrapy_ext_tell_waiting ON jobs;
+CREATE TRIGGER scrapy_ext_tell_waiting AFTER INSERT OR UPDATE OF state ON jobs
+    FOR EACH ROW WHEN (NEW.state = 'pending') EXECUTE FUNCTION scrapy_ext_tell_waiting();
+"""
+_DEFER: Final = """SELECT procrastinate_defer_jobs_v1(ARRAY[
+    ROW($1::varchar, $2::varchar, 0, NULL::text, NULL::text, $3::text::jsonb, NULL::timestamptz)
+]::procrastinate_job_to_defer_v1[])"""
+
+
+class QueueSchema(NamedTuple):
+    """All of the engine's schema, and its migrations by their names, in order."""
+
+    whole: str
+    migrations: Sequence[tuple[str, str]]
+
+
+class CarriedStore:
+    """The queue's rows, as the store writes them."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def prepare(self, schema: QueueSchema) -> None:
+        """Make the tables, or bring them to this version; raises :class:`StoreError`."""
+        await self._engine.write(_prepare, schema)
+
+    async def sweep(self, nodes: Collection[str]) -> int:
+        """Remove the rows for nodes that are not among these; returns how many there were."""
+        return await self._engine.write(_sweep, [queue_of(node) for node in nodes])
+
+
+def queue_of(node: str) -> str:
+    """The queue of a node."""
+    return _QUEUE + node.encode()[-_LONGEST:].decode(errors="ignore")
+
+
+async def defer(tx: Transaction, node: str, key: JobKey, attempt: int) -> None:
+    """Tell a node of its job, in the transaction that gives it to it."""
+    told = msgspec.json.encode({"job": str(key), "attempt": attempt}).decode()
+    await tx.fetchrow(_DEFER, queue_of(node), TASK, told)
+
+
+async def _prepare(tx: Transaction, schema: QueueSchema) -> None:
+    # Of several processes that start at once one does it, and the others wait here.
+    await tx.fetchrow("SELECT version FROM schema_version WHERE version = 0 FOR UPDATE")
+    await tx.execute(_RECORD)
+    row = await tx.fetchrow("SELECT max(applied) FROM queue_schema")
+    applied = row[0] if row is not None else None
+    newest = schema.migrations[-1][0]
+    if applied is None:
+        present = await tx.fetchrow("SELECT to_regclass('procrastinate_jobs') IS NOT NULL")
+        if present is not None and present[0]:
+            raise SchemaError(
+                "the database has tables of Procrastinate that are another application's. Use a database of its own "
+                "for the platform: createdb"
+            )
+        await tx.execute(schema.whole)
+        await tx.execute(_TELL)
+    elif applied > newest:
+        raise SchemaError(
+            f"the database has the schema {applied} of Procrastinate, and the one that is installed knows {newest}. "
+            'Upgrade it: pip install --upgrade "scrapy-ext[postgresql]"'
+        )
+    for name, sql in schema.migrations:
+        if applied is not None and name > applied:
+            await tx.execute(sql)
+    if applied != newest:
+        await tx.execute("INSERT INTO queue_schema (applied) VALUES ($1)", newest)
+
+
+async def _sweep(tx: Transaction, queues: Sequence[str]) -> int:
+    rows = await tx.fetch("SELECT DISTINCT queue_name FROM procrastinate_jobs WHERE queue_name LIKE 'node.%'")
+    gone = sorted({row[0] for row in rows} - set(queues))
+    removed = 0
+    for queue in gone:
+        removed += await tx.execute("DELETE FROM procrastinate_jobs WHERE queue_name = $1", queue)
+    return removed

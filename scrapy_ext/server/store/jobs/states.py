@@ -1,0 +1,252 @@
+"""The states of jobs: who enters which, what that writes, and what is told of it.
+
+Rules that hold here:
+
+- Every change of state goes through :func:`_enter`, so that the row, the metadata and the event agree.
+- A job is locked before its state is looked at. Several jobs are locked in the order of their keys, and messages are
+  written last, so that no two operations wait for each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from scrapy_ext.api.platform.activity import JOB_CANCELLED, JOB_INTERRUPTED, STATE_EVENTS, JobEvent
+from scrapy_ext.api.platform.jobs import TRANSITIONS, JobState
+from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.violations import ContractError, Violation
+from scrapy_ext.server.store.activity import add_events
+from scrapy_ext.server.store.engine.interface import Transaction
+from scrapy_ext.server.store.jobs.rows import PROTECTED, StoredJob, get_job, merged, save
+
+#: What entering a state writes: when, and by whom.
+ENTERED: Final[Mapping[JobState, tuple[str, str]]] = {
+    JobState.PENDING: ("pending_time", "scheduled_by"),
+    JobState.RUNNING: ("running_time", "started_by"),
+    JobState.FINISHED: ("finished_time", "completed_by"),
+    JobState.DELETED: ("deleted_time", "deleted_by"),
+}
+ACTIVE: Final = (JobState.PENDING, JobState.RUNNING)
+#: Why a crawl ends that was asked to, by whoever did.
+SHUTDOWN: Final = "shutdown"
+#: Why a job ends that somebody cancelled.
+CANCELLED: Final = "cancelled"
+#: Characters of a reason that the activity tells.
+_LONGEST_REASON: Final = 200
+_OF_ITS_END: Final = ("finished_time", "completed_by", "close_reason", "cancelled_by")
+
+
+class Stamp(NamedTuple):
+    """Who changes a job, and when (ms)."""
+
+    by: str
+    now: int
+
+
+class Change(NamedTuple):
+    """What is to become of a job: its next state, if that changes, and metadata to set."""
+
+    key: JobKey
+    state: JobState | None
+    fields: Mapping[str, Any]
+
+
+class Happened(NamedTuple):
+    """Something that the project's activity tells."""
+
+    key: JobKey
+    event: str
+    reason: str | None = None
+
+
+async def report(tx: Transaction, project: int, happened: Sequence[Happened], stamp: Stamp) -> None:
+    """Write to the project's activity; last in an operation, as the messages of a project take turns."""
+    if happened:
+        messages = [JobEvent(event, str(key), stamp.by, reason) for key, event, reason in happened]
+        await add_events(tx, project, [msgspec.json.encode(message) for message in messages], stamp.now)
+
+
+async def change_jobs(tx: Transaction, project: int, changes: Sequence[Change], stamp: Stamp) -> list[JobState | None]:
+    """Make changes, all or none; returns the states that the jobs were in, None for no such job."""
+    previous: list[JobState | None] = [None] * len(changes)
+    events: dict[int, Happened] = {}
+    for place in sorted(range(len(changes)), key=lambda place: changes[place].key):
+        key, state, fields = changes[place]
+        job = await get_job(tx, key, lock=True)
+        if job is None:
+            continue
+        previous[place] = job.state
+        metadata = merged(job.metadata, fields)
+        if state is not None and state is not job.state:
+            _check(key, job.state, state)
+            if state is JobState.RUNNING:
+                await _check_ended(tx, key)
+            await _enter(tx, key, state, metadata, stamp)
+            events[place] = Happened(key, STATE_EVENTS[state], _reason(state, metadata))
+        await save(tx, key, metadata, stamp.now, from_client=not PROTECTED.issuperset(fields))
+    await report(tx, project, [events[place] for place in sorted(events)], stamp)
+    return previous
+
+
+def _reason(state: JobState, metadata: Mapping[str, Any]) -> str | None:
+    """Why a job that is now in this state has ended; what clients wrote there may be no text, and of any length."""
+    reason = metadata.get("close_reason")
+    return reason[:_LONGEST_REASON] if state is JobState.FINISHED and isinstance(reason, str) else None
+
+
+async def check_changes(tx: Transaction, changes: Sequence[Change]) -> None:
+    """Raises :class:`ContractError` if a change cannot be made now, and leaves everything as it is."""
+    states: dict[JobKey, JobState | None] = {}
+    for key, state, _ in changes:
+        if key not in states:
+            job = await get_job(tx, key)
+            states[key] = job and job.state
+        present = states[key]
+        if present is not None and state is not None and state is not present:
+            _check(key, present, state)
+            states[key] = state
+
+
+def _check(key: JobKey, present: JobState, wanted: JobState) -> None:
+    if wanted in TRANSITIONS[present]:
+        return
+    allowed = ", ".join(sorted(state.value for state in TRANSITIONS[present])) or "none"
+    raise ContractError(
+        [
+            Violation(
+                "state",
+                f"of job {key} is {present.value} and cannot become {wanted.value}",
+                f"States that can follow: {allowed}. Start a new job instead.",
+            )
+        ]
+    )
+
+
+async def _check_ended(tx: Transaction, key: JobKey) -> None:
+    """A job that others have finished is not begun again beside its process, which a node is just ending."""
+    row = await tx.fetchrow("SELECT 1 FROM attempts WHERE project = $1 AND spider = $2 AND job = $3", *key)
+    if row is not None:
+        told = f"of job {key} cannot become running: its process has not ended yet"
+        raise ContractError([Violation("state", told, "Try again in a minute, or start a new job.", 409)])
+
+
+async def _enter(tx: Transaction, key: JobKey, state: JobState, metadata: dict[str, Any], stamp: Stamp) -> None:
+    """Make a change of state, except for storing the metadata, which it completes."""
+    entered, entered_by = ENTERED[state]
+    if state is JobState.RUNNING:  # it may have ended before, and goes on now
+        for name in _OF_ITS_END:
+            metadata.pop(name, None)
+    if state is JobState.FINISHED and "cancelled_by" in metadata and metadata.get("close_reason") in (None, SHUTDOWN):
+        metadata["close_reason"] = CANCELLED  # the crawl knows only that it was asked to stop
+    metadata.update({"state": state.value, entered: stamp.now})
+    metadata.setdefault(entered_by, stamp.by)
+    await tx.execute(
+        "UPDATE jobs SET state = $4, changed = $5 WHERE project = $1 AND spider = $2 AND job = $3",
+        *key,
+        state.value,
+        stamp.now,
+    )
+    if state not in ACTIVE:
+        await tx.execute("UPDATE jobs SET unique_key = NULL WHERE project = $1 AND spider = $2 AND job = $3", *key)
+
+
+async def start_on(tx: Transaction, job: StoredJob, node: str, stamp: Stamp) -> int:
+    """Start a locked pending job on a node; returns the number of this attempt. What is told comes last."""
+    number = int(job.metadata.get("attempt", 0)) + 1
+    metadata = {**job.metadata, "attempt": number, "node": node}
+    await _enter(tx, job.key, JobState.RUNNING, metadata, stamp)
+    await save(tx, job.key, metadata, stamp.now, from_client=False)
+    return number
+
+
+async def report_started(tx: Transaction, key: JobKey, stamp: Stamp) -> None:
+    """Tell that a job has started."""
+    await report(tx, key.project, [Happened(key, STATE_EVENTS[JobState.RUNNING])], stamp)
+
+
+async def end_job(tx: Transaction, job: StoredJob, reason: str, fields: Mapping[str, Any], stamp: Stamp) -> None:
+    """Note that the process of a locked job has ended, for ``reason`` unless the job is finished already."""
+    metadata = {**job.metadata, **fields}
+    if job.state in ACTIVE:
+        metadata["close_reason"] = reason
+        await _enter(tx, job.key, JobState.FINISHED, metadata, stamp)
+    await save(tx, job.key, metadata, stamp.now, from_client=False)
+    if job.state in ACTIVE:
+        told = Happened(job.key, STATE_EVENTS[JobState.FINISHED], _reason(JobState.FINISHED, metadata))
+        await report(tx, job.key.project, [told], stamp)
+
+
+async def wait_again(tx: Transaction, job: StoredJob, stamp: Stamp) -> None:
+    """Let a locked job that a node had wait for another one, before those that were scheduled after it."""
+    metadata = dict(job.metadata)
+    if job.state is JobState.RUNNING:
+        metadata["state"] = JobState.PENDING.value
+        await tx.execute(
+            "UPDATE jobs SET state = 'pending', changed = $4 WHERE project = $1 AND spider = $2 AND job = $3",
+            *job.key,
+            stamp.now,
+        )
+    await save(tx, job.key, metadata, stamp.now, from_client=False)
+    if job.state is JobState.RUNNING:
+        await report(tx, job.key.project, [Happened(job.key, JOB_INTERRUPTED)], stamp)
+
+
+async def start_next(tx: Transaction, project: int, fields: Mapping[str, Any], stamp: Stamp) -> StoredJob | None:
+    """Start the pending job of the highest priority that has waited longest; None when none is pending."""
+    while True:
+        row = await tx.fetchrow(
+            """SELECT spider, job FROM jobs WHERE project = $1 AND state = 'pending'
+               ORDER BY priority DESC, queued LIMIT 1""",
+            project,
+        )
+        if row is None:
+            return None
+        key = JobKey(project, *row)
+        job = await get_job(tx, key, lock=True)
+        if job is None or job.state is not JobState.PENDING:
+            continue  # somebody else started it while its lock was waited for
+        metadata = merged(job.metadata, fields)
+        await _enter(tx, key, JobState.RUNNING, metadata, stamp)
+        await save(tx, key, metadata, stamp.now, from_client=bool(fields))
+        await report(tx, project, [Happened(key, STATE_EVENTS[JobState.RUNNING])], stamp)
+        return job._replace(state=JobState.RUNNING, changed=stamp.now, updated=stamp.now, metadata=metadata)
+
+
+async def cancel_jobs(tx: Transaction, project: int, keys: Sequence[JobKey], stamp: Stamp) -> list[JobState | None]:
+    """End pending jobs and ask running ones to end; returns the states they were in, None for no such job."""
+    states: dict[JobKey, JobState | None] = {}
+    happened: list[Happened] = []
+    for key in sorted(set(keys)):
+        job = await get_job(tx, key, lock=True)
+        states[key] = job and job.state
+        if job is None or job.state not in ACTIVE:
+            continue
+        metadata = {**job.metadata, "cancelled_by": stamp.by}
+        if job.state is JobState.PENDING:
+            metadata.setdefault("close_reason", CANCELLED)
+            await _enter(tx, key, JobState.FINISHED, metadata, stamp)
+        if "cancelled_by" not in job.metadata:
+            happened.append(Happened(key, JOB_CANCELLED))
+        await save(tx, key, metadata, stamp.now, from_client=False)
+    await report(tx, project, happened, stamp)
+    return [states[key] for key in keys]
+
+
+async def active_jobs(tx: Transaction, project: int, count: int) -> list[JobKey]:
+    """Some jobs to cancel: pending ones first, those that would start last before others."""
+    rows = await tx.fetch(
+        """SELECT spider, job FROM jobs WHERE project = $1 AND state = 'pending'
+           ORDER BY priority, queued DESC LIMIT $2""",
+        project,
+        count,
+    )
+    rows += await tx.fetch(
+        """SELECT spider, job FROM jobs WHERE project = $1 AND state = 'running'
+           ORDER BY changed DESC, spider, job LIMIT $2""",
+        project,
+        count - len(rows),
+    )
+    return [JobKey(project, *row) for row in rows]

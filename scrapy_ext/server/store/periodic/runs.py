@@ -1,0 +1,233 @@
+"""The runs of periodic jobs: when each is due, and adding its jobs once.
+
+Rules that hold here:
+
+- A run is claimed by the row of its schedule, under a lock, while ``next_run`` is still what made it due. The same
+  transaction adds the jobs and moves ``next_run`` on, so that of several servers one does it, and a kill leaves all of
+  it or nothing.
+- Several missed minutes are one run. It is made when the newest of them is less than :data:`CATCH_UP` ago; else the
+  activity says that it was missed.
+- A minute that was run for is not run for again when the clock is set back, unless by more than :data:`SET_BACK`:
+  then the clock was wrong before, and everything is planned anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from scrapy_ext.api.platform.activity import PERIODIC_ACTIVE, PERIODIC_MISSED, PERIODIC_REFUSED, PeriodicEvent
+from scrapy_ext.api.platform.jobs import JobState
+from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.platform.periodic import Cron, PeriodicJob
+from scrapy_ext.api.violations import ContractError
+from scrapy_ext.server.store.activity import add_events
+from scrapy_ext.server.store.engine.interface import Row, Transaction
+from scrapy_ext.server.store.jobs.jobs import DuplicateJobError, NewJob, add_jobs, run_key
+from scrapy_ext.server.store.jobs.states import Stamp
+
+_MINUTE: Final = 60_000
+#: How old (ms) the newest missed minute may be to be made up for.
+CATCH_UP: Final = 60 * _MINUTE
+#: By how much (ms) a clock may be set back and minutes be known as those that have been.
+SET_BACK: Final = 24 * 60 * _MINUTE
+#: Schedules that are looked at together.
+_AT_ONCE: Final = 500
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_decode: Final = msgspec.json.Decoder(PeriodicJob).decode
+
+
+class TaskRun(NamedTuple):
+    """What became of a task: the job that was ``added``, or that which was still active."""
+
+    job: str
+    added: bool
+
+
+class ScheduleState(NamedTuple):
+    """A schedule, when it runs next, and the minute that it ran for last (ms), with what became of its tasks."""
+
+    schedule: PeriodicJob
+    next_run: int | None
+    last_run: int | None
+    last_jobs: list[TaskRun]
+
+
+class Due(NamedTuple):
+    """A schedule whose next run has come, and when that was (ms)."""
+
+    project: int
+    number: int
+    next_run: int
+
+
+class Run(NamedTuple):
+    """What was done about a due schedule: the minute (ms) that it ran for and its jobs, or why it did not run."""
+
+    due: Due
+    minute: int
+    jobs: list[TaskRun]
+    refused: str | None = None
+
+
+_decode_jobs: Final = msgspec.json.Decoder(list[TaskRun]).decode
+STATE_COLUMNS: Final = "definition, next_run, last_run, last_jobs"
+
+
+def state_of(row: Row) -> ScheduleState:
+    """The state in a row of :data:`STATE_COLUMNS`."""
+    definition, next_run, last_run, last_jobs = row
+    return ScheduleState(_decode(definition), next_run, last_run, _decode_jobs(last_jobs))
+
+
+def minute_after(cron: str, after: int) -> int | None:
+    """The first minute (ms) after a time (ms) at which an expression runs; raises :class:`ContractError`."""
+    found = Cron.parse(cron).next_after(_EPOCH + timedelta(milliseconds=after))
+    return None if found is None else (found - _EPOCH) // timedelta(milliseconds=1)
+
+
+async def plan(tx: Transaction, schedule: PeriodicJob, now: int) -> None:
+    """Write when a schedule runs next, which is not what was due before; its row is there."""
+    where = (schedule.project, schedule.id)
+    row = await tx.fetchrow("SELECT last_run FROM periodic_jobs WHERE project = $1 AND number = $2", *where)
+    last = row[0] if row and row[0] is not None else 0
+    after = max(now, last) if last - now <= SET_BACK else now
+    try:
+        next_run = None if schedule.disabled else minute_after(schedule.cron, after)
+    except ContractError:  # it was not stored by this package
+        next_run = None
+    await tx.execute(
+        "UPDATE periodic_jobs SET next_run = $3, planned = $4 WHERE project = $1 AND number = $2", *where, next_run, now
+    )
+
+
+async def plan_some(tx: Transaction, now: int) -> int:
+    """Plan schedules that an earlier version of the package stored, or that were planned before the clock was set back
+    by days; returns how many."""
+    rows = await tx.fetch(
+        """SELECT definition FROM periodic_jobs WHERE planned = 0 OR planned > $1
+           ORDER BY project, number LIMIT $2 FOR UPDATE""",
+        now + SET_BACK,
+        _AT_ONCE,
+    )
+    for row in rows:
+        await plan(tx, _decode(row[0]), now)
+    return len(rows)
+
+
+async def find_due(tx: Transaction, now: int) -> list[Due]:
+    """Schedules whose next run has come, the one that waits longest first."""
+    rows = await tx.fetch(
+        """SELECT project, number, next_run FROM periodic_jobs WHERE next_run <= $1
+           ORDER BY next_run, project, number LIMIT $2""",
+        now,
+        _AT_ONCE,
+    )
+    return [Due(*row) for row in rows]
+
+
+async def next_due(tx: Transaction) -> int | None:
+    """When the next schedule is due (ms)."""
+    row = await tx.fetchrow("SELECT next_run FROM periodic_jobs WHERE next_run IS NOT NULL ORDER BY next_run LIMIT 1")
+    return row[0] if row else None
+
+
+async def run_due(tx: Transaction, due: Due, now: int, refused: str | None = None) -> Run | None:
+    """Add the jobs of a due schedule, and plan its next run; None when another server has done so or it was changed.
+
+    With ``refused``, which says why, nothing is added.
+    """
+    row = await tx.fetchrow(
+        f"""SELECT {STATE_COLUMNS} FROM periodic_jobs
+            WHERE project = $1 AND number = $2 AND next_run = $3 FOR UPDATE""",  # noqa: S608 - fixed text
+        *due,
+    )
+    if row is None:
+        return None
+    state = state_of(row)
+    schedule = state.schedule
+    minute, following = None, None
+    try:
+        minute, following = _newest(schedule.cron, due.next_run, now), minute_after(schedule.cron, now)
+    except ContractError as error:
+        refused = str(error)
+    stamp = Stamp(f"periodic job {schedule.id}", now)
+    if refused is not None:
+        run, events = Run(due, due.next_run, [], refused), [_refused(schedule, refused, stamp)]
+    elif minute is None:
+        run, events = Run(due, due.next_run, [], "missed"), [_missed(schedule, due, stamp)]
+    else:
+        added = await add_jobs(tx, due.project, list(jobs_of(schedule, minute)), stamp)
+        run = Run(due, minute, [_task_run(each) for each in added])
+        events = list(_still_active(schedule, run.jobs, state.last_jobs, stamp))
+    await tx.execute(
+        """UPDATE periodic_jobs SET next_run = $3, planned = $4, last_run = $5, last_jobs = $6
+           WHERE project = $1 AND number = $2""",
+        due.project,
+        due.number,
+        following,
+        now,
+        state.last_run if run.refused else run.minute,
+        msgspec.json.encode(state.last_jobs if run.refused else run.jobs).decode(),
+    )
+    if events:
+        await add_events(tx, due.project, [msgspec.json.encode(event) for event in events], now)
+    return run
+
+
+def _newest(cron: str, due: int, now: int) -> int | None:
+    """The newest minute of those that have come; None when it is too long ago."""
+    minute = due if now - due < CATCH_UP else minute_after(cron, now - CATCH_UP)
+    if minute is None or minute > now:
+        return None
+    while (later := minute_after(cron, minute)) is not None and later <= now:
+        minute = later
+    return minute
+
+
+def jobs_of(schedule: PeriodicJob, minute: int) -> Iterator[NewJob]:
+    """The jobs of one run, which is for a minute (ms)."""
+    for task in schedule.tasks:
+        metadata: dict[str, Any] = {
+            "spider_type": "periodic",
+            "periodic_job_id": schedule.id,
+            "periodic_time": minute,
+            "priority": task.priority,
+            "units": 1,
+            "tags": list(dict.fromkeys(schedule.addtags)),
+        }
+        if task.spider_args:
+            metadata["spider_args"] = task.spider_args
+        if task.script_args:
+            metadata["cmd_args"] = task.script_args
+        yield NewJob(task.name, JobState.PENDING, metadata, run_key(task.name, metadata))
+
+
+def _task_run(added: JobKey | DuplicateJobError) -> TaskRun:
+    return TaskRun(str(added.key), False) if isinstance(added, DuplicateJobError) else TaskRun(str(added), True)
+
+
+def _still_active(
+    schedule: PeriodicJob, jobs: Sequence[TaskRun], before: Sequence[TaskRun], stamp: Stamp
+) -> Iterator[PeriodicEvent]:
+    """Told once of each job, however many runs it outlasts."""
+    for task, run in zip(schedule.tasks, jobs, strict=True):
+        if not run.added and run not in before:
+            told = f"{task.name} was not started again: job {run.job} has not ended."
+            yield PeriodicEvent(PERIODIC_ACTIVE, stamp.by, schedule.id, told, run.job)
+
+
+def _missed(schedule: PeriodicJob, due: Due, stamp: Stamp) -> PeriodicEvent:
+    told = f"Nothing ran from {_told(due.next_run)} on: no server was there, or its clock was changed."
+    return PeriodicEvent(PERIODIC_MISSED, stamp.by, schedule.id, told)
+
+
+def _refused(schedule: PeriodicJob, why: str, stamp: Stamp) -> PeriodicEvent:
+    return PeriodicEvent(PERIODIC_REFUSED, stamp.by, schedule.id, why[:1000])
+
+
+def _told(time: int) -> str:
+    return f"{_EPOCH + timedelta(milliseconds=time):%Y-%m-%d %H:%M} UTC"

@@ -1,0 +1,1 @@
+"""Items, requests, logs and samples of jobs, in compressed chunks."""

@@ -1,0 +1,283 @@
+"""Items, request records, logs and samples of jobs: one implementation, told the kind.
+
+This module reads them; what holds of the rows that it reads is said where they are written, in ``record_writes``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Final, NamedTuple
+
+from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
+from scrapy_ext.api.platform.stats import Stats, Totals
+from scrapy_ext.server.store.engine.interface import Engine, Row, Transaction
+from scrapy_ext.server.store.read_ahead import READ_AHEAD, ahead, closing, in_thread
+from scrapy_ext.server.store.records.chunks import MAX_LINES, Chunk, RecordKind, split_lines, unpack_line, unpack_pieces
+from scrapy_ext.server.store.records.progress import read_progress
+from scrapy_ext.server.store.records.segments import cut, time_at, unpack_stretches
+from scrapy_ext.server.store.records.writes import Owner, write_records
+
+#: Chunks of one read: four megabytes of records, when they are inflated.
+_PAGE_CHUNKS: Final = 4
+#: Chunks that are inflated before they are asked for.
+_INFLATED_AHEAD: Final = 2
+#: Bytes of a chunk that is inflated where it is read: with less, to hand it on would take longer.
+_SMALL: Final = 16 * 1024
+
+Position = tuple[int, int, int]
+#: Some records, the position to go on from (None at the end), and how many they are.
+_Read = tuple[list["Slice | _Packed"], Position | None, int]
+
+
+class Slice:
+    """Consecutive records of one job: the index of the first, when they were stored (ms), and their lines.
+
+    They may be given as ``text`` instead: the same lines, each with its line break, in pieces of any length.
+    """
+
+    def __init__(
+        self, key: JobKey, start: int, ts: int, lines: list[bytes] | None = None, text: Sequence[bytes] = ()
+    ) -> None:
+        self.key = key
+        self.start = start
+        self.ts = ts
+        self._lines = lines
+        self._text = text
+
+    @property
+    def lines(self) -> list[bytes]:
+        """The lines."""
+        if self._lines is None:
+            self._lines = split_lines(self._text)
+        return self._lines
+
+    @property
+    def text(self) -> Sequence[bytes]:
+        """The lines, each with its line break, in pieces."""
+        return self._text or [b"\n".join([*self.lines, b""])]
+
+
+class _Packed(NamedTuple):
+    """A whole chunk that is yet to be inflated."""
+
+    key: JobKey
+    start: int
+    ts: int
+    body: bytes
+
+    def inflated(self) -> Slice:
+        return Slice(self.key, self.start, self.ts, text=unpack_pieces(self.body))
+
+
+class Span(NamedTuple):
+    """What is read: a project, one of its spiders, or a job."""
+
+    project: int
+    spider: int | None = None
+    job: int | None = None
+
+    @property
+    def first(self) -> Position:
+        """The position before which nothing belongs to the span."""
+        return (self.spider or 0, self.job or 0, 0)
+
+    @property
+    def last(self) -> Position:
+        """The position after which nothing belongs to the span."""
+        spider = MAX_NUMBER if self.spider is None else self.spider
+        return (spider, MAX_NUMBER if self.job is None else self.job, MAX_NUMBER)
+
+
+class RecordStore:
+    """The records of one kind."""
+
+    def __init__(self, engine: Engine, clock: Callable[[], int], kind: RecordKind) -> None:
+        self.kind = kind
+        self._engine = engine
+        self._clock = clock
+
+    async def write(self, key: JobKey, start: int | None, chunks: Sequence[Chunk], *, may_skip: bool = False) -> int:
+        """Store records from index ``start`` (None: after the last); returns the index of the first.
+
+        What was stored at the same indexes before is replaced, so that sending again changes nothing. Raises
+        :class:`ContractError` when ``start`` would leave a gap; with ``may_skip``, the first records of a job may have
+        any index.
+        """
+        if not chunks:
+            return start or 0
+        owner, now = self._owner(key), self._clock()
+        return await self._engine.write(write_records, self.kind, owner, start, chunks, now=now, may_skip=may_skip)
+
+    async def stats(self, key: JobKey) -> Stats:
+        """The stats of a job's records; zeros for a job without any."""
+        return await self._engine.glance(_stats, self._owner(key))
+
+    async def indexes(self, key: JobKey) -> range:
+        """From the index of a job's first record to that after its last one."""
+        return await self._engine.glance(_indexes, self._owner(key))
+
+    async def progress(self, key: JobKey, points: int) -> list[tuple[int, int]]:
+        """How many records there were when: about ``points`` pairs of a time (ms) and a number, both growing.
+
+        It takes as many look-ups, whatever the number of records, and reads none of them.
+        """
+        return await self._engine.read(read_progress, self._owner(key), points)
+
+    async def at(self, key: JobKey, numbers: Sequence[int]) -> list[Slice]:
+        """The records with these indexes, those that exist."""
+        if len(numbers) == 1:
+            return await self._one(key, numbers[0])
+        return await self._engine.read(_at, self._owner(key), numbers)
+
+    async def _one(self, key: JobKey, number: int) -> list[Slice]:
+        row = await self._engine.glance(_chunk_of, self._owner(key), number)
+        if row is None:
+            return []
+        start, ts, times, body = row
+        place = number - start
+        line = unpack_line(body, place) if len(body) <= _SMALL else await asyncio.to_thread(unpack_line, body, place)
+        return [] if line is None else [Slice(key, number, time_at(ts, times, place), [line])]
+
+    def _owner(self, key: JobKey) -> Owner:
+        return Owner(key.project, self.kind.name, key.spider, key.job)
+
+    async def scan(self, span: Span, start: Position, count: int | None = None) -> AsyncIterator[Slice]:
+        """The records of a span in the order of their keys, from ``start`` (spider, job, index) on."""
+        # Several chunks are inflated at once, in threads, while the one before them is being sent.
+        async with closing(ahead(self._parts(span, start, count), _opened, _INFLATED_AHEAD)) as parts:
+            async for part in parts:
+                yield part
+
+    async def _parts(self, span: Span, start: Position, count: int | None) -> AsyncIterator[Slice | _Packed]:
+        position: Position | None = max(start, span.first)
+        left = count
+        following = self._read(span, position, left)
+        try:
+            while position is not None and (left is None or left > 0):
+                parts, position, taken = await following
+                if left is not None:
+                    left -= taken
+                if READ_AHEAD.get():  # while what was read before is being sent
+                    following = self._read(span, position, left)
+                parts.reverse()
+                while parts:
+                    yield parts.pop()  # of which nothing is kept here
+                if not READ_AHEAD.get():
+                    following = self._read(span, position, left)
+        finally:
+            following.cancel()
+
+    def _read(self, span: Span, start: Position | None, count: int | None) -> asyncio.Future[_Read]:
+        if start is None or count == 0:
+            nothing: asyncio.Future[_Read] = asyncio.get_running_loop().create_future()
+            nothing.cancel()
+            return nothing
+        chunks = _PAGE_CHUNKS if READ_AHEAD.get() else 1
+        reading = asyncio.ensure_future(self._engine.read(_page, self.kind, span, start, count, chunks=chunks))
+        reading.add_done_callback(_noted)
+        return reading
+
+
+def _opened(part: Slice | _Packed) -> asyncio.Future[Slice]:
+    if isinstance(part, _Packed):
+        return in_thread(_Packed.inflated, part)
+    ready: asyncio.Future[Slice] = asyncio.get_running_loop().create_future()
+    ready.set_result(part)
+    return ready
+
+
+def _noted(reading: asyncio.Future[_Read]) -> None:
+    """What fails after its reader has gone away needs no report."""
+    if not reading.cancelled():
+        reading.exception()
+
+
+async def _stats(tx: Transaction, owner: Owner) -> Stats:
+    totals = await tx.fetchrow(
+        "SELECT bytes, records FROM record_totals WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4",
+        *owner,
+    )
+    counts = await tx.fetch(
+        """SELECT field, occurrences FROM record_counts
+           WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4 AND occurrences > 0 ORDER BY field""",
+        *owner,
+    )
+    return Stats(dict(counts), Totals(*totals) if totals else Totals(0, 0))
+
+
+async def _indexes(tx: Transaction, owner: Owner) -> range:
+    totals = await tx.fetchrow(
+        "SELECT records, skipped FROM record_totals WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4",
+        *owner,
+    )
+    if totals is None or not totals[1]:
+        return range(totals[0] if totals else 0)
+    first = await tx.fetchrow(
+        """SELECT start FROM record_chunks WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4
+           ORDER BY start LIMIT 1""",
+        *owner,
+    )
+    return range(first[0] if first else 0, sum(totals))
+
+
+async def _chunk_of(tx: Transaction, owner: Owner, number: int) -> Row | None:
+    """The chunk that a record is in, if there is such a record."""
+    return await tx.fetchrow(
+        """SELECT start, ts, times, body FROM record_chunks
+           WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4 AND start <= $5
+           ORDER BY start DESC LIMIT 1""",
+        *owner,
+        number,
+    )
+
+
+async def _at(tx: Transaction, owner: Owner, numbers: Sequence[int]) -> list[Slice]:
+    found = []
+    for number in numbers:
+        row = await _chunk_of(tx, owner, number)
+        if row is not None:
+            place = number - row[0]
+            for ts, lines in cut(unpack_stretches(*row[1:]), place, place + 1):
+                found.append(Slice(JobKey(owner.project, owner.spider, owner.job), number, ts, lines))
+    return found
+
+
+async def _page(
+    tx: Transaction, kind: RecordKind, span: Span, start: Position, count: int | None, *, chunks: int
+) -> _Read:
+    """Some records from ``start`` on, ``count`` at most, of so many chunks."""
+    limit = chunks if count is None else min(chunks, count)
+    rows = await tx.fetch(
+        """SELECT spider, job, start, records, ts, times, body FROM record_chunks
+           WHERE project = $1 AND kind = $2
+           AND (spider, job, start) > ($3, $4, $5) AND (spider, job, start) <= ($6, $7, $8)
+           AND NOT (spider = $3 AND job = $4 AND start + records <= $9)
+           ORDER BY spider, job, start LIMIT $10""",
+        span.project,
+        kind.name,
+        *(start[0], start[1], start[2] - MAX_LINES),
+        *span.last,
+        start[2],
+        limit,
+    )
+    parts: list[Slice | _Packed] = []
+    taken, position = 0, start
+    for spider, job, at, records, *packed in rows:
+        key, low = JobKey(span.project, spider, job), start[2] if (spider, job) == start[:2] else 0
+        position = (spider, job, at + records)
+        ts, times, body = packed
+        if times is None and low <= at and (count is None or records <= count - taken):
+            whole = _Packed(key, at, ts, body)
+            parts.append(whole.inflated() if len(body) < _SMALL else whole)
+            taken += records
+        else:
+            high = records if count is None else max(low - at, 0) + count - taken
+            first = max(low - at, 0)
+            for stretch_ts, lines in cut(unpack_stretches(ts, times, body), first, high):
+                parts.append(Slice(key, at + first, stretch_ts, lines))
+                first += len(lines)
+                taken += len(lines)
+        if taken == count:
+            return parts, None, taken
+    return parts, position if len(rows) == limit else None, taken

@@ -1,0 +1,239 @@
+"""Writing records of jobs.
+
+Invariants, each kept within one transaction:
+
+- The chunks of a job and kind do not overlap. They have ``record_totals.records`` records, the last of which has the
+  index ``records + skipped - 1``. There is a gap only below the first records that were written, where that write was
+  allowed to skip indexes; no later write makes one.
+- ``record_totals`` and ``record_counts`` say of exactly those records what ``RecordKind.tally`` says.
+- No chunk has more than ``MAX_LINES`` records, so that the chunk with record n starts above ``n - MAX_LINES``.
+
+Small writes leave no small chunks behind: a write that ends in one chunk takes in the chunks before it, as long as
+each is not larger than what is being written. So chunks at the end of a job at least halve in size from one to the
+next (ten at most), and a record is packed again ten times at most on the way to a full chunk, however it came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from scrapy_ext.api.violations import ContractError, Violation
+from scrapy_ext.server.store.engine.interface import Transaction
+from scrapy_ext.server.store.records.chunks import (
+    MAX_BYTES,
+    MAX_LINES,
+    Chunk,
+    RecordKind,
+    Tally,
+    tally_of_lines,
+    unpack_lines,
+)
+from scrapy_ext.server.store.records.segments import (
+    StoredChunk,
+    Stretch,
+    cut,
+    length,
+    pack_stretches,
+    split,
+    unpack_stretches,
+)
+
+#: Compressed bytes of a chunk that is large enough, however few its records.
+_LARGE: Final = MAX_BYTES // 8
+
+
+class Owner(NamedTuple):
+    """Whose records: a kind and a job, as the tables key them."""
+
+    project: int
+    kind: str
+    spider: int
+    job: int
+
+
+class _Row(NamedTuple):
+    """A stored chunk and the index of its first record."""
+
+    start: int
+    chunk: StoredChunk
+
+    @property
+    def end(self) -> int:
+        return self.start + self.chunk.records
+
+    def stretches(self) -> list[Stretch]:
+        return unpack_stretches(self.chunk.ts, self.chunk.times, self.chunk.body)
+
+
+async def write_records(
+    tx: Transaction,
+    kind: RecordKind,
+    owner: Owner,
+    start: int | None,
+    chunks: Sequence[Chunk],
+    *,
+    now: int,
+    may_skip: bool,
+) -> int:
+    """Store records from ``start`` on (None: after the last); returns the index of the first.
+
+    ``may_skip``: where there are no records yet, ``start`` may be any index.
+    """
+    records, end = await _locked_totals(tx, owner)
+    start = end if start is None else start
+    if start > end and (records or not may_skip):
+        raise ContractError([_gap(start, records, end)])
+    stop = start + sum(chunk.records for chunk in chunks)
+    change, replaced = Tally(), 0
+    if start < end:
+        if stop <= end and await _is_stored(tx, owner, start, chunks):
+            return start
+        removed, replaced = await _clear(tx, kind, owner, start, stop)
+        change.subtract(removed)
+    rows, at = [], start
+    for chunk in chunks:
+        rows.append(_Row(at, StoredChunk(chunk.records, now, None, chunk.body)))
+        change.add(chunk.tally)
+        at += chunk.records
+    if start == end and len(rows) == 1 and start:
+        rows = await _merged(tx, owner, rows[0])
+    await _insert(tx, owner, rows)
+    added = stop - start - replaced
+    await _add_to_totals(tx, owner, added, max(stop, end) - end - added, change)
+    return start
+
+
+def _gap(start: int, records: int, end: int) -> Violation:
+    return Violation(
+        "start",
+        f"is {start}, but the job has {records} records, so that records {end} to {start - 1} would be missing",
+        f"Send the records from index {end} on first.",
+    )
+
+
+async def _locked_totals(tx: Transaction, owner: Owner) -> tuple[int, int]:
+    """The number of records, and the index after the last one.
+
+    Other writers of the same job and kind wait until this one is done.
+    """
+    row = await tx.fetchrow(
+        """SELECT records, skipped FROM record_totals WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4
+           FOR UPDATE""",
+        *owner,
+    ) or await tx.fetchrow(
+        """INSERT INTO record_totals (project, kind, spider, job, records, bytes) VALUES ($1, $2, $3, $4, 0, 0)
+           ON CONFLICT (project, kind, spider, job) DO UPDATE SET records = record_totals.records
+           RETURNING records, skipped""",
+        *owner,
+    )
+    assert row is not None  # noqa: S101 - the second statement always returns its row
+    return row[0], row[0] + row[1]
+
+
+async def _overlapping(tx: Transaction, owner: Owner, low: int, high: int) -> list[_Row]:
+    """The chunks with any of the records ``low`` to ``high - 1``."""
+    rows = await tx.fetch(
+        """SELECT start, records, ts, times, body FROM record_chunks
+           WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4 AND start > $5 AND start < $6
+           ORDER BY start""",
+        *owner,
+        low - MAX_LINES,
+        high,
+    )
+    found = [_Row(row[0], StoredChunk(*row[1:])) for row in rows]
+    return [row for row in found if row.end > low]
+
+
+async def _is_stored(tx: Transaction, owner: Owner, start: int, chunks: Sequence[Chunk]) -> bool:
+    """Whether the very same records are there already, in whichever chunks: the usual case of sending again."""
+    for chunk in chunks:
+        stop = start + chunk.records
+        rows = await _overlapping(tx, owner, start, stop)
+        if not (len(rows) == 1 and rows[0].start == start and rows[0].chunk.body == chunk.body):
+            parts = [part for row in rows for part in cut(row.stretches(), start - row.start, stop - row.start)]
+            if [line for part in parts for line in part.lines] != unpack_lines(chunk.body):
+                return False
+        start = stop
+    return True
+
+
+async def _clear(tx: Transaction, kind: RecordKind, owner: Owner, low: int, high: int) -> tuple[Tally, int]:
+    """Take the records ``low`` to ``high - 1`` out of their chunks; returns their tally and number."""
+    removed, number, kept = Tally(), 0, []
+    for row in await _overlapping(tx, owner, low, high):
+        stretches = row.stretches()
+        first, last = max(low - row.start, 0), min(high - row.start, row.chunk.records)
+        for part in cut(stretches, first, last):
+            removed.add(tally_of_lines(kind, part.lines))
+            number += len(part.lines)
+        for at, rest in ((0, cut(stretches, 0, first)), (last, cut(stretches, last, row.chunk.records))):
+            if rest:
+                kept.append(_Row(row.start + at, pack_stretches(rest)))
+        await _delete(tx, owner, row.start)
+    await _insert(tx, owner, kept)
+    return removed, number
+
+
+async def _merged(tx: Transaction, owner: Owner, new: _Row) -> list[_Row]:
+    """The new last chunk together with the chunks before it that are not larger, which are deleted."""
+    start, records, stretches = new.start, new.chunk.records, list[Stretch]()
+    while start and records < MAX_LINES:
+        row = await tx.fetchrow(
+            """SELECT start, records, ts, times, body FROM record_chunks
+               WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4 AND start >= $5 AND start < $6
+               ORDER BY start DESC LIMIT 1""",
+            *owner,
+            start - records,
+            start,
+        )
+        if row is None:  # the chunk before starts earlier: it is larger
+            break
+        before = _Row(row[0], StoredChunk(*row[1:]))
+        if before.end < start or before.chunk.records == MAX_LINES or len(before.chunk.body) > _LARGE:
+            break
+        stretches = before.stretches() + stretches
+        start, records = before.start, records + before.chunk.records
+        await _delete(tx, owner, before.start)
+    if not stretches:
+        return [new]
+    stretches += new.stretches()
+    rows = []
+    for part in split(stretches):
+        rows.append(_Row(start, pack_stretches(part)))
+        start += length(part)
+    return rows
+
+
+async def _delete(tx: Transaction, owner: Owner, start: int) -> None:
+    await tx.execute(
+        "DELETE FROM record_chunks WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4 AND start = $5",
+        *owner,
+        start,
+    )
+
+
+async def _insert(tx: Transaction, owner: Owner, rows: Sequence[_Row]) -> None:
+    await tx.execute_many(
+        """INSERT INTO record_chunks (project, kind, spider, job, start, records, ts, times, body)
+           VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)""",
+        [(*owner, row.start, *row.chunk) for row in rows],
+    )
+
+
+async def _add_to_totals(tx: Transaction, owner: Owner, records: int, skipped: int, change: Tally) -> None:
+    await tx.execute(
+        """UPDATE record_totals SET records = records + $5, skipped = skipped + $6, bytes = bytes + $7
+           WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4""",
+        *owner,
+        records,
+        skipped,
+        change.size,
+    )
+    await tx.execute_many(
+        """INSERT INTO record_counts (project, kind, spider, job, field, occurrences)
+           VALUES ($1, $2, $3, $4, $5, $6)
+           ON CONFLICT (project, kind, spider, job, field) DO UPDATE
+           SET occurrences = record_counts.occurrences + excluded.occurrences""",
+        [(*owner, field, number) for field, number in sorted(change.counts.items()) if number],
+    )

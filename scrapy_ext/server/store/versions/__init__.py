@@ -1,0 +1,1 @@
+"""Deployed versions of projects."""

@@ -1,0 +1,157 @@
+"""Reading deployed versions: their rows, and which of them jobs can run."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import msgspec
+
+from scrapy_ext.api.platform.versions import SpiderInfo, Version, VersionState
+from scrapy_ext.server.store.engine.interface import Row, Transaction
+
+#: The state of one whose archive is on its way; nobody is told of it.
+UPLOADING: Final = "uploading"
+
+_COLUMNS: Final = "deploy, name, state, message, created, created_by, size, sha256, format, requirements, settings"
+_decode: Final = msgspec.json.Decoder(SpiderInfo).decode
+
+
+class StoredVersion(NamedTuple):
+    """A version as others see it, and the settings module that was sent with it."""
+
+    shown: Version
+    settings: str
+
+
+class Runnable(NamedTuple):
+    """A version that jobs can run: its number and name."""
+
+    deploy: int
+    name: str
+
+
+async def current_version(tx: Transaction, project: int) -> Runnable | None:
+    """The version that jobs run, as part of a larger operation."""
+    row = await tx.fetchrow(
+        """SELECT v.deploy, v.name FROM current_versions c JOIN versions v ON v.project = c.project
+           AND v.deploy = c.deploy WHERE c.project = $1""",
+        project,
+    )
+    return Runnable(*row) if row else None
+
+
+async def runnable(tx: Transaction, project: int, name: str | None) -> Runnable | None:
+    """The version of this name (None: the current one) if jobs can run it."""
+    if name is None:
+        return await current_version(tx, project)
+    row = await tx.fetchrow(
+        """SELECT deploy, name FROM versions WHERE project = $1 AND name = $2 AND state = $3
+           ORDER BY deploy DESC LIMIT 1""",
+        project,
+        name,
+        VersionState.READY.value,
+    )
+    return Runnable(*row) if row else None
+
+
+async def piece_of(tx: Transaction, project: int, deploy: int, piece: int) -> bytes | None:
+    """A piece of an archive; None behind the last."""
+    row = await tx.fetchrow(
+        "SELECT body FROM version_pieces WHERE project = $1 AND deploy = $2 AND piece = $3", project, deploy, piece
+    )
+    return bytes(row[0]) if row else None
+
+
+async def unchecked_versions(tx: Transaction, before: int, after: int) -> list[tuple[int, int]]:
+    """Project and number of versions whose check nobody has been at since ``before``; or, by a clock that has been set
+    back since, after ``after``."""
+    rows = await tx.fetch(
+        """SELECT project, deploy FROM versions WHERE state = $1 AND (touched <= $2 OR touched > $3)
+           ORDER BY project, deploy LIMIT 100""",
+        VersionState.UPLOADED.value,
+        before,
+        after,
+    )
+    return [(project, deploy) for project, deploy in rows]
+
+
+async def list_versions(tx: Transaction, project: int) -> list[Version]:
+    """The versions of a project, the newest first."""
+    rows = await tx.fetch(
+        f"SELECT {_COLUMNS} FROM versions WHERE project = $1 AND state <> $2 ORDER BY deploy DESC",  # noqa: S608
+        project,
+        UPLOADING,
+    )
+    current = await current_version(tx, project)
+    return [_version(row, current).shown for row in rows]
+
+
+async def get_version(tx: Transaction, project: int, deploy: int) -> StoredVersion | None:
+    """A version by its number."""
+    row = await tx.fetchrow(
+        f"SELECT {_COLUMNS} FROM versions WHERE project = $1 AND deploy = $2 AND state <> $3",  # noqa: S608
+        project,
+        deploy,
+        UPLOADING,
+    )
+    return _version(row, await current_version(tx, project)) if row else None
+
+
+async def named_version(tx: Transaction, project: int, name: str) -> StoredVersion | None:
+    """The version of a name: what jobs would run if they can, else what was deployed last."""
+    found = await runnable(tx, project, name)
+    if found is not None:
+        return await get_version(tx, project, found.deploy)
+    row = await tx.fetchrow(
+        """SELECT deploy FROM versions WHERE project = $1 AND name = $2 AND state <> $3
+           ORDER BY deploy DESC LIMIT 1""",
+        project,
+        name,
+        UPLOADING,
+    )
+    return await get_version(tx, project, row[0]) if row else None
+
+
+def _version(row: Row, current: Runnable | None) -> StoredVersion:
+    deploy, name, state, message, created, by, size, sha256, kind, requirements, settings = row
+    shown = Version(
+        version=name,
+        deploy_id=deploy,
+        state=VersionState(state),
+        message=message,
+        current=current is not None and current.deploy == deploy,
+        created=created,
+        created_by=by,
+        size=size,
+        sha256=sha256,
+        format=kind,
+        requirements=requirements,
+    )
+    return StoredVersion(shown, settings)
+
+
+async def spiders_of(tx: Transaction, project: int, name: str | None) -> list[SpiderInfo]:
+    """The spiders and scripts of a version (None: the current one)."""
+    found = await runnable(tx, project, name)
+    if found is None:
+        return []
+    rows = await tx.fetch(
+        "SELECT info FROM version_spiders WHERE project = $1 AND deploy = $2 ORDER BY name", project, found.deploy
+    )
+    return [_decode(row[0]) for row in rows]
+
+
+async def refused_for(tx: Transaction, project: int, spider: str, name: str | None) -> list[str] | None:
+    """None when jobs of this name can be added; else the names that the version has."""
+    found = await runnable(tx, project, name)
+    if found is None:
+        return None
+    row = await tx.fetchrow(
+        "SELECT 1 FROM version_spiders WHERE project = $1 AND deploy = $2 AND name = $3", project, found.deploy, spider
+    )
+    if row is not None:
+        return None
+    rows = await tx.fetch(
+        "SELECT name FROM version_spiders WHERE project = $1 AND deploy = $2 ORDER BY name", project, found.deploy
+    )
+    return [name for (name,) in rows]

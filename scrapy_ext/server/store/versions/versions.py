@@ -1,0 +1,309 @@
+"""Deployed versions of projects: their archives in pieces, their spiders, and which one is current.
+
+Whoever changes versions of a project holds its counter of deploys, so that one such change is made at a time. A
+version is there for others once its archive is whole. One that is ready is current from then on, unless a later one
+is; the other deploys of its name go. Archives of the newest versions are kept, and those that active jobs need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from scrapy_ext.api.platform.versions import KEPT, SpiderInfo, Version, VersionState
+from scrapy_ext.server.store.counters import advance, hold
+from scrapy_ext.server.store.engine.interface import Engine, Transaction
+from scrapy_ext.server.store.versions.rows import (
+    UPLOADING,
+    StoredVersion,
+    current_version,
+    get_version,
+    list_versions,
+    named_version,
+    piece_of,
+    refused_for,
+    runnable,
+    spiders_of,
+    unchecked_versions,
+)
+
+#: Bytes of a piece of an archive.
+PIECE: Final = 512 * 1024
+#: Milliseconds by which the clocks of servers may differ.
+_CLOCKS_DIFFER: Final = 300_000
+#: Milliseconds after which an upload that is not whole is given up.
+_GIVEN_UP: Final = 3_600_000
+
+
+class NewVersion(NamedTuple):
+    """What is deployed. ``settings``: the settings module, "" where the archive says it itself."""
+
+    name: str
+    format: str
+    settings: str
+    size: int
+    sha256: str
+    requirements: str
+
+
+class InUseError(Exception):
+    """The version cannot be removed; the message says why."""
+
+
+class VersionStore:
+    """The versions of all projects."""
+
+    def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
+        self._engine = engine
+        self._clock = clock
+
+    # ── uploading ──
+
+    async def begin(self, project: int, new: NewVersion, by: str) -> int:
+        """Make room for a version; returns its number."""
+        return await self._engine.write(_begin, project, new, by, self._clock())
+
+    async def put(self, project: int, deploy: int, piece: int, body: bytes) -> None:
+        """Store a piece of its archive, up to :data:`PIECE` bytes. Pieces count from 0."""
+        await self._engine.write(_put, project, deploy, piece, body)
+
+    async def arrived(self, project: int, deploy: int) -> None:
+        """All pieces are there: the version is, too, and to be checked."""
+        await self._engine.write(_set_state, project, deploy, state=VersionState.UPLOADED, now=self._clock())
+
+    async def discard(self, project: int, deploy: int) -> None:
+        """Remove a version that never was ready."""
+        await self._engine.write(_remove, project, deploy)
+
+    async def archive(self, project: int, deploy: int) -> AsyncIterator[bytes]:
+        """The pieces of an archive."""
+        piece = 0
+        while (body := await self._engine.read(piece_of, project, deploy, piece)) is not None:
+            yield body
+            piece += 1
+
+    # ── checking ──
+
+    async def progress(self, project: int, deploy: int, message: str) -> None:
+        """Note how far the check is."""
+        await self._engine.write(_progress, project, deploy, message, self._clock())
+
+    async def ready(self, project: int, deploy: int, spiders: Sequence[SpiderInfo]) -> None:
+        """The check has passed: jobs can run it."""
+        await self._engine.write(_ready, project, deploy, spiders, self._clock())
+
+    async def failed(self, project: int, deploy: int, message: str) -> None:
+        """The check has not passed."""
+        await self._engine.write(_failed, project, deploy, message, self._clock())
+
+    async def unchecked(self, idle: int) -> list[tuple[int, int]]:
+        """Project and number of versions whose check nobody has been at for ``idle`` milliseconds."""
+        now = self._clock()
+        return await self._engine.read(unchecked_versions, now - idle, now + _CLOCKS_DIFFER)
+
+    # ── what there is ──
+
+    async def listed(self, project: int) -> list[Version]:
+        """The versions of a project, the newest first."""
+        return await self._engine.read(list_versions, project)
+
+    async def get(self, project: int, deploy: int) -> StoredVersion | None:
+        """A version by its number."""
+        return await self._engine.read(get_version, project, deploy)
+
+    async def named(self, project: int, name: str) -> StoredVersion | None:
+        """The version of this name: what jobs would run if they can, else what was deployed last."""
+        return await self._engine.read(named_version, project, name)
+
+    async def current(self, project: int) -> str | None:
+        """The name of the version that jobs run; None when nothing was deployed."""
+        found = await self._engine.glance(current_version, project)
+        return found.name if found else None
+
+    async def spiders(self, project: int, name: str | None = None) -> list[SpiderInfo]:
+        """The spiders and scripts of a version (None: the current one) by name."""
+        return await self._engine.read(spiders_of, project, name)
+
+    async def refuses(self, project: int, spider: str, name: str | None = None) -> list[str] | None:
+        """None when jobs of this name can be added; else the names of the spiders that the version has.
+
+        A project without a version takes any name.
+        """
+        return await self._engine.glance(refused_for, project, spider, name)
+
+    # ── changing ──
+
+    async def make_current(self, project: int, name: str) -> bool:
+        """Let new jobs run this version; False when there is none of this name that they can run."""
+        return await self._engine.write(_make_current, project, name)
+
+    async def remove(self, project: int, name: str) -> bool:
+        """Remove every deploy of a name; False when there is none. Raises :class:`InUseError` for the current one
+        while there are others, and for one that an active job needs."""
+        return await self._engine.write(_remove_named, project, name)
+
+
+async def _begin(tx: Transaction, project: int, new: NewVersion, by: str, now: int) -> int:
+    deploy = await advance(tx, project, "deploy")
+    stale = await tx.fetch(
+        "SELECT deploy FROM versions WHERE project = $1 AND state = $2 AND touched < $3 ORDER BY deploy",
+        project,
+        UPLOADING,
+        now - _GIVEN_UP,
+    )
+    for (old,) in stale:
+        await _remove(tx, project, old)
+    await tx.execute(
+        """INSERT INTO versions (project, deploy, name, state, message, created, created_by, touched, format, settings,
+                                 size, sha256, requirements)
+           VALUES ($1, $2, $3, $4, '', $5, $6, $5, $7, $8, $9, $10, $11)""",
+        project,
+        deploy,
+        new.name,
+        UPLOADING,
+        now,
+        by,
+        new.format,
+        new.settings,
+        new.size,
+        new.sha256,
+        new.requirements,
+    )
+    return deploy
+
+
+async def _put(tx: Transaction, project: int, deploy: int, piece: int, body: bytes) -> None:
+    await tx.execute(
+        "INSERT INTO version_pieces (project, deploy, piece, body) VALUES ($1, $2, $3, $4)",
+        project,
+        deploy,
+        piece,
+        body,
+    )
+
+
+async def _set_state(
+    tx: Transaction, project: int, deploy: int, *, state: VersionState, now: int, message: str = ""
+) -> None:
+    await tx.execute(
+        "UPDATE versions SET state = $3, message = $4, touched = $5 WHERE project = $1 AND deploy = $2",
+        project,
+        deploy,
+        state.value,
+        message,
+        now,
+    )
+
+
+async def _progress(tx: Transaction, project: int, deploy: int, message: str, now: int) -> None:
+    await tx.execute(
+        "UPDATE versions SET message = $3, touched = $4 WHERE project = $1 AND deploy = $2 AND state = $5",
+        project,
+        deploy,
+        message,
+        now,
+        VersionState.UPLOADED.value,
+    )
+
+
+async def _ready(tx: Transaction, project: int, deploy: int, spiders: Sequence[SpiderInfo], now: int) -> None:
+    await hold(tx, project, "deploy")
+    found = await get_version(tx, project, deploy)
+    if found is None or found.shown.state is not VersionState.UPLOADED:
+        return  # removed, or checked by another server, meanwhile
+    await _set_state(tx, project, deploy, state=VersionState.READY, now=now)
+    await tx.execute_many(
+        "INSERT INTO version_spiders (project, deploy, name, info) VALUES ($1, $2, $3, $4)",
+        [(project, deploy, spider.name, msgspec.json.encode(spider)) for spider in spiders],
+    )
+    before = await current_version(tx, project)
+    if before is None or before.deploy < deploy:
+        await _set_current(tx, project, deploy)
+    await _remove_old(tx, project)
+
+
+async def _failed(tx: Transaction, project: int, deploy: int, message: str, now: int) -> None:
+    await hold(tx, project, "deploy")
+    found = await get_version(tx, project, deploy)
+    if found is None or found.shown.state is not VersionState.UPLOADED:
+        return
+    await _set_state(tx, project, deploy, state=VersionState.FAILED, now=now, message=message)
+    await tx.execute("DELETE FROM version_pieces WHERE project = $1 AND deploy = $2", project, deploy)
+    await _remove_old(tx, project)
+
+
+async def _remove_old(tx: Transaction, project: int) -> None:
+    """Remove what is replaced by a later deploy of its name, and the oldest of too many."""
+    rows = await tx.fetch(
+        "SELECT deploy, name, state FROM versions WHERE project = $1 AND state IN ($2, $3) ORDER BY deploy DESC",
+        project,
+        VersionState.READY.value,
+        VersionState.FAILED.value,
+    )
+    current = await current_version(tx, project)
+    needed = await _needed(tx, project)
+    seen: set[str] = set()
+    kept = {VersionState.READY.value: 0, VersionState.FAILED.value: 0}
+    for deploy, name, state in rows:
+        # A later deploy that failed replaces nothing that jobs can run.
+        replaced = name in seen
+        if state == VersionState.READY.value:
+            seen.add(name)
+        kept[state] += not replaced
+        if (current is not None and deploy == current.deploy) or not (
+            replaced or (kept[state] > KEPT and deploy not in needed)
+        ):
+            continue
+        await _remove(tx, project, deploy)
+
+
+async def _needed(tx: Transaction, project: int) -> set[int]:
+    """What active jobs were scheduled with."""
+    rows = await tx.fetch(
+        "SELECT DISTINCT deploy FROM jobs WHERE project = $1 AND state IN ('pending', 'running')", project
+    )
+    return {row[0] for row in rows}
+
+
+async def _remove(tx: Transaction, project: int, deploy: int) -> None:
+    for table in ("versions", "version_pieces", "version_spiders"):
+        await tx.execute(f"DELETE FROM {table} WHERE project = $1 AND deploy = $2", project, deploy)  # noqa: S608
+
+
+async def _set_current(tx: Transaction, project: int, deploy: int) -> None:
+    await tx.execute(
+        """INSERT INTO current_versions (project, deploy) VALUES ($1, $2)
+           ON CONFLICT (project) DO UPDATE SET deploy = excluded.deploy""",
+        project,
+        deploy,
+    )
+
+
+async def _make_current(tx: Transaction, project: int, name: str) -> bool:
+    await hold(tx, project, "deploy")
+    found = await runnable(tx, project, name)
+    if found is None:
+        return False
+    await _set_current(tx, project, found.deploy)
+    return True
+
+
+async def _remove_named(tx: Transaction, project: int, name: str) -> bool:
+    await hold(tx, project, "deploy")
+    rows = await tx.fetch(
+        "SELECT deploy, name, state FROM versions WHERE project = $1 AND state <> $2", project, UPLOADING
+    )
+    doomed = [deploy for deploy, its, _ in rows if its == name]
+    current = await current_version(tx, project)
+    others = any(its != name and state == VersionState.READY.value for _, its, state in rows)
+    if current is not None and current.deploy in doomed:
+        if others:
+            raise InUseError("it is the current version. Make another one current first")
+        await tx.execute("DELETE FROM current_versions WHERE project = $1", project)
+    if set(doomed) & await _needed(tx, project):
+        raise InUseError("jobs that wait or run need it. Let them end, or cancel them")
+    for deploy in doomed:
+        await _remove(tx, project, deploy)
+    return bool(doomed)

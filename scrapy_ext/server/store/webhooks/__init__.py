@@ -1,0 +1,1 @@
+"""Webhooks, and the deliveries that wait for them."""

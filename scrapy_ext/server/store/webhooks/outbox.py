@@ -1,0 +1,116 @@
+"""What webhooks are to be told: written by the same transaction as the activity message that they are told of, so that
+neither is there without the other.
+
+Who writes here holds the project's counter of activity messages: whatever changes a webhook takes that first, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from scrapy_ext.api.platform.webhooks import (
+    MAX_MESSAGE_BYTES,
+    WEBHOOK_EVENTS,
+    WEBHOOK_FULL,
+    Told,
+    WebhookEvent,
+    wants,
+)
+from scrapy_ext.server.store.engine.interface import Transaction
+
+#: Deliveries that wait for one webhook. What comes then is not told to it.
+MAX_PENDING: Final = 10_000
+
+
+class Event(NamedTuple):
+    """An activity message with a name: its number, name and JSON."""
+
+    number: int
+    name: str
+    message: bytes
+
+
+class _Named(msgspec.Struct):
+    event: str
+
+
+_name: Final = msgspec.json.Decoder(_Named).decode
+_names: Final = msgspec.json.Decoder(list[str]).decode
+
+
+async def enqueue(tx: Transaction, project: int, first: int, messages: Sequence[bytes], now: int) -> list[bytes]:
+    """Keep messages, the numbers of which begin with ``first``, for the webhooks that want them; returns messages for
+    the activity about those that can keep no more."""
+    webhooks = await tx.fetch(
+        "SELECT number, events, dropped FROM webhooks WHERE project = $1 AND disabled = 0 ORDER BY number", project
+    )
+    if not webhooks:
+        return []
+    named = [each for place, message in enumerate(messages) if (each := _event(first + place, message)) is not None]
+    told = []
+    for number, wanted, dropped in webhooks:
+        names = _names(wanted)
+        chosen = [each for each in named if wants(names, each.name)]
+        kept = chosen[: await _room(tx, project, number)] if chosen else []
+        await add_deliveries(tx, project, number, kept, now)
+        if len(kept) < len(chosen):
+            await tx.execute(
+                "UPDATE webhooks SET dropped = dropped + $3 WHERE project = $1 AND number = $2",
+                project,
+                number,
+                len(chosen) - len(kept),
+            )
+            if dropped == 0:
+                why = f"{MAX_PENDING} deliveries wait. It is not told of what comes now."
+                told.append(about(number, WEBHOOK_FULL, why))
+    return told
+
+
+def about(webhook: int, event: str, message: str) -> bytes:
+    """A message of the activity about a webhook."""
+    return msgspec.json.encode(WebhookEvent(event, f"webhook {webhook}", webhook, message))
+
+
+async def add_deliveries(tx: Transaction, project: int, webhook: int, events: Sequence[Event], now: int) -> None:
+    """Keep events for one webhook."""
+    rows = []
+    for number, name, message in events:
+        told = Told(delivery_id(project, webhook, number), name, project, now, msgspec.Raw(message))
+        rows.append((project, webhook, number, name, msgspec.json.encode(told), now))
+    if rows:
+        await tx.execute_many(
+            """INSERT INTO webhook_deliveries (project, webhook, number, event, body, created, due)
+               VALUES ($1, $2, $3, $4, $5, $6, $6)""",
+            rows,
+        )
+
+
+def delivery_id(project: int, webhook: int, number: int) -> str:
+    """What tells a delivery from all others, however often it is sent."""
+    return f"{project}-{webhook}-{number}"
+
+
+def _event(number: int, message: bytes) -> Event | None:
+    if len(message) > MAX_MESSAGE_BYTES:
+        return None
+    try:
+        name = _name(message).event
+    except msgspec.MsgspecError:  # clients may post any object
+        return None
+    # What is told of webhooks would be told to them, and fail, and be told of.
+    return None if len(name) > 255 or name.startswith(WEBHOOK_EVENTS) or "\0" in name else Event(number, name, message)
+
+
+async def _room(tx: Transaction, project: int, webhook: int) -> int:
+    row = await tx.fetchrow(
+        """SELECT count(*) FROM (
+               SELECT 1 FROM webhook_deliveries WHERE project = $1 AND webhook = $2 AND due IS NOT NULL LIMIT $3
+           ) AS pending""",
+        project,
+        webhook,
+        MAX_PENDING,
+    )
+    return MAX_PENDING - (row[0] if row else 0)

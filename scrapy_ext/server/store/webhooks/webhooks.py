@@ -1,0 +1,345 @@
+"""Webhooks, and the deliveries to them.
+
+Rules that hold here:
+
+- A delivery is claimed by moving its ``due`` on, so that of several servers one sends it. It is sent again when the one
+  that claimed it has not said within :data:`CLAIM` what came of it: at least once, and the same id tells doubles.
+- Whatever changes a webhook takes the project's counter of activity messages first, as :mod:`outbox` does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import msgspec
+
+from scrapy_ext.api.platform.webhooks import (
+    MAX_WEBHOOKS,
+    TEST_EVENT,
+    WEBHOOK_DISABLED,
+    WEBHOOK_GIVEN_UP,
+    Delivery,
+    Webhook,
+)
+from scrapy_ext.api.violations import ContractError, Violation
+from scrapy_ext.server.store.activity import add_events
+from scrapy_ext.server.store.counters import advance, hold
+from scrapy_ext.server.store.engine.interface import Engine, Row, Transaction
+from scrapy_ext.server.store.webhooks.outbox import Event, about, add_deliveries, delivery_id
+
+_SECOND: Final = 1000
+_HOUR: Final = 3600 * _SECOND
+#: How long (ms) a server has to send what it has claimed.
+CLAIM: Final = 60 * _SECOND
+#: From a failure to the next attempt (ms): the first wait, which doubles, and the longest.
+FIRST_WAIT: Final = 10 * _SECOND
+LONGEST_WAIT: Final = _HOUR
+#: No delivery is due later than that (ms), unless the clock was set back since.
+_LATEST: Final = LONGEST_WAIT + CLAIM
+#: How old (ms) a delivery gets before it is given up.
+GIVE_UP: Final = 24 * _HOUR
+#: How long (ms) nothing may have been taken before a webhook is disabled.
+DISABLE: Final = 72 * _HOUR
+#: Deliveries that are kept of those that were delivered, and of those that were given up.
+KEPT: Final = 100
+MAX_LISTED: Final = 1000
+
+_WEBHOOK: Final = "number, url, events, created, disabled, failing_since"
+_DELIVERY: Final = "number, event, created, state, attempts, due, outcome"
+_names: Final = msgspec.json.Decoder(list[str]).decode
+
+
+class Claimed(NamedTuple):
+    """A delivery to send now."""
+
+    project: int
+    webhook: int
+    number: int
+    attempts: int
+    body: bytes
+    url: str
+    secret: str
+
+    @property
+    def id(self) -> str:
+        """What tells it from all others."""
+        return delivery_id(self.project, self.webhook, self.number)
+
+
+class WebhookStore:
+    """Webhooks by project and number."""
+
+    def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
+        self._engine = engine
+        self._clock = clock
+        #: Set when there may be something to send that nobody here knows of.
+        self.changed = asyncio.Event()
+
+    async def add(self, project: int, url: str, events: list[str], secret: str) -> Webhook:
+        """Store a webhook; raises :class:`ContractError` when the project has too many."""
+        return await self._engine.write(_add, project, url, events, secret=secret, now=self._clock())
+
+    async def listed(self, project: int) -> list[Webhook]:
+        """The webhooks of a project, in the order in which they were made."""
+        return await self._engine.read(_list, project)
+
+    async def get(self, project: int, number: int) -> Webhook | None:
+        """One webhook."""
+        return await self._engine.read(_get, project, number)
+
+    async def remove(self, project: int, number: int) -> bool:
+        """Delete a webhook and what it was to be told; returns whether there was one."""
+        return await self._engine.write(_remove, project, number)
+
+    async def disable(self, project: int, number: int, disabled: bool) -> Webhook | None:
+        """Let a webhook be told nothing more, and forget what it was to be told; or tell it again what comes."""
+        return await self._engine.write(_disable, project, number, disabled)
+
+    async def test(self, project: int, number: int) -> Delivery | None:
+        """Send something to a webhook, also when it is disabled; None when there is no such webhook."""
+        delivery = await self._engine.write(_test, project, number, self._clock())
+        self.changed.set()
+        return delivery
+
+    async def deliveries(self, project: int, number: int, count: int = MAX_LISTED) -> list[Delivery]:
+        """What was sent to a webhook and what is to be sent, newest first."""
+        return await self._engine.read(_deliveries, project, number, count)
+
+    async def waiting(self) -> list[tuple[int, int]]:
+        """The webhooks, each a project and a number, for which something is due."""
+        return await self._engine.read(_waiting, self._clock())
+
+    async def claim(self, project: int, number: int) -> Claimed | None:
+        """Take the delivery that has been due for a webhook longest, to send it now."""
+        return await self._engine.write(_claim, project, number, self._clock())
+
+    async def delivered(self, sent: Claimed, outcome: str) -> None:
+        """Note that a delivery was taken."""
+        await self._engine.write(_delivered, sent, outcome)
+
+    async def failed(self, sent: Claimed, outcome: str) -> None:
+        """Note that a delivery failed: it is sent again later, or given up."""
+        await self._engine.write(_failed, sent, outcome, self._clock())
+
+
+async def _add(tx: Transaction, project: int, url: str, events: list[str], *, secret: str, now: int) -> Webhook:
+    number = await advance(tx, project, "webhook")
+    if len(await _list(tx, project)) >= MAX_WEBHOOKS:
+        raise ContractError(
+            [Violation("project", f"has {MAX_WEBHOOKS} webhooks, which is the limit", "Remove one of them.")]
+        )
+    await tx.execute(
+        "INSERT INTO webhooks (project, number, url, events, secret, created) VALUES ($1, $2, $3, $4, $5, $6)",
+        project,
+        number,
+        url,
+        msgspec.json.encode(events).decode(),
+        secret,
+        now,
+    )
+    return Webhook(id=number, project=project, url=url, events=events, created=now, disabled=False, failing_since=None)
+
+
+async def _list(tx: Transaction, project: int) -> list[Webhook]:
+    rows = await tx.fetch(
+        f"SELECT {_WEBHOOK} FROM webhooks WHERE project = $1 ORDER BY number",  # noqa: S608 - fixed text
+        project,
+    )
+    return [_webhook(project, row) for row in rows]
+
+
+async def _get(tx: Transaction, project: int, number: int) -> Webhook | None:
+    row = await tx.fetchrow(
+        f"SELECT {_WEBHOOK} FROM webhooks WHERE project = $1 AND number = $2",  # noqa: S608 - fixed text
+        project,
+        number,
+    )
+    return _webhook(project, row) if row else None
+
+
+def _webhook(project: int, row: Row) -> Webhook:
+    number, url, events, created, disabled, failing_since = row
+    return Webhook(
+        id=number,
+        project=project,
+        url=url,
+        events=_names(events),
+        created=created,
+        disabled=bool(disabled),
+        failing_since=failing_since,
+    )
+
+
+async def _remove(tx: Transaction, project: int, number: int) -> bool:
+    await hold(tx, project, "activity")
+    await tx.execute("DELETE FROM webhook_deliveries WHERE project = $1 AND webhook = $2", project, number)
+    return await tx.execute("DELETE FROM webhooks WHERE project = $1 AND number = $2", project, number) > 0
+
+
+async def _disable(tx: Transaction, project: int, number: int, disabled: bool) -> Webhook | None:
+    await hold(tx, project, "activity")
+    await _set_disabled(tx, project, number, disabled)
+    return await _get(tx, project, number)
+
+
+async def _set_disabled(tx: Transaction, project: int, number: int, disabled: bool) -> None:
+    await tx.execute(
+        """UPDATE webhooks SET disabled = $3, failing_since = NULL, dropped = 0, given_up = 0
+           WHERE project = $1 AND number = $2""",
+        project,
+        number,
+        int(disabled),
+    )
+    if disabled:
+        await tx.execute(
+            "DELETE FROM webhook_deliveries WHERE project = $1 AND webhook = $2 AND due IS NOT NULL", project, number
+        )
+
+
+async def _test(tx: Transaction, project: int, number: int, now: int) -> Delivery | None:
+    place = await advance(tx, project, "activity")
+    if await _get(tx, project, number) is None:
+        return None
+    message = about(number, TEST_EVENT, "A test.")
+    await add_deliveries(tx, project, number, [Event(place, TEST_EVENT, message)], now)
+    # Before all that waits: somebody wants to see it.
+    row = await tx.fetchrow(
+        f"""UPDATE webhook_deliveries SET due = 0 WHERE project = $1 AND webhook = $2 AND number = $3
+            RETURNING {_DELIVERY}""",  # noqa: S608 - fixed text
+        project,
+        number,
+        place,
+    )
+    return _delivery(project, number, row) if row else None
+
+
+async def _deliveries(tx: Transaction, project: int, number: int, count: int) -> list[Delivery]:
+    rows = await tx.fetch(
+        f"""SELECT {_DELIVERY} FROM webhook_deliveries
+            WHERE project = $1 AND webhook = $2 ORDER BY number DESC LIMIT $3""",  # noqa: S608 - fixed text
+        project,
+        number,
+        count,
+    )
+    return [_delivery(project, number, row) for row in rows]
+
+
+def _delivery(project: int, webhook: int, row: Row) -> Delivery:
+    number, event, created, state, attempts, due, outcome = row
+    return Delivery(
+        id=delivery_id(project, webhook, number),
+        event=event,
+        created=created,
+        state=state,
+        attempts=attempts,
+        due=due,
+        outcome=outcome,
+    )
+
+
+async def _waiting(tx: Transaction, now: int) -> list[tuple[int, int]]:
+    rows = await tx.fetch(
+        """SELECT project, webhook FROM webhook_deliveries WHERE due <= $1 OR due > $2
+           GROUP BY project, webhook ORDER BY min(due), project, webhook""",
+        now,
+        now + _LATEST,
+    )
+    return [(project, webhook) for project, webhook in rows]
+
+
+async def _claim(tx: Transaction, project: int, webhook: int, now: int) -> Claimed | None:
+    row = await tx.fetchrow(
+        """UPDATE webhook_deliveries SET due = $4, attempts = attempts + 1
+           WHERE project = $1 AND webhook = $2 AND number = (
+               SELECT number FROM webhook_deliveries WHERE project = $1 AND webhook = $2 AND (due <= $3 OR due > $5)
+               ORDER BY due, number LIMIT 1 FOR UPDATE SKIP LOCKED
+           ) RETURNING number, attempts, body""",
+        project,
+        webhook,
+        now,
+        now + CLAIM,
+        now + _LATEST,
+    )
+    where = await tx.fetchrow("SELECT url, secret FROM webhooks WHERE project = $1 AND number = $2", project, webhook)
+    return Claimed(project, webhook, *row, *where) if row and where else None
+
+
+async def _delivered(tx: Transaction, sent: Claimed, outcome: str) -> None:
+    await hold(tx, sent.project, "activity")
+    if await _settle(tx, sent, None, "delivered", outcome):
+        await tx.execute(
+            """UPDATE webhooks SET failing_since = NULL, dropped = 0, given_up = 0
+               WHERE project = $1 AND number = $2 AND failing_since IS NOT NULL""",
+            sent.project,
+            sent.webhook,
+        )
+
+
+async def _failed(tx: Transaction, sent: Claimed, outcome: str, now: int) -> None:
+    where = (sent.project, sent.webhook)
+    await hold(tx, sent.project, "activity")
+    row = await tx.fetchrow(
+        """SELECT created, event FROM webhook_deliveries
+           WHERE project = $1 AND webhook = $2 AND number = $3 AND due IS NOT NULL""",
+        *where,
+        sent.number,
+    )
+    webhook = await tx.fetchrow(
+        "SELECT failing_since, given_up, disabled FROM webhooks WHERE project = $1 AND number = $2", *where
+    )
+    if row is None or webhook is None:
+        return
+    (created, event), (failing_since, given_up, disabled) = row, webhook
+    since = now if failing_since is None else failing_since
+    wait = min(FIRST_WAIT * 2 ** min(sent.attempts - 1, 30), LONGEST_WAIT)
+    # A test is for who waits to see it.
+    is_given_up = event == TEST_EVENT or now + wait - created > GIVE_UP
+    state, due = ("given up", None) if is_given_up else ("pending", now + wait)
+    await _settle(tx, sent, due, state, outcome)
+    messages = []
+    if is_given_up and event != TEST_EVENT and given_up == 0:
+        why = f"The delivery {sent.id} ({event}) was given up after {sent.attempts} attempts: {outcome}."
+        messages.append(about(sent.webhook, WEBHOOK_GIVEN_UP, why))
+    if event != TEST_EVENT:
+        await tx.execute(
+            """UPDATE webhooks SET failing_since = $3, given_up = given_up + $4 WHERE project = $1 AND number = $2""",
+            *where,
+            since,
+            int(is_given_up),
+        )
+    if not disabled and now - since >= DISABLE:
+        await _set_disabled(tx, *where, disabled=True)
+        why = f"It has taken nothing for {DISABLE // (24 * _HOUR)} days, and is told nothing more: {outcome}."
+        messages.append(about(sent.webhook, WEBHOOK_DISABLED, why))
+    if messages:
+        await add_events(tx, sent.project, messages, now)
+
+
+async def _settle(tx: Transaction, sent: Claimed, due: int | None, state: str, outcome: str) -> bool:
+    """Write what came of an attempt, and forget old ones; returns whether the delivery was still to be made."""
+    found = await tx.execute(
+        """UPDATE webhook_deliveries SET due = $4, state = $5, outcome = $6
+           WHERE project = $1 AND webhook = $2 AND number = $3 AND due IS NOT NULL""",
+        sent.project,
+        sent.webhook,
+        sent.number,
+        due,
+        state,
+        outcome,
+    )
+    if due is None:
+        await tx.execute(
+            """DELETE FROM webhook_deliveries WHERE project = $1 AND webhook = $2 AND state = $3 AND due IS NULL
+               AND number <= (
+                   SELECT number FROM webhook_deliveries
+                   WHERE project = $1 AND webhook = $2 AND state = $3 AND due IS NULL
+                   ORDER BY number DESC LIMIT 1 OFFSET $4
+               )""",
+            sent.project,
+            sent.webhook,
+            state,
+            KEPT,
+        )
+    return found > 0
