@@ -53,7 +53,7 @@ _NOT_STARTED: Final = 126
 #: In environment variables of a task: the path of its temporary folder.
 _FOLDER_VARIABLES: Final = ("TMPDIR", "HOME")
 _NEEDED: Final = ("PATH", "TMPDIR", "LANG", "LC_ALL", "LD_LIBRARY_PATH")
-_ROOT: Final = str(Path(__file__).resolve().parents[1])
+_ROOT: Final = str(Path(__file__).resolve().parents[2])
 
 
 class Task(NamedTuple):

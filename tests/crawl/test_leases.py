@@ -38,7 +38,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    for module in ("leases", "commitlog"):
+    for module in ("frontier.leases", "commit.commitlog"):
         monkeypatch.setattr(f"scrapy_ext.crawl.{module}.time", clock)
     return clock
 

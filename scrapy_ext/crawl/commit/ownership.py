@@ -25,15 +25,15 @@ from collections.abc import Awaitable, Callable, Collection
 from typing import Final
 
 from scrapy_ext.api.platform import JobKey
+from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.persistence import Persistence
 from scrapy_ext.client.platform import PlatformClient
-from scrapy_ext.client.platform.errors import AttemptOver, Forbidden, PlatformError
+from scrapy_ext.client.platform.errors import AttemptOver, Forbidden, NotFound, PlatformError
 from scrapy_ext.crawl.commit.checkpoint import Assignment, Checkpoint, Progress
 from scrapy_ext.crawl.commit.commitlog import CommitLog, take_over
 from scrapy_ext.crawl.commit.journal import Fenced, Journal, Place
 from scrapy_ext.crawl.commit.redo import Finisher
-from scrapy_ext.crawl.session.job import finish_replaced
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +41,8 @@ logger = logging.getLogger(__name__)
 ASSIGNMENT: Final = "assignment"
 #: Commit journals are in slots that begin so.
 COMMITS: Final = "commits-"
+#: Close reason of a job whose work another process has taken over.
+REPLACED: Final = "frontier_lease_lost"
 #: Seconds that a process which no longer claims a slot has for passing it on.
 _PATIENCE: Final = 30.0
 
@@ -235,3 +237,15 @@ class Ownership:
         head = await self.journal(self._name).head()
         # Who takes only the slots signs for nobody.
         return head is not None and bool(Checkpoint.read(head.data).worker)
+
+
+async def finish_replaced(client: PlatformClient, key: JobKey) -> None:
+    """Finish a running job whose process was replaced, and may be dead. A job that a node runs is left to the node,
+    which sees the process end."""
+    try:
+        metadata = await client.jobs.metadata(key)
+    except NotFound:
+        return
+    if metadata.get("state") == JobState.RUNNING.value and "attempt" not in metadata:
+        await client.jobq.update(key.project, key, state=JobState.FINISHED.value, close_reason=REPLACED)
+        logger.info("Job %s ends as %s: this process goes on with what its own had", key, REPLACED)

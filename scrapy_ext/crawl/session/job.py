@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -17,9 +17,6 @@ from scrapy_ext.client.platform.errors import NotFound
 from scrapy_ext.settings import SettingError
 
 logger = logging.getLogger(__name__)
-
-#: Close reason of a job whose work another process has taken over.
-REPLACED: Final = "frontier_lease_lost"
 
 
 class CrawlJob(msgspec.Struct, frozen=True):
@@ -119,18 +116,6 @@ async def write_stats(client: PlatformClient, job: CrawlJob, stats: dict[str, An
 async def finish_job(client: PlatformClient, job: CrawlJob, reason: str) -> None:
     """The job is finished, with Scrapy's reason for closing the spider."""
     await client.jobq.update(job.key.project, job.key, state=JobState.FINISHED.value, close_reason=reason)
-
-
-async def finish_replaced(client: PlatformClient, key: JobKey) -> None:
-    """Finish a running job whose process was replaced, and may be dead. A job that a node runs is left to the node,
-    which sees the process end."""
-    try:
-        metadata = await client.jobs.metadata(key)
-    except NotFound:
-        return
-    if metadata.get("state") == JobState.RUNNING.value and "attempt" not in metadata:
-        await client.jobq.update(key.project, key, state=JobState.FINISHED.value, close_reason=REPLACED)
-        logger.info("Job %s ends as %s: this process goes on with what its own had", key, REPLACED)
 
 
 async def is_over(client: PlatformClient, job: CrawlJob) -> bool:

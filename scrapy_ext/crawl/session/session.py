@@ -31,9 +31,10 @@ from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import AttemptOver, PlatformError, Unauthorized
 from scrapy_ext.client.platform.writer import BatchWriter
 from scrapy_ext.crawl.commit.journal import Fenced
+from scrapy_ext.crawl.commit.ownership import REPLACED
 from scrapy_ext.crawl.session import embedded
 from scrapy_ext.crawl.session.embedded import EmbeddedServerError, Services
-from scrapy_ext.crawl.session.job import REPLACED, CrawlJob, JobFile, finish_job, open_job, open_job_of, write_stats
+from scrapy_ext.crawl.session.job import CrawlJob, JobFile, finish_job, open_job, open_job_of, write_stats
 from scrapy_ext.crawl.session.unknown_names import UnknownNames
 from scrapy_ext.settings import SettingError
 

@@ -289,8 +289,8 @@ async def test_a_database_of_another_encoding_is_refused(postgresql: Cluster) ->
 
 
 async def test_without_the_driver_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("postgresql", "postgresql_connection"):
-        monkeypatch.delitem(sys.modules, f"scrapy_ext.server.store.{module}")
+    for module in ("postgresql", "connection"):
+        monkeypatch.delitem(sys.modules, f"scrapy_ext.server.store.engine.postgresql.{module}")
     monkeypatch.setitem(sys.modules, "asyncpg", None)
     assert 'pip install "scrapy-ext[postgresql]"' in await refusal("postgresql://a:opensesame@b/c")
 
