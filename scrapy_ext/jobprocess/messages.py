@@ -8,8 +8,6 @@ import msgspec
 
 #: Exit status of a job whose spider is not in its project.
 NO_SPIDER: Final = 65
-#: What the platform tells an attempt at a job (403) that the job is no longer in.
-ATTEMPT_OVER: Final = "is over: its node was lost, or its process has ended"
 
 
 class Launch(msgspec.Struct, kw_only=True):

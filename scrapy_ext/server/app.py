@@ -79,7 +79,7 @@ async def _start(parts: _Parts, config: ServerConfig, front: Front, stack: conte
     """Start the parts, which ``stack`` will stop."""
     # Imported when it starts: the extraction libraries are heavy, and whoever reads the configuration needs none.
     from scrapy_ext.server.extraction import ExtractionService
-    from scrapy_ext.server.http.openapi import document as openapi
+    from scrapy_ext.server.openapi import document as openapi
     from scrapy_ext.server.net.guard import Guard
     from scrapy_ext.server.webhooks.dispatch import Dispatcher
     from scrapy_ext.server.webhooks.sending import Sender

@@ -17,7 +17,7 @@ import pytest
 from tenacity import wait_fixed
 from zyte_api import AsyncZyteAPI, RequestError, RetryFactory, ZyteAPI
 
-from scrapy_ext.server.extraction.limits import Limits
+from scrapy_ext.server.config.extraction_limits import Limits
 from tests.conformance.shop import Shop
 from tests.server.extraction.services import KEY, Service
 from tests.servers import RunningServer

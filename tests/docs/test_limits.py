@@ -6,7 +6,7 @@ import re
 
 from scrapy_ext.api.platform.versions import MAX_ARCHIVE
 from scrapy_ext.server.config.config import ServerConfig
-from scrapy_ext.server.extraction.limits import Limits
+from scrapy_ext.server.config.extraction_limits import Limits
 from scrapy_ext.server.http import bodies, limits, memory
 from scrapy_ext.server.platform import versions
 from tests.docs.tables import DOCS, tables_of

@@ -28,7 +28,7 @@ from scrapy_ext.client.platform.errors import (
 )
 from scrapy_ext.client.platform.urls import Host
 from scrapy_ext.client.waits import parse_retry_after
-from scrapy_ext.jobprocess.messages import ATTEMPT_OVER
+from scrapy_ext.api.platform.jobs import ATTEMPT_OVER
 
 T = TypeVar("T")
 

@@ -11,6 +11,8 @@ from scrapy_ext.server.store.engine.address import DatabaseUrl
 
 #: As many jobs as processors, twice: crawls wait for the network most of the time.
 DEFAULT_UNITS = 2 * (os.cpu_count() or 1)
+#: Forms of the log.
+LOG_FORMATS = ("text", "json")
 
 
 class ConfigError(ValueError):

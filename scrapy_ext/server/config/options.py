@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from scrapy_ext.server.config import option_types as arguments
 from scrapy_ext.server.config.config import ConfigError, ServerConfig
-from scrapy_ext.server.observability.logs import FORMATS
+from scrapy_ext.server.config.config import LOG_FORMATS
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.engine.errors import StoreError
 
@@ -47,7 +47,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "limited to the project, or none",
     )
     parser.add_argument(
-        "--log-format", choices=FORMATS, default="text", help="json: one object a line (default: %(default)s)"
+        "--log-format", choices=LOG_FORMATS, default="text", help="json: one object a line (default: %(default)s)"
     )
     parser.add_argument(
         "--slow-request",

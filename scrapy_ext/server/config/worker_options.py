@@ -16,7 +16,7 @@ from scrapy_ext.server.config.options import (
     runner_from,
     store_from,
 )
-from scrapy_ext.server.observability.logs import FORMATS
+from scrapy_ext.server.config.config import LOG_FORMATS
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 
 
@@ -40,7 +40,7 @@ def add_worker_options(parser: argparse.ArgumentParser) -> None:
     add_extraction_options(parser)
     parser.add_argument("--exit-with-stdin", action="store_true", help="end when standard input is closed")
     parser.add_argument(
-        "--log-format", choices=FORMATS, default="text", help="json: one object a line (default: %(default)s)"
+        "--log-format", choices=LOG_FORMATS, default="text", help="json: one object a line (default: %(default)s)"
     )
 
 

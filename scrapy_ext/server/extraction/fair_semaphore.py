@@ -22,7 +22,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
-from scrapy_ext.server.extraction.errors import ExtractionError, overloaded
+from scrapy_ext.api.extraction.errors import ExtractionError, overloaded
 
 _Turn = asyncio.Future[None]
 

@@ -16,9 +16,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
-from scrapy_ext.server.extraction.errors import ExtractionError, over_limit
+from scrapy_ext.api.extraction.errors import ExtractionError, over_limit
 from scrapy_ext.server.extraction.fair_semaphore import Turnstile
-from scrapy_ext.server.extraction.limits import Limits
+from scrapy_ext.server.config.extraction_limits import Limits
 
 #: Domains whose last start is remembered for the sake of the delay.
 _REMEMBERED: Final = 10_000

@@ -22,14 +22,14 @@ from scrapy_ext.server.extraction.attributes import attribute_extractor
 from scrapy_ext.server.extraction.auto_process import Task
 from scrapy_ext.server.extraction.auto_processes import Extractors
 from scrapy_ext.server.extraction.browser.browser import Browser
-from scrapy_ext.server.extraction.errors import ExtractionError, timed_out
+from scrapy_ext.api.extraction.errors import ExtractionError, timed_out
 from scrapy_ext.server.extraction.fair_semaphore import Turnstile
 from scrapy_ext.server.extraction.http.bodies import Hold
 from scrapy_ext.server.extraction.http.charsets import text_of
 from scrapy_ext.server.extraction.http.fetch import Check, Fetcher, HttpResult
-from scrapy_ext.server.extraction.http.outgoing import agent_of
+from scrapy_ext.server.extraction.outgoing import agent_of
 from scrapy_ext.server.extraction.http.robots import Robots
-from scrapy_ext.server.extraction.limits import Limits
+from scrapy_ext.server.config.extraction_limits import Limits
 from scrapy_ext.server.extraction.measures import Measures
 from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan, plan
 from scrapy_ext.server.extraction.politeness import Politeness

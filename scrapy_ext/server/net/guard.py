@@ -29,7 +29,7 @@ from typing import Final, NamedTuple
 
 from scrapy_ext.api.extraction import Cause
 from scrapy_ext.server.config.config import ConfigError
-from scrapy_ext.server.extraction.errors import (
+from scrapy_ext.api.extraction.errors import (
     ExtractionError,
     connection_failed,
     forbidden,

@@ -7,7 +7,7 @@ from urllib.parse import urljoin, urlsplit, urlunsplit
 from w3lib.url import safe_url_string
 from yarl import URL
 
-from scrapy_ext.server.extraction.errors import permanent
+from scrapy_ext.api.extraction.errors import permanent
 
 
 def target_of(before: URL, location: str) -> URL:

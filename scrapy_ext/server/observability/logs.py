@@ -15,7 +15,6 @@ import msgspec
 from scrapy_ext.api.control_characters import escaped
 from scrapy_ext.server.http.request_context import REQUEST_ID
 
-FORMATS: Final = ("text", "json")
 _TEXT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 

@@ -16,7 +16,7 @@ from scrapy_ext.server.http.answers import NotFound, empty, method_not_allowed, 
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.formats import Page, result, with_meta
 from scrapy_ext.server.platform.filters import Filter
-from scrapy_ext.server.store.activity import Message
+from scrapy_ext.server.store.activity.activity import Message
 
 _DEFAULT_COUNT: Final = 100
 _MAX_COUNT: Final = 10_000

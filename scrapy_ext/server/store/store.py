@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from scrapy_ext.server.store.activity import ActivityStore
+from scrapy_ext.server.store.activity.activity import ActivityStore
 from scrapy_ext.server.store.collections.collections import CollectionStore
 from scrapy_ext.server.store.comments import CommentStore
 from scrapy_ext.server.store.copying import check_whole

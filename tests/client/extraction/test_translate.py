@@ -26,7 +26,7 @@ from scrapy_ext.crawl.extraction.translate import (
     to_body,
 )
 from scrapy_ext.crawl.frontier.own_headers import note
-from scrapy_ext.server.extraction.http.outgoing import read_cookies
+from scrapy_ext.server.extraction.outgoing import read_cookies
 
 URL = "https://books.example/page?a=1"
 PAGE = {"url": URL, "httpResponseBody": True, "httpResponseHeaders": True}

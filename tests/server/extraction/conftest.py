@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from scrapy_ext.server.extraction.limits import Limits
+from scrapy_ext.server.config.extraction_limits import Limits
 from tests.server.extraction.services import Service
 from tests.server.extraction.targets import Target
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_ext.server.extraction.limits import Limits
+from scrapy_ext.server.config.extraction_limits import Limits
 from scrapy_ext.server.net import blocked_domains as blocking
 from scrapy_ext.server.net.blocked_domains import BlockList, BlockListError
 from tests.server.extraction.services import Service

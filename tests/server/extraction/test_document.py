@@ -18,7 +18,7 @@ import pytest
 
 from scrapy_ext.api.extraction import EXTRACT_TYPES, FIELDS, OUTPUTS, PROBLEM_TYPES
 from scrapy_ext.api.extraction.fields import METHODS, OPTIONS
-from scrapy_ext.server.extraction.limits import Limits
+from scrapy_ext.server.config.extraction_limits import Limits
 from tests.server.extraction.services import KEY, Answer, Service
 from tests.server.extraction.targets import Call, Target
 

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from scrapy_ext.server.extraction.errors import ExtractionError
+from scrapy_ext.api.extraction.errors import ExtractionError
 from scrapy_ext.server.net.guard import Endpoint, Guard, GuardRuleError, is_public
 
 PUBLIC = "93.184.215.14"

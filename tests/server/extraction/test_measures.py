@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 
-from scrapy_ext.server.extraction.limits import Limits
+from scrapy_ext.server.config.extraction_limits import Limits
 from scrapy_ext.server.extraction.tags import LONGEST, PAIRS, Tags
 from tests.server.extraction.services import Service, head
 from tests.server.extraction.targets import Call, Target

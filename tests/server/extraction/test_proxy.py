@@ -5,7 +5,7 @@ import contextlib
 
 import pytest
 
-from scrapy_ext.server.extraction.limits import Limits
+from scrapy_ext.server.config.extraction_limits import Limits
 from scrapy_ext.server.net.guard import Guard
 from scrapy_ext.server.net.proxy import FAILURE_HEADER, PageProxy
 from tests.server.extraction.targets import Call, Target

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from scrapy_ext.server.extraction.limits import Limits
+from scrapy_ext.server.config.extraction_limits import Limits
 from tests.server.extraction.services import Service, head
 from tests.server.extraction.targets import Call, Target
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 from playwright.async_api import CDPSession, Error
 from yarl import URL
 
-from scrapy_ext.server.extraction.errors import unprocessable
-from scrapy_ext.server.extraction.http.outgoing import Cookie
+from scrapy_ext.api.extraction.errors import unprocessable
+from scrapy_ext.server.extraction.outgoing import Cookie
 
 #: What the beginning of a name promises of a cookie (RFC 6265bis, 4.1.3): to be sent over https alone, hidden from
 #: scripts, and for one host alone, which excludes a domain. A cookie with that name has been set so.

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from scrapy_ext.api.extraction import Cause
-from scrapy_ext.server.extraction.errors import ExtractionError
+from scrapy_ext.api.extraction.errors import ExtractionError
 
 ENVIRONMENT_VARIABLE: Final = "SCRAPY_EXT_BROWSER"
 #: Looked for on PATH, in this order. The headless shell renders two to four times the pages of the whole

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from playwright.async_api import CDPSession
 
-from scrapy_ext.server.extraction.http.outgoing import user_agent
+from scrapy_ext.server.extraction.outgoing import user_agent
 
 #: The brand that is none, by which browsers keep sites from relying on the list.
 _NO_BRAND: Final = {"brand": "Not:A-Brand", "version": "8"}

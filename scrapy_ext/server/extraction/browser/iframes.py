@@ -14,7 +14,7 @@ import time
 
 from playwright.async_api import Error, Frame, Page
 
-from scrapy_ext.server.extraction.limits import Limits
+from scrapy_ext.server.config.extraction_limits import Limits
 
 _MARK = """(element, [name, value]) => { element.removeAttribute('srcdoc'); element.setAttribute(name, value); }"""
 

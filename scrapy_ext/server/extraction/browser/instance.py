@@ -21,7 +21,7 @@ from playwright.async_api import Browser as Chromium
 from playwright.async_api import CDPSession, Error
 
 from scrapy_ext.server.extraction.browser.processes import Process, ProcessGroup, kill
-from scrapy_ext.server.extraction.limits import MIB, Limits
+from scrapy_ext.server.config.extraction_limits import MIB, Limits
 
 _log = logging.getLogger(__name__)
 

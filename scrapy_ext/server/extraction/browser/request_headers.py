@@ -16,7 +16,7 @@ from yarl import URL
 
 from scrapy_ext.api.extraction import Header
 from scrapy_ext.api.extraction.private_headers import is_private_header
-from scrapy_ext.server.extraction.http.outgoing import is_dropped
+from scrapy_ext.server.extraction.outgoing import is_dropped
 
 #: They are told to the browser when it opens the page, and when it goes to the URL.
 _ELSEWHERE: Final = ("user-agent", "referer")

@@ -12,9 +12,9 @@ from aiohttp.client_proto import ResponseHandler
 from yarl import URL
 
 from scrapy_ext.api.extraction import Cause
-from scrapy_ext.server.extraction.errors import ExtractionError, permanent, temporary
+from scrapy_ext.api.extraction.errors import ExtractionError, permanent, temporary
 from scrapy_ext.server.extraction.http.codings import CodingError, CutShortError, OverLimitError, undo
-from scrapy_ext.server.extraction.limits import MIB
+from scrapy_ext.server.config.extraction_limits import MIB
 
 #: Counts bytes that a request keeps until it has been answered; raises :class:`ExtractionError` (503) for too many.
 Hold = Callable[[int], None]

@@ -32,7 +32,7 @@ from yarl import URL
 
 from scrapy_ext.api.extraction import Cause, Header, Redirect
 from scrapy_ext.api.extraction.private_headers import is_private_header
-from scrapy_ext.server.extraction.errors import (
+from scrapy_ext.api.extraction.errors import (
     ExtractionError,
     connection_failed,
     permanent,
@@ -41,14 +41,14 @@ from scrapy_ext.server.extraction.errors import (
 )
 from scrapy_ext.server.extraction.http.bodies import Hold, no_count, read_body
 from scrapy_ext.server.extraction.http.lenient import use_lenient_handler
-from scrapy_ext.server.extraction.http.outgoing import (
+from scrapy_ext.server.extraction.outgoing import (
     Cookie,
     cookie_pair,
     cookie_received,
     headers_to_send,
     is_of_host,
 )
-from scrapy_ext.server.extraction.limits import Limits
+from scrapy_ext.server.config.extraction_limits import Limits
 from scrapy_ext.server.extraction.plan import HttpPlan
 from scrapy_ext.server.net.guard import Guard
 from scrapy_ext.server.net.proxy import PageProxy

@@ -18,7 +18,7 @@ from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
 from scrapy_ext.api.platform.jobs import SCRIPT, JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.violations import ContractError, Violation
-from scrapy_ext.jobprocess.messages import ATTEMPT_OVER
+from scrapy_ext.api.platform.jobs import ATTEMPT_OVER
 from scrapy_ext.server.store.engine.errors import StoreBusyError
 from scrapy_ext.server.store.engine.interface import Engine, Transaction
 from scrapy_ext.server.store.jobs import states as job_states

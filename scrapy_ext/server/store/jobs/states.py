@@ -18,7 +18,7 @@ from scrapy_ext.api.platform.activity import JOB_CANCELLED, JOB_INTERRUPTED, STA
 from scrapy_ext.api.platform.jobs import TRANSITIONS, JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.violations import ContractError, Violation
-from scrapy_ext.server.store.activity import add_events
+from scrapy_ext.server.store.activity.activity import add_events
 from scrapy_ext.server.store.engine.interface import Transaction
 from scrapy_ext.server.store.jobs.rows import PROTECTED, StoredJob, get_job, merged, save
 

@@ -24,7 +24,7 @@ from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.platform.periodic import Cron, PeriodicJob
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.store.activity import add_events
+from scrapy_ext.server.store.activity.activity import add_events
 from scrapy_ext.server.store.engine.interface import Row, Transaction
 from scrapy_ext.server.store.jobs.jobs import DuplicateJobError, NewJob, add_jobs, run_key
 from scrapy_ext.server.store.jobs.states import Stamp

@@ -17,7 +17,7 @@ from scrapy_ext.api.platform.activity import (
 )
 from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.store.activity import Message
+from scrapy_ext.server.store.activity.activity import Message
 from scrapy_ext.server.ui.frame import Link, Page, Visit
 
 _PER_PAGE: Final = 50

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from scrapy_ext.api.platform.collections import NAME_PATTERN, CollectionName, CollectionType, Count
-from scrapy_ext.server.http.openapi.words import (
+from scrapy_ext.server.openapi.words import (
     COUNT,
     COUNTER,
     DONE,

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from scrapy_ext.api.platform.webhooks import MAX_EVENTS, MAX_URL, Delivery, Webhook
 from scrapy_ext.server.http.answers import Host
-from scrapy_ext.server.http.openapi.words import (
+from scrapy_ext.server.openapi.words import (
     JSON,
     NUMBER,
     PATH_PARTS,

@@ -14,7 +14,7 @@ from scrapy_ext.api.platform.periodic import (
     PeriodicPage,
 )
 from scrapy_ext.server.http.answers import Host
-from scrapy_ext.server.http.openapi.words import (
+from scrapy_ext.server.openapi.words import (
     COUNTER,
     JSON,
     NAME,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from scrapy_ext.server.http.answers import Host
-from scrapy_ext.server.http.openapi.words import (
+from scrapy_ext.server.openapi.words import (
     ANY,
     COUNTER,
     DONE,

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from scrapy_ext.api.platform.versions import Version, Versions
 from scrapy_ext.server.http.answers import Host
-from scrapy_ext.server.http.openapi.words import (
+from scrapy_ext.server.openapi.words import (
     MULTIPART,
     NUMBER,
     STRING,

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from scrapy_ext.api.platform.jobs import MAX_PRIORITY, MAX_UNITS, MIN_PRIORITY, MIN_UNITS, JobList
 from scrapy_ext.server.http.answers import Host
-from scrapy_ext.server.http.openapi.words import (
+from scrapy_ext.server.openapi.words import (
     ANY,
     COUNT,
     COUNTER,

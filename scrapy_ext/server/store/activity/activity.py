@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from scrapy_ext.api.platform.keys import MAX_NUMBER
 from scrapy_ext.server.store.counters import advance
 from scrapy_ext.server.store.engine.interface import Engine, Transaction
-from scrapy_ext.server.store.webhooks.outbox import enqueue
+from scrapy_ext.server.store.activity.outbox import enqueue
 
 _PAGE: Final = 500
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from scrapy_ext.api.platform.frontier import NAME_PATTERN, Batch, Fingerprint, FrontierRequest, NewCount, QueueCount
-from scrapy_ext.server.http.openapi.words import (
+from scrapy_ext.server.openapi.words import (
     COUNTER,
     DONE,
     PATH_PARTS,

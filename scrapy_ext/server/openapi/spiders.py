@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from scrapy_ext.server.http.answers import Host
-from scrapy_ext.server.http.openapi.jobq import JOB_LINE, JOBMETA
-from scrapy_ext.server.http.openapi.words import (
+from scrapy_ext.server.openapi.jobq import JOB_LINE, JOBMETA
+from scrapy_ext.server.openapi.words import (
     COUNT,
     FLAG,
     JSON,

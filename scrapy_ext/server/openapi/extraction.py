@@ -6,7 +6,7 @@ from typing import Final
 
 from scrapy_ext.api.extraction.problems import PROBLEM_TYPES
 from scrapy_ext.api.extraction.records import ExtractRequest, ExtractResult
-from scrapy_ext.server.http.openapi.words import JSON, Body, Operation, value
+from scrapy_ext.server.openapi.words import JSON, Body, Operation, value
 
 TAG: Final = "extraction"
 

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from scrapy_ext.api.platform.jobq import MAX_LIST
 from scrapy_ext.server.http.answers import Host
-from scrapy_ext.server.http.openapi.jobs import JOB_FILTERS
-from scrapy_ext.server.http.openapi.words import (
+from scrapy_ext.server.openapi.jobs import JOB_FILTERS
+from scrapy_ext.server.openapi.words import (
     COUNTER,
     JOB_KEY,
     JSON,

@@ -8,7 +8,7 @@ from typing import Any, Final
 from scrapy_ext.api.platform.logs import LogRecord
 from scrapy_ext.api.platform.requests import RequestRecord
 from scrapy_ext.api.platform.stats import Stats
-from scrapy_ext.server.http.openapi.words import (
+from scrapy_ext.server.openapi.words import (
     ANY,
     COUNT,
     COUNTER,

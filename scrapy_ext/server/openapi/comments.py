@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from scrapy_ext.server.http.answers import Host
-from scrapy_ext.server.http.openapi.words import (
+from scrapy_ext.server.openapi.words import (
     COUNTER,
     FORM,
     PATH_PARTS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from scrapy_ext.server.http.openapi.words import COUNTER, OBJECT, STRING, TEXT, Answer, Operation, value
+from scrapy_ext.server.openapi.words import COUNTER, OBJECT, STRING, TEXT, Answer, Operation, value
 
 _READY: Final[dict[str, Any]] = {
     "type": "object",

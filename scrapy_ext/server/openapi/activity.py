@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from scrapy_ext.server.http.openapi.words import (
+from scrapy_ext.server.openapi.words import (
     COUNT,
     COUNTER,
     DONE,

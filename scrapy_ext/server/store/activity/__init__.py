@@ -1,0 +1,1 @@
+"""Activity messages, and those that wait for webhooks."""
