@@ -26,6 +26,7 @@ from scrapy_ext.client.platform.writer import BatchWriter
 from scrapy_ext.crawl.frontier.parents import note_record, parent_of
 from scrapy_ext.crawl.session.job import write_stats
 from scrapy_ext.crawl.session.session import Session
+from scrapy_ext.jobprocess.messages import LOG_IS_STORED
 from scrapy_ext.settings import SettingError
 
 logger = logging.getLogger(__name__)
@@ -174,9 +175,6 @@ class LogUploader(_Extension):
     are handed to the event loop. Lines of the platform client itself are left out.
     """
 
-    #: Whether any log of this process is stored by now.
-    is_open = False
-
     def __init__(self, crawler: Crawler) -> None:
         level = logging.getLevelName(str(names.PLATFORM_LOG_LEVEL.read(crawler.settings)).upper())
         if not isinstance(level, int):
@@ -190,7 +188,7 @@ class LogUploader(_Extension):
     async def _spider_opened(self) -> None:
         if await self._session.open():
             self._handler.open(await _record_writer(self._session, "logs"))
-            LogUploader.is_open = True
+            LOG_IS_STORED.set()
             self._session.before_close.append(self._detach)
         else:
             await self._detach()

@@ -24,7 +24,7 @@ from typing import Any, Final, TextIO
 
 import msgspec
 
-from scrapy_ext.jobprocess.messages import NO_SPIDER, Launch
+from scrapy_ext.jobprocess.messages import LOG_IS_STORED, NO_SPIDER, Launch
 
 #: Log records kept for the time before the log is sent to the platform.
 _EARLY: Final = 1000
@@ -221,9 +221,7 @@ class _Early(logging.Handler):
         self._lines: deque[str] = deque(maxlen=_EARLY)
 
     def emit(self, record: logging.LogRecord) -> None:
-        from scrapy_ext.extensions import LogUploader
-
-        if LogUploader.is_open:  # not removed: its neighbour in the list of handlers would miss this record
+        if LOG_IS_STORED.is_set():  # not removed: its neighbour in the list of handlers would miss this record
             self._lines.clear()
             return
         try:
@@ -232,9 +230,7 @@ class _Early(logging.Handler):
             self.handleError(record)
 
     def tell(self) -> None:
-        from scrapy_ext.extensions import LogUploader
-
-        if not LogUploader.is_open:
+        if not LOG_IS_STORED.is_set():
             for line in self._lines:
                 _raw(f"{line}\n")
 

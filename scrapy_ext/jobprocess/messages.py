@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from threading import Event
 from typing import Any, Final
 
 import msgspec
 
 #: Exit status of a job whose spider is not in its project.
 NO_SPIDER: Final = 65
+
+
+#: Set once the log of this process is stored on the platform, so that standard error does not need it.
+LOG_IS_STORED: Final = Event()
 
 
 class Launch(msgspec.Struct, kw_only=True):

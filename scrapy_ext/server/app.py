@@ -16,13 +16,13 @@ from scrapy_ext.server.auth.attempt_tokens import AttemptTokens
 from scrapy_ext.server.auth.keyring import Keyring
 from scrapy_ext.server.auth.rates import RateLimits
 from scrapy_ext.server.config.config import ConfigError, ServerConfig
+from scrapy_ext.server.http.health import Health
 from scrapy_ext.server.http.limits import MIB
 from scrapy_ext.server.http.middleware import Front
 from scrapy_ext.server.jobs.cron import CronLoop
 from scrapy_ext.server.jobs.server_url import check_door
 from scrapy_ext.server.jobs.starting import environments_of, start_node
 from scrapy_ext.server.jobs.versions.deployments import Deployments
-from scrapy_ext.server.observability.health import Health
 from scrapy_ext.server.platform import PlatformService
 from scrapy_ext.server.platform.versions import Deploys
 from scrapy_ext.server.store import Store
@@ -79,8 +79,8 @@ async def _start(parts: _Parts, config: ServerConfig, front: Front, stack: conte
     """Start the parts, which ``stack`` will stop."""
     # Imported when it starts: the extraction libraries are heavy, and whoever reads the configuration needs none.
     from scrapy_ext.server.extraction import ExtractionService
-    from scrapy_ext.server.openapi import document as openapi
     from scrapy_ext.server.net.guard import Guard
+    from scrapy_ext.server.openapi import document as openapi
     from scrapy_ext.server.webhooks.dispatch import Dispatcher
     from scrapy_ext.server.webhooks.sending import Sender
 

@@ -15,8 +15,8 @@ from starlette.routing import Route
 
 from scrapy_ext.server.auth.keyring import Grant
 from scrapy_ext.server.auth.wrong_keys import BURST, SCOPE_KEY, WrongKeys, address_of
+from scrapy_ext.server.http.health import Health
 from scrapy_ext.server.http.middleware import Front
-from scrapy_ext.server.observability.health import Health
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.errors import StoreAwayError
 from tests.servers import RunningServer

@@ -20,6 +20,8 @@ SCRIPT: Final = "py:"
 SCRIPT_NAME: Final = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}"
 #: The setting of a job that bounds how long it runs (s).
 JOB_TIMEOUT: Final = "PLATFORM_JOB_TIMEOUT"
+#: What the platform answers (403) to an attempt at a job that the job is no longer in.
+ATTEMPT_OVER: Final = "is over: its node was lost, or its process has ended"
 #: Settings that the node gives to a job itself: where the services are, what opens them, and which job it is.
 RESERVED_SETTINGS: Final = frozenset(
     {

@@ -14,6 +14,7 @@ import aiohttp
 import msgspec
 
 from scrapy_ext.api.gunzip import Gunzip
+from scrapy_ext.api.platform.jobs import ATTEMPT_OVER
 from scrapy_ext.client.platform import json_lines as lines
 from scrapy_ext.client.platform.calls import Call
 from scrapy_ext.client.platform.errors import (
@@ -28,7 +29,6 @@ from scrapy_ext.client.platform.errors import (
 )
 from scrapy_ext.client.platform.urls import Host
 from scrapy_ext.client.waits import parse_retry_after
-from scrapy_ext.api.platform.jobs import ATTEMPT_OVER
 
 T = TypeVar("T")
 

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from scrapy_ext.server.config import option_types as arguments
-from scrapy_ext.server.config.config import ConfigError, ServerConfig
-from scrapy_ext.server.config.config import LOG_FORMATS
+from scrapy_ext.server.config.config import LOG_FORMATS, ConfigError, ServerConfig
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.engine.errors import StoreError
 

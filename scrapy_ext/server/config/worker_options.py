@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from scrapy_ext.server.config import option_types as arguments
-from scrapy_ext.server.config.config import ConfigError, ServerConfig
+from scrapy_ext.server.config.config import LOG_FORMATS, ConfigError, ServerConfig
 from scrapy_ext.server.config.options import (
     DEFAULT_DATA,
     add_extraction_options,
@@ -16,7 +16,6 @@ from scrapy_ext.server.config.options import (
     runner_from,
     store_from,
 )
-from scrapy_ext.server.config.config import LOG_FORMATS
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 
 

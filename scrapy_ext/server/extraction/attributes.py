@@ -19,8 +19,8 @@ import msgspec
 
 from scrapy_ext.api.extraction.attributes import Attribute, answer_of, read_attributes
 from scrapy_ext.server.config.config import ConfigError, ServerConfig
-from scrapy_ext.server.extraction.auto_process import Outcome
 from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.extraction.auto_process import Outcome
 from scrapy_ext.server.observability.metrics import counter
 
 _log = logging.getLogger(__name__)

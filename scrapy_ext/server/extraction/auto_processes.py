@@ -18,11 +18,11 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from scrapy_ext.api.extraction.errors import internal, timed_out, unprocessable
+from scrapy_ext.server.config.extraction_limits import MIB, Limits
 from scrapy_ext.server.extraction.auto_process import Outcome, Task, message
 from scrapy_ext.server.extraction.browser.executable import clean_environment
-from scrapy_ext.api.extraction.errors import internal, timed_out, unprocessable
 from scrapy_ext.server.extraction.fair_semaphore import Turnstile
-from scrapy_ext.server.config.extraction_limits import MIB, Limits
 
 _log = logging.getLogger(__name__)
 _MODULE: Final = "scrapy_ext.server.extraction.auto_process"

@@ -17,8 +17,8 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from scrapy_ext.api.extraction.errors import ExtractionError, over_limit
-from scrapy_ext.server.extraction.fair_semaphore import Turnstile
 from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.extraction.fair_semaphore import Turnstile
 
 #: Domains whose last start is remembered for the sake of the delay.
 _REMEMBERED: Final = 10_000

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import math
 
+from scrapy_ext.api.extraction.errors import over_limit
 from scrapy_ext.server.auth.api_keys import Caller
 from scrapy_ext.server.auth.rates import RateLimits
 from scrapy_ext.server.config.config import ServerConfig
-from scrapy_ext.api.extraction.errors import over_limit
 
 
 class ExtractionRates:

@@ -36,6 +36,7 @@ from scrapy_ext.api.extraction import (
     parse,
 )
 from scrapy_ext.api.extraction.decoding import InvalidJsonError
+from scrapy_ext.api.extraction.errors import ExtractionError, overloaded, timed_out
 from scrapy_ext.api.extraction.limits import MAX_BODY_BYTES
 from scrapy_ext.api.extraction.problems import PROBLEM_CONTENT_TYPE
 from scrapy_ext.api.extraction.rules import body_too_large, problem_of, too_many_values
@@ -43,11 +44,11 @@ from scrapy_ext.api.violations import ContractError
 from scrapy_ext.api.weights import weight
 from scrapy_ext.server.auth.api_keys import Caller, basic_credentials
 from scrapy_ext.server.auth.wrong_keys import note_wrong_key, too_many
-from scrapy_ext.api.extraction.errors import ExtractionError, overloaded, timed_out
-from scrapy_ext.server.extraction.http.bodies import Hold, growing
 from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.extraction.http.bodies import Hold, growing
 from scrapy_ext.server.extraction.measures import LEFT, Measures
-from scrapy_ext.server.http.request_context import REQUEST_ID, SCOPE_KEY, Exchange, GoneError
+from scrapy_ext.server.http.request_context import SCOPE_KEY, Exchange, GoneError
+from scrapy_ext.server.observability.logs import REQUEST_ID
 from scrapy_ext.server.store.engine.errors import StoreError
 
 _log = logging.getLogger(__name__)

@@ -14,23 +14,23 @@ from w3lib.url import safe_url_string
 from yarl import URL
 
 from scrapy_ext.api.extraction import ExtractRequest, ExtractResult, Problem
+from scrapy_ext.api.extraction.errors import ExtractionError, timed_out
 from scrapy_ext.api.extraction.rules import problem_of
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.auth.api_keys import Caller
 from scrapy_ext.server.config.config import ServerConfig
+from scrapy_ext.server.config.extraction_limits import Limits
 from scrapy_ext.server.extraction.attributes import attribute_extractor
 from scrapy_ext.server.extraction.auto_process import Task
 from scrapy_ext.server.extraction.auto_processes import Extractors
 from scrapy_ext.server.extraction.browser.browser import Browser
-from scrapy_ext.api.extraction.errors import ExtractionError, timed_out
 from scrapy_ext.server.extraction.fair_semaphore import Turnstile
 from scrapy_ext.server.extraction.http.bodies import Hold
 from scrapy_ext.server.extraction.http.charsets import text_of
 from scrapy_ext.server.extraction.http.fetch import Check, Fetcher, HttpResult
-from scrapy_ext.server.extraction.outgoing import agent_of
 from scrapy_ext.server.extraction.http.robots import Robots
-from scrapy_ext.server.config.extraction_limits import Limits
 from scrapy_ext.server.extraction.measures import Measures
+from scrapy_ext.server.extraction.outgoing import agent_of
 from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan, plan
 from scrapy_ext.server.extraction.politeness import Politeness
 from scrapy_ext.server.extraction.rates import ExtractionRates

@@ -17,7 +17,7 @@ from starlette.responses import Response
 
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.http.repeats import Repeats
-from scrapy_ext.server.http.request_context import REQUEST_ID
+from scrapy_ext.server.observability.logs import REQUEST_ID
 from scrapy_ext.server.store.engine.errors import StoreAwayError, StoreBusyError, StoreError, StoreFullError
 
 logger = logging.getLogger(__name__)

@@ -25,7 +25,8 @@ from scrapy_ext.server.http import limits
 from scrapy_ext.server.http.connections import Connections
 from scrapy_ext.server.http.memory import Memory, default_limit
 from scrapy_ext.server.http.repeats import Repeats
-from scrapy_ext.server.http.request_context import CURRENT, REQUEST_ID, SCOPE_KEY, Exchange, GoneError
+from scrapy_ext.server.http.request_context import CURRENT, SCOPE_KEY, Exchange, GoneError
+from scrapy_ext.server.observability.logs import REQUEST_ID
 from scrapy_ext.server.observability.metrics import Metrics
 
 logger = logging.getLogger("scrapy_ext.server.requests")

@@ -21,8 +21,6 @@ from starlette.types import Message, Receive, Scope, Send
 from scrapy_ext.server.http import limits
 from scrapy_ext.server.http.memory import Memory
 
-#: The id of the request that this code runs for.
-REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="")
 #: Where a request's :class:`Exchange` is in its scope, and the connection that it came on.
 SCOPE_KEY: Final = "scrapy_ext.exchange"
 CONNECTION_KEY: Final = "scrapy_ext.connection"

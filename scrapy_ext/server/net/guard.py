@@ -28,7 +28,6 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from scrapy_ext.api.extraction import Cause
-from scrapy_ext.server.config.config import ConfigError
 from scrapy_ext.api.extraction.errors import (
     ExtractionError,
     connection_failed,
@@ -36,6 +35,7 @@ from scrapy_ext.api.extraction.errors import (
     temporary,
     unreachable,
 )
+from scrapy_ext.server.config.config import ConfigError
 from scrapy_ext.server.net.blocked_domains import BlockList
 
 #: Ports that web sites on public addresses are served on: the two standard ones, those that content delivery

@@ -26,8 +26,8 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from scrapy_ext.api.extraction import Cause
-from scrapy_ext.jobprocess.confinement import own_ports
 from scrapy_ext.api.extraction.errors import ExtractionError, permanent
+from scrapy_ext.jobprocess.confinement import own_ports
 from scrapy_ext.server.config.extraction_limits import MIB, Limits
 from scrapy_ext.server.net.guard import Guard
 from scrapy_ext.server.net.upstream import Upstream

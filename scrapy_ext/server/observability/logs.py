@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import logging
 import sys
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
 
 from scrapy_ext.api.control_characters import escaped
-from scrapy_ext.server.http.request_context import REQUEST_ID
 
+#: The id of the request that this code runs for.
+REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="")
 _TEXT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 

@@ -16,7 +16,22 @@ from starlette.routing import Route
 
 from scrapy_ext.api.extraction.problems import PROBLEM_CONTENT_TYPE, PROBLEM_TYPES, Problem
 from scrapy_ext.server.http.answers import Host
-from scrapy_ext.server.openapi import activity, collections, comments, extraction, frontier, jobq, jobs, operation, periodic, projects, records, spiders, versions, webhooks
+from scrapy_ext.server.openapi import (
+    activity,
+    collections,
+    comments,
+    extraction,
+    frontier,
+    jobq,
+    jobs,
+    operation,
+    periodic,
+    projects,
+    records,
+    spiders,
+    versions,
+    webhooks,
+)
 from scrapy_ext.server.openapi.words import JSON, PATH_PARTS, TEXT, Many, Operation, Parameter, Schema
 
 _GROUPS: Final = (

@@ -17,8 +17,8 @@ from starlette.applications import Starlette
 
 from scrapy_ext.server.auth.api_keys import Caller
 from scrapy_ext.server.config.config import ServerConfig
-from scrapy_ext.server.extraction import ExtractionService
 from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.extraction import ExtractionService
 from scrapy_ext.server.http.middleware import Front
 from scrapy_ext.server.net.guard import Resolve, system_resolve
 

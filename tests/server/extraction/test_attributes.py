@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from scrapy_ext.server.config.config import ConfigError
+from scrapy_ext.server.config.extraction_limits import Limits
 from scrapy_ext.server.config.options import add_options, config_from
 from scrapy_ext.server.extraction.browser.executable import clean_environment
-from scrapy_ext.server.config.extraction_limits import Limits
 from tests.server.extraction.services import Service
 from tests.server.extraction.targets import Target
 

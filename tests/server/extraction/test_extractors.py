@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from scrapy_ext.server.extraction.auto_process import Outcome, Task, message
-from scrapy_ext.server.extraction.auto_processes import Extractors
 from scrapy_ext.api.extraction.errors import ExtractionError
 from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.extraction.auto_process import Outcome, Task, message
+from scrapy_ext.server.extraction.auto_processes import Extractors
 from tests.server.extraction.auto.kinds.job_pages import PAGES as JOBS
 from tests.server.extraction.auto.kinds.serp_pages import PAGES
 from tests.server.extraction.services import Service

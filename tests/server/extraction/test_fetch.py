@@ -13,8 +13,8 @@ from collections.abc import Iterator
 import brotli
 import pytest
 
-from scrapy_ext.server.extraction.http.codings import zstd
 from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.extraction.http.codings import zstd
 from tests.server.extraction.conftest import LIMITS
 from tests.server.extraction.services import Service
 from tests.server.extraction.targets import Call, Target, self_signed

@@ -11,8 +11,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from scrapy_ext.server.config.config import ServerConfig
-from scrapy_ext.server.extraction import ExtractionService
 from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.extraction import ExtractionService
 from scrapy_ext.server.extraction.routes import PIECE
 from tests.server.extraction.services import CALLERS, KEY, Service
 from tests.server.extraction.targets import Call, Target

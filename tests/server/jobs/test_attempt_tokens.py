@@ -10,11 +10,10 @@ from typing import NamedTuple
 
 import pytest
 
-from scrapy_ext.api.platform.jobs import JobState
+from scrapy_ext.api.platform.jobs import ATTEMPT_OVER, JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
 from scrapy_ext.client.platform.errors import AttemptOver
-from scrapy_ext.api.platform.jobs import ATTEMPT_OVER
 from scrapy_ext.server.auth.attempt_tokens import AttemptTokens
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.jobs.attempts import Attempt

@@ -11,8 +11,8 @@ from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.webhooks import MAX_MESSAGE_BYTES, MAX_WEBHOOKS, Webhook
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.jobs.jobs import NewJob
 from scrapy_ext.server.store.activity import outbox
+from scrapy_ext.server.store.jobs.jobs import NewJob
 from scrapy_ext.server.store.webhooks import webhooks
 from scrapy_ext.server.store.webhooks.webhooks import CLAIM, DISABLE, GIVE_UP, KEPT, Claimed
 from tests.server.store.conftest import Clock

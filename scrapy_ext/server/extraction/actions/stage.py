@@ -10,9 +10,9 @@ from typing import Final
 
 from playwright.async_api import CDPSession, Error, Locator, Page, Request, Response
 
+from scrapy_ext.api.extraction.errors import ExtractionError
 from scrapy_ext.server.extraction.actions.records import Selector
 from scrapy_ext.server.extraction.actions.traffic import Traffic
-from scrapy_ext.api.extraction.errors import ExtractionError
 
 #: Requests and responses of a page that are remembered, the last ones.
 _KEPT: Final = 5_000

@@ -26,13 +26,13 @@ from typing import Any, Final, TypeVar
 from playwright.async_api import BrowserContext, Error
 from yarl import URL
 
+from scrapy_ext.api.extraction.errors import temporary
+from scrapy_ext.server.config.extraction_limits import Limits
 from scrapy_ext.server.extraction.browser.instance import Generation, GoneError
 from scrapy_ext.server.extraction.browser.launcher import Launcher
 from scrapy_ext.server.extraction.browser.page import PageCrashedError, PageResult, load_page
-from scrapy_ext.api.extraction.errors import temporary
 from scrapy_ext.server.extraction.fair_semaphore import Turnstile
 from scrapy_ext.server.extraction.outgoing import agent_of, user_agent
-from scrapy_ext.server.config.extraction_limits import Limits
 from scrapy_ext.server.extraction.plan import PagePlan
 from scrapy_ext.server.net.guard import Guard
 from scrapy_ext.server.net.proxy import PageProxy

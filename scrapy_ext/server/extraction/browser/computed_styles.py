@@ -16,8 +16,8 @@ from typing import Final
 
 from playwright.async_api import CDPSession, Error
 
-from scrapy_ext.server.extraction.auto.page.looks import ATTRIBUTE, HIDDEN, STRUCK, STYLED
 from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.extraction.auto.page.looks import ATTRIBUTE, HIDDEN, STRUCK, STYLED
 
 #: Bounds: elements of a page, characters of a text that is measured, milliseconds of measuring and of it all.
 MAX_ELEMENTS: Final = 30_000

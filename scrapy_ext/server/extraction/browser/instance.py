@@ -20,8 +20,8 @@ from typing import Any, TypeVar
 from playwright.async_api import Browser as Chromium
 from playwright.async_api import CDPSession, Error
 
-from scrapy_ext.server.extraction.browser.processes import Process, ProcessGroup, kill
 from scrapy_ext.server.config.extraction_limits import MIB, Limits
+from scrapy_ext.server.extraction.browser.processes import Process, ProcessGroup, kill
 
 _log = logging.getLogger(__name__)
 

@@ -17,11 +17,11 @@ from typing import Final
 from playwright.async_api import Browser as Chromium
 from playwright.async_api import Error, Playwright, async_playwright
 
+from scrapy_ext.api.extraction.errors import ExtractionError, internal
+from scrapy_ext.server.config.extraction_limits import Limits
 from scrapy_ext.server.extraction.browser.executable import clean_environment, find_browser
 from scrapy_ext.server.extraction.browser.instance import Generation
 from scrapy_ext.server.extraction.browser.processes import ProcessGroup, kill, parent_of
-from scrapy_ext.api.extraction.errors import ExtractionError, internal
-from scrapy_ext.server.config.extraction_limits import Limits
 
 _log = logging.getLogger(__name__)
 

@@ -23,16 +23,16 @@ from playwright.async_api import BrowserContext, CDPSession, Error, Page, Reques
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from scrapy_ext.api.extraction import Cause, Header, Redirect
+from scrapy_ext.api.extraction.errors import ExtractionError, permanent, temporary, unreachable
+from scrapy_ext.server.config.extraction_limits import MIB, Limits
 from scrapy_ext.server.extraction.actions import Stage, run_actions
+from scrapy_ext.server.extraction.actions.traffic import Traffic
 from scrapy_ext.server.extraction.browser.computed_styles import html_with_looks
 from scrapy_ext.server.extraction.browser.cookies import set_cookies
 from scrapy_ext.server.extraction.browser.identity import introduce
 from scrapy_ext.server.extraction.browser.iframes import content_with_frames
 from scrapy_ext.server.extraction.browser.request_headers import send_headers
-from scrapy_ext.server.extraction.actions.traffic import Traffic
-from scrapy_ext.api.extraction.errors import ExtractionError, permanent, temporary, unreachable
 from scrapy_ext.server.extraction.outgoing import agent_of, cookie_received, is_of_host
-from scrapy_ext.server.config.extraction_limits import MIB, Limits
 from scrapy_ext.server.extraction.plan import PagePlan, Screenshot
 from scrapy_ext.server.net.proxy import PageProxy
 from scrapy_ext.server.net.urls import without_credentials

@@ -13,8 +13,8 @@ from yarl import URL
 
 from scrapy_ext.api.extraction import Cause
 from scrapy_ext.api.extraction.errors import ExtractionError, permanent, temporary
-from scrapy_ext.server.extraction.http.codings import CodingError, CutShortError, OverLimitError, undo
 from scrapy_ext.server.config.extraction_limits import MIB
+from scrapy_ext.server.extraction.http.codings import CodingError, CutShortError, OverLimitError, undo
 
 #: Counts bytes that a request keeps until it has been answered; raises :class:`ExtractionError` (503) for too many.
 Hold = Callable[[int], None]

@@ -31,7 +31,6 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from scrapy_ext.api.extraction import Cause, Header, Redirect
-from scrapy_ext.api.extraction.private_headers import is_private_header
 from scrapy_ext.api.extraction.errors import (
     ExtractionError,
     connection_failed,
@@ -39,6 +38,8 @@ from scrapy_ext.api.extraction.errors import (
     temporary,
     unreachable,
 )
+from scrapy_ext.api.extraction.private_headers import is_private_header
+from scrapy_ext.server.config.extraction_limits import Limits
 from scrapy_ext.server.extraction.http.bodies import Hold, no_count, read_body
 from scrapy_ext.server.extraction.http.lenient import use_lenient_handler
 from scrapy_ext.server.extraction.outgoing import (
@@ -48,7 +49,6 @@ from scrapy_ext.server.extraction.outgoing import (
     headers_to_send,
     is_of_host,
 )
-from scrapy_ext.server.config.extraction_limits import Limits
 from scrapy_ext.server.extraction.plan import HttpPlan
 from scrapy_ext.server.net.guard import Guard
 from scrapy_ext.server.net.proxy import PageProxy

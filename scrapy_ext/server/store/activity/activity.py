@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Final, NamedTuple
 
 from scrapy_ext.api.platform.keys import MAX_NUMBER
+from scrapy_ext.server.store.activity.outbox import enqueue
 from scrapy_ext.server.store.counters import advance
 from scrapy_ext.server.store.engine.interface import Engine, Transaction
-from scrapy_ext.server.store.activity.outbox import enqueue
 
 _PAGE: Final = 500
 

@@ -15,10 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
 
-from scrapy_ext.api.platform.jobs import SCRIPT, JobState
+from scrapy_ext.api.platform.jobs import ATTEMPT_OVER, SCRIPT, JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.violations import ContractError, Violation
-from scrapy_ext.api.platform.jobs import ATTEMPT_OVER
 from scrapy_ext.server.store.engine.errors import StoreBusyError
 from scrapy_ext.server.store.engine.interface import Engine, Transaction
 from scrapy_ext.server.store.jobs import states as job_states

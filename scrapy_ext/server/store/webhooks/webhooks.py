@@ -25,9 +25,9 @@ from scrapy_ext.api.platform.webhooks import (
 )
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store.activity.activity import add_events
+from scrapy_ext.server.store.activity.outbox import Event, about, add_deliveries, delivery_id
 from scrapy_ext.server.store.counters import advance, hold
 from scrapy_ext.server.store.engine.interface import Engine, Row, Transaction
-from scrapy_ext.server.store.activity.outbox import Event, about, add_deliveries, delivery_id
 
 _SECOND: Final = 1000
 _HOUR: Final = 3600 * _SECOND
