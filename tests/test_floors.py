@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -14,33 +15,10 @@ import scrapy_ext
 
 PACKAGE = Path(scrapy_ext.__file__).parent
 
-#: From the ground up, by folder of the package. What stands side by side does not know its neighbours.
-FLOORS = {
-    "": (
-        {"api", "confinement", "file_trees", "handover", "processes", "settings"},
-        {"supervisor"},
-        {"client", "server"},
-        {"embedded"},
-        {"crawl"},
-        {"poet", "downloadermiddlewares", "spidermiddlewares", "dupefilters", "extensions", "pipelines", "pqueues"},
-        {"scheduler", "providers", "launch", "commands"},
-        {"addon"},
-    ),
-    "server": (
-        {"ahead", "auth", "control_characters", "deflate"},
-        {"store"},
-        {"arguments", "attempt_tokens", "config", "keyring"},
-        {"door", "operation"},
-        {"extraction", "jobs", "options"},
-        {"webhooks", "worker_options"},
-        {"platform"},
-        {"openapi", "ui"},
-        {"app"},
-        {"serve"},
-        {"starting"},
-    ),
-    "server/jobs": ({"clock", "confining", "cron"}, {"versions"}, {"attempts"}, {"nodes"}, {"starting"}),
-}
+#: From the ground up, by folder of the package.
+FLOORS: dict[str, list[list[str]]] = tomllib.loads(
+    (Path(__file__).parents[1] / "docs" / "architecture" / "floors.toml").read_text("utf-8")
+)
 #: What starts a program may know all of it.
 ABOVE = {"__init__", "__main__"}
 #: Words that only a module with SQL has, as it is written here: in capitals.
@@ -70,7 +48,7 @@ def test_everything_has_a_floor(folder: str) -> None:
     found = {
         path.stem for path in (PACKAGE / folder).iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
     }
-    assert found - ABOVE == set().union(*FLOORS[folder])
+    assert found - ABOVE == set().union(*map(set, FLOORS[folder]))
 
 
 @pytest.mark.parametrize("folder", FLOORS)
