@@ -7,9 +7,13 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, ClassVar
 
 from docutils import nodes
@@ -221,6 +225,34 @@ class ZyteApiNames(Generated):
         yield from table(("With scrapy-zyte-api", "Here", "To know"), rows, (35, 25, 40))
 
 
+class Floors(Generated):
+    """``.. floors:: FOLDER``: the floors of a folder of the package (none: the package), each part with the first
+    sentence of its docstring."""
+
+    optional_arguments = 1
+
+    def lines(self) -> Iterable[str]:
+        """The lines of the table."""
+        folder = self.arguments[0] if self.arguments else ""
+        table_of = Path(self.env.srcdir) / "architecture" / "floors.toml"
+        self.env.note_dependency(str(table_of))
+        floors = tomllib.loads(table_of.read_text("utf-8"))[folder]
+        base = Path(str(files("scrapy_ext"))) / folder
+        rows = [
+            (str(number), f"``{name}``", text(_first_sentence(base, name)))
+            for number, names in enumerate(floors, 1)
+            for name in names
+        ]
+        return table(("Floor", "Part", "What it is"), rows, (8, 25, 67))
+
+
+def _first_sentence(base: Path, name: str) -> str:
+    path = base / name / "__init__.py" if (base / name).is_dir() else base / f"{name}.py"
+    docstring = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+    first = " ".join(docstring.partition("\n\n")[0].split())
+    return re.sub(r":\w+:`~?([^`]*)`|``", r"\1", first)
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     directives: dict[str, type[Directive]] = {
         "settings-of": SettingsOf,
@@ -230,6 +262,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         "problem-types": ProblemTypes,
         "attempts": Attempts,
         "zyte-api-names": ZyteApiNames,
+        "floors": Floors,
     }
     for name, directive in directives.items():
         app.add_directive(name, directive)

@@ -14,8 +14,8 @@ lives. Rules that hold here:
   that group is stopped.
 - Should this process be killed, the kernel kills the one that does the work.
 - It ends as the work has ended: with the same exit status, or by the same signal.
-- No code of the work runs here. It runs in another program, which is confined (``scrapy_ext.jobprocess.confinement``) before it
-  begins, and this process makes the connections that it may make.
+- No code of the work runs here. It runs in another program, which is confined (``scrapy_ext.jobprocess.confinement``)
+  before it begins, and this process makes the connections that it may make.
 
 It imports the standard library alone, starts quickly, and takes little memory. It has threads only for connections that
 take their time, and only after it has forked.

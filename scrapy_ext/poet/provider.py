@@ -1,8 +1,8 @@
 """``ExtractProvider``: page objects and callbacks get what they depend on through the extraction service.
 
-What is needed is looked up before a request is sent (:mod:`scrapy_ext.poet.middleware`), so that its own response has it, and
-the request is the only one. A request of its own is made for what cannot come with the response: of a page that is
-wanted over HTTP and in a browser, or whose request does not go through the service.
+What is needed is looked up before a request is sent (:mod:`scrapy_ext.poet.middleware`), so that its own response has
+it, and the request is the only one. A request of its own is made for what cannot come with the response: of a page that
+is wanted over HTTP and in a browser, or whose request does not go through the service.
 """
 
 from __future__ import annotations

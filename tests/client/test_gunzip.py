@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 
-from scrapy_ext.api.gunzip import Gunzip
+from scrapy_ext.client.gunzip import Gunzip
 
 
 def test_an_answer_of_many_short_members_comes_in_few_pieces() -> None:

@@ -13,12 +13,12 @@ import msgspec
 from yarl import URL
 
 from scrapy_ext.api.extraction import EXTENSIONS_HEADER
-from scrapy_ext.api.gunzip import Gunzip
 from scrapy_ext.client.addresses import base_url, proxy_of
 from scrapy_ext.client.credentials import authorization
 from scrapy_ext.client.extraction.errors import TooLargeError, UnreachableServiceError, timed_out
 from scrapy_ext.client.extraction.memory import AnswerMemory, Hold
 from scrapy_ext.client.extraction.redact import redacted, without_user
+from scrapy_ext.client.gunzip import Gunzip
 
 #: How much longer than the content an answer can be: Base64 makes it a third longer, escapes in JSON up to twice as
 #: long, and headers and extracted data come on top.

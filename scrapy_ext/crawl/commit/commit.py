@@ -10,7 +10,8 @@ A commit takes all requests that have finished since the last one:
 
 A process that dies before 2 has done nothing that shows: its successor runs the requests again, and the children that
 they send again have known fingerprints. One that dies after 2 has its successor do 3 and 4 again
-(:mod:`~scrapy_ext.crawl.commit.redo`). One that has been replaced cannot do 2 any more (:mod:`~scrapy_ext.crawl.commit.journal`).
+(:mod:`~scrapy_ext.crawl.commit.redo`). One that has been replaced cannot do 2 any more
+(:mod:`~scrapy_ext.crawl.commit.journal`).
 
 Commits follow each other one by one. A request that leads to many items has them laid down as they come
 (:meth:`Committer.spill`), so that they do not fill the memory until it is finished.

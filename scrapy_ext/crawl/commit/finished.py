@@ -1,8 +1,8 @@
 """Finished requests, from when the engine has let go of them until they are committed.
 
 They are committed in the order in which they finished, so that items are stored in the order of the crawl. A direct
-request (:mod:`scrapy_ext.crawl.frontier.sent`) can be committed only when its batch was read (*placed*). Batches are read when
-enough requests wait for theirs, when nothing else is left to do, or after a while.
+request (:mod:`scrapy_ext.crawl.frontier.sent`) can be committed only when its batch was read (*placed*). Batches are
+read when enough requests wait for theirs, when nothing else is left to do, or after a while.
 
 A request without a place does not hold up the others for ever: a platform may bound what one read returns, so that its
 batch comes only when those of the others are acknowledged. When a read brings no place, they pass (:meth:`release`).

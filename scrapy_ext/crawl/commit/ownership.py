@@ -4,15 +4,17 @@ Slots belong to commit journals: the *assignment* journal of a frontier says to 
 commit what it read, while the slot is assigned to its journal. What holds:
 
 - Before a slot is taken from another journal, that journal is taken over
-  (:func:`~scrapy_ext.crawl.commit.commitlog.take_over`): its writer can commit nothing more, and what it had begun to commit
-  is done. So no two processes ever commit work of one slot, whatever their clocks say and however long one slept.
+  (:func:`~scrapy_ext.crawl.commit.commitlog.take_over`): its writer can commit nothing more, and what it had begun to
+  commit is done. So no two processes ever commit work of one slot, whatever their clocks say and however long one
+  slept.
 - The assignment is changed by compare-and-set, from the record that was read before anything was taken over. Each
   process changes it before it works, also when its slots stay the same: so nobody who looked earlier can still take
   them without looking again.
 - What is known of partly finished batches goes with the slot.
 
 With a fixed ``index/count`` a process takes its slots when it opens, from whoever has them: there is one process of
-that index, and the newest is meant. With leases (:mod:`~scrapy_ext.crawl.frontier.leases`) it waits until an owner is dead.
+that index, and the newest is meant. With leases (:mod:`~scrapy_ext.crawl.frontier.leases`) it waits until an owner is
+dead.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
 The rules that hold here:
 
-- A request is finished when the engine has let go of it (see :mod:`scrapy_ext.crawl.session.scrapy_engine`), unless a downloader
-  middleware put another request in its place: then that one carries on for it.
-- A request that this process sent can run before it is read back (*direct*, see :mod:`scrapy_ext.crawl.frontier.sent`): its slot
-  is known, its batch is not. It is committed when its batch is.
+- A request is finished when the engine has let go of it (see :mod:`scrapy_ext.crawl.session.scrapy_engine`), unless a
+  downloader middleware put another request in its place: then that one carries on for it.
+- A request that this process sent can run before it is read back (*direct*, see :mod:`scrapy_ext.crawl.frontier.sent`):
+  its slot is known, its batch is not. It is committed when its batch is.
 - A request that cannot be stored lives in this process only. Such a *local* request belongs to the stored one that
   led to it, its *holder*: the holder is finished only when its local requests are too, for a successor that runs the
   holder again makes them again. What they lead to is the holder's, failure included.

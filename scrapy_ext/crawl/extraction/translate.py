@@ -62,8 +62,8 @@ AUTOMATIC: Final = frozenset(
 #: How deep fields are looked into.
 _DEEPEST: Final = 50
 
-#: What page objects need of a request beside what its meta asks for (scrapy_ext.poet.middleware). It is not written into the
-#: meta, which requests hand on to others.
+#: What page objects need of a request beside what its meta asks for (scrapy_ext.poet.middleware). It is not written
+#: into the meta, which requests hand on to others.
 _needed: WeakKeyDictionary[Request, Mapping[str, Any]] = WeakKeyDictionary()
 
 

@@ -3,8 +3,8 @@
 The way of a request: :meth:`Frontier.add` serialises it and hands it to the feeder, which sends it to its slot. The
 feeder reads the slots; what it reads goes to the tracker and the hosts' queue, from which :meth:`Frontier.next` takes.
 While all that is in the frontier is in memory too, a new request goes to the hosts' queue at once, and its batch is
-read later (:mod:`scrapy_ext.crawl.frontier.sent`). When the engine has let go of a request whose batch is known, what it led to
-goes to the committer.
+read later (:mod:`scrapy_ext.crawl.frontier.sent`). When the engine has let go of a request whose batch is known, what
+it led to goes to the committer.
 
 Invariants:
 

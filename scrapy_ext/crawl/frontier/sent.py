@@ -9,8 +9,8 @@ later. So the order of a crawl is Scrapy's, and no request waits for the platfor
 
 - A direct request is known to be new: its fingerprint is one that nobody else can have sent, or it is not in the set of
   all fingerprints that this process has sent. When that set is full, nothing is direct any more.
-- It is committed only when its batch was read (:mod:`scrapy_ext.crawl.frontier.frontier`). A process that dies before has done
-  nothing that shows; its successor reads the request from the frontier, or makes it again from its parent.
+- It is committed only when its batch was read (:mod:`scrapy_ext.crawl.frontier.frontier`). A process that dies before
+  has done nothing that shows; its successor reads the request from the frontier, or makes it again from its parent.
 - A request goes to the frontier alone while older ones are there that were not read (:attr:`SentRequests.behind`): the
   head of a queue is read first, so the batch of a direct request must not be behind an unbounded number of others.
 """

@@ -1,8 +1,9 @@
 """A :class:`scrapy.Request` as JSON, and back, so that another process can go on with it.
 
 The JSON is an object with ``v`` (the version of this form), every attribute that differs from that of
-``Request(url)``, under the names of Scrapy, and ``parent`` (:mod:`scrapy_ext.crawl.frontier.parents`). Callback and errback are
-names of spider methods. Values that JSON does not have are tagged objects: ``{"$type": "tuple", "value": [1, 2]}``.
+``Request(url)``, under the names of Scrapy, and ``parent`` (:mod:`scrapy_ext.crawl.frontier.parents`). Callback and
+errback are names of spider methods. Values that JSON does not have are tagged objects: ``{"$type": "tuple", "value":
+[1, 2]}``.
 
 Nothing is pickled, and nothing is guessed: what this form cannot hold exactly raises
 :class:`NotSerializableError`, and stays in the process that made it.

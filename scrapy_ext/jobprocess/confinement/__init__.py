@@ -1,7 +1,7 @@
 """Confinement of a process that runs code which is not trusted: files, user, privileges, network.
 
-A :class:`Confinement` is data: the server makes it, and ``scrapy_ext.jobprocess.supervisor`` applies it to the process that it
-starts, before any code of a deployed project runs there. Rules that hold in this folder:
+A :class:`Confinement` is data: the server makes it, and ``scrapy_ext.jobprocess.supervisor`` applies it to the process
+that it starts, before any code of a deployed project runs there. Rules that hold in this folder:
 
 - It needs the standard library alone, and no package of the environment that it confines.
 - A defence that the system has (:mod:`probing` finds out) and that fails nevertheless keeps the process from starting.

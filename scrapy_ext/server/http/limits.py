@@ -1,6 +1,6 @@
 """The bounds of every request, whatever its path; those of bodies are in ``server/http/bodies.py`` and of the
-extraction service in ``server/config/extraction_limits.py``. Seconds and bytes unless said. How long a client may pause is an
-option (``--client-timeout``)."""
+extraction service in ``server/config/extraction_limits.py``. Seconds and bytes unless said. How long a client may
+pause is an option (``--client-timeout``)."""
 
 from __future__ import annotations
 

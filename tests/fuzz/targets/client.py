@@ -12,10 +12,10 @@ import msgspec
 from scrapy import Request
 
 from scrapy_ext.api.extraction import Problem
-from scrapy_ext.api.gunzip import Gunzip
 from scrapy_ext.api.platform.frontier import Batch
 from scrapy_ext.api.platform.jobs import JobList
 from scrapy_ext.client.extraction.errors import UnexpectedAnswerError, error_of
+from scrapy_ext.client.gunzip import Gunzip
 from scrapy_ext.client.platform import json_lines as lines
 from scrapy_ext.client.platform.answers import Answer, _message
 from scrapy_ext.client.platform.calls import get

@@ -1,7 +1,7 @@
 """The process of one job: started, asked to end, stopped for a while, killed.
 
-What is started is the supervisor of the job (``scrapy_ext.jobprocess.supervisor``), which ends when all of the job has ended. The
-group of its process ID is that of what it supervises, without itself: who stops that group stops the job.
+What is started is the supervisor of the job (``scrapy_ext.jobprocess.supervisor``), which ends when all of the job has
+ended. The group of its process ID is that of what it supervises, without itself: who stops that group stops the job.
 """
 
 from __future__ import annotations

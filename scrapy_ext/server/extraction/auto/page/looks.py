@@ -1,8 +1,8 @@
 """How the elements of a page look in the browser: what people go by, and the HTML does not tell.
 
-The browser's side (``server/extraction/browser/computed_styles.py``) writes it into a copy of the page, one attribute for each element
-that has a short text of its own or is an image; here it is read, and taken out of the tree again. Pages write what they
-like into attributes, and are parsed with this one only where the browser has written it.
+The browser's side (``server/extraction/browser/computed_styles.py``) writes it into a copy of the page, one attribute
+for each element that has a short text of its own or is an image; here it is read, and taken out of the tree again.
+Pages write what they like into attributes, and are parsed with this one only where the browser has written it.
 """
 
 from __future__ import annotations
