@@ -72,7 +72,7 @@ def test_modules_import_from_floors_below_their_own(folder: str) -> None:
     [
         # The contracts are data and rules: whoever reads them opens nothing.
         ("api", {"aiohttp", "asyncio", "asyncpg", "scrapy", "socket", "sqlite3", "starlette", "subprocess", "twisted"}),
-        ("client", {"asyncpg", "starlette", "twisted", "uvicorn"}),
+        ("client", {"asyncpg", "scrapy", "starlette", "twisted", "uvicorn"}),
         ("server/jobs", {"starlette", "uvicorn"}),
         ("server/platform", {"asyncpg", "sqlite3"}),
         ("server/store", {"starlette", "uvicorn", "h11", "httpx"}),

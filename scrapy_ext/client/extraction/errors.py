@@ -1,26 +1,13 @@
 """The errors of an extraction request, one class for each thing that a caller can do about it.
 
-One that says that the site could not be downloaded is also an instance of the class that Scrapy raises for that cause
-(:data:`_SCRAPYS_BY_CAUSE`), so that errbacks which check for it work.
-
 Every error carries what the service said and, redacted, the fields that were sent. Rules of the contract are
 checked before anything is sent: those raise :class:`~scrapy_ext.api.violations.ContractError` instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final
-
-from scrapy.exceptions import (
-    CannotResolveHostError,
-    DownloadCancelledError,
-    DownloadConnectionRefusedError,
-    DownloadFailedError,
-    DownloadTimeoutError,
-    ResponseDataLossError,
-)
 
 from scrapy_ext.api.extraction.problems import CAUSE_HEADER, PROBLEM_TYPES, Cause, Problem, Scope
 from scrapy_ext.client.waits import parse_retry_after
@@ -31,8 +18,9 @@ class ExtractError(Exception):
 
     ``status``, ``type``, ``title``, ``detail`` and ``blocked_domain`` are those of the problem that the service
     answered with (extraction-api.md, Problem object); ``status`` is None and ``type`` empty when there was no
-    such answer. ``retry_after`` is in seconds. ``sent`` is the request's fields, with secrets and long values
-    cut. ``ambiguous`` says that the service may have done, and billed, the work all the same.
+    such answer. ``cause`` says why the site could not be downloaded (a value of
+    :class:`~scrapy_ext.api.extraction.problems.Cause`), where it is known. ``retry_after`` is in seconds. ``sent`` is
+    the request's fields, with secrets and long values cut. ``ambiguous`` says that the service may have done, and billed, the work all the same.
     """
 
     remedy: ClassVar[str] = ""
@@ -48,6 +36,7 @@ class ExtractError(Exception):
         blocked_domain: str | None = None,
         retry_after: float | None = None,
         sent: Mapping[str, Any] | None = None,
+        cause: str = "",
     ) -> None:
         self.status = status
         self.type = type
@@ -55,6 +44,7 @@ class ExtractError(Exception):
         self.detail = detail
         self.blocked_domain = blocked_domain
         self.retry_after = retry_after
+        self.cause = cause
         self.sent: Mapping[str, Any] = sent or {}
         super().__init__(detail)
 
@@ -143,7 +133,7 @@ class UnreachableServiceError(ExtractError):
         return Scope.NONE if self.ambiguous else Scope.GLOBAL
 
 
-class TooLargeError(ExtractError, DownloadCancelledError):
+class TooLargeError(ExtractError):
     """The content has more bytes than DOWNLOAD_MAXSIZE, or than meta ``download_maxsize``, lets it have."""
 
     remedy = "Raise DOWNLOAD_MAXSIZE, or set download_maxsize in the meta of the request."
@@ -212,45 +202,17 @@ _BY_STATUS: Final[Mapping[int, type[ExtractError]]] = {
 }
 
 
-#: The class that Scrapy raises for the cause of a failed download, and where the service names no cause.
-_SCRAPYS_BY_CAUSE: Final[Mapping[str, type[Exception]]] = {
-    Cause.HOST_NOT_FOUND.value: CannotResolveHostError,
-    Cause.HOST_NOT_ALLOWED.value: DownloadFailedError,
-    Cause.CONNECTION_REFUSED.value: DownloadConnectionRefusedError,
-    Cause.TIMEOUT.value: DownloadTimeoutError,
-    Cause.CUT_SHORT.value: ResponseDataLossError,
-    Cause.TOO_LARGE.value: DownloadCancelledError,
-}
-_SCRAPYS_BY_TYPE: Final[Mapping[str, type[Exception]]] = {
-    "/website/domain-unreachable": CannotResolveHostError,
-    "/server/timed-out": DownloadTimeoutError,
-    "/download/temporary-error": DownloadFailedError,
-    "/download/internal-error": DownloadFailedError,
-}
-
-
-@cache
-def _also(kind: type[ExtractError], scrapys: type[Exception]) -> type[Any]:
-    """One of our classes that is also one of Scrapy's. It has the name of ours, by which errors are counted."""
-    return type(kind.__name__, (kind, scrapys), {"__doc__": kind.__doc__, "__module__": kind.__module__})
-
-
 def timed_out(detail: str) -> UnreachableServiceError:
     """The service did not answer within DOWNLOAD_TIMEOUT."""
-    error: UnreachableServiceError = _also(UnreachableServiceError, DownloadTimeoutError)(detail, ambiguous=True)
+    error = UnreachableServiceError(detail, ambiguous=True)
+    error.cause = Cause.TIMEOUT.value
     return error
 
 
-def _class_of(status: int, type: str, cause: str) -> Callable[..., ExtractError]:
+def _class_of(status: int, cause: str) -> type[ExtractError]:
     if cause == Cause.NO_BROWSER.value:
         return BrowserMissingError
-    kind = _BY_STATUS.get(status, ServiceError if status >= 500 else InvalidRequestError)
-    scrapys = _SCRAPYS_BY_CAUSE.get(cause)
-    if scrapys is None:
-        row = PROBLEM_TYPES.get(type) or next((row for row in PROBLEM_TYPES.values() if row.status == status), None)
-        scrapys = _SCRAPYS_BY_TYPE.get(row.type) if row is not None else None
-    # mypy takes the hash of a class for that of its instances.
-    return kind if scrapys is None else _also(kind, scrapys)  # type: ignore[arg-type]
+    return _BY_STATUS.get(status, ServiceError if status >= 500 else InvalidRequestError)
 
 
 def error_of(
@@ -265,7 +227,7 @@ def error_of(
     if not detail and "html" in headers.get("Content-Type", ""):
         detail = "an HTML page, not an answer of the extraction service"
     cause = headers.get(CAUSE_HEADER, "")
-    return _class_of(status, problem.type, cause)(
+    return _class_of(status, cause)(
         detail,
         status=status,
         type=problem.type,
@@ -273,4 +235,5 @@ def error_of(
         blocked_domain=problem.blocked_domain,
         retry_after=parse_retry_after(headers.get("Retry-After")),
         sent=sent,
+        cause=cause,
     )

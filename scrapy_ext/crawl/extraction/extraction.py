@@ -31,6 +31,7 @@ from scrapy_ext.client.extraction.retry import FAILURES, FIRST_PATIENCE, NO_CONN
 from scrapy_ext.client.extraction.tally import Tally
 from scrapy_ext.client.extraction.transport import too_large
 from scrapy_ext.crawl.commit.tracking import Entry, current
+from scrapy_ext.crawl.extraction import scrapy_errors
 from scrapy_ext.crawl.extraction.escalation import Escalation, Memory
 from scrapy_ext.crawl.extraction.from_settings import limiter_of, memory_of, params_of, policy_of, prices_of
 from scrapy_ext.crawl.extraction.redirects import Redirects, is_left_to_scrapy
@@ -98,9 +99,16 @@ class Extraction:
     async def respond(self, request: Request) -> Response:
         """The response that the service has for a request.
 
-        Raises what :meth:`ExtractClient.extract` raises, and
+        Raises what :meth:`ExtractClient.extract` raises, its errors also as Scrapy's (:mod:`.scrapy_errors`), and
         :class:`~scrapy_ext.client.extraction.ledger.LedgerError` when the crawl's ledger must not be used.
         """
+        try:
+            return await self._respond(request)
+        except ExtractError as error:
+            scrapy_errors.mark(error)
+            raise
+
+    async def _respond(self, request: Request) -> Response:
         client = self._client or await self._open()
         if self._known is None:
             await self._learn_extensions(client, request)
