@@ -76,8 +76,8 @@ class Task(NamedTuple):
 
 def command(module: str = "supervisor") -> list[str]:
     """The command line of a supervisor: neither the environment nor the packages of anybody change it. ``module``:
-    another of this package that needs the standard library alone."""
-    code = f"import sys; sys.path.append({_ROOT!r}); from scrapy_ext.{module} import main; main()"
+    another of this folder that needs the standard library alone."""
+    code = f"import sys; sys.path.append({_ROOT!r}); from scrapy_ext.jobprocess.{module} import main; main()"
     return [sys.executable, "-I", "-S", "-c", code]
 
 

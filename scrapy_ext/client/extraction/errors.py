@@ -20,7 +20,8 @@ class ExtractError(Exception):
     answered with (extraction-api.md, Problem object); ``status`` is None and ``type`` empty when there was no
     such answer. ``cause`` says why the site could not be downloaded (a value of
     :class:`~scrapy_ext.api.extraction.problems.Cause`), where it is known. ``retry_after`` is in seconds. ``sent`` is
-    the request's fields, with secrets and long values cut. ``ambiguous`` says that the service may have done, and billed, the work all the same.
+    the request's fields, with secrets and long values cut. ``ambiguous`` says that the service may have done, and
+    billed, the work all the same.
     """
 
     remedy: ClassVar[str] = ""
