@@ -74,7 +74,7 @@ def test_links_are_removed_and_not_followed(tmp_path: Path) -> None:
 
 REMOVE = """
 import os, sys
-from scrapy_ext import file_trees
+from scrapy_ext.jobprocess import file_trees
 if os.geteuid() == 0:
     os.setresuid(65534, 65534, 65534)
 for path in sys.argv[1:]:

@@ -40,7 +40,7 @@ time.sleep(600)
 ENDLESS = f"""
 import os, sys
 sys.path.append({supervisor._ROOT!r})
-from scrapy_ext import supervisor
+from scrapy_ext.jobprocess import supervisor
 os.waitpid = lambda pid, flags: (2**22, 0)
 supervisor._PATIENCE = 1
 supervisor.main()
@@ -51,7 +51,7 @@ supervisor.main()
 DECEIVED = f"""
 import fcntl, os, sys
 sys.path.append({supervisor._ROOT!r})
-from scrapy_ext import supervisor
+from scrapy_ext.jobprocess import supervisor
 known = fcntl.fcntl
 fcntl.fcntl = lambda descriptor, what, *more: known(descriptor, what, *more) | os.O_NONBLOCK
 supervisor.main()
