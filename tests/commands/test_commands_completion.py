@@ -173,7 +173,7 @@ def test_a_word_that_a_shell_would_run_is_not_offered(project: Path, capsys: pyt
 def test_a_project_is_read_in_a_moment(project: Path) -> None:
     """Nothing large is imported for it: not Scrapy, not the client."""
     code = (
-        "import sys; from scrapy_ext.commands.shells import words; words.main('spiders');"
+        "import sys; from scrapy_ext.commands.shells import names; names.main('spiders');"
         "print([name for name in ('scrapy', 'twisted', 'aiohttp', 'msgspec') if name in sys.modules], file=sys.stderr)"
     )
     began = time.monotonic()
