@@ -6,10 +6,10 @@ import signal
 from collections.abc import Iterator
 
 import pytest
-from sites import Site
 
 from tests.postgresql import Cluster, cluster
 from tests.real_pages import folder
+from tests.sites import Site
 
 #: Folders whose files take long.
 _LONG = ("crash", "tests", "example_project", "docs", "jobs", "server", "browser", "ui", "real_pages", "extraction")

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from crawls import Project
-from servers import RunningServer
+
+from tests.crawls import Project
+from tests.servers import RunningServer
 
 SPIDERS = """
 import scrapy

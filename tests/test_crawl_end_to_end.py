@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from crawls import Project, collect, key
+
+from tests.crawls import Project, collect, key
 
 SPIDERS = '''
 import asyncio

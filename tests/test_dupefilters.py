@@ -11,11 +11,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from crawls import Crawl, Project, Running, ask_server, collect, key
-from faults import Fault, FaultProxy
 from scrapy import Request, Spider, signals
 from scrapy.utils.test import get_crawler
-from servers import RunningServer
 
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
 from scrapy_ext.client.platform.errors import Forbidden
@@ -23,6 +20,9 @@ from scrapy_ext.client.platform.json_lines import encode
 from scrapy_ext.crawl.session.session import Session
 from scrapy_ext.dupefilters import CollectionDupeFilter
 from scrapy_ext.settings import SettingError
+from tests.crawls import Crawl, Project, Running, ask_server, collect, key
+from tests.faults import Fault, FaultProxy
+from tests.servers import RunningServer
 
 
 class Any(Spider):

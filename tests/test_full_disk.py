@@ -10,8 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
-from crawls import Project
-from servers import limit_files
+
+from tests.crawls import Project
+from tests.servers import limit_files
 
 SPIDERS = """
 import secrets

@@ -9,17 +9,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from crawls import Project, ask_server
 from scrapy import Spider
 from scrapy.commands.bench import _BenchSpider
 from scrapy.crawler import Crawler
 from scrapy.settings import Settings
 from scrapy.utils.spider import DefaultSpider
-from servers import RunningServer
-from sites import Site
 
 from scrapy_ext import Addon
 from scrapy_ext.crawl.session.purpose import command_of
+from tests.crawls import Project, ask_server
+from tests.servers import RunningServer
+from tests.sites import Site
 
 SPIDERS = """
 import scrapy

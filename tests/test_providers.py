@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
-from crawls import Crawl, Project
 from scrapy import Request
 from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
@@ -19,8 +18,6 @@ from scrapy_poet import Addon as PoetAddon
 from scrapy_poet import DummyResponse, ScrapyPoetRequestFingerprinter, callback_for
 from scrapy_poet.downloadermiddlewares import DEFAULT_PROVIDERS
 from scrapy_poet.injection import get_injector_for_testing
-from servers import RunningServer
-from sites import Answer, ListeningSite
 from web_poet import AnyResponse, BrowserHtml, BrowserResponse, HttpResponse, PageParams, RequestUrl
 from web_poet.serialization import deserialize_leaf, serialize_leaf
 from zyte_common_items import Article, AutoProductPage, Product, ProductList, Serp
@@ -32,6 +29,9 @@ from scrapy_ext.crawl.extraction.results import to_response
 from scrapy_ext.crawl.extraction.translate import need
 from scrapy_ext.poet.middleware import PoetMiddleware
 from scrapy_ext.poet.provider import ExtractProvider, Screenshot
+from tests.crawls import Crawl, Project
+from tests.servers import RunningServer
+from tests.sites import Answer, ListeningSite
 
 SPIDERS = '''
 import attrs

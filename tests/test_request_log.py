@@ -6,10 +6,10 @@ import threading
 import time
 
 import pytest
-from crawls import Project, ask_server, collect, key
-from sites import Answer, Site
 
+from tests.crawls import Project, ask_server, collect, key
 from tests.servers import RunningServer
+from tests.sites import Answer, Site
 
 SPIDERS = """
 import scrapy

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from crawls import Project
-
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.crawl.session.job import JobFile
+from tests.crawls import Project
 
 SPIDERS = """
 import scrapy

@@ -9,8 +9,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from crawls import Project
-from test_crawl_end_to_end import SPIDERS
+
+from tests.crawls import Project
+from tests.test_crawl_end_to_end import SPIDERS
 
 ROOT = Path(__file__).parents[1]
 VENDOR = "scrapy_ext/server/ui/static/vendor"

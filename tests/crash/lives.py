@@ -12,12 +12,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
-from crawls import Crawl, Project, Running, ask_server, collect, key
-from faults import FaultProxy, KillPoint
-from servers import RunningServer
-
 from scrapy_ext.client.platform import PlatformClient
 from tests.crash.maze import SETTINGS, SPIDER, Maze, Outcome, is_held_back, outcome
+from tests.crawls import Crawl, Project, Running, ask_server, collect, key
+from tests.faults import FaultProxy, KillPoint
+from tests.servers import RunningServer
 
 #: Seconds that anything a test waits for may take on a machine that does much else.
 PATIENCE = 120.0

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sites import Answer, ListeningSite
+from tests.sites import Answer, ListeningSite
 
 #: Of different frontier slots when there are 8, and two of each worker when there are three.
 HOSTS = ("127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.6", "127.0.0.7")

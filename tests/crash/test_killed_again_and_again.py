@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 
 import pytest
-from faults import KillPoint, Step, When
 
 from tests.crash.lives import survive
+from tests.faults import KillPoint, Step, When
 
 REACTORLESS = "TWISTED_REACTOR_ENABLED = False\n"
 DEATHS = (When.BEFORE, When.LOST_REPLY, When.AFTER)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from faults import KillPoint, Step, When
+
+from tests.faults import KillPoint, Step, When
 
 REACTORLESS = "TWISTED_REACTOR_ENABLED = False\n"
 PROTOCOL = (

@@ -9,8 +9,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from crawls import Project
-from sites import Site
+
+from tests.crawls import Project
+from tests.sites import Site
 
 SPIDERS = """
 import scrapy

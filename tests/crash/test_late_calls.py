@@ -9,9 +9,9 @@ from __future__ import annotations
 import signal
 
 import pytest
-from faults import KillPoint, Step, When
 
 from tests.crash.lives import finished, until
+from tests.faults import KillPoint, Step, When
 
 WRITES = (Step.CHILDREN, Step.PAYLOAD, Step.JOURNAL, Step.ITEMS, Step.ACKNOWLEDGE)
 

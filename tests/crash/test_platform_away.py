@@ -8,9 +8,9 @@ import signal
 import time
 
 import pytest
-from faults import KillPoint, Step, When
 
 from tests.crash.lives import finished, until
+from tests.faults import KillPoint, Step, When
 
 WRITES = (Step.CHILDREN, Step.PAYLOAD, Step.JOURNAL, Step.ITEMS, Step.ACKNOWLEDGE)
 QUICK = KillPoint(Step.JOURNAL, When.LOST_REPLY, 1)

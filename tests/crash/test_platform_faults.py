@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from crawls import Crawl, Project, ask_server, collect, key
-from faults import Fault, FaultProxy, Rule
-from servers import RunningServer
+
+from tests.crawls import Crawl, Project, ask_server, collect, key
+from tests.faults import Fault, FaultProxy, Rule
+from tests.servers import RunningServer
 
 SPIDERS = '''
 import scrapy

@@ -6,9 +6,9 @@ import random
 import signal
 
 import pytest
-from faults import KillPoint, Step, When
 
 from tests.crash.lives import finished, survive, until
+from tests.faults import KillPoint, Step, When
 
 DEATHS = (When.BEFORE, When.LOST_REPLY, When.AFTER)
 #: Seconds: long enough that a busy machine does not take a live worker for a dead one.

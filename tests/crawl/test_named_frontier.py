@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crawls import Project
+from tests.crawls import Project
 
 SPIDERS = """
 import scrapy

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crawls import Crawl, Project, Running
-
+from tests.crawls import Crawl, Project, Running
 from tests.extraction.faulty_service import FaultyService
 
 KEY = "0123456789abcdef-secret"

@@ -11,7 +11,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from crawls import Crawl, Project
+
+from tests.crawls import Crawl, Project
 
 SPIDER = """
 import json

@@ -6,8 +6,8 @@ import base64
 from collections.abc import Iterator
 
 import pytest
-from crawls import Crawl
 
+from tests.crawls import Crawl
 from tests.extraction import faulty_service
 from tests.extraction.faulty_service import PAGE, Answer, FaultyService, page
 from tests.extraction.h2_site import H2Site

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from crawls import Crawl
 
+from tests.crawls import Crawl
 from tests.extraction import faulty_service
 from tests.extraction.faulty_service import NEVER, FaultyService, page
 from tests.extraction.planned import IMPATIENT, Plan

@@ -8,9 +8,9 @@ from __future__ import annotations
 import signal
 
 import pytest
-from crawls import Crawl, Running
 
 from tests.crash.lives import until
+from tests.crawls import Crawl, Running
 from tests.extraction.faulty_service import PAGE, FaultyService, held, problem
 from tests.extraction.planned import ALONE, KEY, WITH_FRONTIER, Plan, pages, setting
 

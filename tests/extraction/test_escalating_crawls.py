@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from crawls import Crawl
 
 from tests.crash.lives import until
+from tests.crawls import Crawl
 from tests.extraction import faulty_service
 from tests.extraction.faulty_service import Answer, FaultyService, Post, page, problem
 from tests.extraction.planned import IMPATIENT, Plan, pages, routed

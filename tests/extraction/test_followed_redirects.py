@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from crawls import Crawl, Project
 
+from tests.crawls import Crawl, Project
 from tests.extraction import faulty_service
 from tests.extraction.faulty_service import Answer, FaultyService, page
 from tests.extraction.planned import ALONE, KEY

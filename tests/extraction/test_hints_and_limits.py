@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
-from crawls import Crawl
 
+from tests.crawls import Crawl
 from tests.extraction import faulty_service
 from tests.extraction.faulty_service import PAGE, Answer, FaultyService, Post, held, problem
 from tests.extraction.planned import ALONE, WITH_FRONTIER, Plan, pages

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from crawls import Project
-
+from tests.crawls import Project
 from tests.extraction.planned import ALONE, KEY
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-import sites
-from sites import Site
 
+from tests import sites
 from tests.extraction.faulty_service import PAGE, Answer, problem
 from tests.extraction.planned import ALONE, IMPATIENT, KEY, WITH_FRONTIER, Plan, pages, routed, setting
+from tests.sites import Site
 
 NO_BODY = Answer(401, b"", type=None, headers=(("WWW-Authenticate", "Basic"),))
 LIMITS = {"CONCURRENT_REQUESTS": 4, "CONCURRENT_REQUESTS_PER_DOMAIN": 4}

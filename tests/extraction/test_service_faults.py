@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from crawls import Crawl
 
 from scrapy_ext.api.extraction import PROBLEM_TYPES
+from tests.crawls import Crawl
 from tests.extraction import faulty_service
 from tests.extraction.faulty_service import DROPPED, HALF, PAGE, SIGN_IN, Answer, FaultyService, page, problem
 from tests.extraction.planned import IMPATIENT, Plan

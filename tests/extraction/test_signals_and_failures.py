@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crawls import Crawl, Project
 
+from tests.crawls import Crawl, Project
 from tests.extraction import faulty_service
 from tests.extraction.faulty_service import HALF, NEVER, FaultyService, page, problem
 from tests.extraction.planned import ALONE, IMPATIENT, KEY

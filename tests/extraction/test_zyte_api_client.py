@@ -6,9 +6,10 @@ import base64
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
-from servers import RunningServer
-from sites import Site
 from zyte_api import AsyncZyteAPI, RequestError
+
+from tests.servers import RunningServer
+from tests.sites import Site
 
 PAGES = 8
 

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 # The modules of the tests are imported as pytest does it.
-sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[1])]
+sys.path[:0] = [str(Path(__file__).parents[2])]
 
 from tests.durations import seconds, seed  # noqa: E402
 from tests.soak.report import MOST  # noqa: E402
