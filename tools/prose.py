@@ -87,13 +87,9 @@ def main() -> int:
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--count", action="store_true", help="only count, by rule")
     options = parser.parse_args()
-    files = options.files or [
-        ROOT / name
-        for name in subprocess.run(
-            ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
-        ).stdout.split()
-        if name.endswith((".py", ".rst", ".md", ".html")) and not name.startswith("tools/prose")
-    ]
+    command = ["git", "ls-files", "*.py", "*.rst", "*.md", "*.html"]
+    tracked = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    files = options.files or [ROOT / name for name in tracked if not name.startswith("tools/prose")]
     found = [finding for path in files for finding in findings_of(path.resolve())]
     if options.count:
         counts: dict[str, int] = {}
