@@ -182,6 +182,28 @@ async def test_a_log_grows_while_it_is_read_pauses_and_tells_its_end(
         assert await page.evaluate("window.ran") is None
 
 
+async def test_the_end_key_leads_to_lines_that_are_not_drawn_yet(
+    open_page: OpenPage, ui_server: RunningServer, project: int
+) -> None:
+    async with Http(ui_server.url, ui_server.platform_key) as http:
+        key = await job(http, project)
+        await http.post(f"/logs/{key}", lines(0, 300))
+        page = await open_page(f"/ui/{key}/log")
+        told, log = page.locator("[data-told]"), page.locator("ol.log")
+        await expect(told).to_have_text("Live: new lines appear as they come.")
+        await log.focus()
+        await page.keyboard.press("Home")
+        await expect(told).to_contain_text("Paused while you read")
+        # The browser's own scrolling knows the lines that it has drawn: a key at this moment must not end there.
+        left = await log.evaluate("""log => {
+            for (let n = 0; n < 50; n++) log.append(log.lastElementChild.cloneNode(true));
+            log.dispatchEvent(new KeyboardEvent("keydown", {key: "End", bubbles: true, cancelable: true}));
+            return log.scrollHeight - log.clientHeight - log.scrollTop;
+        }""")
+        assert left < 30
+        await expect(told).to_have_text("Live: new lines appear as they come.")
+
+
 #: What sticks out of a page that is wider than its window.
 WIDER = """() => document.documentElement.scrollWidth <= innerWidth ? [] :
     [...document.querySelectorAll("main *")]
