@@ -161,7 +161,7 @@ def _split(task: Task, confinement: Confinement | None, source: int) -> _Supervi
         system.prctl(system.PR_SET_PDEATHSIG, signal.SIGCONT)  # one that is stopped must see that the node is gone
     given = _input(task.input)
     parent, group = os.getpid(), os.getpgrp()
-    confined, telling = os.pipe()
+    confined, sending = os.pipe()
     waiting, go = os.pipe()
     with contextlib.suppress(PermissionError):  # one that leads a session leads its group
         os.setpgid(0, 0)
@@ -170,8 +170,8 @@ def _split(task: Task, confinement: Confinement | None, source: int) -> _Supervi
     if work == 0:
         os.dup2(given, 0)
         os.close(go)
-        _begin(task, confinement, parent, _Turn(telling, waiting))
-    for descriptor in (given, telling, waiting, *task.keep):
+        _begin(task, confinement, parent, _Turn(sending, waiting))
+    for descriptor in (given, sending, waiting, *task.keep):
         os.close(descriptor)
     with contextlib.suppress(PermissionError):
         os.setpgid(0, group)
@@ -220,13 +220,13 @@ def _input(text: str) -> int:
 class _Turn(NamedTuple):
     """Of the process of the work: where it reports its listener, and waits until the supervisor has it."""
 
-    telling: int
+    sending: int
     waiting: int
 
     def take(self, descriptor: int) -> None:
         """Report the descriptor, and wait."""
-        os.write(self.telling, b"%d" % descriptor)
-        os.close(self.telling)
+        os.write(self.sending, b"%d" % descriptor)
+        os.close(self.sending)
         os.read(self.waiting, 1)
 
 

@@ -17,6 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
+from scrapy_ext import handover
 from tests.scrapy_suite.environment import Environment
 
 #: Only those that the tests use: others of this environment warn, and a warning is an error there.
@@ -119,13 +120,17 @@ def _services(environment: Environment, folder: Path, wiring: str | None) -> Ite
     keys = {"EXTRACT_API_KEY": secrets.token_hex(16), "PLATFORM_API_KEY": secrets.token_hex(16)}
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as data, (folder / "server.log").open("wb") as log:
         options = ("--port", "0", "--data", data, "--no-runner", "--no-verify-tls", "--exit-with-stdin")
+        # By a descriptor: a server that finds keys in its environment executes itself anew, without our guard.
+        handed = handover.offer_variables(keys)
         process = subprocess.Popen(
             [str(environment.python), "-m", "scrapy_suite_server", *options],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
-            env={**_environment(), **keys},
+            env={**_environment(), handover.VARIABLE: str(handed)},
+            pass_fds=[handed],
         )
+        os.close(handed)
         assert process.stdin is not None
         assert process.stdout is not None
         with process.stdin, process.stdout:

@@ -39,8 +39,9 @@ RULES: Mapping[str, Rule] = {
     "memory of a server with its extractors, MiB": Rule(0.1, 96, 90),
     "descriptors of a server": Rule(0.1, 24, 90),
     "descriptors of a worker": Rule(0.1, 24, 90),
-    "threads of a server": Rule(0.1, 8, 90),
-    "threads of a worker": Rule(0.1, 8, 90),
+    # The pool of threads of a process fills up in one step of up to six, when it is first needed.
+    "threads of a server": Rule(0.1, 16, 90),
+    "threads of a worker": Rule(0.1, 16, 90),
     # What is stored stays: deleted jobs can be read. So the size counts for each record, and what grows beside shows.
     "size of the database for 1,000 acknowledged records, KiB": Rule(0.25, 8, _FILLS_UP),
     "size of the log of the database, MiB": Rule(0.25, 48, _FILLS_UP),

@@ -63,7 +63,7 @@ def _view() -> None:
 
 
 def _signals(with_view: bool) -> None:
-    """What keeps signals in is of no use if it keeps the view from being made."""
+    """Try to keep signals in, and with that the view: keeping signals in is of no use where the view then fails."""
     landlock.enclose_signals()
     with contextlib.suppress(PermissionError):
         os.kill(os.getppid(), 0)
@@ -101,23 +101,23 @@ def _end_with(parent: int) -> None:
 
 def _connections() -> bool:
     """Have a call refused that would reach this machine alone."""
-    telling, told = os.pipe(), os.pipe()
+    descriptors, replies = os.pipe(), os.pipe()
     parent, child = os.getpid(), os.fork()
     if child == 0:
         status = 1
         try:
             give_up(None, None)
             _end_with(parent)
-            os.write(telling[1], b"%d\n" % seccomp.install(notify=True))
-            os.read(told[0], 1)
+            os.write(descriptors[1], b"%d\n" % seccomp.install(notify=True))
+            os.read(replies[0], 1)
             with socket.socket() as trial:
                 status = 0 if trial.connect_ex(("127.0.0.1", 9)) == errno.EACCES else 1
         finally:
             os._exit(status)
-    os.close(telling[1])
+    os.close(descriptors[1])
     try:
-        connections = Connections.of(child, int(os.read(telling[0], 16)), Rules(["127.0.0.0/8"], []), [])
-        os.write(told[1], b"1")
+        connections = Connections.of(child, int(os.read(descriptors[0], 16)), Rules(["127.0.0.0/8"], []), [])
+        os.write(replies[1], b"1")
         while connections.answer(wait=True):
             pass
     except (OSError, ValueError):

@@ -257,7 +257,7 @@ def _report_shared_user(reason: str) -> None:
 
 
 def _closed(needed: Iterable[str], user: User) -> str:
-    """Why a user cannot reach what it needs, if it cannot."""
+    """The reason why a user cannot reach what it needs; empty if it can."""
     for path in needed:
         if os.path.exists(path) and (folder := closed_folder(os.path.realpath(path), *user)) is not None:
             return f"another user cannot pass {folder}, and the system allows no mount namespace"

@@ -51,12 +51,22 @@
   const state = () =>
     following ? "Live: new lines appear as they come." : `Paused while you read: ${waiting} new ${waiting === 1 ? "line" : "lines"} below.`;
 
-  log.addEventListener("scroll", () => {
-    const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 30;
-    if (atEnd === following) return;
-    following = atEnd;
+  const follow = (whether) => {
+    if (whether === following) return;
+    following = whether;
     if (following) waiting = 0;
     say(state());
+  };
+
+  log.addEventListener("scroll", () => {
+    follow(log.scrollHeight - log.scrollTop - log.clientHeight < 30);
+  });
+  // The browser's own scrolling may end where the end was when the key was pressed: above the lines that came since.
+  log.addEventListener("keydown", (event) => {
+    if (event.key !== "End" || event.ctrlKey || event.altKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    toEnd();
+    follow(true);
   });
 
   const made = (name, text) => {
