@@ -151,12 +151,12 @@ def test_the_pages_agree_about_the_connections_to_a_database() -> None:
     server, worker = (line.writers + line.readers for line in (SERVER, WORKER))
     sizes, store = ((DOCS / "howto" / name).read_text("utf-8") for name in ("many-machines.rst", "operate-store.rst"))
     assert f"up to {server + node}: {SERVER.writers} for writing and {SERVER.readers} for reading" in sizes
-    assert f"up to {worker + node}: {WORKER.writers} and {WORKER.readers}, and the same {node}" in sizes
+    assert f"up to {worker + node}: {WORKER.writers} for writing, {WORKER.readers} for reading, and the same {node}" in sizes
     assert server + node + 6 * (worker + node) + 10 <= 100 < server + node + 7 * (worker + node) + 10
-    assert "are one server and six workers" in sizes
-    assert f"takes up to {server + node} connections, of which {node} are for running jobs" in store
+    assert "is enough for one server and six workers" in sizes
+    assert f"takes up to {server + node} connections; {node} of them are for running jobs" in store
     assert f"with ``--no-runner`` it takes {server}." in store
-    assert f"does for {100 // (server + node)} processes" in store
+    assert f"is enough for {100 // (server + node)} processes" in store
 
 
 def test_the_papers_agree_about_the_time_that_the_tests_take() -> None:
