@@ -22,11 +22,11 @@ def expected() -> list[list[str]]:
     """The phrases with numbers of each row of the table."""
     page, server = Limits(), ServerConfig()
     return [
-        [f"the address: {limits.TARGET // KIB} KiB, {limits.PARAMETERS} parameters"],
+        [f"the URL: {limits.TARGET // KIB} KiB, {limits.PARAMETERS} parameters"],
         [f"headers: {limits.HEADERS // KIB} KiB, {limits.HEADER_COUNT} lines"],
         [
             f"{bodies.MAX_RECORDS_BODY // MIB} MiB of items, requests or logs",
-            f"{bodies.MAX_BODY // MIB} MiB of anything else in lines",
+            f"{bodies.MAX_BODY // MIB} MiB of other line-based bodies",
             f"{bodies.MAX_DOCUMENT // MIB} MiB of a JSON document, {bodies.MAX_FORM // MIB} MiB of a form",
             f"{_spaced(bodies.MAX_LINES)} lines",
         ],
@@ -48,15 +48,15 @@ def expected() -> list[list[str]]:
         [],
         [f"{limits.PIPELINE} requests of a connection"],
         [
-            f"{page.requests} under way, {page.request:g} s each, {page.fetch:g} s for an HTTP fetch",
+            f"{page.requests} in progress, {page.request:g} s each, {page.fetch:g} s for an HTTP fetch",
             f"{page.redirects} redirects, {page.body_bytes // MIB} MiB of body",
         ],
         [f"{server.max_browser_pages} at once; {page.pages_waiting} more wait, {page.page_patience:g} s at most"],
-        [f"{page.page_bytes // MIB} MiB that it loads, {page.html_bytes // MIB} MiB of HTML"],
+        [f"{page.page_bytes // MIB} MiB of loaded data, {page.html_bytes // MIB} MiB of HTML"],
         [f"{page.page_heap_mib} MiB of JavaScript heap, {page.page_memory_mib} MiB in all"],
         [f"together: {page.browser_memory_mib} MiB"],
         [f"{page.extractors} pages at once, {page.extract:g} s each"],
-        [f"{page.answer:g} s to read the answer"],
+        [f"{page.answer:g} s to read the response"],
     ]
 
 

@@ -122,7 +122,7 @@ def test_the_reason_for_every_dependency_is_told() -> None:
 
 def test_what_the_addon_sets_is_what_the_reference_says() -> None:
     page = (DOCS / "reference" / "settings.rst").read_text("utf-8")
-    told = {re.sub(r":setting:|`", "", row[0]): row[1] for row in rows_of(page, "What the add-on sets")}
+    told = {re.sub(r":setting:|`", "", row[0]): row[1] for row in rows_of(page, "Settings that the add-on sets")}
     found: dict[str, set[str]] = {}
     for own in ({}, {"FRONTIER_ENABLED": False, "DUPEFILTER_COLLECTION": "pages"}):
         before, settings = Settings(own), Settings(own)
@@ -151,7 +151,8 @@ def test_the_pages_agree_about_the_connections_to_a_database() -> None:
     server, worker = (line.writers + line.readers for line in (SERVER, WORKER))
     sizes, store = ((DOCS / "howto" / name).read_text("utf-8") for name in ("many-machines.rst", "operate-store.rst"))
     assert f"up to {server + node}: {SERVER.writers} for writing and {SERVER.readers} for reading" in sizes
-    assert f"up to {worker + node}: {WORKER.writers} for writing, {WORKER.readers} for reading, and the same {node}" in sizes
+    parts = f"{WORKER.writers} for writing, {WORKER.readers} for reading, and the same {node}"
+    assert f"up to {worker + node}: {parts}" in sizes
     assert server + node + 6 * (worker + node) + 10 <= 100 < server + node + 7 * (worker + node) + 10
     assert "is enough for one server and six workers" in sizes
     assert f"takes up to {server + node} connections; {node} of them are for running jobs" in store
