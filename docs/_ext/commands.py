@@ -1,5 +1,7 @@
-"""``.. platform-commands::``: every ``scrapy platform`` command with its help, as the command itself prints it.
-``.. extract-command::``: likewise ``scrapy extract``."""
+"""Directives that insert the help of commands, as the commands print it.
+
+``.. platform-commands::`` inserts every ``scrapy platform`` command, ``.. extract-command::`` inserts ``scrapy extract``.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 
 
 class PlatformCommands(Generated):
-    """One description for each command."""
+    """Descriptions of all commands."""
 
     sources = (
         "scrapy_ext.commands.platform",
@@ -50,7 +52,7 @@ class PlatformCommands(Generated):
 
 
 class ExtractCommand(Generated):
-    """The description of ``scrapy extract``."""
+    """Description of ``scrapy extract``."""
 
     sources = ("scrapy_ext.commands.extract",)
 

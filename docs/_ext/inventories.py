@@ -1,8 +1,8 @@
-"""Lets the documentation build without a network.
+"""Extension that lets the documentation build without a network.
 
-Inventories of other projects' documentation are fetched here, before intersphinx would do it, and kept in the build
-folder. One that cannot be had is left out, with a line that says so: links to that project become plain text, and the
-build does not fail.
+It downloads the inventories of other projects' documentation before intersphinx does, and stores them in the build
+folder. An inventory that cannot be downloaded is left out with a message: links to that project become plain text, and
+the build does not fail.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from sphinx.config import Config
 TIMEOUT = 5
 
 
-def use_what_can_be_had(app: Sphinx, config: Config) -> None:
-    """Replace the mapping by what is there."""
+def use_available_inventories(app: Sphinx, config: Config) -> None:
+    """Replace the mapping by the inventories that are available."""
     folder = Path(app.doctreedir).parent / "inventories"
     found = {}
     for name, (address, _) in config.intersphinx_mapping.items():
@@ -46,6 +46,6 @@ def _fetched(address: str, kept: Path) -> bool:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    # Before intersphinx reads the mapping, which it does at 800.
-    app.connect("config-inited", use_what_can_be_had, priority=700)
+    # intersphinx reads the mapping at priority 800.
+    app.connect("config-inited", use_available_inventories, priority=700)
     return {"parallel_read_safe": True}

@@ -1,8 +1,8 @@
-"""What can be described and linked to by name: settings, meta keys, stats, close reasons; and values from the code.
+"""Roles and directives for settings, meta keys, stats and close reasons, and a role for values from the code.
 
-``.. setting:: NAME`` describes a setting and ``:setting:`NAME``` links to it, also into Scrapy's documentation, which
-has the same roles for its own. ``:value:`module:NAME``` stands for a constant of the package, or for the default of a
-record's field (``module:Record.field``), so that no number is written twice.
+``.. setting:: NAME`` describes a setting and ``:setting:`NAME``` links to it, or to Scrapy's documentation, which has
+the same roles for Scrapy's names. ``:value:`module:NAME``` inserts a constant of the package, or the default of a
+record's field (``module:Record.field``), so that the documents never repeat a number of the code.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ KINDS = {
 
 
 class ValueRole(SphinxRole):
-    """A constant: numbers with their thousands apart, whole mebibytes as such."""
+    """Constant of the code: numbers with their thousands apart, whole mebibytes with their unit."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         module, _, name = self.text.partition(":")
@@ -40,14 +40,14 @@ class ValueRole(SphinxRole):
 
 
 def defaults(value: Any) -> dict[str, Any]:
-    """The defaults of a record's fields; none for what is no record."""
+    """Return the defaults of a record's fields; an empty dict for a value that is not a record."""
     if not isinstance(value, type) or not issubclass(value, msgspec.Struct):
         return {}
     return {field.name: field.default for field in msgspec.structs.fields(value)}
 
 
 def shown(value: Any) -> str:
-    """A value as a reader wants it."""
+    """Format a value for readers."""
     if isinstance(value, int) and value >= 2**20 and value % 2**20 == 0:
         return f"{value // 2**20} MiB"
     if isinstance(value, float):
@@ -62,7 +62,7 @@ def shown(value: Any) -> str:
 
 
 def spans(numbers: set[int] | frozenset[int]) -> list[str]:
-    """Numbers in order, with those that follow each other as a span."""
+    """Return the numbers in order, with consecutive ones as a span."""
     found: list[list[int]] = []
     for number in sorted(numbers):
         if found and number == found[-1][1] + 1:

@@ -1,6 +1,6 @@
-"""Reference pages that are made from the tables of the code, so that they cannot say anything else.
+"""Directives that generate reference tables from the tables of the code, so that both always agree.
 
-``.. settings-of:: PREFIX`` describes the settings whose names begin so; a setting that no page describes is a warning.
+``.. settings-of:: PREFIX`` describes the settings with this prefix; a setting that no page describes is a warning.
 ``.. extract-fields::``, ``.. extract-actions::``, ``.. extract-action-members::``, ``.. problem-types::`` and
 ``.. attempts::`` are the tables of the extraction API.
 """
@@ -38,7 +38,7 @@ _SETTING = re.compile(r"\b(?:EXTRACT_API|PLATFORM|FRONTIER|DUPEFILTER|SERVER)_[A
 
 
 def text(plain: str) -> str:
-    """Plain text as reStructuredText: everything escaped, names of settings as links."""
+    """Return plain text as reStructuredText: escaped, with links for names of settings."""
     pieces, last = [], 0
     for match in _SETTING.finditer(plain):
         if match[0] in SETTINGS:
@@ -48,12 +48,12 @@ def text(plain: str) -> str:
 
 
 def code(value: object) -> str:
-    """Something as inline code; nothing as nothing."""
+    """Return a value as inline code; an empty string for an empty value."""
     return f"``{value}``" if value not in ("", None) else ""
 
 
 class Generated(SphinxDirective):
-    """A directive whose content is made from lines of reStructuredText, with the modules that they are made from."""
+    """Directive whose content is generated as lines of reStructuredText; ``sources`` are the modules with its data."""
 
     sources: ClassVar[Sequence[str]] = ()
 
@@ -73,7 +73,7 @@ class Generated(SphinxDirective):
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], widths: Sequence[int]) -> Iterable[str]:
-    """The lines of a table."""
+    """Return the lines of a table."""
     yield ".. list-table::"
     yield "   :header-rows: 1"
     yield "   :class: reference-table"
@@ -89,7 +89,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], widths: Sequence
 
 
 class SettingsOf(Generated):
-    """The settings whose names begin so."""
+    """Settings whose names begin with a prefix."""
 
     required_arguments = 1
     sources = ("scrapy_ext.settings",)
@@ -123,7 +123,7 @@ def _described(env: BuildEnvironment) -> set[str]:
 
 
 def warn_of_missing(_app: Sphinx, env: BuildEnvironment) -> None:
-    """Every setting must be on some page."""
+    """Log a warning for settings that are on no page."""
     missing = SETTINGS.keys() - _described(env)
     if missing:
         logger.warning("no page describes the settings %s: add a settings-of directive", ", ".join(sorted(missing)))
@@ -133,7 +133,7 @@ def warn_of_missing(_app: Sphinx, env: BuildEnvironment) -> None:
 
 
 class ExtractFields(Generated):
-    """Every field of an extraction request."""
+    """Table of the fields of an extraction request."""
 
     sources = ("scrapy_ext.api.extraction.fields",)
 
@@ -149,7 +149,7 @@ class ExtractFields(Generated):
 
 
 class ExtractActions(Generated):
-    """Every browser action of the service that comes with the package."""
+    """Table of the browser actions of the included service."""
 
     sources = ("scrapy_ext.server.extraction.actions.table",)
 
@@ -161,11 +161,11 @@ class ExtractActions(Generated):
             (code(kind.name), text(kind.meaning), ", ".join(map(code, kind.needs)), ", ".join(map(code, kind.takes)))
             for kind in ACTIONS.values()
         ]
-        yield from table(("Action", "What it does", "Needs", "Takes"), rows, (20, 35, 20, 25))
+        yield from table(("Action", "Effect", "Required members", "Optional members"), rows, (20, 35, 20, 25))
 
 
 class ExtractActionMembers(Generated):
-    """Every member of a browser action."""
+    """Table of the members of browser actions."""
 
     sources = ("scrapy_ext.server.extraction.actions.table",)
 
@@ -177,7 +177,7 @@ class ExtractActionMembers(Generated):
 
 
 class ProblemTypes(Generated):
-    """Every error of the extraction service."""
+    """Table of the errors of the extraction service."""
 
     sources = ("scrapy_ext.api.extraction.problems", "scrapy_ext.client.extraction.errors")
 
@@ -192,12 +192,12 @@ class ProblemTypes(Generated):
             )
             for problem in PROBLEM_TYPES.values()
         ]
-        header = ("Status", "Type", "When", "Retry-After", "Exception")
+        header = ("Status", "Type", "Cause", "Retry-After", "Exception")
         yield from table(header, rows, (8, 28, 34, 10, 20))
 
 
 class Attempts(Generated):
-    """How often what is tried."""
+    """Table of the retry policy: attempts and waits by type of error."""
 
     sources = ("scrapy_ext.client.extraction.retry",)
 
@@ -206,11 +206,11 @@ class Attempts(Generated):
             (code(name), str(rule.attempts), f"{rule.wait:g}", f"{rule.longest:g}")
             for name, rule in DEFAULT_RULES.items()
         ]
-        yield from table(("Row", "Attempts", "First wait (s)", "Longest wait (s)"), rows, (40, 20, 20, 20))
+        yield from table(("Error", "Attempts", "First wait (s)", "Longest wait (s)"), rows, (40, 20, 20, 20))
 
 
 class ZyteApiNames(Generated):
-    """Names of scrapy-zyte-api, SETTINGS or META, with those here."""
+    """Names of scrapy-zyte-api, SETTINGS or META, with the names of this package."""
 
     required_arguments = 1
     sources = ("scrapy_ext.crawl.session.zyte_api_names",)
@@ -222,17 +222,19 @@ class ZyteApiNames(Generated):
             (code(theirs), f":{role}:`{row.ours}`" if row.ours else "none", text(row.note))
             for theirs, row in names.items()
         ]
-        yield from table(("With scrapy-zyte-api", "Here", "To know"), rows, (35, 25, 40))
+        yield from table(("With scrapy-zyte-api", "Here", "Notes"), rows, (35, 25, 40))
 
 
 class Floors(Generated):
-    """``.. floors:: FOLDER``: the floors of a folder of the package (none: the package), each part with the first
-    sentence of its docstring."""
+    """Table of the floors of a folder, by default of the whole package: ``.. floors:: FOLDER``.
+
+    Each part has the first sentence of its docstring.
+    """
 
     optional_arguments = 1
 
     def lines(self) -> Iterable[str]:
-        """The lines of the table."""
+        """Return the lines of the table."""
         folder = self.arguments[0] if self.arguments else ""
         table_of = Path(self.env.srcdir) / "architecture" / "floors.toml"
         self.env.note_dependency(str(table_of))
@@ -243,7 +245,7 @@ class Floors(Generated):
             for number, names in enumerate(floors, 1)
             for name in names
         ]
-        return table(("Floor", "Part", "What it is"), rows, (8, 25, 67))
+        return table(("Floor", "Part", "Description"), rows, (8, 25, 67))
 
 
 def _first_sentence(base: Path, name: str) -> str:
@@ -267,5 +269,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     for name, directive in directives.items():
         app.add_directive(name, directive)
     app.connect("env-check-consistency", warn_of_missing)
-    # What was described is known to the process that read the page.
+    # Only the process that read a page knows its settings.
     return {"parallel_read_safe": False}
