@@ -1,6 +1,6 @@
 """Directives that insert the help of commands, as the commands print it.
 
-``.. platform-commands::`` inserts every ``scrapy platform`` command, ``.. extract-command::`` inserts ``scrapy extract``.
+``.. platform-commands::`` inserts all ``scrapy platform`` commands, ``.. extract-command::`` ``scrapy extract``.
 """
 
 from __future__ import annotations
