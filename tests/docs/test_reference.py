@@ -149,7 +149,8 @@ def _told_of(value: object, before: object) -> Iterator[str]:
 def test_the_pages_agree_about_the_connections_to_a_database() -> None:
     node = RUNNER.writers + RUNNER.readers + BEATS.writers + 1  # its queue; beats read nothing
     server, worker = (line.writers + line.readers for line in (SERVER, WORKER))
-    sizes, store = ((DOCS / "howto" / name).read_text("utf-8") for name in ("many-machines.rst", "operate-store.rst"))
+    pages = ((DOCS / "howto" / name).read_text("utf-8") for name in ("many-machines.rst", "operate-store.rst"))
+    sizes, store = (" ".join(page.split()) for page in pages)
     assert f"up to {server + node}: {SERVER.writers} for writing and {SERVER.readers} for reading" in sizes
     parts = f"{WORKER.writers} for writing, {WORKER.readers} for reading, and the same {node}"
     assert f"up to {worker + node}: {parts}" in sizes
