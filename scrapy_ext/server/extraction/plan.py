@@ -20,9 +20,8 @@ from scrapy_ext.api.extraction.fields import OPTIONS
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.extraction.actions import Action, malformed, read_actions
 from scrapy_ext.server.extraction.auto import KINDS, KINDS_BY_LOOKS
-from scrapy_ext.server.extraction.languages import LANGUAGE, language_of
+from scrapy_ext.server.extraction.countries import LANGUAGE, language_of, timezone_of
 from scrapy_ext.server.extraction.outgoing import Cookie, read_cookies, read_request_headers
-from scrapy_ext.server.extraction.timezones import timezone_of
 from scrapy_ext.server.net.upstream import Upstream, Upstreams
 
 

@@ -22,6 +22,7 @@ from scrapy_ext.server.extraction.auto.articles.runs import Run, runs_of, text_o
 from scrapy_ext.server.extraction.auto.page.focus import Focus
 from scrapy_ext.server.extraction.auto.page.markup import Thing
 from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 #: With less than this part of what the coarse look finds, the box was not that of the article.
 TOO_LITTLE: Final = 0.3
@@ -36,10 +37,8 @@ _PICTURED = re.compile(r"caption|image|photo|picture|media|figure")
 #: The lines before the text: headline, byline, date.
 MAX_HEAD_LINES: Final = 3
 MAX_BYLINE_LENGTH: Final = 160
-_BYLINE_WORDS = re.compile(
-    r"\b(?:by|von|par|por|di|av|af|written|posted|published|updated|last|on|at|and|in|am|pm"
-    r"|\d+ min(?:ute)?s?(?: read)?)\b"
-)
+_VOCABULARY: Final = load_vocabulary("article_lines")
+_BYLINE_WORDS = _VOCABULARY.pattern("byline_words")
 _WORD = re.compile(r"[^\W_]")
 _LETTER = re.compile(r"[^\W\d_]")
 

@@ -11,6 +11,7 @@ from scrapy_ext.server.extraction.auto.articles import phrases
 from scrapy_ext.server.extraction.auto.articles.runs import Run
 from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date
 from scrapy_ext.server.extraction.auto.page.text import HEADINGS, letters_of
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 #: The part of its text that links have, from which a line is one of links; and of its items, from which a list is.
 ALL_LINKS: Final = 0.9
@@ -41,11 +42,8 @@ _SIGN = re.compile(r"\w")
 _LETTER = re.compile(r"[^\W_]")
 _SENTENCE_END = re.compile(r"[.!?…:;。！？।؟][\"'”’»)\]」』]*$")
 _CELLS: Final = frozenset(("td", "th", "dt", "pre"))
-_BYLINE = re.compile(
-    r"(?:by|von|par|por|di|door|av|af|autor|author|автор|文|(?:written|posted|published|updated)(?: by| on)?)"
-    r"\b[:：]? ?\S",
-    re.IGNORECASE,
-)
+_VOCABULARY: Final = load_vocabulary("article_lines")
+_BYLINE = _VOCABULARY.pattern("byline", re.IGNORECASE)
 
 
 def text_runs(runs: list[Run], heading: HtmlElement | None, headline: str) -> list[Run]:

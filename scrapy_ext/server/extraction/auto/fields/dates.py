@@ -15,6 +15,7 @@ import dateparser
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.text import one_line
 from scrapy_ext.server.extraction.auto.page.urls import host_of
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 #: Texts with a date are no longer.
 MAX_TEXT_LENGTH: Final = 200
@@ -28,16 +29,9 @@ LATEST: Final = timedelta(days=366)
 
 _MONTH: Final = r"[^\W\d_]{3,12}\.?"
 _YEAR: Final = r"(?:19|20)\d\d"
+_VOCABULARY: Final = load_vocabulary("dates")
 #: Years of two digits are years only beside a word that is a month, and where nothing is counted by them.
-_SURE_MONTH: Final = (
-    r"(?:jan(?:uary|uar|uari|vier|eiro)?|ene(?:ro)?|gen(?:naio)?|feb(?:ruary|ruar|ruari|rero|braio)?"
-    r"|f[ée]v(?:r|rier|ereiro)?|mar(?:ch|s|t|zo|ço)?|märz?|mrt|maart|apr(?:il|ile)?|avr(?:il)?|abr(?:il)?"
-    r"|ma[yij]|ma[yi]o|mag(?:gio)?|mei|jun[ei]?|juin|junio|junho|giu(?:gno)?|jul[iy]?|juil(?:let)?|julio|julho"
-    r"|lug(?:lio)?|aug(?:ust|ustus)?|août|ago(?:sto)?|sep(?:t|tember|tembre|tiembre)?|set(?:embro|tembre)?"
-    r"|o[ck]t(?:ober|obre|ubre)?|ott(?:obre)?|out(?:ubro)?|nov(?:ember|embre|iembre|embro)?"
-    r"|de[cz](?:ember|embre|embro)?|déc(?:embre)?|dic(?:embre|iembre)?"
-    r"|(?:янв|фев|мар|апр|ма[йя]|июн|июл|авг|сен|окт|ноя|дек)[а-я]{0,5})\.?"
-)
+_SURE_MONTH: Final = _VOCABULARY.text("month")
 _SHORT_YEAR: Final = r"['’]?\d\d(?!\d|[:.,/-]\d|, \d|\s?[%&]|\s?[ap]\.?m\b|\s(?!(?:at|um|à)\b)[^\W\d_])"
 #: Dates as people write them. Times that stand by them are left to the machine-readable ones.
 _WRITTEN = re.compile(
@@ -65,14 +59,9 @@ _REGION = re.compile(r"[-_]([A-Za-z]{2})\b")
 #: Countries where the month comes first in numbers.
 _MONTH_FIRST: Final = frozenset({"us", "ph"})
 #: Languages that are written in one order everywhere. English is not.
-_DAY_FIRST_LANGUAGES: Final = frozenset({
-    "ar", "bg", "ca", "cs", "da", "de", "el", "es", "et", "fi", "fr", "he", "hr", "hu", "id", "it", "lt", "lv",
-    "nb", "nl", "nn", "no", "pl", "pt", "ro", "ru", "sk", "sl", "sr", "sv", "tr", "uk", "vi",
-})  # fmt: skip
+_DAY_FIRST_LANGUAGES: Final = frozenset(_VOCABULARY.words("day_first_languages"))
 #: Countries that write English with the day first.
-_ENGLISH_DAY_FIRST: Final = frozenset(
-    {"gb", "uk", "ie", "au", "nz", "in", "za", "sg", "my", "ng", "ke", "pk", "hk", "eu"}
-)
+_ENGLISH_DAY_FIRST: Final = frozenset(_VOCABULARY.words("english_day_first"))
 
 
 class Date(NamedTuple):

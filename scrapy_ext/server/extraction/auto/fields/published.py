@@ -13,33 +13,19 @@ from scrapy_ext.server.extraction.auto.page.focus import Focus
 from scrapy_ext.server.extraction.auto.page.markup import Thing
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.text import node_text
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_NODES: Final = 60
 #: How far from the heading, in elements, a date that nothing names stands at most.
 NEAR: Final = 40
 
-_PUBLISHED_METAS: Final = (
-    "article:published_time", "article:published", "og:article:published_time", "og:published_time", "datepublished",
-    "date_published", "published_time", "publishdate", "publish-date", "publish_date", "published-date", "pubdate",
-    "publication_date", "parsely-pub-date", "sailthru.date", "cxenseparse:recs:publishtime", "article.published",
-    "dcterms.created", "dcterms.issued", "dc.date.issued", "dcterms.date", "dc.date", "dc.date.created",
-    "citation_publication_date", "citation_date", "originalpublicationdate", "bt:pubdate", "date", "datecreated",
-    "article:date",
-)  # fmt: skip
-_MODIFIED_METAS: Final = (
-    "article:modified_time", "og:article:modified_time", "og:modified_time", "og:updated_time", "article:updated_time",
-    "datemodified", "dcterms.modified", "dc.date.modified", "last-modified", "lastmod", "modified_time", "revised",
-)  # fmt: skip
-_DATE_NAMES: Final = ("date", "time", "publish", "posted", "byline", "meta", "datum", "fecha", "info")
-_PUBLISHED_NAME = re.compile(
-    r"publi|post(?:ed)?[-_]?(?:date|on|time|meta)|entry-date|datepublished|dateline|created|article[-_]?(?:date|time)"
-)
-_MODIFIED_NAME = re.compile(r"updat|modif|revis|edited")
-_MODIFIED_WORD = re.compile(
-    r"updated|modified|revised|edited|aktualisiert|geändert|mis à jour|modifié|actualizado|modificado|aggiornato"
-    r"|atualizado|bijgewerkt|обновлен|更新",
-    re.IGNORECASE,
-)
+_VOCABULARY: Final = load_vocabulary("dates")
+_PUBLISHED_METAS: Final = _VOCABULARY.words("published_metas")
+_MODIFIED_METAS: Final = _VOCABULARY.words("modified_metas")
+_DATE_NAMES: Final = _VOCABULARY.words("date_names")
+_PUBLISHED_NAME = _VOCABULARY.pattern("published_name")
+_MODIFIED_NAME = _VOCABULARY.pattern("modified_name")
+_MODIFIED_WORD = _VOCABULARY.pattern("modified_word", re.IGNORECASE)
 
 
 def published_on(page: Page, article: Thing | None, focus: Focus) -> Date | None:

@@ -16,6 +16,7 @@ from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date, read
 from scrapy_ext.server.extraction.auto.forum.bodies import bodies_of, boxes_of
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.text import lines, node_text, one_line
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_TEXT_LENGTH: Final = 200_000
 #: What is looked at of one post.
@@ -23,43 +24,20 @@ MAX_ELEMENTS: Final = 600
 MAX_MEDIA: Final = 50
 MAX_HASHTAGS: Final = 50
 
-_NUMBER_OF_POST = re.compile(
-    r"(?:^|[\s_-])(?:js-)?(?:td_)?(?:post|p|pid|comment|msg|message|answer|reply|edit|postmenu_|post_message_"
-    r"|elcomment)"
-    r"s?(?:[-_]?(?:body|content|text|id|container|wrap))?[-_]?(\d{1,20})(?:$|[\s_-])"
-)
-_ID_ATTRIBUTES: Final = (
-    "data-post-id", "data-postid", "data-comment-id", "data-commentid", "data-answerid", "data-questionid",
-    "data-messageid", "data-message-id", "data-reply-id",
-)  # fmt: skip
+_VOCABULARY: Final = load_vocabulary("forums")
+_NUMBER_OF_POST = _VOCABULARY.pattern("number_of_post")
+_ID_ATTRIBUTES: Final = _VOCABULARY.words("id_attributes")
 _TIME_ATTRIBUTES: Final = ("datetime", "data-time", "data-timestamp", "data-date", "data-datetime", "content", "title")
-_PERMALINK = re.compile(
-    r"#(?:post|p|comment|msg|message|answer|reply|entry)?[-_]?\d+$|/(?:post|comment|a"
-    r"|answer)s?[-/]\d+|[?&](?:p|pid|post)=\d+"
-)
-_JOINED = re.compile(
-    r"join|regist|member since|mitglied|inscri|dabei|рег|signature|edited|modified|last (?:seen"
-    r"|activity)|reply from|bump"
-)
-_LIKES = re.compile(
-    r"(?:^|[\s_-])(?:likes?|upvotes?|vote-?(?:count|total)|score|votes|reactions?|thanks|kudos"
-    r"|points)(?:[-_]?(?:count|total|number|value))?(?:$|[\s_-])|post-likes|js-vote-count|reaction-?count"
-)
+_PERMALINK = _VOCABULARY.pattern("permalink")
+_JOINED = _VOCABULARY.pattern("joined")
+_LIKES = _VOCABULARY.pattern("likes")
 _COUNT = re.compile(r"[+]?(-?\d{1,7})(?:\s*(?:likes?|points?|votes?|upvotes?|people|thanks))?", re.IGNORECASE)
 _DATED: Final = "//*[@data-time or @data-timestamp or @itemprop='datePublished' or @itemprop='dateCreated']"
 _SMALL = re.compile(r"smil|emoji|emoticon|avatar|icon|spacer|pixel|rank|badge|/flags?/", re.IGNORECASE)
-_DROPPED = re.compile(
-    r"(?:^|[\s_-])(?:signature|sig|sr-only|visually-?hidden|hidden|js-vote|post-?(?:actions|menu|controls|buttons"
-    r"|footer|signature)|lightbox-meta|meta"
-    r"|last-?edited?|edited|expand-?link|bbcodeblock-(?:expandlink|shrinklink)|advert\w*|ads?|share|social)(?:$|[\s_-])"
-)
+_DROPPED = _VOCABULARY.pattern("dropped")
 _DROPPED_TAGS: Final = frozenset({"button", "form", "select", "iframe", "input", "textarea", "audio", "video", "nav"})
-_LOCATION = re.compile(r"(?:location|from|ort|wohnort|lieu|ubicaci[óo]n|откуда)\s*[:：]\s*(\S.{1,60})", re.IGNORECASE)
-_MEMBER_SINCE = re.compile(
-    r"(?:join(?:ed)?(?: date| on)?|regist\w+|member since|dabei seit|mitglied seit"
-    r"|inscrit le)\s*[:：]?\s*(\S.{3,30})",
-    re.IGNORECASE,
-)
+_LOCATION = _VOCABULARY.pattern("location", re.IGNORECASE)
+_MEMBER_SINCE = _VOCABULARY.pattern("member_since", re.IGNORECASE)
 
 
 @dataclass(slots=True)

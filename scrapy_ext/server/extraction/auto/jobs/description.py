@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import islice
 from typing import Final, NamedTuple
@@ -18,6 +17,7 @@ from scrapy_ext.server.extraction.auto.page.markup import Thing
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.sources import origin
 from scrapy_ext.server.extraction.auto.page.text import MAX_VALUE_LENGTH, node_text, one_line
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 #: A text that is shorter, in characters, describes no job.
 MIN_LENGTH: Final = 120
@@ -27,13 +27,9 @@ MAX_REQUIREMENT_LENGTH: Final = 1_000
 MAX_HEADINGS: Final = 2_000
 MAX_HEADING_LENGTH: Final = 60
 
-_NAMES: Final = (
-    "description", "beschreibung", "descripcion", "posting", "job-content", "jobcontent", "job-body", "job-detail",
-)  # fmt: skip
-_NO_DESCRIPTION = re.compile(
-    r"meta|seo|footer|link|button|title|heading|header|company-desc|about-company|apply|form|related|similar|list"
-    r"|short|card|teaser"
-)
+_VOCABULARY: Final = load_vocabulary("jobs")
+_NAMES: Final = _VOCABULARY.words("description_names")
+_NO_DESCRIPTION = _VOCABULARY.pattern("no_description")
 _NO_TAGS: Final = frozenset({"meta", "a", "button", "form"})
 _HEADINGS: Final = ("h1", "h2", "h3", "h4", "h5", "h6", "strong", "b", "dt", "summary", "p")
 

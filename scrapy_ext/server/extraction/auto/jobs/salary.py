@@ -11,6 +11,7 @@ from zyte_common_items import BaseSalary
 from scrapy_ext.server.extraction.auto.fields.money import currency_in, from_markup, from_text, iso_code
 from scrapy_ext.server.extraction.auto.page.markup import Thing, text_of
 from scrapy_ext.server.extraction.auto.page.text import one_line
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_TEXT_LENGTH: Final = 200
 
@@ -26,22 +27,12 @@ _MONEY = re.compile(
     rf"(?:[^\d.,;()]{{0,12}}?{_DASH}\s?(?P<s3>{_SIGN})?\s?(?P<high>{_AMOUNT})\s?(?P<s4>{_SIGN})?)?",
     re.IGNORECASE,
 )
+_VOCABULARY: Final = load_vocabulary("jobs")
 #: What makes a lone amount the end of a range.
-_AT_LEAST = re.compile(
-    r"\b(?:from|starting (?:at|from)|at least|min(?:imum)?|ab|à partir de|desde|da|vanaf|od"
-    r"|от)\W*$",
-    re.I,
-)
-_AT_MOST = re.compile(r"\b(?:up to|max(?:imum)?|at most|bis(?: zu)?|jusqu['’]à|hasta|fino a|tot|do|до)\W*$", re.I)
+_AT_LEAST = _VOCABULARY.pattern("at_least", re.IGNORECASE)
+_AT_MOST = _VOCABULARY.pattern("at_most", re.IGNORECASE)
 _THOUSANDS = re.compile(r"\s?(?:k|tsd|mil)\b", re.IGNORECASE)
-_RATES: Final = (
-    ("hourly", r"hours?|hourly|hr|stunde|stündlich|heure|hora|ora|uur|timme|godz\w*|час\w*|時給"),
-    ("daily", r"days?|daily|diem|tag|täglich|jour|día|giorno|dag|日給|день"),
-    ("weekly", r"weeks?|weekly|wk|woche|semaine|semana|settimana"),
-    ("monthly", r"months?|monthly|mo|monat\w*|mois|mensuel\w*|mes|mensual\w*|mese|maand|mies\w*|месяц\w*|月給"),
-    ("annual", r"years?|yearly|annum|annual\w*|yr|p\.?\s?a\.?|jahr\w*|jährlich|annuel\w*|par an|l[’']an|año"
-     r"|anual\w*|anno|jaar|год\w*|年収"),
-)  # fmt: skip
+_RATES: Final = tuple(_VOCABULARY.table("rates").items())
 _RATE_WORDS: Final = tuple(
     (name, re.compile(rf"(?<![^\W\d_])(?:{words})(?![^\W\d_])", re.IGNORECASE)) for name, words in _RATES
 )

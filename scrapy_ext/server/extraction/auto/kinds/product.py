@@ -16,7 +16,6 @@ from zyte_common_items import AdditionalProperty, Brand, Image, Product, Product
 from scrapy_ext.server.extraction.auto.fields import images
 from scrapy_ext.server.extraction.auto.fields.breadcrumbs import breadcrumbs_of
 from scrapy_ext.server.extraction.auto.fields.money import Money, from_markup, iso_code
-from scrapy_ext.server.extraction.auto.page import label_names as vocabulary
 from scrapy_ext.server.extraction.auto.page.focus import Focus
 from scrapy_ext.server.extraction.auto.page.items import now
 from scrapy_ext.server.extraction.auto.page.markup import Thing
@@ -33,6 +32,7 @@ from scrapy_ext.server.extraction.auto.products.offers import Offer, offer_of
 from scrapy_ext.server.extraction.auto.products.price_tags import SCREEN, PriceTags
 from scrapy_ext.server.extraction.auto.products.rating import rating_of, rating_on
 from scrapy_ext.server.extraction.auto.products.variants import variants_of
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_FEATURES: Final = 50
 MAX_PROPERTIES: Final = 200
@@ -46,6 +46,10 @@ SHORTEST_FEATURE: Final = 15
 #: More products with offers than these are a list rather than one thing and a few like it.
 SEVERAL: Final = 3
 
+_VOCABULARY: Final = load_vocabulary("products")
+_COLOR = _VOCABULARY.pattern("color", re.IGNORECASE)
+_SIZE = _VOCABULARY.pattern("size", re.IGNORECASE)
+_STYLE = _VOCABULARY.pattern("style", re.IGNORECASE)
 _FEATURES: Final = ("feature", "bullet", "highlight", "benefit")
 _GALLERIES: Final = (
     "gallery",
@@ -140,9 +144,9 @@ class _Extraction:
     def _set_looks(self, item: Product) -> None:
         item.images = self._images()
         item.mainImage = item.images[0] if item.images else None
-        item.color = self._attribute("color", vocabulary.COLOR)
-        item.size = self._attribute("size", vocabulary.SIZE)
-        item.style = self._attribute("pattern", vocabulary.STYLE)
+        item.color = self._attribute("color", _COLOR)
+        item.size = self._attribute("size", _SIZE)
+        item.style = self._attribute("pattern", _STYLE)
 
     def _images(self) -> list[Image]:
         of_markup = images.of_thing(self._page, self._product)

@@ -11,26 +11,18 @@ from scrapy_ext.server.extraction.auto.lists.cards import Card
 from scrapy_ext.server.extraction.auto.lists.listing import Listed, Shape, listed, things_of
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.text import one_line
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 #: A group of entries that scores less is no list of articles.
 ENOUGH: Final = 4.5
 #: Headlines are longer, in Latin letters; names of sections and products are shorter.
 SHORTEST_HEADLINE: Final = 25
 
-_NAMES = re.compile(
-    r"article|(?:^|[\s_-])(?:posts?|story|stories|news|entry|teaser|headline|blog|magazine)(?:$|[\s_-])"
-    r"|storycard|hentry"
-)
-_ADDRESS = re.compile(
-    r"/(?:19|20)\d\d[/-]|/(?:articles?|news|blog|posts?|story|stories|artikel|noticias?)/|\w+(?:-\w+){4}", re.I
-)
+_VOCABULARY: Final = load_vocabulary("lists")
+_NAMES = _VOCABULARY.pattern("article_names")
+_ADDRESS = _VOCABULARY.pattern("article_address", re.IGNORECASE)
 #: Addresses of what is no article, however it is dated and told of.
-_OTHER_ADDRESS = re.compile(
-    r"/(?:[\w-]+-)?(?:jobs?|vacancies|vacancy|careers?)/|/(?:e|events?|tickets?|products?|p|dp|itm|item|books?|courses?)/"
-    r"|/(?:users?|members?|profiles?|authors?|people|editors?|u|accounts?|players?)/"
-    r"|-tickets-\d|/wiki/|^https?://(?:doi\.org|web\.archive\.org)/",
-    re.IGNORECASE,
-)
+_OTHER_ADDRESS = _VOCABULARY.pattern("other_address", re.IGNORECASE)
 _PRODUCTS = re.compile(r"product(?!ion)|(?:^|[\s_-])(?:sku|cart|price)(?:$|[\s_-])")
 #: A row of fewer entries that nothing else tells of is no list.
 FEWEST: Final = 3

@@ -17,6 +17,7 @@ from scrapy_ext.server.extraction.auto.page.items import now
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.text import one_line
 from scrapy_ext.server.extraction.auto.page.urls import bare, parts_of, same_page
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_CATEGORIES: Final = 200
 MAX_CATEGORY_LENGTH: Final = 100
@@ -26,16 +27,9 @@ FEWEST_CATEGORIES: Final = 2
 SURE_OF_CATEGORY: Final = 0.8
 
 _COUNT = re.compile(r"\s*[(\[]\d[\d.,]*[)\]]$|\s+\d+\s*(?:results|items|products)$", re.IGNORECASE)
-_NO_CATEGORY = re.compile(
-    r"\d{4,}|^(?:page|seite)?\s*\d+$|^(?:all|more|next|prev\w*|view|see|shop|read|home|sale|back|clear|sort"
-    r"|filter|rss|feed)\b",
-    re.IGNORECASE,
-)
-_NOT_UNDER = re.compile(
-    r"/(?:page|p|feed|rss|filter|sort|search|author|tag|login|cart|products?|f|amp)(?:[/-]|$)|\.(?:xml|rss|pdf"
-    r"|jpe?g|png)$",
-    re.I,
-)
+_VOCABULARY: Final = load_vocabulary("lists")
+_NO_CATEGORY = _VOCABULARY.pattern("no_category", re.IGNORECASE)
+_NOT_UNDER = _VOCABULARY.pattern("not_under", re.IGNORECASE)
 
 
 def metadata() -> ListMetadata:

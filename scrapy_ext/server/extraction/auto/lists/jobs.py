@@ -8,33 +8,16 @@ from typing import Final
 from scrapy_ext.server.extraction.auto.jobs.job_terms import is_of_jobs
 from scrapy_ext.server.extraction.auto.lists.listing import Listed, Shape, listed, things_of
 from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 TYPES: Final = ("JobPosting",)
 #: A group of entries that scores less is no list of jobs.
 ENOUGH: Final = 4.5
 
-_ADDRESS = re.compile(
-    r"/(?:[\w-]*[-_])?(?:jobs?|careers?|vacanc(?:y|ies)|positions?|openings?|stellen\w*|karriere|emplois?"
-    r"|offres?|empleos?|ofertas?|vagas?"
-    r"|lavoro|praca|vacatures?|ledige|rabota|vakans\w+|recruit\w*|postings?)(?:[-_/?.]|$)|greenhouse\.io"
-    r"|lever\.co|workable\.com"
-    r"|/(?:job|position|vacancy)[-_]?id|[?&](?:jk|job_?id|gh_jid)=|smartrecruiters|myworkdayjobs|ashbyhq",
-    re.IGNORECASE,
-)
-_NAMES = re.compile(
-    r"(?:^|[\s_-])(?:jobs?|vacanc(?:y|ies)|positions?|openings?|postings?|careers?|stellen\w*|emploi|vacature"
-    r"|vaga)(?:$|[\s_-])|job(?:card|list|title|item|result)"
-)
-_WORDS = re.compile(
-    r"\b(?:full[- ]?time|part[- ]?time|remote|hybrid|on-?site|contract(?:or)?|permanent|internship|salary"
-    r"|hiring|per (?:hour|year|annum)"
-    r"|vollzeit|teilzeit|homeoffice|unbefristet|\(?m/w/d\)?|cdi|cdd|stage|temps plein|télétravail|jornada"
-    r"|tiempo completo|teletrabajo"
-    r"|tempo (?:pieno|integral)|voltijd|deeltijd|uur per week|pełny etat|umowa|heltid|deltid|engineer"
-    r"|developer|manager|assistant|nurse)\b"
-    r"|正社員|契約社員|アルバイト|全职|兼职|정규직|вакансия|полная занятость",
-    re.IGNORECASE,
-)
+_VOCABULARY: Final = load_vocabulary("jobs")
+_ADDRESS = _VOCABULARY.pattern("list_address", re.IGNORECASE)
+_NAMES = _VOCABULARY.pattern("list_names")
+_WORDS = _VOCABULARY.pattern("list_words", re.IGNORECASE)
 
 
 def jobs_on(page: Page) -> Listed:

@@ -8,18 +8,14 @@ from typing import Final
 from scrapy_ext.server.extraction.auto.lists.listing import Listed, Shape, listed, things_of
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.products.main_product import TYPES
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 #: A group of entries that scores less is no list of products.
 ENOUGH: Final = 4.0
 
-_NAMES = re.compile(
-    r"product(?!ion)|(?:^|[\s_-])(?:sku|produkt|produit|producto|prodotto|artikel|merch|plp)(?:$|[\s_-])"
-)
-_ADDRESS = re.compile(
-    r"/(?:products?|p|dp|pd|pdp|item|itm|ip|produkte?|produits?|productos?|prodotti|artikel)[/-]|[-_/]p-?\d+"
-    r"|\.html?$",
-    re.I,
-)
+_VOCABULARY: Final = load_vocabulary("products")
+_NAMES = _VOCABULARY.pattern("list_names")
+_ADDRESS = _VOCABULARY.pattern("list_address", re.IGNORECASE)
 
 
 def products_on(page: Page) -> Listed:

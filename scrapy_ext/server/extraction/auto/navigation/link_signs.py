@@ -12,25 +12,18 @@ from lxml.html import HtmlElement
 from scrapy_ext.server.extraction.auto.navigation.link_texts import ARROW, MORE, NEXT_TEXT, NOT_NEXT_TEXT, OLDER
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.text import one_line
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_LABEL: Final = 60
 #: Children of an element whose names tell of each of them.
 MAX_BESIDE: Final = 12
 MAX_PIECES: Final = 5
 
-_NEXT_NAME = re.compile(
-    r"(?:^|[\s_-])(?:next\d?|older|suivante?|siguiente|weiter|nxt|forward|proximo|proxima|successiva|nextlink)(?:$|[\s_-])"
-    r"|nextpage|next-?(?:link|posts?link|btn|button|arrow|pg)|page-?next|pag-?next|btn-?next|arrow-?next|icon-?next"
-    r"|(?:pager|pagination|paging|nav|paginate|pages?)[-_]*(?:\w+[-_]+)?next|nav-?previous-?posts|older-?(?:posts|link)"
-)
-_NEXT_PARTS: Final = (
-    "next", "older", "suivant", "siguiente", "weiter", "previous", "nxt", "forward", "proxim", "successiv",
-)  # fmt: skip
-_ICON_NAME = re.compile(
-    r"(?:arrow|chevron|angle|caret|triangle)s?[-_]?(?:\w+[-_])?(?:right|next)|(?:right|next)[-_]?(?:arrow|chevron|angle|caret)"
-    r"|(?:^|[\s_-])raquo(?:$|\s)"
-)
-_ICON_TEXT = re.compile(r"(?:chevron_right|navigate_next|keyboard_arrow_right|arrow_forward(?:_ios)?|arrow_right)")
+_VOCABULARY: Final = load_vocabulary("pagination")
+_NEXT_NAME = _VOCABULARY.pattern("next_name")
+_NEXT_PARTS: Final = _VOCABULARY.words("next_parts")
+_ICON_NAME = _VOCABULARY.pattern("icon_name")
+_ICON_TEXT = _VOCABULARY.pattern("icon_text")
 _PICTURE = re.compile(
     r"(?:^|[/_-])(?:next|older|nextpage|arrow[_-]?right|right[_-]?arrow|arrow[_-]?next)\w{0,6}[._-]", re.IGNORECASE
 )

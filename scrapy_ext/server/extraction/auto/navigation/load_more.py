@@ -13,14 +13,13 @@ from scrapy_ext.server.extraction.auto.navigation.parts import NOT_PAGES
 from scrapy_ext.server.extraction.auto.navigation.site_links import link_name
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.urls import same_page
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
+_VOCABULARY: Final = load_vocabulary("pagination")
 #: Attributes by which scripts know where the list goes on.
-_SCRIPTED: Final = (
-    "data-next-url", "data-next-page-url", "data-next-page", "data-nexturl", "data-next", "data-load-more-url",
-    "data-next-href", "data-infinite-next", "data-ajax-url", "data-url", "data-href",
-)  # fmt: skip
+_SCRIPTED: Final = _VOCABULARY.words("scripted")
 MAX_SCRIPTED: Final = 200
-_LOADS_MORE = re.compile(r"load-?more|next|infinite|more-?(?:button|results|posts|products)|pagination|pager")
+_LOADS_MORE = _VOCABULARY.pattern("loads_more")
 
 
 def scripted_next(page: Page, own: Address) -> Request | None:

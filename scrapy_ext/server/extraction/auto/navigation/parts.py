@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from itertools import islice
 from typing import Final
 
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_PARTS: Final = 40
 
-_PART_NAMES: Final = (
-    "pagination", "paginator", "pager", "page-numbers", "pagenavi", "paging", "page-nav", "pagelinks", "page_nav",
-    "pages-nav", "nav-links", "pagelist", "page-list", "seitennav", "load-more", "loadmore", "pagenation", "pagenav",
-    "pagebar", "page-bar", "pages", "paginacion", "paginacao", "page_list", "paginate", "page-links", "pagn",
-    "pageturn", "navigator", "blaettern", "posts-navigation", "page_number", "pagenumber", "page-number",
-    "stronicowanie", "pgs",
-)  # fmt: skip
+_VOCABULARY: Final = load_vocabulary("pagination")
+_PART_NAMES: Final = _VOCABULARY.words("part_names")
 _PART_TAGS: Final = frozenset(
     {"nav", "div", "ul", "ol", "section", "span", "p", "td", "table", "footer", "a", "li", "dl"}
 )
 #: Names of what has a next one and is no list: pictures, articles, months, steps.
-NOT_PAGES = re.compile(
-    r"carousel|slide[rs]?(?:$|[\s_-])|slideshow|swiper|slick|gallery|lightbox|calendar|(?:^|[\s_-])months?(?:$|[\s_-])"
-    r"|post-nav(?!igation-?pag)|nav-?single|article-nav|single-?nav"
-    r"|next-?(?:post(?!s)|article|story|chapter|entry|topic|thread|product)"
-    r"|(?:^|[\s_-])(?:step|stepper|wizard|player|playlist|chapters?|rail)(?:$|[\s_-])|glide|splide|flickity"
-    r"|comment-?(?:s-)?(?:nav|pag)|nav-?comment|owl-"
-)
+NOT_PAGES = _VOCABULARY.pattern("not_pages")
 
 
 def parts_of(page: Page) -> list[HtmlElement]:

@@ -12,14 +12,11 @@ from lxml.html import HtmlElement
 from scrapy_ext.server.extraction.auto.page.around import Parts
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.text import node_text
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
+_VOCABULARY: Final = load_vocabulary("products")
 #: Names (in ``class`` and ``id``) of parts that show other things: suggestions, menus, the cart.
-_ELSEWHERE = re.compile(
-    r"relat(?:ed|ion)|recommend|recomm?end|reco[-_]|similar|also[-_]?(?:bought|view|like)|cross[-_]?sell|up[-_]?sell"
-    r"|recent(?:ly)?[-_]?view|last[-_]?seen|sponsor|accessor(?:y|ies)[-_]|bestsell|(?:^|[\s_-])(?:product|item)s?[-_]?(?:list|grid|tile"
-    r"|card|carousel|slider|teaser)|comparison|compare[-_]|mini[-_]?(?:cart|basket)|(?:cart|basket)[-_]?(?:popup|overlay|flyout)"
-    r"|(?:^|[\s_-])(?:footer|breadcrumbs?|review|reviews|newsletter|mega[-_]?menu|navigation)(?:$|[\s_-])",
-)
+_ELSEWHERE = _VOCABULARY.pattern("elsewhere")
 _ELSEWHERE_TAGS: Final = frozenset({"nav", "footer"})
 _WORD = re.compile(r"[^\W_]+")
 _NAMES: Final = ("title", "product-name", "productname", "product_name")

@@ -10,6 +10,7 @@ import html_text
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 #: A ``<main>`` with less than this part of the page's text is not around its content.
 SMALLEST_MAIN: Final = 0.2
@@ -17,10 +18,8 @@ SMALLEST_MAIN: Final = 0.2
 _LANDMARKS: Final = frozenset({"nav", "footer", "aside", "form", "button", "select", "iframe", "dialog"})
 _ROLES: Final = frozenset({"navigation", "banner", "contentinfo", "dialog", "search"})
 _BOXES: Final = frozenset({"div", "section", "ul", "ol", "aside", "header"})
-_NAMED = re.compile(
-    r"nav|menu|footer|header|sidebar|breadcrumb|cookie|consent|newsletter|subscribe|social|share|modal|popup|related|recommend|banner"
-    r"|promo|advert|(?:^|[\s_-])ads?(?:$|[\s_-])|skip|login|signup|search|filter|facet|pagination|toolbar"
-)
+_VOCABULARY: Final = load_vocabulary("lists")
+_NAMED = _VOCABULARY.pattern("landmark")
 _SPACE = re.compile(r"\s+")
 
 

@@ -10,9 +10,9 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.page import label_names as vocabulary
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.text import node_text, one_line
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_LABEL_LENGTH: Final = 60
 MAX_VALUE_LENGTH: Final = 1000
@@ -22,7 +22,7 @@ _TWO_PARTS: Final = frozenset({"li", "div", "p", "span", "a"})
 _LABELLED_LINE = re.compile(r"^([^:：]{2,50}?)\s*[:：]\s*(\S.{0,150})$")
 _LABEL_NAME = re.compile(r"label|name|title|key|term|th\b|attr", re.IGNORECASE)
 #: Labels that are known need no sign after them.
-_KNOWN: Final = vocabulary.labels(*vocabulary.BRAND_ROWS, *vocabulary.GTIN_ROWS)
+_KNOWN: Final = load_vocabulary("products").pattern("known_labels", re.IGNORECASE)
 _LABEL_END = re.compile(r"[\s:：]+$")
 
 

@@ -8,11 +8,11 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.page import label_names as vocabulary
 from scrapy_ext.server.extraction.auto.page.focus import Focus
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.text import node_text
 from scrapy_ext.server.extraction.auto.products.offers import IN_STOCK, OUT_OF_STOCK, availability_of
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_NODES: Final = 2_000
 #: Longer texts are terms of sale.
@@ -25,13 +25,14 @@ AFTER_HEADING: Final = 250
 #: Of two statements that contradict each other, one must be nearer to the heading by so many elements.
 CLEARLY_NEARER: Final = 12
 
-_NAMES: Final = ("availab", "stock", "sold-out", "soldout", "verfuegbar", "disponib")
+_VOCABULARY: Final = load_vocabulary("products")
+_OUT_OF_STOCK = _VOCABULARY.pattern("out_of_stock", re.IGNORECASE)
+_IN_STOCK = _VOCABULARY.pattern("in_stock", re.IGNORECASE)
+_ORDER = _VOCABULARY.pattern("order", re.IGNORECASE)
+_NAMES: Final = _VOCABULARY.words("availability_names")
 _UNSHOWN = re.compile(r"(?:^|[\s_-])(?:modal|popup|pop-up|dialog|hidden|hide|d-none|is-hidden|tooltip)(?:$|[\s_-])")
 _BUTTONS: Final = ("button", "input", "a", "form")
-_ORDER_NAME = re.compile(
-    r"add[-_]?(?:to)?[-_]?(?:cart|basket|bag|trolley)|buy[-_]?(?:now|box|button|it)|btn[-_]?buy|checkout|in-?den-?warenkorb"
-    r"|ajout|cart[-_]?add|comprar|kaufen|purchase|basket[-_]?add|submit[-_.]add|bid[-_]?btn|place-?bid"
-)
+_ORDER_NAME = _VOCABULARY.pattern("order_name")
 
 
 def availability_on(page: Page, focus: Focus, *, priced: bool) -> str | None:
@@ -43,7 +44,7 @@ def availability_on(page: Page, focus: Focus, *, priced: bool) -> str | None:
     stated = availability_of(page.meta("product:availability", "og:availability", "availability"))
     if stated:
         return stated
-    if focus.heading_text and vocabulary.OUT_OF_STOCK.search(focus.heading_text):
+    if focus.heading_text and _OUT_OF_STOCK.search(focus.heading_text):
         return OUT_OF_STOCK
     seen = _stated(page, focus)
     if len(seen) == 1:
@@ -67,8 +68,8 @@ def _stated(page: Page, focus: Focus) -> dict[str, int]:
         text = node_text(node, MAX_STATEMENT_LENGTH + 1)
         if not 0 < len(text) <= MAX_STATEMENT_LENGTH or _hidden(page, node) or focus.elsewhere(node):
             continue
-        gone = vocabulary.OUT_OF_STOCK.search(text)
-        if gone or vocabulary.IN_STOCK.search(text):
+        gone = _OUT_OF_STOCK.search(text)
+        if gone or _IN_STOCK.search(text):
             state = OUT_OF_STOCK if gone else IN_STOCK
             seen[state] = min(seen.get(state, MAX_NODES), abs(focus.distance(node)))
     return seen
@@ -78,7 +79,7 @@ def _said_to_be_gone(page: Page, focus: Focus) -> bool:
     """Whether a short text by the heading says that the product cannot be had."""
     return any(
         len(text) <= MAX_LINE_LENGTH
-        and vocabulary.OUT_OF_STOCK.search(text)
+        and _OUT_OF_STOCK.search(text)
         and -BEFORE_HEADING <= focus.distance(node) <= AFTER_HEADING
         and not _hidden(page, node)
         and not focus.elsewhere(node)
@@ -102,7 +103,7 @@ def _orders(page: Page, node: HtmlElement) -> bool:
     if _ORDER_NAME.search(names):
         return True
     text = "" if node.tag == "form" else node.get("value") or node_text(node, MAX_BUTTON_LENGTH + 1)
-    return len(text) <= MAX_BUTTON_LENGTH and bool(vocabulary.ORDER.search(text))
+    return len(text) <= MAX_BUTTON_LENGTH and bool(_ORDER.search(text))
 
 
 def _hidden(page: Page, node: HtmlElement) -> bool:

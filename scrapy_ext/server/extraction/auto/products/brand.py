@@ -10,12 +10,12 @@ from typing import Final
 from lxml.html import HtmlElement
 from zyte_parsers import extract_brand_name
 
-from scrapy_ext.server.extraction.auto.page import label_names as vocabulary
 from scrapy_ext.server.extraction.auto.page.focus import Focus
 from scrapy_ext.server.extraction.auto.page.markup import Thing
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.specification import Specification
 from scrapy_ext.server.extraction.auto.page.text import node_text, one_line
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_LENGTH: Final = 60
 MAX_NODES: Final = 200
@@ -34,15 +34,13 @@ MAX_SCRIPT_LENGTH: Final = 1_000_000
 MAX_MATCHES: Final = 100
 AROUND: Final = 400
 
-_BRAND_PAGE = re.compile(
-    r"(?:/|[?&])(?:(?:shop-?by-?)?brands?|manufacturers?|designers?|vendors?|marcas?|marken?|marques?|marki|merk(?:en)?|hersteller"
-    r"|znack[ay]|producent|brend[iy]?|publishers?)(?:/|=|_id=|-)[^/&]",
-    re.IGNORECASE,
-)
+_VOCABULARY: Final = load_vocabulary("products")
+_BRAND = _VOCABULARY.pattern("brand", re.IGNORECASE)
+_BRAND_PAGE = _VOCABULARY.pattern("brand_page", re.IGNORECASE)
 _IN_SCRIPT = re.compile(
     r"""(?:brand|manufacturer)(?:_?[Nn]ame)?\\*["']?\s*[:=]\s*(?:\{[^{}]{0,80}?\bname\\*["']?\s*:\s*)?\\*["']([^"'{}]{2,60}?)\\*["']"""
 )
-_LABELLED = re.compile(rf"(?:{'|'.join(vocabulary.BRAND_ROWS)})\s*[:：]\s*(.+)", re.IGNORECASE)
+_LABELLED = _VOCABULARY.pattern("labelled_brand", re.IGNORECASE)
 #: What shops say around the name.
 _AROUND: Final = (
     re.compile(r"(?:visit the|besuche den|bezoek de) (.+?)[ -](?:store|shop|winkel)", re.IGNORECASE),
@@ -50,15 +48,9 @@ _AROUND: Final = (
     re.compile(r"(.+?)[ -]+logo", re.IGNORECASE),
     re.compile(r"(?:by|von|par|por|from|shop all|more from|view all|see all) (.+)", re.IGNORECASE),
 )
-_NAMES: Final = ("brand", "manufacturer", "byline", "vendor", "marca", "marque", "marke")
-_NAME = re.compile(
-    r"(?:^|[\s_-])(?:(?:product|item)[-_]?)?(?:brand|manufacturer|marke|marque|marca|by-?line(?:-?info)?|vendor)"
-)
-_NO_BRAND = re.compile(
-    r"(?:n/?a|none|null|-|unknown|generic|other|does not apply|no brand|not specified|brands?|marcas?|marken?"
-    r"|manufacturers?|home|shop|logo|(?:view|see|read|more|all|info|about)\b.*)",
-    re.IGNORECASE,
-)
+_NAMES: Final = _VOCABULARY.words("brand_names")
+_NAME = _VOCABULARY.pattern("brand_name")
+_NO_BRAND = _VOCABULARY.pattern("no_brand", re.IGNORECASE)
 _LETTERS = re.compile(r"[^\W\d_]{2}|^[^\W\d_][^\w\s][^\W\d_]$")
 #: Templates that were not filled in, addresses, alphabets, sentences.
 _NO_NAME = re.compile(r"[${}<>|]|://|^(?:\S \S )|[.!?] |!$")
@@ -87,7 +79,7 @@ def _of_markup(page: Page, product: Thing | None) -> str | None:
 
 
 def _of_pairs(specification: Specification, focus: Focus, *, listed: bool) -> str | None:
-    for pair in specification.of(vocabulary.BRAND):
+    for pair in specification.of(_BRAND):
         if pair.listed is listed and not focus.elsewhere(pair.node) and (brand := cleaned(pair.value)):
             return brand
     return None

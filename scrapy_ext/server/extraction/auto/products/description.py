@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final, NamedTuple
 
 from lxml.html import HtmlElement
@@ -12,6 +11,7 @@ from scrapy_ext.server.extraction.auto.page.focus import Focus
 from scrapy_ext.server.extraction.auto.page.markup import Thing
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.text import MAX_VALUE_LENGTH, plain
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 #: A text that is shorter describes nothing.
 MIN_LENGTH: Final = 40
@@ -19,13 +19,9 @@ MAX_NODES: Final = 60
 #: Longer texts do not count as the better ones for it.
 ENOUGH: Final = 4_000
 
-_NAMES: Final = (
-    "description", "beschreibung", "descripcion", "descrizione", "product-detail", "productdetail", "product-info",
-    "about-product",
-)  # fmt: skip
-_NO_DESCRIPTION = re.compile(
-    r"meta|seo|category|delivery|shipping|return|brand|seller|footer|link|button|title|heading|tab(?:s|list|-nav)\b"
-)
+_VOCABULARY: Final = load_vocabulary("products")
+_NAMES: Final = _VOCABULARY.words("description_names")
+_NO_DESCRIPTION = _VOCABULARY.pattern("no_description")
 
 
 class Description(NamedTuple):

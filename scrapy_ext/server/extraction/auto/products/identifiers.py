@@ -12,13 +12,13 @@ from lxml.html import HtmlElement
 from zyte_common_items import Gtin
 from zyte_parsers import extract_gtin
 
-from scrapy_ext.server.extraction.auto.page import label_names as vocabulary
 from scrapy_ext.server.extraction.auto.page.focus import Focus
 from scrapy_ext.server.extraction.auto.page.markup import Thing
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.specification import Specification
 from scrapy_ext.server.extraction.auto.page.text import first, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.urls import parts_of
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 #: Shorter codes are sizes and counts.
 MIN_LENGTH: Final = 4
@@ -28,23 +28,19 @@ MAX_SCRIPT_LENGTH: Final = 1_000_000
 #: Texts with a label and a code are shorter.
 MAX_LINE_LENGTH: Final = 120
 
+_VOCABULARY: Final = load_vocabulary("products")
+_SKU = _VOCABULARY.pattern("sku", re.IGNORECASE)
+_MPN = _VOCABULARY.pattern("mpn", re.IGNORECASE)
+_GTIN = _VOCABULARY.pattern("gtin", re.IGNORECASE)
 _GTIN_PROPERTIES: Final = ("gtin13", "gtin12", "gtin14", "gtin8", "gtin", "isbn")
 #: A label and a code, with or without a colon between them: ``Produkta kods 545642356``.
-_LABELLED = re.compile(rf"(?:{'|'.join(vocabulary.SKU_ROWS)})\s*[:：#]?\s*([\w./-]*\d[\w./-]*)", re.IGNORECASE)
+_LABELLED = _VOCABULARY.pattern("labelled_sku", re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
 _CODE = re.compile(r"\w[\w./+-]*(?: ?[\w./+-]+){0,3}")
 _NO_CODE = re.compile(r"n/?a|none|null|undefined|nan|false|true|[-_.0]+", re.IGNORECASE)
-_NAMES: Final = (
-    "sku", "productid", "product-id", "product-code", "productcode", "product_code", "product-number", "catnumber",
-    "article-number", "articlenumber", "articlenr", "artikelnummer", "item-number", "itemnumber",
-    "identifier__number", "product-reference", "product-ref", "product_ref", "product__ref", "item-reference", "adno",
-    "ad-id", "listing-id",
-)  # fmt: skip
+_NAMES: Final = _VOCABULARY.words("number_names")
 _ATTRIBUTES: Final = ("content", "data-sku", "data-product-sku", "data-product-code", "data-asin")
-_INPUT_NAME = re.compile(
-    r"(?:asin|sku|pid|product[_-]?(?:id|code|sku)|item[_-]?id|id[_-]?product|artikel(?:nr|nummer)|add-to-cart)(?:\[\])?",
-    re.IGNORECASE,
-)
+_INPUT_NAME = _VOCABULARY.pattern("input_name", re.IGNORECASE)
 #: The last part of a path when it ends in a number: ``lamp-iid-1021493409``, ``p4999298.html``.
 _ID_IN_PATH = re.compile(
     r"(?:[^/]*[-_])?(?:p|id)?([A-Z]{0,4}\d{5,}[A-Z0-9]{0,6})(?:\.\w{2,5})?|(\d{6,12})_.*|((?=[A-Z\d]*[A-Z])(?:[A-Z]*\d){4}[A-Z\d]*)"
@@ -73,7 +69,7 @@ def identifiers_of(page: Page, product: Thing | None, focus: Focus, specificatio
     sku = first([*(code for code in skus if " " not in code), page_id, *skus]) or _of_scripts(page)
     mpn = first(_codes(_mpns(page, product, focus, specification)))
     stated_id = first(_codes(product.texts("productID", "productId", "identifier"))) if product else None
-    labelled = [pair.value for pair in specification.of(vocabulary.GTIN) if not focus.elsewhere(pair.node)]
+    labelled = [pair.value for pair in specification.of(_GTIN) if not focus.elsewhere(pair.node)]
     return Identifiers(
         sku=sku,
         # Shops that have no number of the maker repeat their own there.
@@ -109,7 +105,7 @@ def _skus(page: Page, product: Thing | None, focus: Focus, specification: Specif
     for node in page.named(*_NAMES)[:MAX_NODES]:
         if node.tag != "option" and not focus.elsewhere(node):
             yield from _codes_of_node(node)
-    for pair in specification.of(vocabulary.SKU):
+    for pair in specification.of(_SKU):
         if not focus.elsewhere(pair.node):
             yield pair.value
     for node, text in page.lines:
@@ -146,7 +142,7 @@ def _mpns(page: Page, product: Thing | None, focus: Focus, specification: Specif
     if product is not None:
         yield from product.texts("mpn")
         yield from (value for value in product.values("model") if isinstance(value, str))
-    for pair in specification.of(vocabulary.MPN):
+    for pair in specification.of(_MPN):
         if not focus.elsewhere(pair.node):
             yield pair.value
     yield from page.metas.get("product:mfr_part_no", ())

@@ -8,33 +8,17 @@ from typing import Final
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.fields.money import Money
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
-PRICE = re.compile(r"pri[cs]e|prijs|preis|precio|prezzo|preco|prix|cena|cost(?!omer)|amount|(?:^|[\s_-])(?:deal|bid)")
-_CURRENT = re.compile(
-    r"sale|special|current|final|offer|actual|now|our|buy|main|reduced|discounted|promo|live|product|pdp|sell|brutto|incl|new"
-)
-REGULAR = re.compile(
-    r"(?:^|[\s_-])(?:old|was|before|list|regular|crossed|original|rrp|msrp|uvp|previous|retail|compare|comp-?(?:value|price)|standard|full|former"
-    r"|initial|vorher|ancien|statt)(?:$|[\s_-])|(?:old|list|regular|was)-?price|price-?(?:old|was|list|before)|strike"
-    r"|line-?through"
-)
-_NOT_THE_PRICE = re.compile(
-    r"shipping|delivery|versand|livraison|saving|(?:^|[\s_-])sav(?:e|ed)|discount(?!ed)|rabat|percent|install?ment|per-?unit"
-    r"|unit-?price|per-?month|monthly|parcel|cuotas?(?:$|[\s_-])|raten?(?:$|[\s_-])|tasso|mensil|mensual|financ|total|cart|basket|points|bonus|cash-?back|rating|review|count|quantity"
-    r"|filter|swatch|variant|variation|option|warranty|insurance|(?:^|[\s_-])(?:no)?(?:tax|vat)|deposit|coupon|voucher"
-    r"|gift|exclu|without|netto|subscri"
-)
-_LABEL_OF_ANOTHER = re.compile(
-    r"\b(?:save|saving|was|rrp|msrp|uvp|list price|reg\.|statt|instead|before|from only|shipping|delivery|versand"
-    r"|free|over|up to|off|deposit|month|mois|monat|mes|mese|mtl|vat|excl|zzgl|points|economize|risparmi|ahorr|avant"
-    r"|reviews?)(?:\b|$)",
-    re.IGNORECASE,
-)
+_VOCABULARY: Final = load_vocabulary("products")
+PRICE = _VOCABULARY.pattern("price_name")
+_CURRENT = _VOCABULARY.pattern("current_price")
+REGULAR = _VOCABULARY.pattern("regular_price")
+_NOT_THE_PRICE = _VOCABULARY.pattern("not_the_price")
+_LABEL_OF_ANOTHER = _VOCABULARY.pattern("label_of_another", re.IGNORECASE)
 _PER = re.compile(r"/\s*(?:\d+\s*)?(?:[a-zа-я]{1,7}|100)\b|\bx\s*\d|\d\s*x\b|\bper \w+|\(.*\d.*\)", re.IGNORECASE)
 #: What is called both price and discount is the reduced price, not what is saved.
-_DISCOUNTED = re.compile(
-    r"pri[cs]e[\w-]{0,12}discount(?!s?[-_]*(?:amount|value|percent|label|badge))|discount[\w-]{0,8}pri[cs]e"
-)
+_DISCOUNTED = _VOCABULARY.pattern("discounted")
 NO_LETTERS = re.compile(r"[\W\d_]+")
 _BIG = re.compile(r"large|big|xl|huge|main|bold|strong|fs[23]\d|h[1-3]\b")
 _BIG_TAGS: Final = frozenset({"strong", "b", "h2", "h3", "h4", "em"})

@@ -12,16 +12,14 @@ from scrapy_ext.server.extraction.auto.page.focus import Focus
 from scrapy_ext.server.extraction.auto.page.markup import Thing
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.text import node_text
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 _NUMBER = re.compile(r"\d{1,9}(?:[.,]\d{1,6})?")
 _COUNT = re.compile(r"\d{1,3}(?:[.,\s]\d{3})+|\d{1,9}")
+_VOCABULARY: Final = load_vocabulary("products")
 #: ``4.5 out of 5``, in several languages.
-_OUT_OF = re.compile(r"(\d{1,2}(?:[.,]\d{1,2})?)\s*(?:out of|of|von|van|sur|su|de|av|af|из|/)\s*(5|10)(?:[.,]0)?(?!\d)")
-_REVIEWS = re.compile(
-    r"(\d[\d.,]{0,10})\s*(?:\w+ )?(?:ratings?|reviews?|(?:sterne|kunden)?bewertungen|rezensionen|beoordelingen|avis"
-    r"|[ée]valuations|recensioni|voti|valutazioni|opiniones|valoraciones|avalia[çc][õo]es|отзыв\w*|оцен\w*)",
-    re.IGNORECASE,
-)
+_OUT_OF = _VOCABULARY.pattern("out_of")
+_REVIEWS = _VOCABULARY.pattern("reviews", re.IGNORECASE)
 _NAMES: Final = ("rating", "stars", "review")
 MAX_RATING: Final = 1000.0
 MAX_NODES: Final = 300
