@@ -1,7 +1,7 @@
 """The language and the time zone that a visitor from a country is taken to have.
 
-The tags of languages are those of BCP 47 (``de-AT``). A country that is not in the table gets :data:`LANGUAGE` and leaves
-the browser in the time zone of the server, as does a request that names no country.
+The tags of languages are those of BCP 47 (``de-AT``). A country that is not in the table gets :data:`LANGUAGE` and
+leaves the browser in the time zone of the server, as does a request that names no country.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Vocabularies: the words, phrases and names that extraction looks for on pages, as TOML files beside this module.
 
-A list is a list of words, or of alternatives of one regular expression. A text is a regular expression whose line breaks,
-with the spaces around them, mean nothing. ``{name}`` in either stands for another entry of the file. A table holds such
-entries by name, in an order that counts.
+A list is a list of words, or of alternatives of one regular expression. A text is a regular expression; its line
+breaks, with the spaces around them, mean nothing. ``{name}`` in either stands for another entry of the file. A table
+holds such entries by name, in an order that counts.
 
 Files are read when a module that uses them is first imported, so that a process reads those of its kinds alone.
 """

@@ -25,12 +25,10 @@ _VOCABULARY: Final = load_vocabulary("currencies")
 _CURRENCIES: Final = {sign: code for code, signs in _VOCABULARY.groups("signs").items() for sign in signs}
 #: Signs that several countries share: the currency by the top-level domain of the shop.
 _SHARED: Final = {
-    sign: {country: code for country, code in map(str.split, members)}
-    for sign, members in _VOCABULARY.groups("shared").items()
+    sign: dict(member.split() for member in members) for sign, members in _VOCABULARY.groups("shared").items()
 }
-_SIGNS: Final = "|".join(
-    sorted(map(re.escape, {*_CURRENCIES, *_SHARED, *_VOCABULARY.words("codes")}), key=len, reverse=True)
-)
+_WRITTEN: Final = {*_CURRENCIES, *_SHARED, *_VOCABULARY.words("codes")}
+_SIGNS: Final = "|".join(sorted(map(re.escape, _WRITTEN), key=len, reverse=True))
 #: A sign before or after digits. Letters may not touch it on the far side: ``kr`` is no currency in ``park 5``.
 _BESIDE_AMOUNT = re.compile(rf"(?<![^\W\d_])({_SIGNS})\s?[.:]?\s?\d|\d\s?({_SIGNS})(?![^\W\d_])")
 
