@@ -9,7 +9,7 @@ from typing import Final
 from lxml.html import HtmlElement
 from zyte_common_items import Author
 
-from scrapy_ext.server.extraction.auto.page.focus import Focus
+from scrapy_ext.server.extraction.auto.page.layout import Focus
 from scrapy_ext.server.extraction.auto.page.markup import Thing, text_of
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.text import letters_of, node_text, one_line

@@ -16,7 +16,7 @@ from typing import Final
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date
-from scrapy_ext.server.extraction.auto.page.around import Parts, own_boxes, way_to
+from scrapy_ext.server.extraction.auto.page.layout import Parts, own_boxes, way_to
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.text import node_text
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary

@@ -18,7 +18,7 @@ from scrapy_ext.server.extraction.auto.fields.money import Money, currency_in
 from scrapy_ext.server.extraction.auto.lists.repeats import Entry
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.text import HEADINGS, node_text, one_line
-from scrapy_ext.server.extraction.auto.products.price_tags import PriceTags
+from scrapy_ext.server.extraction.auto.products.prices import PriceTags
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 #: What is read of an entry, in elements; what has more is no entry but a section.

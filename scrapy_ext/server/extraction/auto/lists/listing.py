@@ -246,8 +246,7 @@ def _of_markup(page: Page, things: dict[str, Thing]) -> Listed:
 
 
 def _cards(page: Page, groups: Iterable[Group], blocks: _Blocks) -> list[Card]:
-    order = {node: position for position, node in enumerate(page.elements)}
-    entries = sorted((entry for group in groups for entry in group.entries), key=lambda entry: order[entry.node])
+    entries = sorted((entry for group in groups for entry in group.entries), key=lambda entry: page.order[entry.node])
     found: dict[str, Card] = {}
     for entry in entries:
         if bare(entry.url) not in found and (card := blocks.card(entry)).name:

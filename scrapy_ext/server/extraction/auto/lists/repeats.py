@@ -16,7 +16,7 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.page.around import Parts, step_of
+from scrapy_ext.server.extraction.auto.page.layout import Parts, step_of
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.text import node_text
 from scrapy_ext.server.extraction.auto.page.urls import bare, parts_of, same_page

@@ -16,7 +16,7 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.navigation.link_texts import NUMBER
+from scrapy_ext.server.extraction.auto.navigation.next_links import NUMBER
 from scrapy_ext.server.extraction.auto.navigation.numbers import address_of
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.text import one_line

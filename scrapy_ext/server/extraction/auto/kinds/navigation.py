@@ -1,45 +1,80 @@
-"""What the kinds of lists and of navigation share: entries as items, the category, and its parts."""
+"""Navigation among articles, products and jobs: where a page of a section, a category or openings leads."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, Final, TypeVar
 
 from lxml.html import HtmlElement
-from zyte_common_items import Breadcrumb, Link, ListMetadata, ProbabilityMetadata, ProbabilityRequest, Request
+from zyte_common_items import (
+    ArticleNavigation,
+    ArticleNavigationMetadata,
+    JobPostingNavigation,
+    JobPostingNavigationMetadata,
+    ProbabilityMetadata,
+    ProbabilityRequest,
+    ProductNavigation,
+    ProductNavigationMetadata,
+)
 
+from scrapy_ext.server.extraction.auto.fields.headings import breadcrumbs_of
+from scrapy_ext.server.extraction.auto.kinds.lists import COUNT, category_of, sure_of
+from scrapy_ext.server.extraction.auto.lists.judges import articles_on, jobs_on, products_on
 from scrapy_ext.server.extraction.auto.lists.listing import Listed
+from scrapy_ext.server.extraction.auto.navigation.pagination import Pagination
 from scrapy_ext.server.extraction.auto.navigation.site_links import link_name
-from scrapy_ext.server.extraction.auto.page.focus import Focus
-from scrapy_ext.server.extraction.auto.page.items import now
 from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.records import now
 from scrapy_ext.server.extraction.auto.page.text import one_line
-from scrapy_ext.server.extraction.auto.page.urls import bare, parts_of, same_page
+from scrapy_ext.server.extraction.auto.page.urls import bare, parts_of
 from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
+T = TypeVar("T", ArticleNavigation, ProductNavigation, JobPostingNavigation)
+
 MAX_CATEGORIES: Final = 200
-MAX_CATEGORY_LENGTH: Final = 100
 #: Links to categories that stand alone are as likely something else.
 FEWEST_CATEGORIES: Final = 2
 #: How sure it is that a link under the page's own address leads to a part of its category.
 SURE_OF_CATEGORY: Final = 0.8
 
-_COUNT = re.compile(r"\s*[(\[]\d[\d.,]*[)\]]$|\s+\d+\s*(?:results|items|products)$", re.IGNORECASE)
 _VOCABULARY: Final = load_vocabulary("lists")
 _NO_CATEGORY = _VOCABULARY.pattern("no_category", re.IGNORECASE)
 _NOT_UNDER = _VOCABULARY.pattern("not_under", re.IGNORECASE)
 
 
-def metadata() -> ListMetadata:
-    """The metadata of a page of a list."""
-    return ListMetadata(dateDownloaded=now())
+def _navigation(
+    item: type[T],
+    metadata: Callable[..., Any],
+    things_on: Callable[[Page], Listed],
+    page: Page,
+    *,
+    categorised: bool = True,
+) -> T:
+    """The links to things, to parts of the category, and to the next page. Only ``url`` and ``metadata`` are sure."""
+    listed, pagination = things_on(page), Pagination(page)
+    category: dict[str, Any] = {}
+    if categorised:
+        category["categoryName"] = category_of(page, breadcrumbs_of(page))
+        category["subCategories"] = sub_categories(page, listed)
+    return item(
+        url=page.url,
+        items=requests(listed),
+        nextPage=pagination.next,
+        pageNumber=pagination.number,
+        metadata=metadata(dateDownloaded=now()),
+        **category,
+    )
 
 
-def sure_of(listed: Listed) -> ProbabilityMetadata:
-    """The metadata of an item of a list."""
-    return ProbabilityMetadata(probability=listed.sure)
+article_navigation: Final = partial(_navigation, ArticleNavigation, ArticleNavigationMetadata, articles_on)
+product_navigation: Final = partial(_navigation, ProductNavigation, ProductNavigationMetadata, products_on)
+#: The categories of jobs are as likely places, companies and times of work, and the schema has none.
+job_posting_navigation: Final = partial(
+    _navigation, JobPostingNavigation, JobPostingNavigationMetadata, jobs_on, categorised=False
+)
 
 
 def requests(listed: Listed) -> list[ProbabilityRequest] | None:
@@ -52,26 +87,6 @@ def requests(listed: Listed) -> list[ProbabilityRequest] | None:
         for url, thing in listed.stated.items()
     ]
     return found or None
-
-
-def as_link(request: Request | None) -> Link | None:
-    """A request as a link."""
-    return Link(url=request.url, text=request.name) if request is not None else None
-
-
-def category_of(page: Page, breadcrumbs: list[Breadcrumb] | None) -> str | None:
-    """The name of the category that a page lists: its heading, or the end of its breadcrumbs.
-
-    None where neither is there: a title may be that of a shop or a slogan.
-    """
-    if parts_of(page.url).path in {"", "/"}:
-        return None
-    focus = Focus(page, page.meta("og:title"), page.title)
-    heading = _COUNT.sub("", focus.heading_text or "")
-    last = breadcrumbs[-1] if breadcrumbs else None
-    trail = last.name if last is not None and (last.url is None or same_page(last.url, page.url)) else None
-    name = trail if trail and (not heading or trail.casefold() in heading.casefold()) else heading or trail
-    return name if name and len(name) <= MAX_CATEGORY_LENGTH else None
 
 
 def sub_categories(page: Page, listed: Listed) -> list[ProbabilityRequest] | None:
@@ -89,7 +104,7 @@ def sub_categories(page: Page, listed: Listed) -> list[ProbabilityRequest] | Non
         return None
     found: dict[str, ProbabilityRequest] = {}
     for link, url in _links_below(page, path):
-        name = _COUNT.sub("", link_name(link) or "")
+        name = COUNT.sub("", link_name(link) or "")
         if bare(url) in items or not 1 < len(name) <= 50 or _NO_CATEGORY.search(name) or len(name.split()) > 6:
             continue
         request = ProbabilityRequest(url=url, name=name, metadata=ProbabilityMetadata(probability=SURE_OF_CATEGORY))

@@ -1,7 +1,7 @@
-"""What is counted of a block of text, in numbers, for telling content from what stands around it.
+"""Features of a block of text and of its page, in numbers, for the model that finds the main content.
 
-:data:`BLOCK_NAMES` names the numbers of a block in their order; those of the page follow. The model of ``block_model``
-is trained on just these: whoever changes them trains it anew.
+:data:`BLOCK_NAMES` names the numbers of a block in their order; those of the page follow. The model of
+``block_model.json`` is trained on exactly these: whoever changes them trains it anew.
 """
 
 from __future__ import annotations
@@ -12,15 +12,111 @@ from functools import lru_cache
 from typing import Final
 
 from scrapy_ext.server.extraction.auto.content.blocks import Block, Blocks, Box
-from scrapy_ext.server.extraction.auto.content.page_features import page_features
-from scrapy_ext.server.extraction.auto.content.part_names import (
-    HEADING_BITS,
-    MAX_LENGTH,
-    NAME_BITS,
-    heading_bits,
-    name_bits,
-)
 from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.text import HEADINGS
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
+
+_VOCABULARY: Final = load_vocabulary("page_parts")
+# What authors call the parts of their pages, in groups. A part is known by the beginning of a word in a class or id.
+NAME_GROUPS: Final = _VOCABULARY.table("name_groups")
+# What headings say over what is rarely or only sometimes content.
+HEADING_GROUPS: Final = _VOCABULARY.table("heading_groups")
+URL_GROUPS: Final = _VOCABULARY.table("url_groups")
+URL_SAYS: Final = {name: re.compile(words) for name, words in URL_GROUPS.items()}
+NAME_BITS: Final = {name: 1 << place for place, name in enumerate(NAME_GROUPS)}
+HEADING_BITS: Final = {name: 1 << place for place, name in enumerate(HEADING_GROUPS)}
+#: What is read of names and of headings, in characters.
+MAX_NAMES_LENGTH: Final = 300
+
+
+def _grouped(groups: dict[str, str], before: str, after: str) -> re.Pattern[str]:
+    return re.compile(f"{before}(?:{'|'.join(f'(?P<{name}>{words})' for name, words in groups.items())}){after}")
+
+
+_NAMED: Final = _grouped(NAME_GROUPS, r"(?<![a-z])", "")
+_SAYS: Final = _grouped(HEADING_GROUPS, r"(?<!\w)", r"(?!\w)")
+
+
+def name_bits(names: str) -> int:
+    """The groups that these names (in lower case) belong to, a bit each."""
+    return _bits(_NAMED, NAME_BITS, names)
+
+
+def heading_bits(text: str) -> int:
+    """The groups that the words of a heading belong to, a bit each."""
+    return _bits(_SAYS, HEADING_BITS, text.casefold())
+
+
+def _bits(pattern: re.Pattern[str], bits: dict[str, int], text: str) -> int:
+    found = 0
+    for match in pattern.finditer(text[:MAX_NAMES_LENGTH]):
+        found |= bits[match.lastgroup or ""]
+    return found
+
+
+#: Texts of fewer words may be labels with a price.
+LABEL_WORDS: Final = 14
+#: Blocks of at least as many words, few of them in links, are prose.
+PROSE_WORDS: Final = 15
+MAX_MARKUP: Final = 400_000
+_PRICE = re.compile(r"[$€£¥₹]\s?\d|\d\s?(?:[$€£¥₹]|USD|EUR|GBP|kr\b|zł)")
+_TYPE = re.compile(r'"@type"\s*:\s*\[?\s*"(\w+)"')
+_MARKUP: Final = {
+    "product": frozenset({"Product", "ProductGroup"}),
+    "article": frozenset({"Article", "NewsArticle", "BlogPosting", "TechArticle", "Report"}),
+    "forum": frozenset({"DiscussionForumPosting", "QAPage", "Question", "Answer"}),
+    "list": frozenset({"ItemList", "CollectionPage", "OfferCatalog"}),
+    "faq": frozenset({"FAQPage"}),
+}
+
+
+def page_features(page: Page, blocks: Blocks) -> dict[str, float]:
+    """The numbers of a page, by name."""
+    words = max(1, blocks.root.words)
+    prose = sum(block.words for block in blocks if block.words >= PROSE_WORDS and 3 * block.link_words < block.words)
+    tags = [block.box.tag for block in blocks]
+    count = max(1, len(tags))
+    kind = (page.meta("og:type") or "").lower()
+    return {
+        "page_words": math.log1p(words),
+        "page_blocks": math.log1p(len(blocks)),
+        "page_links": blocks.root.link_words / words,
+        "page_prose": prose / words,
+        "page_prose_words": math.log1p(prose),
+        "page_p": tags.count("p") / count,
+        "page_li": tags.count("li") / count,
+        "page_headings": sum(tag in HEADINGS for tag in tags) / count,
+        "page_h1": float(tags.count("h1")),
+        "page_pre": math.log1p(tags.count("pre")),
+        "page_articles": math.log1p(sum(node.tag == "article" for node in page.elements)),
+        "page_main": float(next(page.tree.iter("main"), None) is not None),
+        "page_prices": math.log1p(
+            sum(bool(block.words < LABEL_WORDS and _PRICE.search(block.text)) for block in blocks)
+        ),
+        "page_og_article": float(kind == "article"),
+        "page_og_product": float("product" in kind),
+        "page_og_site": float(kind == "website"),
+        **_markup_features(page),
+        **_address_features(page),
+    }
+
+
+def _markup_features(page: Page) -> dict[str, float]:
+    found = {str(value).rsplit("/", 1)[-1] for value in page.tree.xpath("//@itemtype")}
+    for script in page.scripts:
+        if "json" in script.type:
+            found.update(_TYPE.findall(script.source[:MAX_MARKUP]))
+    return {f"page_markup_{name}": float(not types.isdisjoint(found)) for name, types in _MARKUP.items()}
+
+
+def _address_features(page: Page) -> dict[str, float]:
+    host, _, path = page.url.lower()[:2000].partition("//")[2].partition("/")
+    path = "/" + path
+    says = {
+        f"page_url_{name}": float(bool(words.search(path) or words.search(host))) for name, words in URL_SAYS.items()
+    }
+    return {"page_path": float(path.rstrip("/").count("/")), **says}
+
 
 #: How many boxes up from a block its surroundings are counted.
 _STEPS: Final = (0, 1, 2, 3, 5)
@@ -40,7 +136,7 @@ _TAGS: Final = (
     "form", "body",
 )  # fmt: skip
 _TAG_CODES: Final = {tag: float(code) for code, tag in enumerate(_TAGS, 1)}
-_HEADINGS: Final = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
+_HEADING_LEVELS: Final = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
 _ENDS: Final = frozenset('.!?。！？…"”')
 _WORD = re.compile(r"\w+")
 #: What is read of a text for the kinds of its signs, in characters.
@@ -61,7 +157,7 @@ BLOCK_NAMES: Final = (
 )  # fmt: skip
 
 _PARTS_OF: Final = tuple(_PART_BITS.values())
-_NAMES_OF: Final = tuple(NAME_BITS.values())
+_NAME_BITS_OF: Final = tuple(NAME_BITS.values())
 _HEADINGS_OF: Final = tuple(HEADING_BITS.values())
 _log = math.log1p
 
@@ -170,13 +266,13 @@ class Features:
                 _log(since_heading), float(level), *near.of(at),
                 _log(inherited.twins), _log(inherited.twin_words), *_surroundings(box),
                 *_flags(0, inherited.parts, _PARTS_OF),
-                *_flags(own, inherited.names, _NAMES_OF), *_flags(0, under, _HEADINGS_OF),
+                *_flags(own, inherited.names, _NAME_BITS_OF), *_flags(0, under, _HEADINGS_OF),
             ]  # fmt: skip
             rows.append(row)
             passed += words
             since_heading += words
-            if box.tag in _HEADINGS:
-                under, level, since_heading = heading_bits(block.text), _HEADINGS[box.tag], 0
+            if box.tag in _HEADING_LEVELS:
+                under, level, since_heading = heading_bits(block.text), _HEADING_LEVELS[box.tag], 0
         return rows
 
     def _of_text(self, block: Block) -> tuple[float, ...]:
@@ -187,7 +283,7 @@ class Features:
             _log(words), block.link_words / words, len(text) / words, sum(map(str.isdigit, sample)) / len(sample),
             sum(map(str.isupper, sample)) / (letters or 1), float(text[-1] in _ENDS),
             _log(text.count(",") + text.count("，")), _TAG_CODES.get(block.box.tag, 0.0),
-            float(_HEADINGS.get(block.box.tag, 0)),
+            float(_HEADING_LEVELS.get(block.box.tag, 0)),
         )  # fmt: skip
 
     def _to_h1(self, at: int) -> float:
@@ -199,7 +295,7 @@ class Features:
         return len(self._title.intersection(_WORD.findall(block.text.casefold()))) / len(self._title)
 
     def _names_of(self, names: str) -> int:
-        names = names[:MAX_LENGTH]
+        names = names[:MAX_NAMES_LENGTH]
         found = self._named.get(names)
         if found is None:
             found = self._named[names] = name_bits(names)

@@ -1,22 +1,40 @@
-"""Where the values of an item come from, for callers who ask (``fieldSources``).
+"""Records made of a page: plain data, the time of extraction, and the sources of the fields (``fieldSources``).
 
-A kind that tries several places for a field names each of them, and what had the value is noted. What no kind has noted
-is looked for afterwards: the first place, the surest first, that holds exactly that value.
+A kind that tries several places for a field names each of them, and the one that had the value is noted. A field
+that no kind has noted is searched for afterwards: the first place, the surest first, that holds exactly that value.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from itemadapter import ItemAdapter
 from lxml.html import HtmlElement
+from zyte_common_items import Item, ZyteItemAdapter
 
 from scrapy_ext.server.extraction.auto.page.text import one_line
 
 if TYPE_CHECKING:
     from scrapy_ext.server.extraction.auto.page.markup import Thing
     from scrapy_ext.server.extraction.auto.page.page import Page
+
+
+class _Adapter(ItemAdapter):
+    ADAPTER_CLASSES: Iterable[type] = (ZyteItemAdapter,)
+
+
+def as_dict(item: Item) -> dict[str, Any]:
+    """The item as plain data in its schema, fields without a value left out."""
+    return dict(_Adapter(item).asdict())
+
+
+def now() -> str:
+    """The time in UTC, as metadata has it."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
 
 T = TypeVar("T")
 
