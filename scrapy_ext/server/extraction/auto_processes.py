@@ -46,9 +46,9 @@ class Extractors:
         # Nobody is refused here: those who wait have places of the server already, and a time for their request.
         self._places = Turnstile("extraction", limits.extractors, limits.requests, limits.request, reserve=True)
 
-    async def extract(self, kind: str, html: str, url: str, *, looks: bool = False) -> dict[str, Any]:
+    async def extract(self, kind: str, html: str, url: str, *, styles: bool = False) -> dict[str, Any]:
         """The item of a page, in the schema of zyte-common-items; raises :class:`ExtractionError` (422, 500)."""
-        item: dict[str, Any] = (await self.work(Task(kind, url, html, looks))).item
+        item: dict[str, Any] = (await self.work(Task(kind, url, html, styles))).item
         return item
 
     async def work(self, todo: Task, *, domain: str | None = None, key: str = "") -> Outcome:

@@ -172,7 +172,7 @@ class ExtractionService:
         if check is not None:
             await check(todo.url)
         page = await self.browser.load(todo)
-        hold(sum(len(taken) for taken in (page.html, page.looks, page.screenshot) if taken is not None))
+        hold(sum(len(taken) for taken in (page.html, page.styles, page.screenshot) if taken is not None))
         if check is not None and page.url != todo.url:
             await check(page.url)
         result = ExtractResult(
@@ -188,9 +188,9 @@ class ExtractionService:
         if page.screenshot is not None:
             result.screenshot = pybase64.b64encode_as_string(page.screenshot)
         if request.extract_type is not None:
-            looks = page.looks is not None
-            html = page.looks or page.html or ""
-            await self._add_item(result, request, request.extract_type, html, caller, looks=looks)
+            styles = page.styles is not None
+            html = page.styles or page.html or ""
+            await self._add_item(result, request, request.extract_type, html, caller, styles=styles)
         return result
 
     def _check_of(self, todo: HttpPlan | PagePlan) -> Check | None:
@@ -209,7 +209,7 @@ class ExtractionService:
         html: str,
         caller: Caller,
         *,
-        looks: bool = False,
+        styles: bool = False,
     ) -> None:
         asked = request.custom_attributes
         by_text = self._attributes.reads_text
@@ -218,7 +218,7 @@ class ExtractionService:
                 kind,
                 result.url or "",
                 html,
-                looks=looks,
+                styles=styles,
                 sources=request.field_sources,
                 attributes=asked if asked and not by_text else None,
                 text=bool(asked) and by_text,

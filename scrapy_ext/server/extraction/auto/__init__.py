@@ -41,8 +41,8 @@ _LIBRARIES: Final = ("extruct.w3cmicrodata", "price_parser")
 KINDS: Final = tuple(_EXTRACTORS)
 
 
-#: Those that go by how a page looks in a browser, where it was loaded in one.
-KINDS_BY_LOOKS: Final = frozenset({"product"})
+#: Those that use computed styles, where the page was loaded in a browser.
+KINDS_BY_STYLES: Final = frozenset({"product"})
 
 
 class UnsupportedKindError(ValueError):
@@ -65,14 +65,14 @@ class Extracted(NamedTuple):
     text: str | None = None
 
 
-def extract(kind: str, html: str, url: str, *, looks: bool = False) -> dict[str, Any]:
+def extract(kind: str, html: str, url: str, *, styles: bool = False) -> dict[str, Any]:
     """The item of a kind that a page holds, as plain data; fields without a value are left out.
 
     ``html`` is the page as text, in full or cut off, sound or not; ``url`` is its final address.
-    ``looks`` says that the browser wrote into it how its elements look (``ground/looks.py``). Raises
-    :class:`UnsupportedKindError` for a kind that is not in :data:`KINDS`, and nothing else.
+    ``styles`` says that the browser wrote the computed styles of its elements into it (``page/computed_styles.py``).
+    Raises :class:`UnsupportedKindError` for a kind that is not in :data:`KINDS`, and nothing else.
     """
-    return extract_more(kind, html, url, looks=looks).item
+    return extract_more(kind, html, url, styles=styles).item
 
 
 def extract_more(
@@ -80,7 +80,7 @@ def extract_more(
     html: str,
     url: str,
     *,
-    looks: bool = False,
+    styles: bool = False,
     sources: bool = False,
     attributes: dict[str, Any] | None = None,
     text: bool = False,
@@ -92,7 +92,7 @@ def extract_more(
     from scrapy_ext.server.extraction.auto.page.page import Page
     from scrapy_ext.server.extraction.auto.page.records import as_dict
 
-    page = Page(html, url, looks=looks)
+    page = Page(html, url, styles=styles)
     item = as_dict(_extractor(kind)(page))
     told = answers = words = None
     if sources:
@@ -121,4 +121,4 @@ def _extractor(kind: str) -> Callable[[Page], Item]:
     return extractor
 
 
-__all__ = ["KINDS", "KINDS_BY_LOOKS", "Extracted", "UnsupportedKindError", "extract", "extract_more", "preload"]
+__all__ = ["KINDS", "KINDS_BY_STYLES", "Extracted", "UnsupportedKindError", "extract", "extract_more", "preload"]

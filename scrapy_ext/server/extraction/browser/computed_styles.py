@@ -1,11 +1,11 @@
-"""The HTML of a page with the looks of its elements in it, for automatic extraction.
+"""The HTML of a page with the computed styles of its elements in it, for automatic extraction.
 
 One script, in a world of its own, where the page's scripts have changed nothing: it makes a copy of the page in a
-document that loads and runs nothing, and writes into it how the original looks (``auto/looks.py`` says what). The page
-itself is not touched, and so is not what users get of it.
+document that loads and runs nothing, and writes into it the computed styles of the original
+(``auto/page/computed_styles.py``). The page itself is not touched, and so is not what users get of it.
 
 Properties of documents and forms can be covered by elements of their names, so that all is asked for by way of
-prototypes. Work ends at bounds of time and size; whatever goes wrong, the page is extracted from without its looks.
+prototypes. Work ends at bounds of time and size; whatever goes wrong, the page is extracted from without them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Final
 from playwright.async_api import CDPSession, Error
 
 from scrapy_ext.server.config.extraction_limits import Limits
-from scrapy_ext.server.extraction.auto.page.looks import ATTRIBUTE, HIDDEN, STRUCK, STYLED
+from scrapy_ext.server.extraction.auto.page.computed_styles import ATTRIBUTE, HIDDEN, STRUCK, STYLED
 
 #: Bounds: elements of a page, characters of a text that is measured, milliseconds of measuring and of it all.
 MAX_ELEMENTS: Final = 30_000
@@ -76,8 +76,8 @@ _SCRIPT: Final = """((attribute, maxElements, maxText, measuring, maxHtml, STRUC
 })"""
 
 
-async def html_with_looks(session: CDPSession, limits: Limits) -> str | None:
-    """The HTML of the session's page as it stands, with looks; None when they cannot be had, whatever the reason."""
+async def html_with_styles(session: CDPSession, limits: Limits) -> str | None:
+    """The HTML of the session's page as it stands, with computed styles; None when those cannot be had."""
     arguments = (ATTRIBUTE, MAX_ELEMENTS, MAX_TEXT, MEASURING, limits.html_bytes, STRUCK, HIDDEN, STYLED)
     try:
         async with asyncio.timeout(min(2 * LONGEST / 1000, limits.read_page)):

@@ -27,7 +27,7 @@ from scrapy_ext.api.extraction.errors import ExtractionError, permanent, tempora
 from scrapy_ext.server.config.extraction_limits import MIB, Limits
 from scrapy_ext.server.extraction.actions import Stage, run_actions
 from scrapy_ext.server.extraction.actions.traffic import Traffic
-from scrapy_ext.server.extraction.browser.computed_styles import html_with_looks
+from scrapy_ext.server.extraction.browser.computed_styles import html_with_styles
 from scrapy_ext.server.extraction.browser.cookies import set_cookies
 from scrapy_ext.server.extraction.browser.identity import introduce
 from scrapy_ext.server.extraction.browser.iframes import content_with_frames
@@ -81,8 +81,8 @@ class PageResult(msgspec.Struct, kw_only=True):
     redirects: list[Redirect] | None = None
     headers: list[Header] | None = None
     html: str | None = None
-    #: The same with the looks of its elements, for automatic extraction; None where they cannot be had.
-    looks: str | None = None
+    #: The same with the computed styles of its elements, for automatic extraction; None where they cannot be had.
+    styles: str | None = None
     screenshot: bytes | None = None
     actions: list[dict[str, Any]] | None = None
     cookies: list[dict[str, Any]] | None = None
@@ -131,17 +131,17 @@ class _Loading:
         await self._settle()
         acted = await self._act(self._stage) if self._stage else None
         response = await self._response()
-        looks, html = await self._read()
+        styles, html = await self._read()
         if self._traffic.is_disturbed:
             await self._traffic.quiet(self._limits.quiet, self._limits.settle)
-            looks, html = await self._read()
+            styles, html = await self._read()
         return PageResult(
             url=self._final_url(),
             status=response.status if response else None,
             redirects=self._redirects,
             headers=await self._headers(response) if plan.response_headers and response else None,
             html=html,
-            looks=looks,
+            styles=styles,
             screenshot=await self._screenshot(plan.screenshot) if plan.screenshot else None,
             actions=acted,
             cookies=await self._cookies() if plan.response_cookies else None,
@@ -155,11 +155,11 @@ class _Loading:
         await send_headers(self._devtools, plan.headers, plan.url)
 
     async def _read(self) -> tuple[str | None, str | None]:
-        """The HTML with its looks, and the HTML alone: what is asked for of them, or serves in place of the other."""
+        """The HTML with computed styles, and the HTML alone: each where it is wanted, or one for the other."""
         plan = self._plan
-        looks = await html_with_looks(self._devtools, self._limits) if plan.looks else None
-        html = await self._html() if plan.html or (plan.looks and looks is None) else None
-        return looks, html
+        styles = await html_with_styles(self._devtools, self._limits) if plan.styles else None
+        html = await self._html() if plan.html or (plan.styles and styles is None) else None
+        return styles, html
 
     async def _act(self, stage: Stage) -> list[dict[str, Any]]:
         await self._response()  # What is no page is told before anything is done in it.

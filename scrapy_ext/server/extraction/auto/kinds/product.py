@@ -150,18 +150,18 @@ class _Extraction:
         return named or images.of_nodes(self._page, self._shown_at_heading())
 
     def _shown_at_heading(self) -> list[HtmlElement]:
-        """The largest image that is seen on one screen with the heading; none where looks are not known."""
-        looks = self._page.looks
-        heading = looks.of(self._focus.heading)
+        """The largest image that is seen on one screen with the heading; none where styles are not known."""
+        styles = self._page.styles
+        heading = styles.of(self._focus.heading)
         best: tuple[int, HtmlElement] | None = None
         if heading is None:
             return []
         for node in self._page.tree.iter("img"):
-            look = looks.of(node)
-            if look is None or look.hidden or min(look.width, look.height) < SMALLEST_IMAGE:
+            style = styles.of(node)
+            if style is None or style.hidden or min(style.width, style.height) < SMALLEST_IMAGE:
                 continue
-            area = look.width * look.height
-            near = abs(look.y - heading.y) < SCREEN and not self._focus.elsewhere(node)
+            area = style.width * style.height
+            near = abs(style.y - heading.y) < SCREEN and not self._focus.elsewhere(node)
             if near and (best is None or area > best[0]):
                 best = (area, node)
         return [best[1]] if best else []

@@ -12,9 +12,9 @@ from typing import Final
 from lxml import etree
 from lxml.html import HtmlElement
 
+from scrapy_ext.server.extraction.auto.page.computed_styles import ComputedStyles, take_styles
 from scrapy_ext.server.extraction.auto.page.labelled import Specification
 from scrapy_ext.server.extraction.auto.page.layout import between_landmarks
-from scrapy_ext.server.extraction.auto.page.looks import Looks, take_looks
 from scrapy_ext.server.extraction.auto.page.markup import Markup, Thing
 from scrapy_ext.server.extraction.auto.page.parsing import parsed
 from scrapy_ext.server.extraction.auto.page.records import Sources
@@ -61,7 +61,7 @@ class Page:
     limit (255) are lost with what follows them. What stands after the end of the body is in it, as in browsers.
     """
 
-    def __init__(self, html: str, url: str, *, looks: bool = False) -> None:
+    def __init__(self, html: str, url: str, *, styles: bool = False) -> None:
         self.url = url
         self.sources = Sources()
         self.source, self.tree, self.scripts = parsed(html)
@@ -69,7 +69,7 @@ class Page:
         self._links: dict[str, str | None] = {}
         # Held, so that lxml does not make the Python side of an element anew each time it is met.
         self.elements: list[HtmlElement] = list(self.tree.iter("*"))
-        self.looks = take_looks(self.tree) if looks else Looks()
+        self.styles = take_styles(self.tree) if styles else ComputedStyles()
 
     @cached_property
     def markup(self) -> Markup:

@@ -112,7 +112,7 @@ def _orders(page: Page, node: HtmlElement) -> bool:
 
 def _hidden(page: Page, node: HtmlElement) -> bool:
     """Whether an element, or one around it, is not shown at first: a dialog, a text for another case."""
-    if page.looks.is_hidden(node):
+    if page.styles.is_hidden(node):
         return True
     around = (node, *islice(node.iterancestors(), 6))
     return any(_UNSHOWN.search(page.names(part)) or _is_unshown(part) for part in around)

@@ -206,7 +206,7 @@ class PriceTags:
         score = score_of_names(whole, own, names, named=named) + score_of_words(text, money)
         score += 1.5 if money.value in self._repeated else 0.0
         score += self._score_of_place(whole) + self._score_of_look(whole)
-        struck = _struck(whole) or self._page.looks.is_struck(whole)
+        struck = _struck(whole) or self._page.styles.is_struck(whole)
         return Tag(whole, money, score, former=struck or bool(REGULAR.search(own)))
 
     def _score_of_place(self, node: HtmlElement) -> float:
@@ -222,16 +222,16 @@ class PriceTags:
 
     def _score_of_look(self, node: HtmlElement) -> float:
         """Prices are written large, and on one screen with the heading."""
-        looks = self._page.looks
-        look = looks.of(node) if looks.styled and self._focus is not None else None
-        if look is None:
+        styles = self._page.styles
+        style = styles.of(node) if styles.styled and self._focus is not None else None
+        if style is None:
             return 0.0
-        if look.hidden:
+        if style.hidden:
             return -1.0
-        score = max(-0.5, min(1.5, look.letters / looks.usual_letters - 1.0))
-        heading = looks.of(self._focus.heading) if self._focus is not None else None
+        score = max(-0.5, min(1.5, style.letters / styles.usual_letters - 1.0))
+        heading = styles.of(self._focus.heading) if self._focus is not None else None
         if heading is not None and not heading.hidden:
-            score -= 0.0 if -SCREEN / 2 < look.y - heading.y < SCREEN else 1.0
+            score -= 0.0 if -SCREEN / 2 < style.y - heading.y < SCREEN else 1.0
         return score
 
 

@@ -1,4 +1,4 @@
-"""How the elements of a page look in the browser: what people go by, and the HTML does not tell.
+"""Computed styles of the elements of a page, as the browser laid it out: people go by them, and the HTML has them not.
 
 The browser's side (``server/extraction/browser/computed_styles.py``) writes it into a copy of the page, one attribute
 for each element that has a short text of its own or is an image; here it is read, and taken out of the tree again.
@@ -24,7 +24,7 @@ STYLED: Final = "styled"
 _VALUE = re.compile(r"(-?\d{1,7}) (-?\d{1,7}) (\d{1,7}) (\d{1,7}) (\d{1,4}) (\d{1,4}) ([0-3])")
 
 
-class Look(NamedTuple):
+class ComputedStyle(NamedTuple):
     """Where an element stands, in pixels from the top left of the page, and how its text is written."""
 
     x: int
@@ -37,19 +37,19 @@ class Look(NamedTuple):
     hidden: bool
 
 
-class Looks:
-    """The looks of a page's elements; empty where it was not loaded in a browser."""
+class ComputedStyles:
+    """The styles of a page's elements; empty where it was not loaded in a browser."""
 
-    def __init__(self, found: dict[HtmlElement, Look] | None = None, *, styled: bool = False) -> None:
+    def __init__(self, found: dict[HtmlElement, ComputedStyle] | None = None, *, styled: bool = False) -> None:
         self._found = found or {}
-        sizes = [look.letters for look in self._found.values() if look.letters and not look.hidden]
+        sizes = [style.letters for style in self._found.values() if style.letters and not style.hidden]
         #: Whether the page had style sheets. Without, all is written alike, one below the other.
         self.styled = styled and bool(sizes)
         #: The size of most letters.
         self.usual_letters = median(sizes) if sizes else 0.0
 
-    def of(self, node: HtmlElement | None) -> Look | None:
-        """The look of an element, or of the largest text among the first few in it."""
+    def of(self, node: HtmlElement | None) -> ComputedStyle | None:
+        """The style of an element, or of the largest text among the first few in it."""
         if not self._found or node is None:
             return None
         own = self._found.get(node)
@@ -57,26 +57,26 @@ class Looks:
             return own
         inside = []
         for part in node.iter():
-            look = self._found.get(part)
-            if look is not None:
-                inside.append(look)
+            style = self._found.get(part)
+            if style is not None:
+                inside.append(style)
                 if len(inside) == 8:
                     break
-        return max(inside, key=lambda look: (not look.hidden, look.letters), default=None)
+        return max(inside, key=lambda style: (not style.hidden, style.letters), default=None)
 
     def is_struck(self, node: HtmlElement) -> bool:
         """Whether a text is struck out; False where that is not known."""
-        look = self.of(node)
-        return look is not None and look.struck
+        style = self.of(node)
+        return style is not None and style.struck
 
     def is_hidden(self, node: HtmlElement) -> bool:
         """Whether nothing is seen of an element; False where that is not known."""
-        look = self.of(node)
-        return look is not None and look.hidden
+        style = self.of(node)
+        return style is not None and style.hidden
 
 
-def take_looks(tree: HtmlElement) -> Looks:
-    """The looks that are written in a tree, which has them no more afterwards."""
+def take_styles(tree: HtmlElement) -> ComputedStyles:
+    """Take the styles that are written in a tree out of it."""
     found = {}
     styled = tree.get(ATTRIBUTE) == STYLED
     for value in tree.xpath(f"//@{ATTRIBUTE}"):
@@ -84,6 +84,7 @@ def take_looks(tree: HtmlElement) -> Looks:
         match = _VALUE.fullmatch(value)
         if match:
             x, y, width, height, letters, weight, flags = map(int, match.groups())
-            found[node] = Look(x, y, width, height, letters, weight, bool(flags & STRUCK), bool(flags & HIDDEN))
+            struck, hidden = bool(flags & STRUCK), bool(flags & HIDDEN)
+            found[node] = ComputedStyle(x, y, width, height, letters, weight, struck, hidden)
         del node.attrib[ATTRIBUTE]
-    return Looks(found, styled=styled)
+    return ComputedStyles(found, styled=styled)
