@@ -24,16 +24,14 @@ from scrapy_ext.server.extraction.attributes import attribute_extractor
 from scrapy_ext.server.extraction.auto_process import Task
 from scrapy_ext.server.extraction.auto_processes import Extractors
 from scrapy_ext.server.extraction.browser.browser import Browser
+from scrapy_ext.server.extraction.domain_limits import ExtractionRates, Politeness
 from scrapy_ext.server.extraction.fair_semaphore import Turnstile
-from scrapy_ext.server.extraction.http.bodies import Hold
-from scrapy_ext.server.extraction.http.charsets import text_of
+from scrapy_ext.server.extraction.http.bodies import Hold, text_of
 from scrapy_ext.server.extraction.http.fetch import Check, Fetcher, HttpResult
 from scrapy_ext.server.extraction.http.robots import Robots
 from scrapy_ext.server.extraction.measures import Measures
 from scrapy_ext.server.extraction.outgoing import agent_of
 from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan, plan
-from scrapy_ext.server.extraction.politeness import Politeness
-from scrapy_ext.server.extraction.rates import ExtractionRates
 from scrapy_ext.server.extraction.routes import CallerOf, Paths, counted, hold_in
 from scrapy_ext.server.http.request_context import Exchange
 from scrapy_ext.server.net.blocked_domains import BlockList

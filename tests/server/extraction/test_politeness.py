@@ -11,7 +11,7 @@ import pytest
 
 from scrapy_ext.api.extraction.errors import ExtractionError
 from scrapy_ext.server.config.extraction_limits import Limits
-from scrapy_ext.server.extraction.politeness import Politeness
+from scrapy_ext.server.extraction.domain_limits import Politeness
 from tests.server.extraction.services import Service
 from tests.server.extraction.targets import Call, Target
 

@@ -1,11 +1,16 @@
-"""How many requests one domain gets at once, and how soon after one another.
+"""Limits of how much one domain is asked, at once and for a time, and of how much one key and one organisation ask.
 
 A site that hangs keeps its own requests waiting and nobody else's: they hold at most :attr:`Limits.domain_requests`
-places of the server and :attr:`Limits.domain_waiting` more while they wait. Those that find no room, or wait too long,
-get 429 ``/limits/over-domain-limit``, which tells their senders to go on with other sites.
+places of the server and :attr:`Limits.domain_waiting` more while they wait. Those that find no room, or wait too
+long, get 429 ``/limits/over-domain-limit``, so that their senders go on with other sites.
 
-The domain is the host of the URL that was asked for. What a page loads, and where it redirects to or is led by actions,
-is part of it: these hold the place of the page that began, and a script may lead anywhere.
+The domain is the host of the URL that was asked for. What a page loads, and where it redirects to or is led by
+actions, is part of it: these hold the place of the page that began, and a script may lead anywhere.
+
+Rates are those of one key, of one domain, and of one organisation for one domain; a key that has no organisation is
+one by itself. Each is off unless it is set. A request that one of them refuses uses up nothing of the others, and
+one that breaks a rule of the contract does not count. The rates are those of one process, and let through at once
+what comes together in two seconds.
 """
 
 from __future__ import annotations
@@ -17,6 +22,9 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from scrapy_ext.api.extraction.errors import ExtractionError, over_limit
+from scrapy_ext.server.auth.api_keys import Caller
+from scrapy_ext.server.auth.rates import RateLimits
+from scrapy_ext.server.config.config import ServerConfig
 from scrapy_ext.server.config.extraction_limits import Limits
 from scrapy_ext.server.extraction.fair_semaphore import Turnstile
 
@@ -89,3 +97,36 @@ class Politeness:
 
 def _too_many(detail: str, wait: int = 2) -> ExtractionError:
     return over_limit("/limits/over-domain-limit", detail, wait)
+
+
+class ExtractionRates:
+    """The limits of a server."""
+
+    def __init__(self, config: ServerConfig) -> None:
+        self._by_key = _limits(config.extract_rate)
+        self._by_domain = _limits(config.domain_rate)
+        self._by_both = _limits(config.key_domain_rate)
+
+    def take(self, caller: Caller, host: str) -> None:
+        """Count a request of a caller for a host; raises :class:`ExtractionError` (429) for one too many."""
+        scopes = (
+            (self._by_key, caller.name, "/limits/over-user-limit", "This key asks"),
+            (self._by_domain, host, "/limits/over-domain-limit", f"{host} is asked"),
+            (
+                self._by_both,
+                f"{caller.organisation} {host}",
+                "/limits/over-org-domain-limit",
+                f"This key or its organisation asks {host}",
+            ),
+        )
+        for limits, bucket, problem, who in scopes:
+            wait = 0 if limits is None else limits.wait(bucket)
+            if wait:
+                raise over_limit(problem, f"{who} more often than this server lets it. Try again in {wait} s.", wait)
+        for limits, bucket, *_ in scopes:
+            if limits is not None:  # one without buckets is empty, and false
+                limits.take(bucket)
+
+
+def _limits(rate: float | None) -> RateLimits | None:
+    return None if rate is None else RateLimits(rate, math.ceil(2 * rate))
