@@ -27,10 +27,15 @@ def accept_language(tag: str) -> str:
 
 def timezone_of(country: str | None) -> str | None:
     """The time zone for a country: ``Europe/Vienna`` for ``AT``."""
-    return load_vocabulary("countries").table("timezones").get(country or "") if country else None
+    return _timezones().get(country or "")
 
 
 @cache
 def _languages() -> dict[str, str]:
     spoken = load_vocabulary("countries").table("languages")
     return {country: language for language, countries in spoken.items() for country in countries.split()}
+
+
+@cache
+def _timezones() -> dict[str, str]:
+    return load_vocabulary("countries").table("timezones")
