@@ -26,7 +26,7 @@ from scrapy_ext.server.auth.api_keys import Caller
 from scrapy_ext.server.auth.rates import RateLimits
 from scrapy_ext.server.config.config import ServerConfig
 from scrapy_ext.server.config.extraction_limits import Limits
-from scrapy_ext.server.extraction.fair_semaphore import Turnstile
+from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore
 
 #: Domains whose last start is remembered for the sake of the delay.
 _REMEMBERED: Final = 10_000
@@ -36,17 +36,17 @@ class _Domain:
     """One domain: its places, and when the next request may start."""
 
     def __init__(self, host: str, limits: Limits, places: int) -> None:
-        self.places = Turnstile(
+        self.permits = FairSemaphore(
             f"requests to {host}", places, limits.domain_waiting, limits.domain_patience, refuse=_too_many
         )
         self.next_start = 0.0
 
     @property
     def idle(self) -> bool:
-        return not self.places.inside and not self.places.waiting
+        return not self.permits.inside and not self.permits.waiting
 
 
-class Politeness:
+class DomainLimits:
     """The places of all domains; ``requests`` of each at once (None: those of ``limits``), ``delay`` seconds apart."""
 
     def __init__(self, limits: Limits, requests: int | None = None, delay: float = 0.0) -> None:
@@ -58,16 +58,16 @@ class Politeness:
     @property
     def waiting(self) -> int:
         """Requests that wait for a place of their domain."""
-        return sum(domain.places.waiting for domain in self._domains.values())
+        return sum(domain.permits.waiting for domain in self._domains.values())
 
     @asynccontextmanager
-    async def place(self, host: str) -> AsyncIterator[None]:
+    async def permit(self, host: str) -> AsyncIterator[None]:
         """A place of a domain for the time of the block; raises :class:`ExtractionError` (429)."""
         domain = self._domains.get(host)
         if domain is None:
             domain = self._domains[host] = _Domain(host, self._limits, self._requests)
         try:
-            async with domain.places.place():
+            async with domain.permits.permit():
                 if self._delay:
                     await self._turn(domain, host)
                 yield

@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 from scrapy_ext.api.extraction import ExtractRequest
 from scrapy_ext.server.auth.api_keys import Caller
 from scrapy_ext.server.extraction.browser.browser import RETIREMENTS, Browser
-from scrapy_ext.server.extraction.domain_limits import Politeness
-from scrapy_ext.server.extraction.fair_semaphore import Turnstile
+from scrapy_ext.server.extraction.domain_limits import DomainLimits
+from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore
 from scrapy_ext.server.observability.metrics import DURATIONS, counter, gauge, histograms
 
 #: Pairs of tag and value that are kept.
@@ -117,7 +117,7 @@ class Measures:
         """How many requests each key has sent."""
         return sorted(self._callers.items(), key=lambda pair: (-pair[1], pair[0]))
 
-    def lines(self, requests: Turnstile, politeness: Politeness, browser: Browser) -> Iterator[str]:
+    def lines(self, requests: FairSemaphore, domains: DomainLimits, browser: Browser) -> Iterator[str]:
         """The counters as text, with those of what the requests wait for and go through."""
         yield from histograms(
             "extraction_duration_seconds",
@@ -145,7 +145,7 @@ class Measures:
         yield from gauge(
             "extraction_requests_under_way", "Extraction requests that are being worked on.", requests.inside
         )
-        yield from gauge("extraction_requests_waiting", "Requests that wait for their domain.", politeness.waiting)
+        yield from gauge("extraction_requests_waiting", "Requests that wait for their domain.", domains.waiting)
         yield from gauge("browser_pages_waiting", "Requests that wait for a free page.", pages.waiting)
         yield from gauge("browser_pages_open", "Pages that are being loaded or read.", pages.inside)
         opened, closed = browser.contexts_opened, browser.contexts_closed

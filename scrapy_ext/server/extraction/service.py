@@ -24,8 +24,8 @@ from scrapy_ext.server.extraction.attributes import attribute_extractor
 from scrapy_ext.server.extraction.auto_process import Task
 from scrapy_ext.server.extraction.auto_processes import Extractors
 from scrapy_ext.server.extraction.browser.browser import Browser
-from scrapy_ext.server.extraction.domain_limits import ExtractionRates, Politeness
-from scrapy_ext.server.extraction.fair_semaphore import Turnstile
+from scrapy_ext.server.extraction.domain_limits import DomainLimits, ExtractionRates
+from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore
 from scrapy_ext.server.extraction.http.bodies import Hold, text_of
 from scrapy_ext.server.extraction.http.fetch import Check, Fetcher, HttpResult
 from scrapy_ext.server.extraction.http.robots import Robots
@@ -74,8 +74,8 @@ class ExtractionService:
         self._rates = ExtractionRates(config)
         self.measures = Measures()
         self._robots = Robots(self.fetcher.fetch) if config.obey_robots else None
-        self._politeness = Politeness(limits, config.domain_requests, config.domain_delay)
-        self._requests = Turnstile("requests", limits.requests, 0, 0)
+        self._domains = DomainLimits(limits, config.domain_requests, config.domain_delay)
+        self._requests = FairSemaphore("requests", limits.requests, 0, 0)
         #: What answers below ``/v1``; with ``routes`` where it is part of a Starlette application.
         self.app = Paths(self.extract, caller_of, limits, self.measures)
         self.routes: list[Route] = self.app.routes
@@ -90,7 +90,7 @@ class ExtractionService:
 
     def metrics(self) -> Iterator[str]:
         """What it counts, in the text format of ``/metrics``."""
-        yield from self.measures.lines(self._requests, self._politeness, self.browser)
+        yield from self.measures.lines(self._requests, self._domains, self.browser)
         yield from self._attributes.metrics()
 
     async def extract(self, request: ExtractRequest, caller: Caller, hold: Hold) -> ExtractResult:
@@ -101,7 +101,7 @@ class ExtractionService:
         todo = plan(request, self._upstreams)
         host = (urlsplit(todo.url).hostname or "").rstrip(".")
         self._rates.take(caller, host)
-        async with self._requests.place(), self._politeness.place(host):
+        async with self._requests.permit(), self._domains.permit(host):
             if isinstance(todo, PagePlan):
                 todo = await self._with_known_ways(todo, lambda other: self._rates.take(caller, other))
                 result = await self._by_browser(request, todo, hold, caller)
