@@ -1,11 +1,11 @@
 """Limits of how much one domain is asked, at once and for a time, and of how much one key and one organisation ask.
 
 A site that hangs keeps its own requests waiting and nobody else's: they hold at most :attr:`Limits.domain_requests`
-places of the server and :attr:`Limits.domain_waiting` more while they wait. Those that find no room, or wait too
+permits of the server and :attr:`Limits.domain_waiting` more while they wait. Those that find no room, or wait too
 long, get 429 ``/limits/over-domain-limit``, so that their senders go on with other sites.
 
 The domain is the host of the URL that was asked for. What a page loads, and where it redirects to or is led by
-actions, is part of it: these hold the place of the page that began, and a script may lead anywhere.
+actions, is part of it: these hold the permit of the page that began, and a script may lead anywhere.
 
 Rates are those of one key, of one domain, and of one organisation for one domain; a key that has no organisation is
 one by itself. Each is off unless it is set. A request that one of them refuses uses up nothing of the others, and
@@ -33,11 +33,11 @@ _REMEMBERED: Final = 10_000
 
 
 class _Domain:
-    """One domain: its places, and when the next request may start."""
+    """One domain: its permits, and when the next request may start."""
 
-    def __init__(self, host: str, limits: Limits, places: int) -> None:
+    def __init__(self, host: str, limits: Limits, permits: int) -> None:
         self.permits = FairSemaphore(
-            f"requests to {host}", places, limits.domain_waiting, limits.domain_patience, refuse=_too_many
+            f"requests to {host}", permits, limits.domain_waiting, limits.domain_patience, refuse=_too_many
         )
         self.next_start = 0.0
 
@@ -47,7 +47,7 @@ class _Domain:
 
 
 class DomainLimits:
-    """The places of all domains; ``requests`` of each at once (None: those of ``limits``), ``delay`` seconds apart."""
+    """The permits of all domains; ``requests`` of each at once (None: those of ``limits``), ``delay`` seconds apart."""
 
     def __init__(self, limits: Limits, requests: int | None = None, delay: float = 0.0) -> None:
         self._limits = limits
@@ -57,12 +57,12 @@ class DomainLimits:
 
     @property
     def waiting(self) -> int:
-        """Requests that wait for a place of their domain."""
+        """Requests that wait for a permit of their domain."""
         return sum(domain.permits.waiting for domain in self._domains.values())
 
     @asynccontextmanager
     async def permit(self, host: str) -> AsyncIterator[None]:
-        """A place of a domain for the time of the block; raises :class:`ExtractionError` (429)."""
+        """A permit of a domain for the time of the block; raises :class:`ExtractionError` (429)."""
         domain = self._domains.get(host)
         if domain is None:
             domain = self._domains[host] = _Domain(host, self._limits, self._requests)
