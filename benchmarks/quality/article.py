@@ -13,7 +13,7 @@ from typing import Any
 from data import page, timed, trafilatura_text
 from scores import count, mean, median_ms, scored, text_scores, word_f1, words
 
-from scrapy_ext.server.extraction.auto.articles.main_article import TYPES
+from scrapy_ext.server.extraction.auto.articles.body import ARTICLE_TYPES
 from scrapy_ext.server.extraction.auto.page.page import Page
 
 #: Articles of the usual size, in characters of HTML.
@@ -73,7 +73,7 @@ def stated_body(html: str, url: str) -> str | None:
     """The text of the article in the JSON-LD of a page, where it is long, plain and not cut."""
     if not _STATED.search(html):
         return None
-    texts = (text for thing in Page(html, url).markup.all(*TYPES) if (text := thing.text("articleBody")))
+    texts = (text for thing in Page(html, url).markup.all(*ARTICLE_TYPES) if (text := thing.text("articleBody")))
     return next((text for text in texts if len(text) >= MIN_STATED and not _CUT.search(text)), None)
 
 

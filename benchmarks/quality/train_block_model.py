@@ -24,9 +24,9 @@ from block_truth import Words, f1_of, truths
 from data import page, type_of, wcxb_labels
 from scores import mean, words
 
-from scrapy_ext.server.extraction.auto.content import block_model
-from scrapy_ext.server.extraction.auto.content.block_features import Features
+from scrapy_ext.server.extraction.auto.content import main_content as block_model
 from scrapy_ext.server.extraction.auto.content.blocks import Blocks
+from scrapy_ext.server.extraction.auto.content.features import Features
 from scrapy_ext.server.extraction.auto.content.main_content import MAX_BLOCKS, most_likely
 from scrapy_ext.server.extraction.auto.page.page import Page
 

@@ -151,7 +151,7 @@ class ExtractFields(Generated):
 class ExtractActions(Generated):
     """Table of the browser actions of the included service."""
 
-    sources = ("scrapy_ext.server.extraction.actions.table",)
+    sources = ("scrapy_ext.server.extraction.actions.reading",)
 
     def lines(self) -> Iterable[str]:
         # Imports the browser's library, which only the build of this page needs.
@@ -167,10 +167,10 @@ class ExtractActions(Generated):
 class ExtractActionMembers(Generated):
     """Table of the members of browser actions."""
 
-    sources = ("scrapy_ext.server.extraction.actions.table",)
+    sources = ("scrapy_ext.server.extraction.actions.reading",)
 
     def lines(self) -> Iterable[str]:
-        from scrapy_ext.server.extraction.actions.table import MEMBERS
+        from scrapy_ext.server.extraction.actions.reading import MEMBERS
 
         rows = [(code(name), text(meaning)) for name, meaning in MEMBERS.items()]
         yield from table(("Member", "Meaning"), rows, (25, 75))

@@ -114,8 +114,8 @@ def _number(text: str) -> int:
 
 def _call(urls: list[str], opts: argparse.Namespace) -> Call:
     from scrapy_ext.commands.extraction.execute import Call
+    from scrapy_ext.commands.extraction.input_lines import Source
     from scrapy_ext.commands.extraction.records import Recorder
-    from scrapy_ext.commands.extraction.sources import Source
 
     if bool(urls) == bool(opts.input):
         raise UsageError("give URLs, or a file of them with --input (- is standard input)")

@@ -1,9 +1,12 @@
-"""Which job is meant."""
+"""Arguments that name jobs, and questions that are asked before something is deleted or moved."""
 
 from __future__ import annotations
 
 import argparse
+import asyncio
+import os
 import re
+import sys
 from collections.abc import AsyncIterator
 from typing import Final
 
@@ -12,6 +15,37 @@ from scrapy_ext.api.platform.jobs import Job
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import NotFound
 from scrapy_ext.commands.subcommand import CommandError, View
+from scrapy_ext.commands.terminal.output import one_line
+
+
+def add_yes_option(parser: argparse.ArgumentParser) -> None:
+    """``--yes``, which answers beforehand."""
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+async def confirm(view: View, question: str) -> None:
+    """Ask at the terminal, unless ``--yes`` is given; raises :class:`CommandError` for any answer but yes."""
+    if view.options.yes:
+        return
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise CommandError(f"{question} Nobody can be asked here: add --yes")
+    sys.stderr.write(f"{one_line(question)} [y/N] ")
+    sys.stderr.flush()
+    if (await _line()).strip().lower() not in ("y", "yes"):
+        raise CommandError("nothing is done")
+
+
+async def _line() -> str:
+    # Not in a thread: Ctrl-C could not end its reading.
+    loop, stdin = asyncio.get_running_loop(), sys.stdin.fileno()
+    ready = asyncio.Event()
+    loop.add_reader(stdin, ready.set)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(stdin)
+    return os.read(stdin, 1024).decode(errors="replace")
+
 
 _NUMBER: Final = re.compile("[0-9]{1,18}", re.ASCII)
 _PAGE: Final = 1000

@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 
 from scrapy_ext.commands.deploying import packing
-from scrapy_ext.commands.deploying.naming import version_name
 from scrapy_ext.commands.deploying.packing import pack, requirements_of
-from scrapy_ext.commands.deploying.targets import find_target
+from scrapy_ext.commands.deploying.targets import find_target, version_name
 from scrapy_ext.commands.subcommand import CommandError
 from tests.commands.called import Done, scrapy
 from tests.server.jobs import packed as projects

@@ -18,14 +18,11 @@ import pytest
 
 from scrapy_ext.api.extraction import Problem
 from scrapy_ext.client.extraction import ExtractClient, ExtractTransport
-from scrapy_ext.commands.extraction.numbers import Numbers
+from scrapy_ext.commands.extraction.input_lines import Line, LineParser, Source
+from scrapy_ext.commands.extraction.progress import Numbers
 from scrapy_ext.commands.extraction.records import Recorder, RecordWriter
-from scrapy_ext.commands.extraction.request_lines import Line, LineParser
 from scrapy_ext.commands.extraction.resume import Comparison, Done
-from scrapy_ext.commands.extraction.run import Run
-from scrapy_ext.commands.extraction.service import ExtractService, ServiceOptions
-from scrapy_ext.commands.extraction.sources import Source
-from scrapy_ext.commands.extraction.window import MOST
+from scrapy_ext.commands.extraction.run import MOST, ExtractService, Run, ServiceOptions
 from tests.client.played import PlayedServer, Reply, Request, json_reply
 
 KEY = "0123456789abcdef0123456789abcdef"

@@ -11,18 +11,18 @@ from typing import Any
 
 import pytest
 
-from scrapy_ext.commands.extraction.checking import check_lines
-from scrapy_ext.commands.extraction.request_lines import (
+from scrapy_ext.commands.extraction.execute import check_lines
+from scrapy_ext.commands.extraction.input_lines import (
     MAX_LINE_BYTES,
     Line,
     LineParser,
     LineSplitter,
+    Source,
     Wanted,
     read_lines,
 )
 from scrapy_ext.commands.extraction.resume import Done
-from scrapy_ext.commands.extraction.sources import Source
-from scrapy_ext.commands.extraction.window import MOST, MOST_BYTES, Window
+from scrapy_ext.commands.extraction.run import MOST, MOST_BYTES, Window
 
 
 def parsed(text: str, params: dict[str, Any] | None = None, given: dict[str, Any] | None = None) -> Wanted:

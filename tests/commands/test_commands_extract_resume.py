@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_ext.commands.extraction.errors import CallError
+from scrapy_ext.commands.extraction.input_lines import CallError
 from scrapy_ext.commands.extraction.resume import OutputFile
 
 

@@ -8,8 +8,7 @@ import unicodedata
 import pytest
 from rich.cells import cell_len
 
-from scrapy_ext.commands.terminal.text import counted, printable, printable_json, shortened, shown
-from scrapy_ext.commands.terminal.times import clock, length
+from scrapy_ext.commands.terminal.text import clock, counted, length, printable, printable_json, shortened, shown
 
 HOSTILE = "a\x1b[2J\x1b]0;owned\x07b\x9bc\u202ed\x7fe\rf\u200bg"
 

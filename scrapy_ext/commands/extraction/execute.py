@@ -1,11 +1,13 @@
-"""One call of the command, from its options to its exit code."""
+"""One call of the command, from its options to its exit code: a check of the lines, or a session that runs them."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import signal
-from collections.abc import Mapping
+import sys
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,19 +16,120 @@ from scrapy.settings import BaseSettings
 
 from scrapy_ext import settings as names
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.commands.extraction.checking import check_lines
-from scrapy_ext.commands.extraction.errors import CallError, StopError
-from scrapy_ext.commands.extraction.numbers import Numbers, lines
-from scrapy_ext.commands.extraction.progress import Progress, say, waiting
-from scrapy_ext.commands.extraction.records import Recorder
-from scrapy_ext.commands.extraction.request_lines import LineParser
+from scrapy_ext.commands.extraction.input_lines import CallError, LineParser, Source, StopError
+from scrapy_ext.commands.extraction.progress import Numbers, Progress, ToldByProgress, lines, say, waiting
+from scrapy_ext.commands.extraction.records import Recorder, RecordWriter
 from scrapy_ext.commands.extraction.resume import Comparison, Done, OutputFile
-from scrapy_ext.commands.extraction.service import ServiceOptions
-from scrapy_ext.commands.extraction.session import Session
-from scrapy_ext.commands.extraction.sources import Source
+from scrapy_ext.commands.extraction.run import Run, ServiceOptions, opened_service
+from scrapy_ext.commands.terminal.text import printable
 from scrapy_ext.crawl.extraction.from_settings import faults_of, params_of
 from scrapy_ext.crawl.session.embedded import Configured, EmbeddedServerError
 from scrapy_ext.settings import SettingError
+
+
+def check_lines(source: Source, parser: LineParser, extra_fields: Collection[str]) -> tuple[int, int]:
+    """Print what is wrong with each line; how many lines there are, and how many of them break a rule.
+
+    Raises :class:`OSError`.
+    """
+    number = broken = 0
+    for batch in source.lines():
+        number += len(batch)
+        for line in batch:
+            violations = parser.parse(line).violations(extra_fields)
+            broken += bool(violations)
+            for violation in violations:
+                sys.stdout.write(f"line {line.number}: {printable(str(violation))}\n")
+    sys.stdout.flush()
+    return number, broken
+
+
+class Session:
+    """See :meth:`run`. ``has_log``: warnings are in a log already."""
+
+    def __init__(
+        self,
+        options: ServiceOptions,
+        comparison: Comparison,
+        recorder: Recorder,
+        progress: Progress,
+        *,
+        has_log: bool,
+    ) -> None:
+        self._options = options
+        self._comparison = comparison
+        self._recorder = recorder
+        self._progress = progress
+        self._has_log = has_log
+        self._run: Run | None = None
+        self._task: asyncio.Task[Any] | None = None
+        self._signal: int | None = None
+
+    async def run(self) -> int | None:
+        """Until all is done: None; or the number of the signal that ended it."""
+        self._task = asyncio.current_task()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self._signalled, number)
+        self._progress.open()
+        try:
+            with self._warnings():
+                await self._extract()
+        except asyncio.CancelledError:
+            if self._signal is None:
+                raise
+            # What it cuts off elsewhere is no error to tell of.
+            loop.set_exception_handler(lambda _loop, _context: None)
+        finally:
+            self._progress.close()
+        return self._signal
+
+    async def _extract(self) -> None:
+        self._progress.wait_for(lambda: "" if self._run is not None else "waiting for the service ...")
+        output = self._comparison.output
+        writer = RecordWriter(sys.stdout.fileno() if output is None else output.file)
+        # The records in the terminal show how far it is.
+        writer.before_terminal = self._progress.hide
+        async with opened_service(self._options, self._lost) as service:
+            self._run = Run(service, self._comparison, self._recorder, writer, self._progress.numbers)
+            try:
+                await self._run.work()
+            finally:
+                writer.close()
+
+    def _lost(self, error: EmbeddedServerError) -> None:
+        if self._run is not None:
+            self._run.fail(error)
+
+    def _signalled(self, number: int) -> None:
+        """The first time: finish what was sent. The second: end."""
+        first, self._signal = self._signal is None, number
+        if first and self._run is not None and self._run.in_flight:
+            self._run.stop()
+            self._progress.wait_for(self._finishing)
+            if not self._progress.is_bar:
+                say(self._finishing())
+            return
+        for each in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().remove_signal_handler(each)
+        if self._task is not None:
+            self._task.cancel()
+
+    def _finishing(self) -> str:
+        left = self._run.in_flight if self._run is not None else 0
+        return f"waiting for {left} in flight; again to stop at once" if left else "stopping ..."
+
+    @contextlib.contextmanager
+    def _warnings(self) -> Iterator[None]:
+        """Warnings go to the person, unless there is a log."""
+        logger, handler = logging.getLogger("scrapy_ext"), ToldByProgress(self._progress)
+        if not self._has_log:
+            logger.addHandler(handler)
+        try:
+            yield
+        finally:
+            logger.removeHandler(handler)
+
 
 OK: Final = 0
 FAILED: Final = 1

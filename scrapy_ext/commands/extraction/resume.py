@@ -20,10 +20,8 @@ from typing import IO, Final
 
 import msgspec
 
-from scrapy_ext.commands.extraction.errors import CallError
+from scrapy_ext.commands.extraction.input_lines import CallError, LineParser, Source, Wanted
 from scrapy_ext.commands.extraction.records import write_all
-from scrapy_ext.commands.extraction.request_lines import LineParser, Wanted
-from scrapy_ext.commands.extraction.sources import Source
 
 _PAGE_BITS: Final = 14
 _MOST_LINES: Final = 2**48

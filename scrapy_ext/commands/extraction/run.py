@@ -1,27 +1,152 @@
-"""The run: lines are read as there is room for them, and records are written as answers come.
+"""A run: lines are read as there is room for them, and records are written as answers come.
 
-What is held at any time: a window of requests that were read, and as many answers as requests may be in flight. An
-answer keeps its place until its record is written, so that a slow reader of the output slows the requests down.
-Those that wait for the service's limits lend their place to others.
+Held at any time: a window of requests that were read and not begun, by domain, so that a site that has to wait is
+passed by others; and as many answers as requests may be in flight. An answer keeps its permit until its record is
+written, so that a slow reader of the output slows the requests down. Requests that wait for the service's limits
+lend their permit to others.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+import contextlib
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any, Final
 
+from scrapy.settings import BaseSettings
+
+from scrapy_ext import settings as names
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.client.extraction import ExtractError
-from scrapy_ext.client.extraction.budget import OverBudgetError
+from scrapy_ext.client.extraction import Bounds, ExtractClient, ExtractError, ExtractTransport
+from scrapy_ext.client.extraction.budget import Budget, OverBudgetError
+from scrapy_ext.client.extraction.errors import is_fatal
 from scrapy_ext.client.extraction.limiter import Closing
-from scrapy_ext.commands.extraction.errors import CallError, StopError
-from scrapy_ext.commands.extraction.numbers import Numbers
+from scrapy_ext.client.extraction.retry import FIRST_PATIENCE, NO_CONNECTION
+from scrapy_ext.commands.extraction.input_lines import CallError, Line, SourceReader, StopError, Wanted
+from scrapy_ext.commands.extraction.progress import Numbers
 from scrapy_ext.commands.extraction.records import NOT_SENT, Recorder, RecordWriter, failed, refused, type_of
-from scrapy_ext.commands.extraction.request_lines import Line, Wanted
 from scrapy_ext.commands.extraction.resume import Comparison, Done
-from scrapy_ext.commands.extraction.service import ExtractService
-from scrapy_ext.commands.extraction.sources import SourceReader
-from scrapy_ext.commands.extraction.window import Window
+from scrapy_ext.crawl.extraction.from_settings import limiter_of, memory_of, policy_of, prices_of
+from scrapy_ext.crawl.session.embedded import EmbeddedServerError, services
+
+
+class ExtractService:
+    """A client with its limiter and its budget, and what is known of the service from its answers so far."""
+
+    def __init__(self, client: ExtractClient, options: ServiceOptions) -> None:
+        self.limiter = options.limiter
+        self.concurrency = options.concurrency
+        self._client = client
+        self._options = options
+        self._first_policy = options.policy.at_first()
+
+    @property
+    def cost(self) -> float | None:
+        """What was spent; None where there are no prices."""
+        return self._options.budget.spent.cost if self._options.has_prices else None
+
+    async def extract(self, fields: Mapping[str, Any], domain: str) -> dict[str, Any]:
+        """As :meth:`~scrapy_ext.client.extraction.client.ExtractClient.extract`."""
+        policy = None if self._client.is_there else self._first_policy
+        return await self._client.extract(fields, domain=domain, policy=policy, bounds=self._options.bounds)
+
+    def is_fatal(self, error: ExtractError) -> bool:
+        """Whether every further request would fail in the same way."""
+        patience = self._options.policy.attempts(NO_CONNECTION) if self._client.is_there else FIRST_PATIENCE
+        return is_fatal(error, has_answered=self._client.is_there, patience=patience)
+
+
+class ServiceOptions:
+    """What the settings say. ``concurrency`` replaces Scrapy's caps, in all and for a site.
+
+    Raises :class:`~scrapy_ext.settings.SettingError`.
+    """
+
+    def __init__(self, settings: BaseSettings, concurrency: int | None) -> None:
+        self.settings = settings
+        self.concurrency = concurrency or max(1, settings.getint("CONCURRENT_REQUESTS"))
+        self.timeout = settings.getfloat("DOWNLOAD_TIMEOUT")
+        self.bounds = Bounds(max_size=settings.getint("DOWNLOAD_MAXSIZE"))
+        self.extra_fields: list[str] = names.EXTRACT_API_EXTRA_FIELDS.read(settings)
+        self.policy = policy_of(settings)
+        self.prices = prices_of(settings)
+        self.has_prices = bool(names.EXTRACT_API_PRICES.read(settings))
+        self.budget = Budget(names.EXTRACT_API_MAX_REQUESTS.read(settings), names.EXTRACT_API_MAX_COST.read(settings))
+        self.limiter = limiter_of(settings, concurrency)
+        self.memory = memory_of(settings)
+
+
+@contextlib.asynccontextmanager
+async def opened_service(
+    options: ServiceOptions, on_lost: Callable[[EmbeddedServerError], None]
+) -> AsyncIterator[ExtractService]:
+    """The service that the settings name, or an embedded one. Raises
+    :class:`~scrapy_ext.settings.SettingError` and :class:`EmbeddedServerError`."""
+    async with services(options.settings, extraction=True, platform=False, on_lost=on_lost) as found:
+        client = ExtractClient(
+            ExtractTransport(found.extract_url, found.extract_key, options.timeout),
+            options.limiter,
+            options.policy,
+            extra_fields=options.extra_fields,
+            budget=options.budget,
+            prices=options.prices,
+            memory=options.memory,
+        )
+        try:
+            yield ExtractService(client, options)
+        finally:
+            await client.close()
+
+
+#: Requests held at most,
+MOST: Final = 1000
+#: and the bytes of their lines, beyond which there is no further one.
+MOST_BYTES: Final = 32 * 2**20
+
+
+class Window:
+    """Requests by domain. Domains take turns, and the requests of one keep their order."""
+
+    def __init__(self) -> None:
+        self._domains: OrderedDict[str, deque[Wanted]] = OrderedDict()
+        self._count = 0
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no further request is to be read."""
+        return self._count >= MOST or self._bytes >= MOST_BYTES
+
+    def add(self, wanted: Wanted) -> None:
+        """A request was read."""
+        self._domains.setdefault(wanted.domain, deque()).append(wanted)
+        self._count += 1
+        self._bytes += wanted.size
+
+    def take(self, has_room: Callable[[str], bool]) -> Wanted | None:
+        """The next request whose domain has room; None: there is none."""
+        domain = next((name for name in self._domains if has_room(name)), None)
+        if domain is None:
+            return None
+        requests = self._domains[domain]
+        wanted = requests.popleft()
+        if requests:
+            self._domains.move_to_end(domain)
+        else:
+            del self._domains[domain]
+        self._count -= 1
+        self._bytes -= wanted.size
+        return wanted
+
+    def clear(self) -> None:
+        """Drop them all."""
+        self._domains.clear()
+        self._count = self._bytes = 0
+
 
 #: Requests that may wait for the service's limits, or for another attempt, at the same time.
 _MOST_HELD: Final = 1000

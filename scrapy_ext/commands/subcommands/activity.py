@@ -9,8 +9,7 @@ from typing import Final
 from scrapy_ext.commands.follow import Rows, Watch
 from scrapy_ext.commands.subcommand import CommandError, Subcommand, View, add_paging_options, add_view_options, look
 from scrapy_ext.commands.terminal.output import Column, each_of
-from scrapy_ext.commands.terminal.text import counted, shown
-from scrapy_ext.commands.terminal.times import TIME_WIDTH, clock
+from scrapy_ext.commands.terminal.text import TIME_WIDTH, clock, counted, shown
 
 _KNOWN: Final = ("_ts", "event", "job", "user")
 _COLUMNS: Final = (

@@ -7,8 +7,7 @@ from typing import Any, Final
 
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.platform.jobs import JobState
-from scrapy_ext.commands.asking import add_yes_option, confirm
-from scrapy_ext.commands.selection import add_jobs_argument, selected_jobs
+from scrapy_ext.commands.selection import add_jobs_argument, add_yes_option, confirm, selected_jobs
 from scrapy_ext.commands.subcommand import Subcommand, View, add_view_options, look
 from scrapy_ext.commands.terminal.output import Column, each_of
 

@@ -20,9 +20,8 @@ from scrapy.utils.conf import closest_scrapy_cfg
 from scrapy_ext.api.platform.keys import number_of
 from scrapy_ext.api.platform.versions import SpiderInfo, Version, VersionState
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.commands.deploying.naming import version_name
 from scrapy_ext.commands.deploying.packing import Packed, pack, requirements_of
-from scrapy_ext.commands.deploying.targets import Target, find_target
+from scrapy_ext.commands.deploying.targets import Target, find_target, version_name
 from scrapy_ext.commands.subcommand import (
     FAILED,
     CommandError,

@@ -10,8 +10,7 @@ from scrapy_ext.api.platform import JobKey
 from scrapy_ext.commands.selection import add_job_argument, selected_job
 from scrapy_ext.commands.subcommand import Subcommand, View, add_view_options, look
 from scrapy_ext.commands.terminal.output import Column, each_of
-from scrapy_ext.commands.terminal.text import shown
-from scrapy_ext.commands.terminal.times import clock_with_zone, length
+from scrapy_ext.commands.terminal.text import clock_with_zone, length, shown
 
 _COLUMNS: Final = (Column.field("field"), Column("value", lambda row: str(row["value"]), wrap=True))
 _STATS: Final = "frameworkstats"

@@ -18,7 +18,7 @@ from scrapy_ext.commands.subcommand import (
     note_shown,
 )
 from scrapy_ext.commands.terminal.output import Column
-from scrapy_ext.commands.terminal.times import length
+from scrapy_ext.commands.terminal.text import length
 
 #: Jobs asked for at once.
 _PAGE: Final = 500

@@ -23,7 +23,7 @@ from scrapy_ext.commands.subcommand import (
     project_number,
 )
 from scrapy_ext.commands.terminal.output import Column, Output
-from scrapy_ext.commands.terminal.times import clock
+from scrapy_ext.commands.terminal.text import clock
 from scrapy_ext.settings import SettingError
 
 if TYPE_CHECKING:

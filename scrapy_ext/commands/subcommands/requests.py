@@ -10,7 +10,7 @@ from scrapy_ext.commands.follow import Rows, add_follow_options, first_of, follo
 from scrapy_ext.commands.selection import add_job_argument, selected_job
 from scrapy_ext.commands.subcommand import Subcommand, View, add_paging_options, add_view_options, look, note_shown
 from scrapy_ext.commands.terminal.output import Column, reading
-from scrapy_ext.commands.terminal.times import TIME_WIDTH, clock, length
+from scrapy_ext.commands.terminal.text import TIME_WIDTH, clock, length
 
 Row = dict[str, Any]
 

@@ -11,7 +11,7 @@ import msgspec
 
 from scrapy_ext.api.platform.periodic import MAX_PER_PAGE, Cron, PeriodicJob
 from scrapy_ext.client.platform.errors import NotFound
-from scrapy_ext.commands.asking import add_yes_option, confirm
+from scrapy_ext.commands.selection import add_yes_option, confirm
 from scrapy_ext.commands.subcommand import Action, CommandError, View, add_view_options, with_actions
 from scrapy_ext.commands.subcommands.run import add_job_options, add_spider_argument, script_args
 from scrapy_ext.commands.terminal.output import Column, each_of

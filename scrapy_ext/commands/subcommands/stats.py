@@ -10,8 +10,7 @@ from scrapy_ext.api.platform import JobKey
 from scrapy_ext.commands.selection import add_job_argument, job_named, selected_job
 from scrapy_ext.commands.subcommand import CommandError, Subcommand, View, add_view_options, look
 from scrapy_ext.commands.terminal.output import Column, each_of
-from scrapy_ext.commands.terminal.text import counted, shown
-from scrapy_ext.commands.terminal.times import clock_with_zone
+from scrapy_ext.commands.terminal.text import clock_with_zone, counted, shown
 
 _FIELD: Final = "frameworkstats"
 

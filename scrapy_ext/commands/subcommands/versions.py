@@ -11,7 +11,7 @@ import msgspec
 from scrapy_ext.commands.subcommand import CommandError, Subcommand, View, add_view_options, look
 from scrapy_ext.commands.subcommands import deploy
 from scrapy_ext.commands.terminal.output import Column
-from scrapy_ext.commands.terminal.times import clock
+from scrapy_ext.commands.terminal.text import clock
 
 _COLUMNS: Final = (
     Column("", lambda version: "*" if version["current"] else ""),

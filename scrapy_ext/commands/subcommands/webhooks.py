@@ -14,7 +14,7 @@ from scrapy_ext.api.platform.keys import number_of
 from scrapy_ext.client.platform.errors import NotFound
 from scrapy_ext.commands.subcommand import CommandError, Subcommand, View, add_paging_options, add_view_options, look
 from scrapy_ext.commands.terminal.output import Column
-from scrapy_ext.commands.terminal.times import clock
+from scrapy_ext.commands.terminal.text import clock
 
 #: Seconds to wait for what comes of a test.
 _PATIENCE: Final = 30.0

@@ -1,6 +1,6 @@
 """The process that automatic extraction runs in: pages in on standard input, items out on standard output.
 
-Each message is JSON after its length in four bytes, big end first. In: ``kind``, ``url``, ``html``, ``looks`` and
+Each message is JSON after its length in four bytes, big end first. In: ``kind``, ``url``, ``html``, ``styles`` and
 what is wanted beside the item. Out: ``item`` and that, or ``error`` with ``unsupported`` to say that it is the
 request's fault. The process ends when its input does, also in the middle of a page, so that it never outlives its
 server, whatever became of that.
@@ -29,7 +29,7 @@ class Task(msgspec.Struct, frozen=True):
     kind: str
     url: str
     html: str
-    looks: bool = False
+    styles: bool = False
     #: Whether to say what each field is from.
     sources: bool = False
     #: Attributes to answer by rules.
@@ -72,7 +72,7 @@ def _extract(task: Task) -> Outcome:
             task.kind,
             task.html,
             task.url,
-            looks=task.looks,
+            styles=task.styles,
             sources=task.sources,
             attributes=task.attributes,
             text=task.text,

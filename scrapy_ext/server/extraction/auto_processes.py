@@ -22,7 +22,7 @@ from scrapy_ext.api.extraction.errors import internal, timed_out, unprocessable
 from scrapy_ext.server.config.extraction_limits import MIB, Limits
 from scrapy_ext.server.extraction.auto_process import Outcome, Task, message
 from scrapy_ext.server.extraction.browser.executable import clean_environment
-from scrapy_ext.server.extraction.fair_semaphore import Turnstile
+from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore
 
 _log = logging.getLogger(__name__)
 _MODULE: Final = "scrapy_ext.server.extraction.auto_process"
@@ -44,11 +44,11 @@ class Extractors:
         self._module = module
         self._idle: list[asyncio.subprocess.Process] = []
         # Nobody is refused here: those who wait have places of the server already, and a time for their request.
-        self._places = Turnstile("extraction", limits.extractors, limits.requests, limits.request, reserve=True)
+        self._permits = FairSemaphore("extraction", limits.extractors, limits.requests, limits.request, reserve=True)
 
-    async def extract(self, kind: str, html: str, url: str, *, looks: bool = False) -> dict[str, Any]:
+    async def extract(self, kind: str, html: str, url: str, *, styles: bool = False) -> dict[str, Any]:
         """The item of a page, in the schema of zyte-common-items; raises :class:`ExtractionError` (422, 500)."""
-        item: dict[str, Any] = (await self.work(Task(kind, url, html, looks))).item
+        item: dict[str, Any] = (await self.work(Task(kind, url, html, styles))).item
         return item
 
     async def work(self, todo: Task, *, domain: str | None = None, key: str = "") -> Outcome:
@@ -59,7 +59,7 @@ class Extractors:
         """
         kind, url = todo.kind, todo.url
         task = message(msgspec.json.encode(todo))
-        async with self._places.place((urlsplit(url).hostname or "") if domain is None else domain, key):
+        async with self._permits.permit((urlsplit(url).hostname or "") if domain is None else domain, key):
             try:
                 outcome = await self._ask(task)
             except _Broken:

@@ -1,14 +1,14 @@
-"""A bounded number of places with a bounded queue before them, fair to those who share them.
+"""A semaphore: a bounded number of permits with a bounded queue before them, fair to those who share them.
 
-What comes for one domain must not wait for what another one keeps busy: a site that hangs holds each of its places
-until its time is up. So whenever a place comes free, it goes to the domain that holds the fewest, among several of them
-to the one whose turn is longest ago, and within a domain to whoever has waited longest. A domain that nobody else
-waits beside gets every place.
+What comes for one domain must not wait for what another one keeps busy: a site that hangs holds each of its permits
+until its time is up. So whenever a permit comes free, it goes to the domain that holds the fewest, among several of
+them to the one whose turn is longest ago, and within a domain to whoever has waited longest. A domain that nobody else
+waits beside gets every permit.
 
 Keys share in the same way, before domains do, where callers have one. ``reserve`` is for work that cannot be cut off
-before its time is up: with all places taken, one more is there for a key or a domain that holds none, and two for a key
-that holds none with a domain that holds none. So no key and no domain keeps all of them from others, and one that is
-alone still has every ordinary place.
+before its time is up: with all permits taken, one more is there for a key or a domain that holds none, and two for a
+key that holds none with a domain that holds none. So no key and no domain keeps all of them from others, and one that
+is alone still has every ordinary permit.
 
 The queue is fair in the same way. Where it is full, the last one of the domain with the longest queue has to go, which
 is the newcomer unless its own domain has two fewer waiting than that.
@@ -34,8 +34,8 @@ class _Share(NamedTuple):
     domain: str
 
 
-class Turnstile:
-    """Lets ``places`` through at once and ``waiting`` more wait, each at most ``patience`` seconds.
+class FairSemaphore:
+    """Lets ``permits`` through at once and ``waiting`` more wait, each at most ``patience`` seconds.
 
     Whoever finds no room in the queue, or waits too long, gets 503 (or what ``refuse`` makes) with ``Retry-After``:
     work that cannot be done soon is better told than kept.
@@ -44,7 +44,7 @@ class Turnstile:
     def __init__(
         self,
         what: str,
-        places: int,
+        permits: int,
         waiting: int,
         patience: float,
         *,
@@ -53,11 +53,11 @@ class Turnstile:
     ) -> None:
         self._refuse = refuse
         self._what = what
-        self._places = places
+        self._permits = permits
         self._room = waiting
         self._patience = patience
         self._reserve = reserve
-        #: Places that each domain and each key holds.
+        #: Permits that each domain and each key holds.
         self._held: Counter[str] = Counter()
         self._held_by_key: Counter[str] = Counter()
         #: Those who wait, by share; the one whose turn is next among equals comes first. None is empty.
@@ -66,11 +66,11 @@ class Turnstile:
         self.inside = 0
 
     @asynccontextmanager
-    async def place(self, domain: str = "", key: str = "") -> AsyncIterator[None]:
-        """A place for the time of the block; raises 503 ``/limits/over-global-limit``, or what ``refuse`` makes."""
+    async def permit(self, domain: str = "", key: str = "") -> AsyncIterator[None]:
+        """A permit for the time of the block; raises 503 ``/limits/over-global-limit``, or what ``refuse`` makes."""
         share = _Share(key, domain)
-        if self._has_place(share):
-            self._enter(share)  # Nobody who could have it waits while there is a free place.
+        if self._has_permit(share):
+            self._enter(share)  # Nobody who could have it waits while there is a free permit.
         else:
             await self._wait(share)
         try:
@@ -78,11 +78,11 @@ class Turnstile:
         finally:
             self._leave(share)
 
-    def _has_place(self, share: _Share) -> bool:
+    def _has_permit(self, share: _Share) -> bool:
         more = 0
         if self._reserve:
             more = (not self._held_by_key[share.key]) + (not self._held[share.domain])
-        return self.inside < self._places + more
+        return self.inside < self._permits + more
 
     def _enter(self, share: _Share) -> None:
         self.inside += 1
@@ -95,7 +95,7 @@ class Turnstile:
             held[name] -= 1
             if not held[name]:
                 del held[name]
-        while following := min(filter(self._has_place, self._queues), key=self._has, default=None):
+        while following := min(filter(self._has_permit, self._queues), key=self._has, default=None):
             turn = self._queues[following][0]
             self._forget(following, turn)
             if following in self._queues:
@@ -125,7 +125,7 @@ class Turnstile:
     def _give_up(self, share: _Share, turn: _Turn) -> None:
         if turn.done() and not turn.cancelled():
             if turn.exception() is None:
-                self._leave(share)  # The place came at the very moment.
+                self._leave(share)  # The permit came at the very moment.
         else:
             self._forget(share, turn)
 

@@ -1,18 +1,68 @@
-"""What the extraction service counts, for ``/metrics``."""
+"""Measures of the extraction service for ``/metrics``, and how often each tag was sent with a request.
+
+Tags (``tags`` in extraction-api.md) are free text: a crawl may put a new value on every request. So at most
+:data:`PAIRS` pairs of tag and value are kept; when there are more, the half that was sent least is forgotten, and
+what comes again is counted anew.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from scrapy_ext.api.extraction import ExtractRequest
 from scrapy_ext.server.auth.api_keys import Caller
 from scrapy_ext.server.extraction.browser.browser import RETIREMENTS, Browser
-from scrapy_ext.server.extraction.fair_semaphore import Turnstile
-from scrapy_ext.server.extraction.politeness import Politeness
-from scrapy_ext.server.extraction.tags import Tags
+from scrapy_ext.server.extraction.domain_limits import DomainLimits
+from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore
 from scrapy_ext.server.observability.metrics import DURATIONS, counter, gauge, histograms
+
+#: Pairs of tag and value that are kept.
+PAIRS: Final = 2000
+#: Tags of one request that are counted, and characters of each tag and value.
+COUNTED: Final = 50
+LONGEST: Final = 100
+
+
+class TagCount(NamedTuple):
+    """Requests that carried a tag with this value, and how many of them failed."""
+
+    tag: str
+    value: str | None
+    requests: int
+    failed: int
+
+
+class Tags:
+    """Counts of tags."""
+
+    def __init__(self) -> None:
+        self._counts: dict[tuple[str, str | None], list[int]] = {}
+
+    def count(self, tags: Mapping[str, str | None] | None, *, failed: bool) -> None:
+        """Count the tags of one request."""
+        if not tags:
+            return
+        for tag, value in list(tags.items())[:COUNTED]:
+            pair = (tag[:LONGEST], value if value is None else value[:LONGEST])
+            numbers = self._counts.get(pair)
+            if numbers is None:
+                numbers = self._counts[pair] = [0, 0]
+            numbers[0] += 1
+            numbers[1] += failed
+        if len(self._counts) > PAIRS:
+            kept = sorted(self._counts.items(), key=lambda item: -item[1][0])[: PAIRS // 2]
+            self._counts = dict(kept)
+
+    def most(self, number: int) -> list[TagCount]:
+        """The pairs that were sent most."""
+        counts = (TagCount(tag, value, *numbers) for (tag, value), numbers in self._counts.items())
+        return sorted(counts, key=lambda count: (-count.requests, count.tag, count.value or ""))[:number]
+
+    def __len__(self) -> int:
+        return len(self._counts)
+
 
 #: The status of a request whose caller did not wait for its answer.
 LEFT: Final = 0
@@ -67,7 +117,7 @@ class Measures:
         """How many requests each key has sent."""
         return sorted(self._callers.items(), key=lambda pair: (-pair[1], pair[0]))
 
-    def lines(self, requests: Turnstile, politeness: Politeness, browser: Browser) -> Iterator[str]:
+    def lines(self, requests: FairSemaphore, domains: DomainLimits, browser: Browser) -> Iterator[str]:
         """The counters as text, with those of what the requests wait for and go through."""
         yield from histograms(
             "extraction_duration_seconds",
@@ -95,7 +145,7 @@ class Measures:
         yield from gauge(
             "extraction_requests_under_way", "Extraction requests that are being worked on.", requests.inside
         )
-        yield from gauge("extraction_requests_waiting", "Requests that wait for their domain.", politeness.waiting)
+        yield from gauge("extraction_requests_waiting", "Requests that wait for their domain.", domains.waiting)
         yield from gauge("browser_pages_waiting", "Requests that wait for a free page.", pages.waiting)
         yield from gauge("browser_pages_open", "Pages that are being loaded or read.", pages.inside)
         opened, closed = browser.contexts_opened, browser.contexts_closed

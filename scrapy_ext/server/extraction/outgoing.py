@@ -18,8 +18,8 @@ from scrapy_ext.api.extraction import Header
 from scrapy_ext.api.extraction.forms import CONTROL
 from scrapy_ext.api.extraction.limits import MAX_COOKIES, MAX_CUSTOM_HEADERS
 from scrapy_ext.api.violations import Violation
+from scrapy_ext.server.extraction.countries import LANGUAGE, accept_language
 from scrapy_ext.server.extraction.http.codings import ACCEPTED
-from scrapy_ext.server.extraction.languages import LANGUAGE, accept_language
 
 CHROMIUM_VERSION: Final = "156"
 

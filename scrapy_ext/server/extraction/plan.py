@@ -19,10 +19,9 @@ from scrapy_ext.api.extraction import EXTRACT_TYPES, ExtractRequest, Header
 from scrapy_ext.api.extraction.fields import OPTIONS
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.extraction.actions import Action, malformed, read_actions
-from scrapy_ext.server.extraction.auto import KINDS, KINDS_BY_LOOKS
-from scrapy_ext.server.extraction.languages import LANGUAGE, language_of
+from scrapy_ext.server.extraction.auto import KINDS, KINDS_BY_STYLES
+from scrapy_ext.server.extraction.countries import LANGUAGE, language_of, timezone_of
 from scrapy_ext.server.extraction.outgoing import Cookie, read_cookies, read_request_headers
-from scrapy_ext.server.extraction.timezones import timezone_of
 from scrapy_ext.server.net.upstream import Upstream, Upstreams
 
 
@@ -69,7 +68,7 @@ class PagePlan(msgspec.Struct, frozen=True, kw_only=True):
     actions: list[Action] = []
     html: bool = True
     iframes: bool = False
-    looks: bool = False
+    styles: bool = False
     response_headers: bool = False
     response_cookies: bool = False
     screenshot: Screenshot | None = None
@@ -102,17 +101,17 @@ def plan(request: ExtractRequest, upstreams: Upstreams) -> HttpPlan | PagePlan:
     language = language_of(request.geolocation)
     if violations:
         raise ContractError(violations)
-    # Looks are of the page itself, not of its frames.
-    looks = request.extract_type in KINDS_BY_LOOKS and not request.include_iframes
+    # Styles are of the page itself, not of its frames.
+    styles = request.extract_type in KINDS_BY_STYLES and not request.include_iframes
     if request.wants_browser:
         return PagePlan(
             url=url,
             headers=headers,
             cookies=cookies,
             actions=actions,
-            html=request.browser_html or (request.extract_type is not None and not looks),
+            html=request.browser_html or (request.extract_type is not None and not styles),
             iframes=request.include_iframes,
-            looks=looks,
+            styles=styles,
             response_headers=request.http_response_headers,
             response_cookies=request.response_cookies,
             screenshot=screenshot,

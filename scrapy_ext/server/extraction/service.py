@@ -24,16 +24,14 @@ from scrapy_ext.server.extraction.attributes import attribute_extractor
 from scrapy_ext.server.extraction.auto_process import Task
 from scrapy_ext.server.extraction.auto_processes import Extractors
 from scrapy_ext.server.extraction.browser.browser import Browser
-from scrapy_ext.server.extraction.fair_semaphore import Turnstile
-from scrapy_ext.server.extraction.http.bodies import Hold
-from scrapy_ext.server.extraction.http.charsets import text_of
+from scrapy_ext.server.extraction.domain_limits import DomainLimits, ExtractionRates
+from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore
+from scrapy_ext.server.extraction.http.bodies import Hold, text_of
 from scrapy_ext.server.extraction.http.fetch import Check, Fetcher, HttpResult
 from scrapy_ext.server.extraction.http.robots import Robots
 from scrapy_ext.server.extraction.measures import Measures
 from scrapy_ext.server.extraction.outgoing import agent_of
 from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan, plan
-from scrapy_ext.server.extraction.politeness import Politeness
-from scrapy_ext.server.extraction.rates import ExtractionRates
 from scrapy_ext.server.extraction.routes import CallerOf, Paths, counted, hold_in
 from scrapy_ext.server.http.request_context import Exchange
 from scrapy_ext.server.net.blocked_domains import BlockList
@@ -76,8 +74,8 @@ class ExtractionService:
         self._rates = ExtractionRates(config)
         self.measures = Measures()
         self._robots = Robots(self.fetcher.fetch) if config.obey_robots else None
-        self._politeness = Politeness(limits, config.domain_requests, config.domain_delay)
-        self._requests = Turnstile("requests", limits.requests, 0, 0)
+        self._domains = DomainLimits(limits, config.domain_requests, config.domain_delay)
+        self._requests = FairSemaphore("requests", limits.requests, 0, 0)
         #: What answers below ``/v1``; with ``routes`` where it is part of a Starlette application.
         self.app = Paths(self.extract, caller_of, limits, self.measures)
         self.routes: list[Route] = self.app.routes
@@ -92,7 +90,7 @@ class ExtractionService:
 
     def metrics(self) -> Iterator[str]:
         """What it counts, in the text format of ``/metrics``."""
-        yield from self.measures.lines(self._requests, self._politeness, self.browser)
+        yield from self.measures.lines(self._requests, self._domains, self.browser)
         yield from self._attributes.metrics()
 
     async def extract(self, request: ExtractRequest, caller: Caller, hold: Hold) -> ExtractResult:
@@ -103,7 +101,7 @@ class ExtractionService:
         todo = plan(request, self._upstreams)
         host = (urlsplit(todo.url).hostname or "").rstrip(".")
         self._rates.take(caller, host)
-        async with self._requests.place(), self._politeness.place(host):
+        async with self._requests.permit(), self._domains.permit(host):
             if isinstance(todo, PagePlan):
                 todo = await self._with_known_ways(todo, lambda other: self._rates.take(caller, other))
                 result = await self._by_browser(request, todo, hold, caller)
@@ -172,7 +170,7 @@ class ExtractionService:
         if check is not None:
             await check(todo.url)
         page = await self.browser.load(todo)
-        hold(sum(len(taken) for taken in (page.html, page.looks, page.screenshot) if taken is not None))
+        hold(sum(len(taken) for taken in (page.html, page.styles, page.screenshot) if taken is not None))
         if check is not None and page.url != todo.url:
             await check(page.url)
         result = ExtractResult(
@@ -188,9 +186,9 @@ class ExtractionService:
         if page.screenshot is not None:
             result.screenshot = pybase64.b64encode_as_string(page.screenshot)
         if request.extract_type is not None:
-            looks = page.looks is not None
-            html = page.looks or page.html or ""
-            await self._add_item(result, request, request.extract_type, html, caller, looks=looks)
+            styles = page.styles is not None
+            html = page.styles or page.html or ""
+            await self._add_item(result, request, request.extract_type, html, caller, styles=styles)
         return result
 
     def _check_of(self, todo: HttpPlan | PagePlan) -> Check | None:
@@ -209,7 +207,7 @@ class ExtractionService:
         html: str,
         caller: Caller,
         *,
-        looks: bool = False,
+        styles: bool = False,
     ) -> None:
         asked = request.custom_attributes
         by_text = self._attributes.reads_text
@@ -218,7 +216,7 @@ class ExtractionService:
                 kind,
                 result.url or "",
                 html,
-                looks=looks,
+                styles=styles,
                 sources=request.field_sources,
                 attributes=asked if asked and not by_text else None,
                 text=bool(asked) and by_text,

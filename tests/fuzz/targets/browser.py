@@ -7,7 +7,7 @@ import msgspec
 from scrapy_ext.api.extraction import check, parse
 from scrapy_ext.api.extraction.decoding import InvalidJsonError
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.extraction.browser.cookies import _param
+from scrapy_ext.server.extraction.browser.page_setup import _param
 from scrapy_ext.server.extraction.outgoing import cookie_pair, read_cookies
 from scrapy_ext.server.extraction.plan import plan
 from scrapy_ext.server.net.upstream import Upstreams

@@ -14,7 +14,7 @@ from scrapy import Request, Spider
 from scrapy_ext.api.platform.frontier import Batch
 from scrapy_ext.client.extraction.ledger_file import Batch as Answers
 from scrapy_ext.client.extraction.ledger_file import LedgerError, LedgerFile
-from scrapy_ext.commands.extraction.errors import CallError
+from scrapy_ext.commands.extraction.input_lines import CallError
 from scrapy_ext.commands.extraction.resume import OutputFile
 from scrapy_ext.crawl.commit.checkpoint import Assignment, Checkpoint
 from scrapy_ext.crawl.commit.journal import Journal, Place, UnreadableJournal

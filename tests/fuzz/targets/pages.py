@@ -92,7 +92,7 @@ def microdata(data: bytes) -> None:
     """The same for attributes of elements."""
     if data:
         _extract(
-            ("product", "article", "productList")[data[0] % 3], data[1:].decode("utf-8", "replace"), looks=data[0] > 9
+            ("product", "article", "productList")[data[0] % 3], data[1:].decode("utf-8", "replace"), styles=data[0] > 9
         )
 
 

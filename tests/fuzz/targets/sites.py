@@ -11,9 +11,9 @@ from typing import Any
 
 import brotli
 
-from scrapy_ext.server.extraction.http.charsets import text_of
+from scrapy_ext.server.extraction.http.bodies import text_of
 from scrapy_ext.server.extraction.http.codings import CodingError, undo
-from scrapy_ext.server.extraction.http.lenient import Answer
+from scrapy_ext.server.extraction.http.lenient_answers import Answer
 from scrapy_ext.server.net import proxy
 from scrapy_ext.server.net.upstream import ProxyRuleError, Upstream
 from tests.fuzz.calls import run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_ext.server.extraction.http.lenient import Answer
+from scrapy_ext.server.extraction.http.lenient_answers import Answer
 from tests.server.extraction.services import Service
 from tests.server.extraction.targets import Target
 

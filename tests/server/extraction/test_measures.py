@@ -9,7 +9,7 @@ import threading
 import time
 
 from scrapy_ext.server.config.extraction_limits import Limits
-from scrapy_ext.server.extraction.tags import LONGEST, PAIRS, Tags
+from scrapy_ext.server.extraction.measures import LONGEST, PAIRS, Tags
 from tests.server.extraction.services import Service, head
 from tests.server.extraction.targets import Call, Target
 from tests.server.http import Http

@@ -11,7 +11,7 @@ import pytest
 
 from scrapy_ext.api.extraction.errors import ExtractionError
 from scrapy_ext.server.config.extraction_limits import Limits
-from scrapy_ext.server.extraction.politeness import Politeness
+from scrapy_ext.server.extraction.domain_limits import DomainLimits
 from tests.server.extraction.services import Service
 from tests.server.extraction.targets import Call, Target
 
@@ -55,7 +55,7 @@ def test_a_domain_that_hangs_holds_its_own_places_and_no_others(target: Target) 
             gate.wait_for(2)
             held += [pool.submit(running.extract, url="http://HANGING.example./hangs", **BODY) for _ in range(2)]
             deadline = time.monotonic() + 60
-            while running.service._politeness.waiting < 2:
+            while running.service._domains.waiting < 2:
                 assert time.monotonic() < deadline
                 time.sleep(0.01)
             # Two are at work and two wait: one more is told so, and the fifth place is free for another site.
@@ -67,16 +67,16 @@ def test_a_domain_that_hangs_holds_its_own_places_and_no_others(target: Target) 
             gate.open()
         assert [each.result(60).status for each in held] == [200] * 4
         assert gate.most == 2
-        assert len(running.service._politeness) == 0
+        assert len(running.service._domains) == 0
 
 
 async def test_requests_of_a_domain_start_apart_and_those_of_others_do_not_wait() -> None:
-    politeness = Politeness(Limits(domain_patience=60), delay=0.2)
+    politeness = DomainLimits(Limits(domain_patience=60), delay=0.2)
     loop = asyncio.get_running_loop()
     starts: list[tuple[str, float]] = []
 
     async def request(host: str) -> None:
-        async with politeness.place(host):
+        async with politeness.permit(host):
             starts.append((host, loop.time()))
 
     began = loop.time()
@@ -88,24 +88,24 @@ async def test_requests_of_a_domain_start_apart_and_those_of_others_do_not_wait(
 
 
 async def test_a_wait_that_would_be_too_long_is_told_with_its_length() -> None:
-    politeness = Politeness(Limits(domain_patience=5), delay=60)
-    async with politeness.place("a"):
+    politeness = DomainLimits(Limits(domain_patience=5), delay=60)
+    async with politeness.permit("a"):
         pass
     with pytest.raises(ExtractionError) as refused:
-        async with politeness.place("a"):
+        async with politeness.permit("a"):
             pass
     assert refused.value.problem.type == "/limits/over-domain-limit"
     assert 30 <= (refused.value.retry_after or 0) <= 60
 
 
 async def test_a_place_is_given_back_whatever_happens() -> None:
-    politeness = Politeness(Limits(domain_patience=0.01), requests=1)
-    async with politeness.place("a"):
+    politeness = DomainLimits(Limits(domain_patience=0.01), requests=1)
+    async with politeness.permit("a"):
         with pytest.raises(ExtractionError, match="No place"):
-            await politeness.place("a").__aenter__()
+            await politeness.permit("a").__aenter__()
     with pytest.raises(ZeroDivisionError):
-        async with politeness.place("a"):
+        async with politeness.permit("a"):
             raise ZeroDivisionError
-    async with politeness.place("a"):
+    async with politeness.permit("a"):
         assert len(politeness) == 1
     assert len(politeness) == 0

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scrapy_ext.server.extraction.actions import ACTIONS, MAX_ACTIONS, read_actions
-from scrapy_ext.server.extraction.actions.table import MEMBERS as MEANINGS
+from scrapy_ext.server.extraction.actions.reading import MEMBERS as MEANINGS
 
 GO = {"type": "css", "value": "#go"}
 CLICK = {"action": "click", "selector": GO}

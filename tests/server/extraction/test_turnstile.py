@@ -8,14 +8,14 @@ from contextlib import AsyncExitStack
 import pytest
 
 from scrapy_ext.api.extraction.errors import ExtractionError
-from scrapy_ext.server.extraction.fair_semaphore import Turnstile
+from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore
 
 
 class Visits:
-    """Visitors of a turnstile, each of which stays until it is told to go."""
+    """Visitors of a semaphore, each of which stays until it is sent away."""
 
-    def __init__(self, turnstile: Turnstile) -> None:
-        self.turnstile = turnstile
+    def __init__(self, semaphore: FairSemaphore) -> None:
+        self.semaphore = semaphore
         self.arrived: list[str] = []
         self._stay: dict[str, asyncio.Event] = {}
         self.tasks: dict[str, asyncio.Task[None]] = {}
@@ -36,7 +36,7 @@ class Visits:
             await settled()
 
     async def _visit(self, name: str) -> None:
-        async with self.turnstile.place(name[0], name[2:]):
+        async with self.semaphore.permit(name[0], name[2:]):
             self.arrived.append(name)
             await self._stay[name].wait()
 
@@ -48,7 +48,7 @@ async def settled() -> None:
 
 @pytest.fixture
 def visits() -> Visits:
-    return Visits(Turnstile("pages", places=2, waiting=6, patience=30))
+    return Visits(FairSemaphore("pages", permits=2, waiting=6, patience=30))
 
 
 async def test_a_domain_alone_gets_every_place_in_the_order_of_arrival(visits: Visits) -> None:
@@ -57,7 +57,7 @@ async def test_a_domain_alone_gets_every_place_in_the_order_of_arrival(visits: V
     await visits.go("a2", "a1")
     assert visits.arrived == ["a1", "a2", "a3", "a4"]
     await visits.go("a3", "a4")
-    assert (visits.turnstile.inside, visits.turnstile.waiting) == (0, 0)
+    assert (visits.semaphore.inside, visits.semaphore.waiting) == (0, 0)
 
 
 async def test_a_domain_that_hangs_keeps_no_more_than_its_share_from_others(visits: Visits) -> None:
@@ -83,7 +83,7 @@ async def test_the_longest_queue_makes_room_for_another_domain(visits: Visits) -
         await visits.tasks["h8"]
     assert refused.value.problem.status == 503
     assert refused.value.retry_after
-    assert visits.turnstile.waiting == 6
+    assert visits.semaphore.waiting == 6
     # One more of the domain that fills the queue is refused itself.
     await visits.come("h9")
     with pytest.raises(ExtractionError, match="no more room for pages"):
@@ -98,7 +98,7 @@ async def test_who_leaves_the_queue_takes_no_place(visits: Visits) -> None:
     await settled()
     await visits.go("a1", "a2")
     assert visits.arrived == ["a1", "a2", "b1"]
-    assert (visits.turnstile.inside, visits.turnstile.waiting) == (1, 0)
+    assert (visits.semaphore.inside, visits.semaphore.waiting) == (1, 0)
 
 
 async def test_who_leaves_at_the_moment_of_his_turn_passes_it_on(visits: Visits) -> None:
@@ -108,23 +108,23 @@ async def test_who_leaves_at_the_moment_of_his_turn_passes_it_on(visits: Visits)
     visits.tasks["b1"].cancel()
     await settled()
     assert visits.arrived == ["a1", "a2", "c1"]
-    assert visits.turnstile.inside == 2
+    assert visits.semaphore.inside == 2
 
 
 async def test_patience_ends_with_a_refusal() -> None:
-    turnstile = Turnstile("pages", places=1, waiting=1, patience=0.01)
+    semaphore = FairSemaphore("pages", permits=1, waiting=1, patience=0.01)
     async with AsyncExitStack() as inside:
-        await inside.enter_async_context(turnstile.place("a"))
+        await inside.enter_async_context(semaphore.permit("a"))
         with pytest.raises(ExtractionError, match="came free in time"):
-            await turnstile.place("b").__aenter__()
-        assert turnstile.waiting == 0
-    async with turnstile.place("b"):
-        assert turnstile.inside == 1
+            await semaphore.permit("b").__aenter__()
+        assert semaphore.waiting == 0
+    async with semaphore.permit("b"):
+        assert semaphore.inside == 1
 
 
 @pytest.fixture
 def reserved() -> Visits:
-    return Visits(Turnstile("extraction", places=2, waiting=20, patience=30, reserve=True))
+    return Visits(FairSemaphore("extraction", permits=2, waiting=20, patience=30, reserve=True))
 
 
 async def test_a_domain_that_holds_every_place_keeps_none_from_another(reserved: Visits) -> None:
@@ -135,7 +135,7 @@ async def test_a_domain_that_holds_every_place_keeps_none_from_another(reserved:
     await reserved.go("a1k", "a2k", "b2k")
     assert reserved.arrived[4:] == ["a3k"]
     await reserved.go("a3k")
-    assert (reserved.turnstile.inside, reserved.turnstile.waiting) == (0, 0)
+    assert (reserved.semaphore.inside, reserved.semaphore.waiting) == (0, 0)
 
 
 async def test_a_key_that_holds_every_place_keeps_none_from_another(reserved: Visits) -> None:
@@ -148,7 +148,7 @@ async def test_a_key_that_holds_every_place_keeps_none_from_another(reserved: Vi
     await reserved.go("b1k")
     assert reserved.arrived[6:] == ["d1k"]
     await reserved.go("a1n", "e2m", "d1k")
-    assert (reserved.turnstile.inside, reserved.turnstile.waiting) == (0, 0)
+    assert (reserved.semaphore.inside, reserved.semaphore.waiting) == (0, 0)
 
 
 async def test_a_lone_key_and_domain_has_every_place_but_the_reserve(reserved: Visits) -> None:
@@ -162,4 +162,4 @@ async def test_a_place_is_not_lost_to_one_who_leaves_the_queue_at_the_same_momen
     await visits.go("a1")
     assert visits.arrived == ["a1", "a2", "c1"]
     await visits.go("a2", "c1")
-    assert (visits.turnstile.inside, visits.turnstile.waiting) == (0, 0)
+    assert (visits.semaphore.inside, visits.semaphore.waiting) == (0, 0)

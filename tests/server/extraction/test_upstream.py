@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_ext.server.config.extraction_limits import Limits
-from scrapy_ext.server.extraction.languages import language_of
+from scrapy_ext.server.extraction.countries import language_of
 from scrapy_ext.server.net.upstream import ProxyRuleError, Upstreams
 from tests.server.extraction.services import Service
 from tests.server.extraction.targets import Target, self_signed

@@ -14,10 +14,18 @@ the hosted service know. Times are in seconds.
 * What a caller has evaluated runs where the page's own scripts run, and can do no more than they.
 """
 
-from scrapy_ext.server.extraction.actions.reading import MAX_ACTIONS, malformed, read_actions
-from scrapy_ext.server.extraction.actions.records import Action, Selector
+from scrapy_ext.server.extraction.actions.context import Action, ActionContext, Selector
+from scrapy_ext.server.extraction.actions.reading import ACTIONS, MAX_ACTIONS, Kind, malformed, read_actions
 from scrapy_ext.server.extraction.actions.running import run_actions
-from scrapy_ext.server.extraction.actions.stage import Stage
-from scrapy_ext.server.extraction.actions.table import ACTIONS, Kind
 
-__all__ = ["ACTIONS", "MAX_ACTIONS", "Action", "Kind", "Selector", "Stage", "malformed", "read_actions", "run_actions"]
+__all__ = [
+    "ACTIONS",
+    "MAX_ACTIONS",
+    "Action",
+    "ActionContext",
+    "Kind",
+    "Selector",
+    "malformed",
+    "read_actions",
+    "run_actions",
+]

@@ -10,9 +10,8 @@ from typing import Any, Final
 from playwright.async_api import Error
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
-from scrapy_ext.server.extraction.actions.records import Action, ActionError, Selector
-from scrapy_ext.server.extraction.actions.stage import Stage
-from scrapy_ext.server.extraction.actions.table import ACTIONS
+from scrapy_ext.server.extraction.actions.context import Action, ActionContext, ActionError, Selector
+from scrapy_ext.server.extraction.actions.reading import ACTIONS
 
 #: What an action may take over its own time: the browser ends it by itself, and says better why.
 _GRACE: Final = 1.0
@@ -20,7 +19,7 @@ _GRACE: Final = 1.0
 _WHY: Final = re.compile(r"element is ((?:not |outside )[a-z ]+)")
 
 
-async def run_actions(stage: Stage, actions: list[Action], time_limit: float) -> list[dict[str, Any]]:
+async def run_actions(context: ActionContext, actions: list[Action], time_limit: float) -> list[dict[str, Any]]:
     """Run actions in order; the answer's ``actions``. Raises only when the page or the browser is gone."""
     ends = time.monotonic() + time_limit
     results: list[dict[str, Any]] = []
@@ -33,20 +32,20 @@ async def run_actions(stage: Stage, actions: list[Action], time_limit: float) ->
             results.append({"action": action.action, "status": "skipped", "error": stopped})
             continue
         if number == 0:
-            stage.stood_at = stage.traffic.arrived
-        result = await _run(stage, action, left)
+            context.stood_at = context.traffic.arrived
+        result = await _run(context, action, left)
         results.append(result)
         if result["status"] == "returned":
             stopped = f"an action before it, {action.action}, failed"
     return results
 
 
-async def _run(stage: Stage, action: Action, left: float) -> dict[str, Any]:
+async def _run(context: ActionContext, action: Action, left: float) -> dict[str, Any]:
     started = time.monotonic()
-    navigation = stage.traffic.navigation
+    navigation = context.traffic.navigation
     result: dict[str, Any] = {"action": action.action, "status": "success"}
     try:
-        value = await _do(stage, action, left)
+        value = await _do(context, action, left)
         if value is not None:
             result["result"] = value
         error = ""
@@ -55,11 +54,11 @@ async def _run(stage: Stage, action: Action, left: float) -> dict[str, Any]:
     except ActionError as failure:
         error = str(failure)
     except Error as failure:
-        if stage.page.is_closed():
+        if context.page.is_closed():
             raise
         error = _told(failure)
-    if stage.traffic.navigation is not navigation:
-        error = await stage.back_from_nowhere() or error
+    if context.traffic.navigation is not navigation:
+        error = await context.back_from_nowhere() or error
     result["elapsedTime"] = round(time.monotonic() - started, 3)
     if error:
         result["status"] = "continued" if action.on_error == "continue" else "returned"
@@ -67,19 +66,19 @@ async def _run(stage: Stage, action: Action, left: float) -> dict[str, Any]:
     return result
 
 
-async def _do(stage: Stage, action: Action, left: float) -> Any:
+async def _do(context: ActionContext, action: Action, left: float) -> Any:
     if action.refused:
         raise ActionError(action.refused)
     kind = ACTIONS[action.action]
     if not kind.waits:
-        stage.mark()
+        context.mark()
     timeout = kind.timeout if action.timeout is None else action.timeout
     # A text that is typed slowly takes its time, and so does a page that a click leads to.
     own = timeout + action.delay * max(len(action.text), 1) + action.wait_for_navigation_timeout + _GRACE
     seconds = min(timeout, left)
     async with asyncio.timeout(min(left, own)):
         try:
-            return await kind.run(stage, action, seconds)
+            return await kind.run(context, action, seconds)
         except PlaywrightTimeoutError as failure:
             if action.selector is None:
                 raise

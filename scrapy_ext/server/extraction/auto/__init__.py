@@ -10,33 +10,39 @@ happens when a kind is first extracted, or in :func:`preload`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-#: Kinds of items, with the module of ``kinds`` that extracts each. Its ``extract`` takes a page and returns an item.
-_MODULES: Final = {
-    "product": "product",
-    "productList": "product_list",
-    "productNavigation": "product_navigation",
-    "article": "article",
-    "articleList": "article_list",
-    "articleNavigation": "article_navigation",
-    "forumThread": "forum_thread",
-    "jobPosting": "job_posting",
-    "jobPostingNavigation": "job_posting_navigation",
-    "pageContent": "page_content",
-    "serp": "serp",
+if TYPE_CHECKING:
+    from zyte_common_items import Item
+
+    from scrapy_ext.server.extraction.auto.page.page import Page
+
+#: Kinds of items, with the module of ``kinds`` and its function that takes a page model and returns the item.
+_EXTRACTORS: Final = {
+    "product": ("product", "extract"),
+    "productList": ("lists", "product_list"),
+    "productNavigation": ("navigation", "product_navigation"),
+    "article": ("article", "extract"),
+    "articleList": ("lists", "article_list"),
+    "articleNavigation": ("navigation", "article_navigation"),
+    "forumThread": ("forum_thread", "extract"),
+    "jobPosting": ("job_posting", "extract"),
+    "jobPostingNavigation": ("navigation", "job_posting_navigation"),
+    "pageContent": ("page_content", "extract"),
+    "serp": ("serp", "extract"),
 }
 
 #: Libraries that are imported where they are needed, as not every page needs them.
 _LIBRARIES: Final = ("extruct.w3cmicrodata", "price_parser")
 
 #: The kinds that can be extracted, as requests name them.
-KINDS: Final = tuple(_MODULES)
+KINDS: Final = tuple(_EXTRACTORS)
 
 
-#: Those that go by how a page looks in a browser, where it was loaded in one.
-KINDS_BY_LOOKS: Final = frozenset({"product"})
+#: Those that use computed styles, where the page was loaded in a browser.
+KINDS_BY_STYLES: Final = frozenset({"product"})
 
 
 class UnsupportedKindError(ValueError):
@@ -59,14 +65,14 @@ class Extracted(NamedTuple):
     text: str | None = None
 
 
-def extract(kind: str, html: str, url: str, *, looks: bool = False) -> dict[str, Any]:
+def extract(kind: str, html: str, url: str, *, styles: bool = False) -> dict[str, Any]:
     """The item of a kind that a page holds, as plain data; fields without a value are left out.
 
     ``html`` is the page as text, in full or cut off, sound or not; ``url`` is its final address.
-    ``looks`` says that the browser wrote into it how its elements look (``ground/looks.py``). Raises
-    :class:`UnsupportedKindError` for a kind that is not in :data:`KINDS`, and nothing else.
+    ``styles`` says that the browser wrote the computed styles of its elements into it (``page/computed_styles.py``).
+    Raises :class:`UnsupportedKindError` for a kind that is not in :data:`KINDS`, and nothing else.
     """
-    return extract_more(kind, html, url, looks=looks).item
+    return extract_more(kind, html, url, styles=styles).item
 
 
 def extract_more(
@@ -74,20 +80,20 @@ def extract_more(
     html: str,
     url: str,
     *,
-    looks: bool = False,
+    styles: bool = False,
     sources: bool = False,
     attributes: dict[str, Any] | None = None,
     text: bool = False,
 ) -> Extracted:
     """As :func:`extract`, with the sources of the fields, answers for ``attributes``, or the text of the page."""
-    if kind not in _MODULES:
+    if kind not in _EXTRACTORS:
         raise UnsupportedKindError(kind)
     # Imported here: see the head of this module.
-    from scrapy_ext.server.extraction.auto.page.items import as_dict
     from scrapy_ext.server.extraction.auto.page.page import Page
+    from scrapy_ext.server.extraction.auto.page.records import as_dict
 
-    page = Page(html, url, looks=looks)
-    item = as_dict(_module(kind).extract(page))
+    page = Page(html, url, styles=styles)
+    item = as_dict(_extractor(kind)(page))
     told = answers = words = None
     if sources:
         told = page.sources.of_item(page, item)
@@ -97,22 +103,22 @@ def extract_more(
 
         answers = Attributes(page, item).values(read_attributes(attributes))
     if text:
-        from scrapy_ext.server.extraction.auto.page.landmarks import between_landmarks
-
-        words = f"{page.title or ''}\n\n{between_landmarks(page)}".strip()
+        words = f"{page.title or ''}\n\n{page.visible_text}".strip()
     return Extracted(item, told, answers, words)
 
 
 def preload() -> None:
     """Import all that extraction needs, so that the first page need not wait for it."""
     for kind in KINDS:
-        _module(kind)
+        _extractor(kind)
     for library in _LIBRARIES:
         import_module(library)
 
 
-def _module(kind: str) -> Any:
-    return import_module(f"{__name__}.kinds.{_MODULES[kind]}")
+def _extractor(kind: str) -> Callable[[Page], Item]:
+    module, function = _EXTRACTORS[kind]
+    extractor: Callable[[Page], Item] = getattr(import_module(f"{__name__}.kinds.{module}"), function)
+    return extractor
 
 
-__all__ = ["KINDS", "KINDS_BY_LOOKS", "Extracted", "UnsupportedKindError", "extract", "extract_more", "preload"]
+__all__ = ["KINDS", "KINDS_BY_STYLES", "Extracted", "UnsupportedKindError", "extract", "extract_more", "preload"]

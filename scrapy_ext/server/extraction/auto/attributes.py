@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple
 
 from scrapy_ext.api.extraction.attributes import MAX_ITEMS, Attribute, answer_of
 from scrapy_ext.server.extraction.auto.fields.money import from_text
-from scrapy_ext.server.extraction.auto.page.focus import Focus
-from scrapy_ext.server.extraction.auto.page.labels import Labels
+from scrapy_ext.server.extraction.auto.page.labelled import Labels
+from scrapy_ext.server.extraction.auto.page.layout import Focus
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.text import one_line
 

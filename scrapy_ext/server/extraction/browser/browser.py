@@ -28,10 +28,10 @@ from yarl import URL
 
 from scrapy_ext.api.extraction.errors import temporary
 from scrapy_ext.server.config.extraction_limits import Limits
-from scrapy_ext.server.extraction.browser.instance import Generation, GoneError
+from scrapy_ext.server.extraction.browser.instance import BrowserInstance, GoneError
 from scrapy_ext.server.extraction.browser.launcher import Launcher
 from scrapy_ext.server.extraction.browser.page import PageCrashedError, PageResult, load_page
-from scrapy_ext.server.extraction.fair_semaphore import Turnstile
+from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore
 from scrapy_ext.server.extraction.outgoing import agent_of, user_agent
 from scrapy_ext.server.extraction.plan import PagePlan
 from scrapy_ext.server.net.guard import Guard
@@ -63,12 +63,12 @@ class Browser:
         self._guard = guard
         self._limits = limits
         self._verify_tls = verify_tls
-        self.pages = Turnstile("browser pages", pages, limits.pages_waiting, limits.page_patience)
+        self.pages = FairSemaphore("browser pages", pages, limits.pages_waiting, limits.page_patience)
         self._launcher = Launcher(limits, path)
         self._starting = asyncio.Lock()
         # By whether it loads images; the one that is not needed is not there.
-        self._launching: dict[bool, asyncio.Task[Generation]] = {}
-        self._current: dict[bool, Generation] = {}
+        self._launching: dict[bool, asyncio.Task[BrowserInstance]] = {}
+        self._current: dict[bool, BrowserInstance] = {}
         self._background: set[asyncio.Task[Any]] = set()
         self.contexts_opened = 0
         self.contexts_closed = 0
@@ -84,14 +84,14 @@ class Browser:
     @property
     def memory(self) -> int:
         """What the processes of the current browsers held when they were last looked at, in bytes."""
-        return sum(generation.memory for generation in self._current.values())
+        return sum(instance.memory for instance in self._current.values())
 
     async def load(self, plan: PagePlan) -> PageResult:
         """Load a page; raises :class:`ExtractionError`."""
         url = URL(plan.url, encoded=True)
         # A page that must be refused needs no browser.
         await self._guard.endpoints(url.raw_host or "", url.port or 0)
-        async with self.pages.place(url.raw_host or ""):
+        async with self.pages.permit(url.raw_host or ""):
             for _ in range(2):
                 try:
                     return await self._attempt(plan)
@@ -122,56 +122,58 @@ class Browser:
     # ── one page ──
 
     async def _attempt(self, plan: PagePlan) -> PageResult:
-        generation = await self._generation(images=bool(plan.screenshot or plan.actions))
+        instance = await self._instance(images=bool(plan.screenshot or plan.actions))
         # Counted first: one without pages may be ended at any moment.
-        async with self._count(generation), PageProxy(self._guard, self._limits, plan.upstream) as proxy:
+        async with self._count(instance), PageProxy(self._guard, self._limits, plan.upstream) as proxy:
             try:
-                async with self._context(generation, proxy, plan) as context:
-                    return await generation.while_there(load_page(context, proxy, plan, self._limits))
+                async with self._context(instance, proxy, plan) as context:
+                    return await instance.while_there(load_page(context, proxy, plan, self._limits))
             except Error as error:
                 _log.warning("A page failed in the browser: %s", error.message.partition("\n")[0])
                 raise temporary("The page could not be read from the browser.") from None
 
     @asynccontextmanager
-    async def _count(self, generation: Generation) -> AsyncIterator[None]:
-        generation.served += 1
-        generation.open += 1
+    async def _count(self, instance: BrowserInstance) -> AsyncIterator[None]:
+        instance.served += 1
+        instance.open += 1
         try:
             yield
         finally:
-            generation.open -= 1
-            why = generation.spent()
-            if why is not None and not generation.retired:
-                self._retire(generation, why)
-            elif generation.retired and not generation.open:
-                self._in_background(generation.end())
+            instance.open -= 1
+            why = instance.spent()
+            if why is not None and not instance.retired:
+                self._retire(instance, why)
+            elif instance.retired and not instance.open:
+                self._in_background(instance.end())
 
     @asynccontextmanager
-    async def _context(self, generation: Generation, proxy: PageProxy, plan: PagePlan) -> AsyncIterator[BrowserContext]:
-        opening = self._in_background(self._open(generation, proxy, plan))
+    async def _context(
+        self, instance: BrowserInstance, proxy: PageProxy, plan: PagePlan
+    ) -> AsyncIterator[BrowserContext]:
+        opening = self._in_background(self._open(instance, proxy, plan))
         try:
             async with asyncio.timeout(self._limits.respond):
                 context = await asyncio.shield(opening)
         except Error:
-            await generation.is_gone()  # If so, the next page must not come to it.
+            await instance.is_gone()  # If so, the next page must not come to it.
             raise _NotOpenedError from None
         except TimeoutError:
-            self._give_up(generation, "The browser opens no page; it is ended.")
-            self._in_background(self._close_late(opening, generation))
+            self._give_up(instance, "The browser opens no page; it is ended.")
+            self._in_background(self._close_late(opening, instance))
             raise _NotOpenedError from None
         except asyncio.CancelledError:
             # The browser opens it all the same, and nobody else would close it.
-            self._in_background(self._close_late(opening, generation))
+            self._in_background(self._close_late(opening, instance))
             raise
         try:
             yield context
         finally:
-            await asyncio.shield(self._in_background(self._close(context, generation)))
+            await asyncio.shield(self._in_background(self._close(context, instance)))
 
-    async def _open(self, generation: Generation, proxy: PageProxy, plan: PagePlan) -> BrowserContext:
-        context = await generation.chromium.new_context(
+    async def _open(self, instance: BrowserInstance, proxy: PageProxy, plan: PagePlan) -> BrowserContext:
+        context = await instance.chromium.new_context(
             proxy={"server": proxy.url},
-            user_agent=agent_of(plan.headers) or user_agent(generation.chromium.version),
+            user_agent=agent_of(plan.headers) or user_agent(instance.chromium.version),
             viewport={"width": plan.viewport.width, "height": plan.viewport.height},
             locale=plan.language,
             timezone_id=plan.timezone,
@@ -182,26 +184,26 @@ class Browser:
         self.contexts_opened += 1
         return context
 
-    async def _close(self, context: BrowserContext, generation: Generation) -> None:
+    async def _close(self, context: BrowserContext, instance: BrowserInstance) -> None:
         try:
             async with asyncio.timeout(self._limits.respond):
                 await context.close()
         except Error:
             pass  # It went with its browser.
         except TimeoutError:
-            self._give_up(generation, "A page of the browser does not close; the browser is ended.")
+            self._give_up(instance, "A page of the browser does not close; the browser is ended.")
         finally:
             self.contexts_closed += 1
 
-    async def _close_late(self, opening: asyncio.Task[BrowserContext], generation: Generation) -> None:
+    async def _close_late(self, opening: asyncio.Task[BrowserContext], instance: BrowserInstance) -> None:
         await asyncio.wait((opening,), timeout=self._limits.close)
         if not opening.done():
-            self._give_up(generation, "The browser opens no page; it is ended.")
+            self._give_up(instance, "The browser opens no page; it is ended.")
             await asyncio.wait((opening,), timeout=self._limits.close)
         if not opening.done():
             opening.cancel()
         elif opening.exception() is None:
-            await self._close(opening.result(), generation)
+            await self._close(opening.result(), instance)
 
     def _in_background(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         task = asyncio.ensure_future(work)
@@ -216,7 +218,7 @@ class Browser:
 
     # ── the browser ──
 
-    async def _generation(self, *, images: bool) -> Generation:
+    async def _instance(self, *, images: bool) -> BrowserInstance:
         """A browser that takes pages: the current one, or a new one that all who need it wait for."""
         current = self._current.get(images)
         if current is not None and not current.retired and not current.gone.is_set():
@@ -229,43 +231,43 @@ class Browser:
         # A caller who leaves does not take the browser from those who wait with him.
         return await asyncio.shield(self._launching[images])
 
-    async def _launch(self, images: bool) -> Generation:
+    async def _launch(self, images: bool) -> BrowserInstance:
         try:
             current = self._current.pop(images, None)
             if current is not None and not current.retired:
                 self._retire(current, wait_for_pages=False)
             async with self._starting:
-                self._current[images] = generation = await self._launcher.launch(images=images)
+                self._current[images] = instance = await self._launcher.launch(images=images)
         finally:
             del self._launching[images]
-        self._in_background(self._watch(generation))
-        return generation
+        self._in_background(self._watch(instance))
+        return instance
 
-    async def _watch(self, generation: Generation) -> None:
-        why = await generation.watch()
+    async def _watch(self, instance: BrowserInstance) -> None:
+        why = await instance.watch()
         if why is None:
             return
-        self._retire(generation, why, wait_for_pages=False)
-        if not generation.killed:
+        self._retire(instance, why, wait_for_pages=False)
+        if not instance.killed:
             return
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(generation.gone.wait(), self._limits.close)
+            await asyncio.wait_for(instance.gone.wait(), self._limits.close)
             return
         # Its driver does not tell that it is gone, so that hangs as well.
-        generation.gone.set()
+        instance.gone.set()
         await self._launcher.stop()
 
-    def _give_up(self, generation: Generation, words: str) -> None:
+    def _give_up(self, instance: BrowserInstance, words: str) -> None:
         """End a browser that hangs."""
         _log.warning("%s", words)
-        generation.kill()
-        self._retire(generation, "hang", wait_for_pages=False)
+        instance.kill()
+        self._retire(instance, "hang", wait_for_pages=False)
 
-    def _retire(self, generation: Generation, why: str | None = None, *, wait_for_pages: bool = True) -> None:
+    def _retire(self, instance: BrowserInstance, why: str | None = None, *, wait_for_pages: bool = True) -> None:
         """Take no more pages; end the browser when its last one is closed, or at once."""
-        if why is not None and not generation.retired:
-            _log.info("A browser is replaced after %d pages: %s.", generation.served, why)
+        if why is not None and not instance.retired:
+            _log.info("A browser is replaced after %d pages: %s.", instance.served, why)
             self.retirements[why] += 1
-        generation.retired = True
-        if not generation.open or not wait_for_pages:
-            self._in_background(generation.end())
+        instance.retired = True
+        if not instance.open or not wait_for_pages:
+            self._in_background(instance.end())

@@ -32,7 +32,7 @@ class GoneError(Exception):
     """The browser went away while something was done in it."""
 
 
-class Generation:
+class BrowserInstance:
     """One browser and the pages in it: how many it ``served``, how many are ``open``.
 
     ``memory`` is what its processes held together when they were last looked at, in bytes; ``killed_pages`` counts

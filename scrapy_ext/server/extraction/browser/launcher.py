@@ -20,7 +20,7 @@ from playwright.async_api import Error, Playwright, async_playwright
 from scrapy_ext.api.extraction.errors import ExtractionError, internal
 from scrapy_ext.server.config.extraction_limits import Limits
 from scrapy_ext.server.extraction.browser.executable import clean_environment, find_browser
-from scrapy_ext.server.extraction.browser.instance import Generation
+from scrapy_ext.server.extraction.browser.instance import BrowserInstance
 from scrapy_ext.server.extraction.browser.processes import ProcessGroup, kill, parent_of
 
 _log = logging.getLogger(__name__)
@@ -59,7 +59,7 @@ class Launcher:
         self._failed = False
         self.launches = 0
 
-    async def launch(self, *, images: bool) -> Generation:
+    async def launch(self, *, images: bool) -> BrowserInstance:
         """Start a browser that loads images and fonts, or neither; raises 500 ``/server/internal``."""
         failure = ""
         if not self._sandbox and not self.launches:
@@ -71,7 +71,7 @@ class Launcher:
                     driver = await self._running_driver()
                     path = find_browser(self._path, os.environ, Path(driver.chromium.executable_path))
                     chromium = await self._start(driver, path, images)
-                    generation = await self._generation(chromium)
+                    instance = await self._instance(chromium)
             except (Error, TimeoutError, OSError) as error:
                 failure = str(error)
                 if self._sandbox and "sandbox" in failure.lower():
@@ -88,7 +88,7 @@ class Launcher:
             self.launches += 1
             sandbox = "with its sandbox" if self._sandbox else "without its sandbox"
             _log.info("Started %s, version %s, %s", path.name, chromium.version, sandbox)
-            return generation
+            return instance
         _log.error("The browser does not start: %s", failure)
         raise internal("The server's browser does not start; the server's log says why.")
 
@@ -119,13 +119,13 @@ class Launcher:
             timeout=1000 * self._limits.launch,
         )
 
-    async def _generation(self, chromium: Chromium) -> Generation:
+    async def _instance(self, chromium: Chromium) -> BrowserInstance:
         session = await chromium.new_browser_cdp_session()
         told = (await session.send("SystemInfo.getProcessInfo"))["processInfo"]
         group = ProcessGroup(next(process["id"] for process in told if process["type"] == "browser"))
         if group.leader:
             self._driver_pid = parent_of(group.leader)
-        return Generation(chromium, session, group, self._limits)
+        return BrowserInstance(chromium, session, group, self._limits)
 
     async def _running_driver(self) -> Playwright:
         if self._driver is None:

@@ -25,13 +25,10 @@ from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 from scrapy_ext.api.extraction import Cause, Header, Redirect
 from scrapy_ext.api.extraction.errors import ExtractionError, permanent, temporary, unreachable
 from scrapy_ext.server.config.extraction_limits import MIB, Limits
-from scrapy_ext.server.extraction.actions import Stage, run_actions
-from scrapy_ext.server.extraction.actions.traffic import Traffic
-from scrapy_ext.server.extraction.browser.computed_styles import html_with_looks
-from scrapy_ext.server.extraction.browser.cookies import set_cookies
-from scrapy_ext.server.extraction.browser.identity import introduce
-from scrapy_ext.server.extraction.browser.iframes import content_with_frames
-from scrapy_ext.server.extraction.browser.request_headers import send_headers
+from scrapy_ext.server.extraction.actions import ActionContext, run_actions
+from scrapy_ext.server.extraction.actions.context import Traffic
+from scrapy_ext.server.extraction.browser.page_html import content_with_frames, html_with_styles
+from scrapy_ext.server.extraction.browser.page_setup import introduce, send_headers, set_cookies
 from scrapy_ext.server.extraction.outgoing import agent_of, cookie_received, is_of_host
 from scrapy_ext.server.extraction.plan import PagePlan, Screenshot
 from scrapy_ext.server.net.proxy import PageProxy
@@ -81,8 +78,8 @@ class PageResult(msgspec.Struct, kw_only=True):
     redirects: list[Redirect] | None = None
     headers: list[Header] | None = None
     html: str | None = None
-    #: The same with the looks of its elements, for automatic extraction; None where they cannot be had.
-    looks: str | None = None
+    #: The same with the computed styles of its elements, for automatic extraction; None where they cannot be had.
+    styles: str | None = None
     screenshot: bytes | None = None
     actions: list[dict[str, Any]] | None = None
     cookies: list[dict[str, Any]] | None = None
@@ -120,28 +117,28 @@ class _Loading:
         self._limits = limits
         self._traffic = Traffic(page)
         self._redirects: list[Redirect] | None = None
-        self._stage: Stage | None = None
+        self._action_context: ActionContext | None = None
         if plan.actions:
-            self._stage = Stage(page, devtools, self._traffic, limits.quiet, self._response)
+            self._action_context = ActionContext(page, devtools, self._traffic, limits.quiet, self._response)
 
     async def run(self) -> PageResult:
         plan = self._plan
         await self._within(self._prepare())
         await self._navigate()
         await self._settle()
-        acted = await self._act(self._stage) if self._stage else None
+        acted = await self._act(self._action_context) if self._action_context else None
         response = await self._response()
-        looks, html = await self._read()
+        styles, html = await self._read()
         if self._traffic.is_disturbed:
             await self._traffic.quiet(self._limits.quiet, self._limits.settle)
-            looks, html = await self._read()
+            styles, html = await self._read()
         return PageResult(
             url=self._final_url(),
             status=response.status if response else None,
             redirects=self._redirects,
             headers=await self._headers(response) if plan.response_headers and response else None,
             html=html,
-            looks=looks,
+            styles=styles,
             screenshot=await self._screenshot(plan.screenshot) if plan.screenshot else None,
             actions=acted,
             cookies=await self._cookies() if plan.response_cookies else None,
@@ -155,17 +152,17 @@ class _Loading:
         await send_headers(self._devtools, plan.headers, plan.url)
 
     async def _read(self) -> tuple[str | None, str | None]:
-        """The HTML with its looks, and the HTML alone: what is asked for of them, or serves in place of the other."""
+        """The HTML with computed styles, and the HTML alone: each where it is wanted, or one for the other."""
         plan = self._plan
-        looks = await html_with_looks(self._devtools, self._limits) if plan.looks else None
-        html = await self._html() if plan.html or (plan.looks and looks is None) else None
-        return looks, html
+        styles = await html_with_styles(self._devtools, self._limits) if plan.styles else None
+        html = await self._html() if plan.html or (plan.styles and styles is None) else None
+        return styles, html
 
-    async def _act(self, stage: Stage) -> list[dict[str, Any]]:
+    async def _act(self, context: ActionContext) -> list[dict[str, Any]]:
         await self._response()  # What is no page is told before anything is done in it.
-        acted = await run_actions(stage, self._plan.actions, self._limits.actions)
+        acted = await run_actions(context, self._plan.actions, self._limits.actions)
         await self._settle()
-        nowhere = await stage.back_from_nowhere()
+        nowhere = await context.back_from_nowhere()
         if nowhere:
             # An action began to leave the page, and it turned out after it where to.
             last = max(index for index, entry in enumerate(acted) if entry["status"] != "skipped")

@@ -41,7 +41,7 @@ from scrapy_ext.api.extraction.errors import (
 from scrapy_ext.api.extraction.private_headers import is_private_header
 from scrapy_ext.server.config.extraction_limits import Limits
 from scrapy_ext.server.extraction.http.bodies import Hold, no_count, read_body
-from scrapy_ext.server.extraction.http.lenient import use_lenient_handler
+from scrapy_ext.server.extraction.http.lenient_answers import use_lenient_handler
 from scrapy_ext.server.extraction.outgoing import (
     Cookie,
     cookie_pair,

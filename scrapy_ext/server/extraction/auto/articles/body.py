@@ -1,27 +1,148 @@
-"""The text of an article, and its HTML.
+"""The article of a page: which one of the markup, its text with the element that holds it, and its HTML.
 
-The box that holds most of the prose of the page is read line by line. Where it has hardly any of what a coarse look at
-the page finds, and the page does not call it its article, a library is asked; and where the page's markup has the whole
-text, and the page itself less than half of it, as when a script is yet to write it, that of the markup is taken.
+The box that holds most of the prose of the page is read line by line. Where it has hardly any of the text that a
+coarse library finds on the page, and the page does not call it its article, a careful library is used. Where the
+page's markup has the whole text, and the page itself less than half of it, as when a script is yet to write it,
+that of the markup is taken.
+
+trafilatura is the careful library: the most precise on prose, and it misses pages that are built otherwise.
+resiliparse is fast and takes in too much rather than too little.
 """
 
 from __future__ import annotations
 
 import copy
+import logging
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
+from lxml import etree
 from lxml.html import HtmlElement
+from resiliparse.extract.html2text import extract_plain_text
+from trafilatura import bare_extraction
 
-from scrapy_ext.server.extraction.auto.articles import boilerplate
-from scrapy_ext.server.extraction.auto.articles.body_lines import text_runs
-from scrapy_ext.server.extraction.auto.articles.libraries import MAX_ELEMENTS, Body, careful_text, coarse_text
-from scrapy_ext.server.extraction.auto.articles.prose import Prose
-from scrapy_ext.server.extraction.auto.articles.runs import Run, runs_of, text_of
-from scrapy_ext.server.extraction.auto.page.focus import Focus
+from scrapy_ext.server.extraction.auto.articles.body_lines import Run, runs_of, text_of, text_runs
+from scrapy_ext.server.extraction.auto.articles.prose import OTHER_THINGS, Prose
+from scrapy_ext.server.extraction.auto.page.clean_html import LIBRARY_FAULTS, cleaned, html_of, paragraphs
+from scrapy_ext.server.extraction.auto.page.layout import Focus
 from scrapy_ext.server.extraction.auto.page.markup import Thing
 from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.text import lines, one_line
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
+
+ARTICLE_TYPES: Final = (
+    "Article", "NewsArticle", "BlogPosting", "TechArticle", "ScholarlyArticle", "Report", "ReportageNewsArticle",
+    "OpinionNewsArticle", "AnalysisNewsArticle", "BackgroundNewsArticle", "ReviewNewsArticle",
+    "AdvertiserContentArticle", "SatiricalArticle", "MedicalScholarlyArticle", "LiveBlogPosting",
+    "SocialMediaPosting", "APIReference", "Recipe", "HowTo",
+)  # fmt: skip
+#: What tells of the page itself, and so of its article when nothing else does.
+PAGE_TYPES: Final = ("WebPage", "ItemPage", "AboutPage", "MedicalWebPage")
+
+
+def main_article(page: Page, focus: Focus) -> Thing | None:
+    """The article that the page is about, where several stand in the markup; else what tells of the page itself."""
+    things = page.markup.things(*ARTICLE_TYPES)
+    if len(things) > 1:
+        own = [thing for thing in things if _is_main(page, thing, focus)]
+        # Many articles of which none is this page's are a list of others.
+        things = own or (things if len(things) <= 2 else [])
+    return _first_thing(things) or _first_thing(page.markup.things(*PAGE_TYPES))
+
+
+def _first_thing(things: list[Thing]) -> Thing | None:
+    """The one with the most to say of the first few."""
+    return max(things[:3], key=lambda thing: len(thing.properties), default=None)
+
+
+def _is_main(page: Page, thing: Thing, focus: Focus) -> bool:
+    references = chain(
+        thing.texts("url"),
+        thing.texts("mainEntityOfPage"),
+        (value.id or "" for value in thing.things("mainEntityOfPage")),
+    )
+    if any(page.is_at(page.link(reference)) for reference in references):
+        return True
+    headline = one_line(thing.text("headline", "name")).casefold()
+    titles = (focus.heading_text, page.title, page.meta("og:title"))
+    return len(headline) > 10 and any(
+        headline in (title or "").casefold() or (title or "#").casefold() in headline for title in titles
+    )
+
+
+logger = logging.getLogger(__name__)
+
+#: The careful extraction and the cleaning of HTML take time by the square of the elements of some pages. Those with
+#: more than this (of several hundred real pages, none has) get the coarse one, and plain paragraphs.
+MAX_ELEMENTS: Final = 20_000
+
+_BREAKS: Final = frozenset({"p", "head", "item", "list", "quote", "code", "row", "table", "lb", "fw", "div"})
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The main text of a page, and the element that holds it, as far as that can be told.
+
+    ``part`` is a copy of that element without the blocks whose text is not of the main text; only articles have it.
+    """
+
+    text: str
+    node: HtmlElement | None = None
+    part: HtmlElement | None = None
+
+
+def body_html(page: Page, body: Body) -> str | None:
+    """The content as clean HTML, with the pictures and embedded things that stand in it."""
+    if not body.text:
+        return None
+    if body.part is not None and len(page.elements) <= MAX_ELEMENTS:
+        clean = cleaned(body.part, page.base_url)
+        if clean is not None:
+            return html_of(clean)
+    return paragraphs(body.text)
+
+
+def careful_text(page: Page, tree: HtmlElement) -> str:
+    """The text that trafilatura finds in a tree, which is of no use afterwards."""
+    if not _has_text(page) or len(page.elements) > MAX_ELEMENTS:
+        return ""
+    try:
+        found = bare_extraction(tree, url=page.url, favor_precision=True, include_comments=False, with_metadata=False)
+    except LIBRARY_FAULTS:
+        logger.debug("careful extraction gave up", exc_info=True)
+        return ""
+    return "" if found is None or isinstance(found, dict) else _rendered(found.body)
+
+
+def coarse_text(page: Page) -> str:
+    """The text that resiliparse finds: rather too much."""
+    if not _has_text(page):
+        return ""
+    source = page.source.decode("utf-8", "replace")
+    return lines(extract_plain_text(source, main_content=True, alt_texts=False, list_bullets=False))
+
+
+def _has_text(page: Page) -> bool:
+    return bool(page.tree.xpath("boolean(//body//text()[normalize-space(.)])"))
+
+
+def _rendered(tree: etree._Element) -> str:
+    """The text of trafilatura's tree: paragraphs with an empty line between them, items and rows line by line."""
+    paragraphs = []
+    for block in tree:
+        pieces: list[str] = []
+        for event, element in etree.iterwalk(block, events=("start", "end")):
+            if element.tag in _BREAKS:
+                pieces.append("\n")
+            elif element.tag == "cell":
+                pieces.append(" ")
+            pieces.append((element.text if event == "start" else element.tail if element is not block else "") or "")
+        paragraphs.append(lines("".join(pieces)))
+    return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
+
 
 #: With less than this part of what the coarse look finds, the box was not that of the article.
 TOO_LITTLE: Final = 0.3
@@ -36,10 +157,8 @@ _PICTURED = re.compile(r"caption|image|photo|picture|media|figure")
 #: The lines before the text: headline, byline, date.
 MAX_HEAD_LINES: Final = 3
 MAX_BYLINE_LENGTH: Final = 160
-_BYLINE_WORDS = re.compile(
-    r"\b(?:by|von|par|por|di|av|af|written|posted|published|updated|last|on|at|and|in|am|pm"
-    r"|\d+ min(?:ute)?s?(?: read)?)\b"
-)
+_VOCABULARY: Final = load_vocabulary("article_lines")
+_BYLINE_WORDS = _VOCABULARY.pattern("byline_words")
 _WORD = re.compile(r"[^\W_]")
 _LETTER = re.compile(r"[^\W\d_]")
 
@@ -133,7 +252,7 @@ def _is_shown(node: HtmlElement) -> bool:
     names = f"{node.get('class', '')} {node.get('id', '')}".lower()
     return (
         bool(_PICTURED.search(names))
-        and not boilerplate.OTHER_THINGS.search(names)
+        and not OTHER_THINGS.search(names)
         and next(node.iter("img", "video", "audio", "iframe"), None) is not None
     )
 

@@ -1,4 +1,4 @@
-"""Where the prose of a page stands: the box that holds most of it, and what in that box is something else."""
+"""The box that holds most of the prose of a page, and the elements in that box that are something else."""
 
 from __future__ import annotations
 
@@ -8,10 +8,32 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.articles import boilerplate
-from scrapy_ext.server.extraction.auto.page.focus import Focus
+from scrapy_ext.server.extraction.auto.page.layout import Focus
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.text import HEADINGS, one_line
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
+
+# Names are those of ``class``, ``id`` and ``itemprop`` in lower case. Words that are part of many others count between
+# borders only.
+
+_VOCABULARY: Final = load_vocabulary("article_parts")
+_START: Final = _VOCABULARY.text("start")
+_END: Final = _VOCABULARY.text("end")
+
+#: Parts where readers talk.
+_TALK_NAME = _VOCABULARY.pattern("talk")
+#: Parts about other things: menus, suggestions, forms to subscribe, notices.
+OTHER_THINGS = _VOCABULARY.pattern("other_things")
+#: Parts that tell of the article, or of its pictures, and buttons.
+_ABOUT_IT = _VOCABULARY.pattern("about_it")
+#: Names of the box around the text of an article.
+_TEXT_BOX = _VOCABULARY.pattern("text_box")
+
+
+def _is_other(names: str) -> bool:
+    """Whether the names of an element are those of something else than text, by what it is about or what it is."""
+    return bool(OTHER_THINGS.search(names) or _ABOUT_IT.search(names))
+
 
 #: Elements that begin a line.
 BLOCKS: Final = frozenset({
@@ -126,7 +148,7 @@ class Prose:
         whole = self._raw.get(self._body, 0) or 1
         if mass >= MUCH * whole:
             # Readers may have more to say than the article has.
-            return bool(boilerplate.TALK.search(names)) and node not in self._focus.path
+            return bool(_TALK_NAME.search(names)) and node not in self._focus.path
         if tag in _NEVER:
             return True
         if tag in ("form", "header", "figure"):
@@ -140,9 +162,9 @@ class Prose:
             names = (node.get("class") or "").lower()
         if not names:
             return False
-        if boilerplate.TALK.search(names):
+        if _TALK_NAME.search(names):
             return True
-        other = boilerplate.OTHER_THINGS.search if tag in HEADINGS else boilerplate.is_other
+        other = OTHER_THINGS.search if tag in HEADINGS else _is_other
         return by_name and bool(other(names))
 
     def _has_text(self, node: HtmlElement, mass: int, whole: int) -> bool:
@@ -192,7 +214,7 @@ class Prose:
         return max(marked, key=lambda node: self._clean.get(node, 0))
 
     def _is_named_text(self, node: HtmlElement) -> bool:
-        return bool(boilerplate.TEXT_BOX.search(self._page.names(node)))
+        return bool(_TEXT_BOX.search(self._page.names(node)))
 
     def _is_named_article(self, node: HtmlElement) -> bool:
         return node.tag in ("article", "main") or (node.tag in _HOLDERS and self._is_named_text(node))

@@ -9,11 +9,12 @@ from typing import Final
 from lxml.html import HtmlElement
 from zyte_common_items import Author
 
-from scrapy_ext.server.extraction.auto.page.focus import Focus
+from scrapy_ext.server.extraction.auto.page.layout import Focus
 from scrapy_ext.server.extraction.auto.page.markup import Thing, text_of
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.text import letters_of, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.urls import host_of
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_AUTHORS: Final = 20
 MAX_NAME_LENGTH: Final = 120
@@ -27,50 +28,23 @@ NEAR: Final = 60
 #: By how many elements a link to the author is nearer than a box around it.
 LINK_BONUS: Final = 20
 
-_METAS: Final = (
-    "author", "article:author", "article:author_name", "parsely-author", "sailthru.author", "dc.creator",
-    "dcterms.creator", "citation_author", "byl",
-)  # fmt: skip
-_NAMES: Final = ("author", "byline", "by-line", "writer", "contributor", "autor", "auteur")
-_NAMED = re.compile(
-    r"(?:^|[\s_-]|article|post|entry)(?:author|byline|by-line|writer|autor|auteur)s?(?:$|[\s_-]|name|link|info|byline)"
-)
-_NOT_NAMED = re.compile(
-    r"bio|about|avatar|image|photo|title|role|desc|social|follow|date|time|comment|count|more|related|box|job|email"
-)
-_PROFILE = re.compile(r"/(?:authors?|writers?|contributors?|people|staff|profiles?|autor(?:en|es)?|auteurs?|by)/", re.I)
-_BY: Final = (
-    r"(?:(?:(?:written|authored|posted|published|story|words|article|recipe|report|text) )?by"
-    r"|author|von|par|por|di|door|av|af|autor(?:in)?|автор|作者|著者|記者|文)"
-)
-_LEADING = re.compile(rf"^{_BY}\s*[:：|]?\s+(?=\S)|^{_BY}\s*[:：]\s*", re.IGNORECASE)
+_VOCABULARY: Final = load_vocabulary("authors")
+_METAS: Final = _VOCABULARY.words("metas")
+_NAMES: Final = _VOCABULARY.words("names")
+_NAMED = _VOCABULARY.pattern("named")
+_NOT_NAMED = _VOCABULARY.pattern("not_named")
+_PROFILE = _VOCABULARY.pattern("profile", re.IGNORECASE)
+_BY: Final = _VOCABULARY.text("by")
+_LEADING = _VOCABULARY.pattern("leading", re.IGNORECASE)
 #: What stands behind a name in one line with it.
-_TRAILING = re.compile(
-    r"\s*(?:[|•·–—(/]|\b(?:on|in|for|at|(?i:published|updated|posted|(?:mon|tues|wednes|thurs|fri|satur|sun)day))\b"
-    r"|,?\s+(?:[A-Z][a-z]{2,8}\.?\s\d{1,2},?\s\d{4}|\d{1,2}[./-]\d|\d+\s?[a-z]+\sago\b)).*$"
-)
-_SEPARATORS = re.compile(r"\s*(?:,|;|&|\b(?:and|und|et|y|e|en|i|и)\b|、)\s+")
+_TRAILING = _VOCABULARY.pattern("trailing")
+_SEPARATORS = _VOCABULARY.pattern("separators")
 #: Qualifications belong to the name before them.
-_QUALIFICATION = re.compile(
-    r"(?:ph\.?d|m\.?d|r\.?d|jr|sr|m\.?a|b\.?a|m\.?s|mba|esq|cpa|dds|iii?|iv|r\.?n|cfp|j\.?d|[A-Z]{2,5})\.?",
-    re.IGNORECASE,
-)
+_QUALIFICATION = _VOCABULARY.pattern("qualification", re.IGNORECASE)
 #: Offices that stand right behind a name, as elements beside it often hold them.
-_TITLE_BEHIND = re.compile(
-    r"(?<=\w)\s+(?:(?:Senior|Staff|Chief|Deputy|Associate|Contributing|Guest|News|Tech|Science|Sports|Political|Business"
-    r"|Freelance)\s+)*(?:Writer|Reporter|Editor|Correspondent|Contributor|Columnist|Author)$"
-)
-_OFFICE = re.compile(
-    r"\b(?:editor|writer|expert|director|reporter|correspondent|manager|officer|founder|author|contributor|staff|president"
-    r"|senior|head|specialist|analyst|professor|attorney|team|inc|ltd|llc|gmbh)\b",
-    re.IGNORECASE,
-)
-_NO_NAME = re.compile(
-    r"://|@|\b(?:19|20)\d\d\b|\d:\d\d"
-    r"|^(?:[a-z]+ by|admin|administrator|root|user|webmaster|wordpress|unknown|anonymous|null|none|undefined"
-    r"|authors?|by|guest|n/a|share|posts?|.* admin|(?:follow|about|view|more|read)\b.*)$",
-    re.IGNORECASE,
-)
+_TITLE_BEHIND = _VOCABULARY.pattern("title_behind")
+_OFFICE = _VOCABULARY.pattern("office", re.IGNORECASE)
+_NO_NAME = _VOCABULARY.pattern("no_name", re.IGNORECASE)
 _LETTER = re.compile(r"[^\W\d_]")
 _DIGIT = re.compile(r"\d")
 

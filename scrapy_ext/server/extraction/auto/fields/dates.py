@@ -1,20 +1,25 @@
-"""Dates: read as people and machines write them, and written as ISO 8601. Never guessed.
+"""Dates: read as people and machines write them, written as ISO 8601, never guessed; when a page was published.
 
-A date without a time keeps midnight and, as a time whose zone is not told, has no zone. Where day and month could be
-taken for one another, and neither the language nor the country of the page decides, there is no date.
+A date without a time keeps midnight and, as a time whose zone is not stated, has no zone. Where day and month could
+be taken for one another, and neither the language nor the country of the page decides, there is no date.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Final, NamedTuple
 
 import dateparser
+from lxml.html import HtmlElement
 
+from scrapy_ext.server.extraction.auto.page.layout import Focus
+from scrapy_ext.server.extraction.auto.page.markup import Thing
 from scrapy_ext.server.extraction.auto.page.page import Page
-from scrapy_ext.server.extraction.auto.page.text import one_line
+from scrapy_ext.server.extraction.auto.page.text import node_text, one_line
 from scrapy_ext.server.extraction.auto.page.urls import host_of
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 #: Texts with a date are no longer.
 MAX_TEXT_LENGTH: Final = 200
@@ -28,16 +33,9 @@ LATEST: Final = timedelta(days=366)
 
 _MONTH: Final = r"[^\W\d_]{3,12}\.?"
 _YEAR: Final = r"(?:19|20)\d\d"
+_VOCABULARY: Final = load_vocabulary("dates")
 #: Years of two digits are years only beside a word that is a month, and where nothing is counted by them.
-_SURE_MONTH: Final = (
-    r"(?:jan(?:uary|uar|uari|vier|eiro)?|ene(?:ro)?|gen(?:naio)?|feb(?:ruary|ruar|ruari|rero|braio)?"
-    r"|f[ée]v(?:r|rier|ereiro)?|mar(?:ch|s|t|zo|ço)?|märz?|mrt|maart|apr(?:il|ile)?|avr(?:il)?|abr(?:il)?"
-    r"|ma[yij]|ma[yi]o|mag(?:gio)?|mei|jun[ei]?|juin|junio|junho|giu(?:gno)?|jul[iy]?|juil(?:let)?|julio|julho"
-    r"|lug(?:lio)?|aug(?:ust|ustus)?|août|ago(?:sto)?|sep(?:t|tember|tembre|tiembre)?|set(?:embro|tembre)?"
-    r"|o[ck]t(?:ober|obre|ubre)?|ott(?:obre)?|out(?:ubro)?|nov(?:ember|embre|iembre|embro)?"
-    r"|de[cz](?:ember|embre|embro)?|déc(?:embre)?|dic(?:embre|iembre)?"
-    r"|(?:янв|фев|мар|апр|ма[йя]|июн|июл|авг|сен|окт|ноя|дек)[а-я]{0,5})\.?"
-)
+_SURE_MONTH: Final = _VOCABULARY.text("month")
 _SHORT_YEAR: Final = r"['’]?\d\d(?!\d|[:.,/-]\d|, \d|\s?[%&]|\s?[ap]\.?m\b|\s(?!(?:at|um|à)\b)[^\W\d_])"
 #: Dates as people write them. Times that stand by them are left to the machine-readable ones.
 _WRITTEN = re.compile(
@@ -65,14 +63,9 @@ _REGION = re.compile(r"[-_]([A-Za-z]{2})\b")
 #: Countries where the month comes first in numbers.
 _MONTH_FIRST: Final = frozenset({"us", "ph"})
 #: Languages that are written in one order everywhere. English is not.
-_DAY_FIRST_LANGUAGES: Final = frozenset({
-    "ar", "bg", "ca", "cs", "da", "de", "el", "es", "et", "fi", "fr", "he", "hr", "hu", "id", "it", "lt", "lv",
-    "nb", "nl", "nn", "no", "pl", "pt", "ro", "ru", "sk", "sl", "sr", "sv", "tr", "uk", "vi",
-})  # fmt: skip
+_DAY_FIRST_LANGUAGES: Final = frozenset(_VOCABULARY.words("day_first_languages"))
 #: Countries that write English with the day first.
-_ENGLISH_DAY_FIRST: Final = frozenset(
-    {"gb", "uk", "ie", "au", "nz", "in", "za", "sg", "my", "ng", "ke", "pk", "hk", "eu"}
-)
+_ENGLISH_DAY_FIRST: Final = frozenset(_VOCABULARY.words("english_day_first"))
 
 
 class Date(NamedTuple):
@@ -202,3 +195,72 @@ def is_mostly_date(text: str) -> bool:
     # Most lines have no number, which is told much faster than that they have no date.
     match = _WRITTEN.search(text) if _NUMBERS.search(text) else None
     return match is not None and len(text) - len(match.group()) <= MAX_WORDS_LENGTH
+
+
+MAX_NODES: Final = 60
+#: How far from the heading, in elements, a date that nothing names stands at most.
+NEAR: Final = 40
+
+_PUBLISHED_METAS: Final = _VOCABULARY.words("published_metas")
+_MODIFIED_METAS: Final = _VOCABULARY.words("modified_metas")
+_DATE_NAMES: Final = _VOCABULARY.words("date_names")
+_PUBLISHED_NAME = _VOCABULARY.pattern("published_name")
+_MODIFIED_NAME = _VOCABULARY.pattern("modified_name")
+_MODIFIED_WORD = _VOCABULARY.pattern("modified_word", re.IGNORECASE)
+
+
+def published_on(page: Page, article: Thing | None, focus: Focus) -> Date | None:
+    """When a page was published: of its markup, its metadata, or the dates that are shown by its heading."""
+    stated = article.texts("datePublished", "dateCreated", "uploadDate") if article else []
+    return _first_date(page, [*stated, *_contents(page, _PUBLISHED_METAS)]) or _shown(page, focus, modified=False)
+
+
+def modified_on(page: Page, article: Thing | None, focus: Focus) -> Date | None:
+    """When a page was last changed."""
+    stated = article.texts("dateModified") if article else []
+    return _first_date(page, [*stated, *_contents(page, _MODIFIED_METAS)]) or _shown(page, focus, modified=True)
+
+
+def _contents(page: Page, names: Iterable[str]) -> Iterator[str]:
+    return (content for name in names for content in page.metas.get(name, ())[:1])
+
+
+def _first_date(page: Page, texts: Iterable[str]) -> Date | None:
+    return next((date for text in texts if (date := read(text, page))), None)
+
+
+def _shown(page: Page, focus: Focus, *, modified: bool) -> Date | None:
+    """The date that the page shows and names as wanted, the nearest to the heading first."""
+    best: tuple[float, Date] | None = None
+    for node in _nodes(page, focus):
+        sure = _is_wanted(page, node, modified=modified)
+        distance = abs(focus.distance(node))
+        if sure is None or not (sure or distance <= NEAR):
+            continue
+        score = distance - (NEAR if sure else 0)
+        date = _of_node(page, node)
+        if date and (best is None or score < best[0]):
+            best = (score, date)
+    return best[1] if best else None
+
+
+def _of_node(page: Page, node: HtmlElement) -> Date | None:
+    return _first_date(page, (node.get("datetime") or "", node.get("content") or "", node_text(node, MAX_TEXT_LENGTH)))
+
+
+def _nodes(page: Page, focus: Focus) -> Iterator[HtmlElement]:
+    """The nodes that may show a date: those named so, and short lines that are hardly anything else."""
+    lines = [node for node, text in page.lines if len(text) <= MAX_LINE_LENGTH and is_mostly_date(text)]
+    candidates = dict.fromkeys([*page.tree.iter("time"), *page.named(*_DATE_NAMES), *lines])
+    for node in sorted(candidates, key=lambda node: abs(focus.distance(node)))[:MAX_NODES]:
+        if len(node_text(node, MAX_TEXT_LENGTH + 1)) <= MAX_TEXT_LENGTH and not focus.elsewhere(node):
+            yield node
+
+
+def _is_wanted(page: Page, node: HtmlElement, *, modified: bool) -> bool | None:
+    """Whether a node is called the wanted date (True), just a date (False), or the other one (None)."""
+    names = page.names(node)
+    is_modified = bool(_MODIFIED_NAME.search(names) or _MODIFIED_WORD.search(node_text(node, MAX_TEXT_LENGTH)))
+    if modified or is_modified:
+        return True if modified and is_modified else None
+    return bool(_PUBLISHED_NAME.search(names) or node.get("pubdate") is not None)

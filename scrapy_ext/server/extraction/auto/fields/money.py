@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from scrapy_ext.server.extraction.auto.page.text import one_line
 from scrapy_ext.server.extraction.auto.page.urls import host_of
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 #: What is longer is no price; what is read of it, no more.
 MAX_TEXT_LENGTH: Final = 200
@@ -19,40 +20,15 @@ _RAISED_CENTS = re.compile(r"^(\D{0,8}\d{1,3}(?:[.,]\d{3})*)\s(\d{2})(?=\D{0,8}$
 #: ``12 . 99``, as it comes of digits and sign in elements of their own.
 _SPACED_SIGN = re.compile(r"(?<=\d)\s?([.,])\s?(?=\d)")
 
+_VOCABULARY: Final = load_vocabulary("currencies")
 #: Signs and words that stand for one currency wherever they are.
-_CURRENCIES: Final = {
-    "€": "EUR", "euro": "EUR", "eur": "EUR", "£": "GBP", "R$": "BRL", "zł": "PLN", "Zł": "PLN", "zl": "PLN",
-    "Kč": "CZK", "Ft": "HUF", "₽": "RUB", "руб": "RUB", "руб.": "RUB", "р.": "RUB", "RUR": "RUB", "₴": "UAH",
-    "грн": "UAH", "грн.": "UAH", "₹": "INR", "₩": "KRW", "원": "KRW", "₪": "ILS", "₺": "TRY", "TL": "TRY",
-    "₫": "VND", "đ": "VND", "฿": "THB", "₱": "PHP", "₦": "NGN", "₸": "KZT", "тг": "KZT", "тг.": "KZT",
-    "тңг": "KZT", "₾": "GEL", "лв": "BGN", "лв.": "BGN", "lei": "RON", "Rp": "IDR", "RM": "MYR", "円": "JPY",
-    "元": "CNY", "RMB": "CNY", "Fr.": "CHF", "SFr.": "CHF", "Kn": "HRK", "kn": "HRK", "б.р.": "BYN",
-    "US$": "USD", "US $": "USD", "CA$": "CAD", "C$": "CAD", "AU$": "AUD", "A$": "AUD", "NZ$": "NZD", "HK$": "HKD",
-    "NT$": "TWD", "S$": "SGD", "MX$": "MXN", "AR$": "ARS", "CL$": "CLP", "ر.س": "SAR", "ريال": "SAR",
-    "د.إ": "AED", "درهم": "AED",
-}  # fmt: skip
-
-#: Signs that several countries share, by the top-level domain of the shop.
+_CURRENCIES: Final = {sign: code for code, signs in _VOCABULARY.groups("signs").items() for sign in signs}
+#: Signs that several countries share: the currency by the top-level domain of the shop.
 _SHARED: Final = {
-    "$": {
-        "us": "USD", "ca": "CAD", "au": "AUD", "nz": "NZD", "sg": "SGD", "hk": "HKD", "tw": "TWD", "mx": "MXN",
-        "cl": "CLP", "ar": "ARS", "co": "COP", "uy": "UYU",
-    },
-    "¥": {"jp": "JPY", "cn": "CNY"},
-    "￥": {"jp": "JPY", "cn": "CNY"},
-    "kr": {"se": "SEK", "no": "NOK", "dk": "DKK", "is": "ISK"},
-    "Rs": {"pk": "PKR", "in": "INR", "lk": "LKR", "np": "NPR"},
-    "₨": {"pk": "PKR", "in": "INR", "lk": "LKR", "np": "NPR"},
-    "р.": {"by": "BYN"},
-}  # fmt: skip
-
-_CODES: Final = (
-    "AED", "ARS", "AUD", "BDT", "BGN", "BHD", "BRL", "BYN", "CAD", "CHF", "CLP", "CNY", "COP", "CZK", "DKK", "EGP",
-    "EUR", "GBP", "GEL", "HKD", "HRK", "HUF", "IDR", "ILS", "INR", "ISK", "JOD", "JPY", "KES", "KRW", "KWD", "KZT",
-    "LKR", "MAD", "MXN", "MYR", "NGN", "NOK", "NPR", "NZD", "OMR", "PEN", "PHP", "PKR", "PLN", "QAR", "RON", "RSD",
-    "RUB", "SAR", "SEK", "SGD", "THB", "TND", "TRY", "TWD", "UAH", "USD", "UYU", "VND", "ZAR",
-)  # fmt: skip
-_SIGNS: Final = "|".join(sorted(map(re.escape, {*_CURRENCIES, *_SHARED, *_CODES}), key=len, reverse=True))
+    sign: dict(member.split() for member in members) for sign, members in _VOCABULARY.groups("shared").items()
+}
+_WRITTEN: Final = {*_CURRENCIES, *_SHARED, *_VOCABULARY.words("codes")}
+_SIGNS: Final = "|".join(sorted(map(re.escape, _WRITTEN), key=len, reverse=True))
 #: A sign before or after digits. Letters may not touch it on the far side: ``kr`` is no currency in ``park 5``.
 _BESIDE_AMOUNT = re.compile(rf"(?<![^\W\d_])({_SIGNS})\s?[.:]?\s?\d|\d\s?({_SIGNS})(?![^\W\d_])")
 

@@ -16,9 +16,10 @@ from typing import Final
 from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date
-from scrapy_ext.server.extraction.auto.page.around import Parts, own_boxes, way_to
+from scrapy_ext.server.extraction.auto.page.layout import Parts, own_boxes, way_to
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.text import node_text
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_POSTS: Final = 500
 MAX_CANDIDATES: Final = 4_000
@@ -33,38 +34,16 @@ FEWEST_HELD: Final = 2
 #: What the lengths of texts are worth by how plainly their elements are called the text of a post.
 _PLAIN, _LIKELY, _VAGUE = 1.0, 0.7, 0.4
 
-_SEPARATOR: Final = r"[-_]*"
-_POST: Final = r"(?:post|message|msg|comment|reply|answer|question|topic|thread|response|discussion)"
-_TEXT: Final = r"(?:body|content|text|message|msg|copy|entry|userbody)"
-_SURE_NAME = re.compile(
-    rf"(?:js|c|forum|user|inner|td)?{_SEPARATOR}{_POST}s?{_SEPARATOR}(?:user)?{_SEPARATOR}{_TEXT}"
-    rf"(?:{_SEPARATOR}(?:wrap|inner|#))*"
-    r"|bbwrapper|cooked|usertext-body|usercontent|md|ipstype_richtext|richtext|postmsg|(?:rte|fr|user)-(?:content|view)"
-)
-_LIKELY_NAME = re.compile(
-    rf"\S*{_POST}{_SEPARATOR}(?:\w+{_SEPARATOR})?{_TEXT}\S{{0,12}}|{_TEXT}|\S*{_SEPARATOR}{_TEXT}|crawler-post"
-    r"|commentbody"
-)
-_VAGUE_NAME = re.compile(
-    rf"\S{{0,15}}{_SEPARATOR}?{_POST}(?:{_SEPARATOR}(?:#|item|box|row|wrap(?:per)?|container"
-    r"|block|single))?"
-)
-_WANTED: Final = (
-    "post", "message", "msg", "comment", "reply", "answer", "question", "content", "text", "body", "cooked",
-    "bbwrapper", "md", "topic", "response",
-)  # fmt: skip
-_NO_BODY = re.compile(
-    r"signature|\bsig\b|avatar|author|user-?(?:info|name|card|details)|profile|preview|widget|sidebar|footer|header"
-    r"|meta|menu|toolbar"
-    r"|actions?\b|count|similar|related|suggest|quick-?reply|form|editor|attachment|deleted|title|link|count|button"
-    r"|icon|image"
-    r"|date|time|list(?:$|\s)|quote|nav|crumb|pagination|advert|modal|share|vote|stat"
-)
-_OUTSIDE = re.compile(
-    r"(?:^|[\s_-])(?:sidebar|side-bar|related|similar|suggested|recommend\w*|signature|widget|footer|menu|modal"
-    r"|breadcrumbs?|trending"
-    r"|quick-?reply|nav|navbar|tooltip|popover|preview)(?:$|[\s_-])|(?:^|\s)hidden(?:$|\s)"
-)
+_VOCABULARY: Final = load_vocabulary("forums")
+_SEPARATOR: Final = _VOCABULARY.text("separator")
+_POST: Final = _VOCABULARY.text("post")
+_TEXT: Final = _VOCABULARY.text("text")
+_SURE_NAME = _VOCABULARY.pattern("sure_name")
+_LIKELY_NAME = _VOCABULARY.pattern("likely_name")
+_VAGUE_NAME = _VOCABULARY.pattern("vague_name")
+_WANTED: Final = _VOCABULARY.words("wanted")
+_NO_BODY = _VOCABULARY.pattern("no_body")
+_OUTSIDE = _VOCABULARY.pattern("outside")
 _OUTSIDE_TAGS: Final = frozenset({"nav", "footer", "aside", "dialog", "header", "blockquote"})
 _NO_TAGS: Final = frozenset(
     {

@@ -1,9 +1,10 @@
-"""The posts of a thread as its page shows them: text, date, number, address, likes, and what is told of authors."""
+"""The posts of a thread: as its page shows them, and as its structured data states them."""
 
 from __future__ import annotations
 
 import copy
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
@@ -14,8 +15,10 @@ from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.fields.dates import is_mostly_date, read
 from scrapy_ext.server.extraction.auto.forum.bodies import bodies_of, boxes_of
+from scrapy_ext.server.extraction.auto.page.markup import Thing
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.text import lines, node_text, one_line
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_TEXT_LENGTH: Final = 200_000
 #: What is looked at of one post.
@@ -23,43 +26,20 @@ MAX_ELEMENTS: Final = 600
 MAX_MEDIA: Final = 50
 MAX_HASHTAGS: Final = 50
 
-_NUMBER_OF_POST = re.compile(
-    r"(?:^|[\s_-])(?:js-)?(?:td_)?(?:post|p|pid|comment|msg|message|answer|reply|edit|postmenu_|post_message_"
-    r"|elcomment)"
-    r"s?(?:[-_]?(?:body|content|text|id|container|wrap))?[-_]?(\d{1,20})(?:$|[\s_-])"
-)
-_ID_ATTRIBUTES: Final = (
-    "data-post-id", "data-postid", "data-comment-id", "data-commentid", "data-answerid", "data-questionid",
-    "data-messageid", "data-message-id", "data-reply-id",
-)  # fmt: skip
+_VOCABULARY: Final = load_vocabulary("forums")
+_NUMBER_OF_POST = _VOCABULARY.pattern("number_of_post")
+_ID_ATTRIBUTES: Final = _VOCABULARY.words("id_attributes")
 _TIME_ATTRIBUTES: Final = ("datetime", "data-time", "data-timestamp", "data-date", "data-datetime", "content", "title")
-_PERMALINK = re.compile(
-    r"#(?:post|p|comment|msg|message|answer|reply|entry)?[-_]?\d+$|/(?:post|comment|a"
-    r"|answer)s?[-/]\d+|[?&](?:p|pid|post)=\d+"
-)
-_JOINED = re.compile(
-    r"join|regist|member since|mitglied|inscri|dabei|рег|signature|edited|modified|last (?:seen"
-    r"|activity)|reply from|bump"
-)
-_LIKES = re.compile(
-    r"(?:^|[\s_-])(?:likes?|upvotes?|vote-?(?:count|total)|score|votes|reactions?|thanks|kudos"
-    r"|points)(?:[-_]?(?:count|total|number|value))?(?:$|[\s_-])|post-likes|js-vote-count|reaction-?count"
-)
+_PERMALINK = _VOCABULARY.pattern("permalink")
+_JOINED = _VOCABULARY.pattern("joined")
+_LIKES = _VOCABULARY.pattern("likes")
 _COUNT = re.compile(r"[+]?(-?\d{1,7})(?:\s*(?:likes?|points?|votes?|upvotes?|people|thanks))?", re.IGNORECASE)
 _DATED: Final = "//*[@data-time or @data-timestamp or @itemprop='datePublished' or @itemprop='dateCreated']"
 _SMALL = re.compile(r"smil|emoji|emoticon|avatar|icon|spacer|pixel|rank|badge|/flags?/", re.IGNORECASE)
-_DROPPED = re.compile(
-    r"(?:^|[\s_-])(?:signature|sig|sr-only|visually-?hidden|hidden|js-vote|post-?(?:actions|menu|controls|buttons"
-    r"|footer|signature)|lightbox-meta|meta"
-    r"|last-?edited?|edited|expand-?link|bbcodeblock-(?:expandlink|shrinklink)|advert\w*|ads?|share|social)(?:$|[\s_-])"
-)
+_DROPPED = _VOCABULARY.pattern("dropped")
 _DROPPED_TAGS: Final = frozenset({"button", "form", "select", "iframe", "input", "textarea", "audio", "video", "nav"})
-_LOCATION = re.compile(r"(?:location|from|ort|wohnort|lieu|ubicaci[óo]n|откуда)\s*[:：]\s*(\S.{1,60})", re.IGNORECASE)
-_MEMBER_SINCE = re.compile(
-    r"(?:join(?:ed)?(?: date| on)?|regist\w+|member since|dabei seit|mitglied seit"
-    r"|inscrit le)\s*[:：]?\s*(\S.{3,30})",
-    re.IGNORECASE,
-)
+_LOCATION = _VOCABULARY.pattern("location", re.IGNORECASE)
+_MEMBER_SINCE = _VOCABULARY.pattern("member_since", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -240,3 +220,66 @@ def _tiny(node: HtmlElement) -> bool:
 def _hashtags(body: HtmlElement) -> list[str]:
     texts = (node_text(link, 60) for link in body.iter("a"))
     return list(dict.fromkeys(text for text in texts if re.fullmatch(r"#\w{1,50}", text)))[:MAX_HASHTAGS]
+
+
+THREAD_TYPES: Final = ("DiscussionForumPosting", "Question", "SocialMediaPosting")
+MAX_POSTS: Final = 500
+MAX_DEPTH: Final = 10
+
+_REACTIONS: Final = {
+    "LikeAction": "likes", "AgreeAction": "likes", "DislikeAction": "dislikes", "DisagreeAction": "dislikes",
+    "CommentAction": "replies", "ReplyAction": "replies", "ShareAction": "reposts",
+}  # fmt: skip
+
+
+def thread_of(page: Page) -> Thing | None:
+    """The thing that is the thread: its first post, with the others as its comments or answers."""
+    things = page.markup.things(*THREAD_TYPES)
+    return max(things[:5], key=lambda thing: len(thing.properties), default=None)
+
+
+def posts_in(page: Page, thread: Thing | None) -> list[Post]:
+    """The posts of a thread: the first, and those in answer to it, in the order of the markup."""
+    if thread is None:
+        return []
+    found: list[Post] = []
+    for thing in _things(thread, MAX_DEPTH):
+        text = thing.text("text", "articleBody", "commentText", "description")
+        if text:
+            found.append(_post(page, thing, text))
+        if len(found) >= MAX_POSTS:
+            break
+    return found
+
+
+def _things(thread: Thing, depth: int) -> Iterator[Thing]:
+    yield thread
+    if depth > 0:
+        names = ("acceptedAnswer", "suggestedAnswer") if "Question" in thread.types else ("comment",)
+        for thing in thread.things(*names):
+            # What people remark on an answer to a question is no post of its own.
+            yield from _things(thing, 0 if "Answer" in thing.types else depth - 1)
+
+
+def _post(page: Page, thing: Thing, text: str) -> Post:
+    date = read(thing.text("datePublished", "dateCreated"), page)
+    post = Post(text=text, date=in_utc(date.iso) if date else None)
+    post.url = page.link(thing.text("url") or thing.id)
+    post.id = thing.text("identifier")
+    for counter in thing.things("interactionStatistic"):
+        names = {text.rpartition("/")[2] for text in counter.texts("interactionType")}
+        names |= {name for action in counter.things("interactionType") for name in action.types}
+        member = next((_REACTIONS[name] for name in names if name in _REACTIONS), None)
+        if member is not None:
+            setattr(post, member, _stated_count(counter.text("userInteractionCount")))
+    post.likes = post.likes if post.likes is not None else _stated_count(thing.text("upvoteCount"))
+    post.dislikes = post.dislikes if post.dislikes is not None else _stated_count(thing.text("downvoteCount"))
+    post.replies = (
+        post.replies if post.replies is not None else _stated_count(thing.text("commentCount", "answerCount"))
+    )
+    return post
+
+
+def _stated_count(text: str | None) -> int | None:
+    text = (text or "").strip()
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None

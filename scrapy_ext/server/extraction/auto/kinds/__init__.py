@@ -1,1 +1,1 @@
-"""The kinds of items: a module for each, of which ``extract`` takes a page and returns the item."""
+"""The kinds of items: functions that take a page model and return the item."""

@@ -8,20 +8,15 @@ from typing import Final
 from lxml.html import HtmlElement
 from zyte_common_items import Article, ArticleMetadata, Audio, Author, Image, Video
 
-from scrapy_ext.server.extraction.auto.articles.body import article_body
-from scrapy_ext.server.extraction.auto.articles.libraries import Body, body_html
-from scrapy_ext.server.extraction.auto.articles.main_article import TYPES, main_article
+from scrapy_ext.server.extraction.auto.articles.body import ARTICLE_TYPES, Body, article_body, body_html, main_article
 from scrapy_ext.server.extraction.auto.fields import images
 from scrapy_ext.server.extraction.auto.fields.authors import authors_of
-from scrapy_ext.server.extraction.auto.fields.breadcrumbs import breadcrumbs_of
-from scrapy_ext.server.extraction.auto.fields.dates import Date
-from scrapy_ext.server.extraction.auto.fields.language import language_of
-from scrapy_ext.server.extraction.auto.fields.published import modified_on, published_on
-from scrapy_ext.server.extraction.auto.fields.titles import headline_of
-from scrapy_ext.server.extraction.auto.page.focus import Focus
-from scrapy_ext.server.extraction.auto.page.items import now
+from scrapy_ext.server.extraction.auto.fields.dates import Date, modified_on, published_on
+from scrapy_ext.server.extraction.auto.fields.headings import breadcrumbs_of, headline_of
+from scrapy_ext.server.extraction.auto.page.layout import Focus
 from scrapy_ext.server.extraction.auto.page.markup import Thing
 from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.records import now
 from scrapy_ext.server.extraction.auto.page.text import first, plain
 
 MAX_MEDIA: Final = 50
@@ -52,7 +47,7 @@ def extract(page: Page) -> Article:
         dateModifiedRaw=modified.raw if modified else None,
         authors=authors,
         breadcrumbs=breadcrumbs_of(page),
-        inLanguage=language_of(page, thing),
+        inLanguage=page.language_of(thing),
         mainImage=pictures[0] if pictures else None,
         images=pictures,
         description=_description(page, thing),
@@ -97,7 +92,7 @@ def _media(page: Page, thing: Thing | None, part: HtmlElement | None, tag: str, 
 
 def _probability(thing: Thing | None, body: Body, dated: bool) -> float:
     """How sure it is that the page is an article, by what it has of one."""
-    marked = thing is not None and not thing.types.isdisjoint(TYPES)
+    marked = thing is not None and not thing.types.isdisjoint(ARTICLE_TYPES)
     if len(body.text) < SHORT:
         return 0.5 if marked else 0.1
     return 0.98 if marked else 0.85 if dated else 0.6

@@ -16,14 +16,12 @@ from zyte_common_items import (
     Url,
 )
 
-from scrapy_ext.server.extraction.auto.fields.titles import headline_of, without_site
-from scrapy_ext.server.extraction.auto.forum.markup import posts_in, thread_of
-from scrapy_ext.server.extraction.auto.forum.posts import Post, posts_of
-from scrapy_ext.server.extraction.auto.page.focus import Focus
-from scrapy_ext.server.extraction.auto.page.items import now
+from scrapy_ext.server.extraction.auto.fields.headings import headline_of, without_site
+from scrapy_ext.server.extraction.auto.forum.posts import Post, posts_in, posts_of, thread_of
+from scrapy_ext.server.extraction.auto.page.layout import Focus
 from scrapy_ext.server.extraction.auto.page.markup import Thing
 from scrapy_ext.server.extraction.auto.page.page import Page
-from scrapy_ext.server.extraction.auto.page.sources import origin
+from scrapy_ext.server.extraction.auto.page.records import now, origin
 from scrapy_ext.server.extraction.auto.page.text import letters_of, one_line
 from scrapy_ext.server.extraction.auto.page.urls import parts_of
 

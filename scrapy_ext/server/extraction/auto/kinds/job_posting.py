@@ -10,19 +10,30 @@ from typing import Final
 
 from zyte_common_items import BaseSalary, HiringOrganization, JobLocation, JobPosting, JobPostingMetadata
 
-from scrapy_ext.server.extraction.auto.fields.dates import Date, is_mostly_date, read
-from scrapy_ext.server.extraction.auto.fields.published import modified_on, published_on
-from scrapy_ext.server.extraction.auto.fields.titles import headline_of
-from scrapy_ext.server.extraction.auto.jobs import job_terms as job_words
-from scrapy_ext.server.extraction.auto.jobs.description import JobDescription, description_of, requirements_of
-from scrapy_ext.server.extraction.auto.jobs.salary import has_money, rate_in, salary_in, salary_of_markup
-from scrapy_ext.server.extraction.auto.page.focus import Focus
-from scrapy_ext.server.extraction.auto.page.items import now
-from scrapy_ext.server.extraction.auto.page.labels import Labels
+from scrapy_ext.server.extraction.auto.fields.dates import Date, is_mostly_date, modified_on, published_on, read
+from scrapy_ext.server.extraction.auto.fields.headings import headline_of
+from scrapy_ext.server.extraction.auto.jobs import (
+    JobDescription,
+    Reading,
+    description_of,
+    employment_type,
+    has_money,
+    is_of_jobs,
+    rate_in,
+    remote_status,
+    requirements_of,
+    salary_in,
+    salary_of_markup,
+    stated_remote,
+    stated_type,
+)
+from scrapy_ext.server.extraction.auto.page.labelled import Labels
+from scrapy_ext.server.extraction.auto.page.layout import Focus
 from scrapy_ext.server.extraction.auto.page.markup import Thing, text_of
 from scrapy_ext.server.extraction.auto.page.page import Page
-from scrapy_ext.server.extraction.auto.page.sources import origin
+from scrapy_ext.server.extraction.auto.page.records import now, origin
 from scrapy_ext.server.extraction.auto.page.text import node_text, one_line
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_NAME_LENGTH: Final = 120
 MAX_LINE_LENGTH: Final = 40
@@ -33,6 +44,28 @@ NEAR: Final = 120
 SEVERAL: Final = 3
 #: A description that is shorter, in characters, is hardly one.
 SHORT: Final = 200
+
+_VOCABULARY: Final = load_vocabulary("jobs")
+_COMPANY = _VOCABULARY.pattern("company", re.IGNORECASE)
+_LOCATION = _VOCABULARY.pattern("location", re.IGNORECASE)
+_SALARY = _VOCABULARY.pattern("salary", re.IGNORECASE)
+_TYPE = _VOCABULARY.pattern("type", re.IGNORECASE)
+_WORKPLACE = _VOCABULARY.pattern("workplace", re.IGNORECASE)
+_IDENTIFIER = _VOCABULARY.pattern("identifier", re.IGNORECASE)
+_POSTED = _VOCABULARY.pattern("posted", re.IGNORECASE)
+_DEADLINE = _VOCABULARY.pattern("deadline", re.IGNORECASE)
+_START = _VOCABULARY.pattern("start", re.IGNORECASE)
+_COMPANY_NAMES: Final = _VOCABULARY.words("company_names")
+_COMPANY_NAME = _VOCABULARY.pattern("company_name")
+_LOCATION_NAMES: Final = _VOCABULARY.words("location_names")
+_LOCATION_NAME = _VOCABULARY.pattern("location_name")
+_SALARY_NAMES: Final = _VOCABULARY.words("salary_names")
+_SALARY_NAME = _VOCABULARY.pattern("salary_name")
+#: A label that stands in one element with its value.
+_LEADING_LABEL = _VOCABULARY.pattern("leading_label")
+#: ``Cook at The Blue Door``, ``The Blue Door hiring Cook in Leeds, UK``, whatever follows them.
+_HIRING_TITLE = _VOCABULARY.pattern("hiring_title")
+_APPLY = _VOCABULARY.pattern("apply", re.IGNORECASE)
 
 _CONTROLS: Final = frozenset({"option", "label", "a"})
 _SINGLE_ID = re.compile(r"[\w#][\w./#-]{1,39}")
@@ -81,7 +114,7 @@ class _Extraction:
 
     def _title(self, headline: str | None) -> str | None:
         """The heading without what titles add: "at Company", the place, "(m/f/d)" stays."""
-        match = job_words.HIRING_TITLE.match(headline or "")
+        match = _HIRING_TITLE.match(headline or "")
         return match.group(1) or match.group(2) if match else headline
 
     def _organization(self) -> HiringOrganization | None:
@@ -92,23 +125,23 @@ class _Extraction:
             return HiringOrganization(name=name, nameRaw=name, id=identity)
         name_of = self._first(
             "hiringOrganization",
-            ("label", lambda: self._labelled(job_words.COMPANY)),
-            ("named part", lambda: self._named(job_words.COMPANY_NAME, job_words.COMPANY_NAMES)),
+            ("label", lambda: self._labelled(_COMPANY)),
+            ("named part", lambda: self._named(_COMPANY_NAME, _COMPANY_NAMES)),
             ("title", self._company_of_title),
         )
         return HiringOrganization(name=name_of, nameRaw=name_of) if name_of else None
 
     def _company_of_title(self) -> str | None:
         """The company of ``Cook at The Blue Door`` and ``The Blue Door hiring Cook``."""
-        match = job_words.HIRING_TITLE.match(self._page.meta("og:title") or self._page.title or "")
+        match = _HIRING_TITLE.match(self._page.meta("og:title") or self._page.title or "")
         return one_line(match.group("at") or match.group("by")) or None if match else None
 
     def _location(self) -> JobLocation | None:
         raw = self._first(
             "jobLocation",
             (origin(self._job, "jobLocation"), lambda: _place_of(self._job)),
-            ("label", lambda: self._labelled(job_words.LOCATION)),
-            ("named part", lambda: self._named(job_words.LOCATION_NAME, job_words.LOCATION_NAMES)),
+            ("label", lambda: self._labelled(_LOCATION)),
+            ("named part", lambda: self._named(_LOCATION_NAME, _LOCATION_NAMES)),
         )
         return JobLocation(raw=raw) if raw else None
 
@@ -118,12 +151,12 @@ class _Extraction:
             "baseSalary",
             (origin(self._job, "baseSalary"), lambda: salary_of_markup(self._job, page.url)),
             ("label", self._labelled_salary),
-            ("named part", lambda: salary_in(self._named(job_words.SALARY_NAME, job_words.SALARY_NAMES), page.url)),
+            ("named part", lambda: salary_in(self._named(_SALARY_NAME, _SALARY_NAMES), page.url)),
             ("line near the heading", self._salary_of_lines),
         )
 
     def _labelled_salary(self) -> BaseSalary | None:
-        found = self._labels.value(job_words.SALARY, has_money)
+        found = self._labels.value(_SALARY, has_money)
         return salary_in(found.value, self._page.url) if found else None
 
     def _salary_of_lines(self) -> BaseSalary | None:
@@ -138,20 +171,20 @@ class _Extraction:
     def _employment_type(self) -> str | None:
         return self._first(
             "employmentType",
-            (origin(self._job, "employmentType"), lambda: job_words.stated_type(self._job)),
-            ("label", lambda: job_words.employment_type(self._labelled(job_words.TYPE) or "")),
-            ("line near the heading", lambda: self._line(job_words.employment_type)),
+            (origin(self._job, "employmentType"), lambda: stated_type(self._job)),
+            ("label", lambda: employment_type(self._labelled(_TYPE) or "")),
+            ("line near the heading", lambda: self._line(employment_type)),
         )
 
     def _remote_status(self, item: JobPosting) -> str | None:
         location = item.jobLocation.raw if item.jobLocation else None
         return self._first(
             "remoteStatus",
-            (origin(self._job, "jobLocationType"), lambda: job_words.stated_remote(self._job)),
-            ("label", lambda: job_words.remote_status(self._labelled(job_words.WORKPLACE) or "")),
-            ("location", lambda: job_words.remote_status(location or "")),
-            ("title", lambda: job_words.remote_status(item.headline or "")),
-            ("line near the heading", lambda: self._line(job_words.remote_status)),
+            (origin(self._job, "jobLocationType"), lambda: stated_remote(self._job)),
+            ("label", lambda: remote_status(self._labelled(_WORKPLACE) or "")),
+            ("location", lambda: remote_status(location or "")),
+            ("title", lambda: remote_status(item.headline or "")),
+            ("line near the heading", lambda: self._line(remote_status)),
         )
 
     def _identifier(self) -> str | None:
@@ -159,7 +192,7 @@ class _Extraction:
             return _SINGLE_ID.fullmatch(text) is not None and any(letter.isdigit() for letter in text)
 
         def labelled() -> str | None:
-            found = self._labels.value(job_words.IDENTIFIER, fits)
+            found = self._labels.value(_IDENTIFIER, fits)
             return found.value if found else None
 
         return self._first(
@@ -182,19 +215,19 @@ class _Extraction:
         published = self._first(
             "datePublished",
             (origin(job, "datePosted"), lambda: self._stated("datePosted", "datePublished")),
-            ("label", lambda: self._dated(job_words.POSTED)),
+            ("label", lambda: self._dated(_POSTED)),
             ("date by the heading", lambda: published_on(page, job, self._focus)),
         )
         modified = modified_on(page, job, self._focus)
         valid = self._first(
             "validThrough",
             (origin(job, "validThrough"), lambda: self._stated("validThrough")),
-            ("label", lambda: self._dated(job_words.DEADLINE)),
+            ("label", lambda: self._dated(_DEADLINE)),
         )
         start = self._first(
             "jobStartDate",
             (origin(job, "jobStartDate"), lambda: self._stated("jobStartDate")),
-            ("label", lambda: self._dated(job_words.START)),
+            ("label", lambda: self._dated(_START)),
         )
         if published is not None and published == valid and "validThrough" not in (job.properties if job else {}):
             # The only date of the page is that of its end.
@@ -223,12 +256,12 @@ class _Extraction:
             distance = abs(self._focus.distance(node))
             if not 1 < len(text) <= MAX_NAME_LENGTH or not whole.search(self._page.names(node)) or distance > NEAR:
                 continue
-            text = one_line(job_words.LEADING_LABEL.sub("", text))
+            text = one_line(_LEADING_LABEL.sub("", text))
             if text and not is_mostly_date(text) and not self._focus.elsewhere(node) and node not in self._focus.path:
                 best = min(best or (distance, text), (distance, text))
         return best[1] if best else None
 
-    def _line(self, reading: job_words.Reading) -> str | None:
+    def _line(self, reading: Reading) -> str | None:
         """What a short line by the heading tells, and nothing else."""
         for node, text in self._page.lines:
             if len(text) > MAX_LINE_LENGTH or abs(self._focus.distance(node)) > NEAR or node.tag in _CONTROLS:
@@ -250,8 +283,8 @@ class _Extraction:
                 item.employmentType,
                 item.remoteStatus or item.jobLocation,
                 item.requirements,
-                job_words.is_of_jobs(self._page),
-                any(job_words.APPLY.fullmatch(text) for _, text in self._page.lines),
+                is_of_jobs(self._page),
+                any(_APPLY.fullmatch(text) for _, text in self._page.lines),
             )
         )
         if len(description.text or "") < SHORT:

@@ -9,17 +9,16 @@ from lxml.html import HtmlElement
 from zyte_common_items import PageContent, PageContentMetadata
 
 from scrapy_ext.server.extraction.auto.content.main_content import Content, main_content
-from scrapy_ext.server.extraction.auto.fields.breadcrumbs import breadcrumbs_of
-from scrapy_ext.server.extraction.auto.fields.titles import headline_of
+from scrapy_ext.server.extraction.auto.fields.headings import breadcrumbs_of, headline_of
 from scrapy_ext.server.extraction.auto.navigation.pagination import next_page, pagination_links
 from scrapy_ext.server.extraction.auto.navigation.site_links import (
     footer_links,
     header_links,
     sidebar_links,
 )
-from scrapy_ext.server.extraction.auto.page.focus import Focus
-from scrapy_ext.server.extraction.auto.page.items import now
+from scrapy_ext.server.extraction.auto.page.layout import Focus
 from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.records import now
 
 #: A text of this many characters is surely the content of a page.
 ENOUGH: Final = 250

@@ -14,25 +14,20 @@ from lxml.html import HtmlElement
 from zyte_common_items import AdditionalProperty, Brand, Image, Product, ProductMetadata
 
 from scrapy_ext.server.extraction.auto.fields import images
-from scrapy_ext.server.extraction.auto.fields.breadcrumbs import breadcrumbs_of
+from scrapy_ext.server.extraction.auto.fields.headings import breadcrumbs_of
 from scrapy_ext.server.extraction.auto.fields.money import Money, from_markup, iso_code
-from scrapy_ext.server.extraction.auto.page import label_names as vocabulary
-from scrapy_ext.server.extraction.auto.page.focus import Focus
-from scrapy_ext.server.extraction.auto.page.items import now
+from scrapy_ext.server.extraction.auto.page.labelled import Pair
+from scrapy_ext.server.extraction.auto.page.layout import Focus
 from scrapy_ext.server.extraction.auto.page.markup import Thing
 from scrapy_ext.server.extraction.auto.page.page import Page
-from scrapy_ext.server.extraction.auto.page.specification import Pair, Specification
+from scrapy_ext.server.extraction.auto.page.records import now
 from scrapy_ext.server.extraction.auto.page.text import first, node_text, one_line
 from scrapy_ext.server.extraction.auto.page.urls import slug_of
-from scrapy_ext.server.extraction.auto.products.availability import availability_on
-from scrapy_ext.server.extraction.auto.products.brand import brand_of
-from scrapy_ext.server.extraction.auto.products.description import description_of
-from scrapy_ext.server.extraction.auto.products.identifiers import identifiers_of
-from scrapy_ext.server.extraction.auto.products.main_product import TYPES, main_product
-from scrapy_ext.server.extraction.auto.products.offers import Offer, offer_of
-from scrapy_ext.server.extraction.auto.products.price_tags import SCREEN, PriceTags
-from scrapy_ext.server.extraction.auto.products.rating import rating_of, rating_on
-from scrapy_ext.server.extraction.auto.products.variants import variants_of
+from scrapy_ext.server.extraction.auto.products.details import availability_on, description_of, rating_of, rating_on
+from scrapy_ext.server.extraction.auto.products.identity import brand_of, identifiers_of
+from scrapy_ext.server.extraction.auto.products.offers import PRODUCT_TYPES, Offer, main_product, offer_of, variants_of
+from scrapy_ext.server.extraction.auto.products.prices import SCREEN, PriceTags
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_FEATURES: Final = 50
 MAX_PROPERTIES: Final = 200
@@ -46,6 +41,10 @@ SHORTEST_FEATURE: Final = 15
 #: More products with offers than these are a list rather than one thing and a few like it.
 SEVERAL: Final = 3
 
+_VOCABULARY: Final = load_vocabulary("products")
+_COLOR = _VOCABULARY.pattern("color", re.IGNORECASE)
+_SIZE = _VOCABULARY.pattern("size", re.IGNORECASE)
+_STYLE = _VOCABULARY.pattern("style", re.IGNORECASE)
 _FEATURES: Final = ("feature", "bullet", "highlight", "benefit")
 _GALLERIES: Final = (
     "gallery",
@@ -75,7 +74,6 @@ class _Extraction:
         self._product = product
         stated = product.text("name") if product else None
         self._focus = Focus(page, stated, page.meta("og:title"), page.title, slug_of(page.url))
-        self._specification = Specification(page)
         self._tags = PriceTags(page, self._focus)
         self._offer = offer_of(product) if product else Offer()
         self._name = one_line(stated) or self._focus.heading_text or page.meta("og:title")
@@ -132,17 +130,17 @@ class _Extraction:
         return stated
 
     def _set_identity(self, item: Product) -> None:
-        brand = brand_of(self._page, self._product, self._focus, self._specification)
-        numbers = identifiers_of(self._page, self._product, self._focus, self._specification)
+        brand = brand_of(self._page, self._product, self._focus)
+        numbers = identifiers_of(self._page, self._product, self._focus)
         item.brand = Brand(name=brand) if brand else None
         item.sku, item.mpn, item.productId, item.gtin = numbers
 
     def _set_looks(self, item: Product) -> None:
         item.images = self._images()
         item.mainImage = item.images[0] if item.images else None
-        item.color = self._attribute("color", vocabulary.COLOR)
-        item.size = self._attribute("size", vocabulary.SIZE)
-        item.style = self._attribute("pattern", vocabulary.STYLE)
+        item.color = self._attribute("color", _COLOR)
+        item.size = self._attribute("size", _SIZE)
+        item.style = self._attribute("pattern", _STYLE)
 
     def _images(self) -> list[Image]:
         of_markup = images.of_thing(self._page, self._product)
@@ -152,18 +150,18 @@ class _Extraction:
         return named or images.of_nodes(self._page, self._shown_at_heading())
 
     def _shown_at_heading(self) -> list[HtmlElement]:
-        """The largest image that is seen on one screen with the heading; none where looks are not known."""
-        looks = self._page.looks
-        heading = looks.of(self._focus.heading)
+        """The largest image that is seen on one screen with the heading; none where styles are not known."""
+        styles = self._page.styles
+        heading = styles.of(self._focus.heading)
         best: tuple[int, HtmlElement] | None = None
         if heading is None:
             return []
         for node in self._page.tree.iter("img"):
-            look = looks.of(node)
-            if look is None or look.hidden or min(look.width, look.height) < SMALLEST_IMAGE:
+            style = styles.of(node)
+            if style is None or style.hidden or min(style.width, style.height) < SMALLEST_IMAGE:
                 continue
-            area = look.width * look.height
-            near = abs(look.y - heading.y) < SCREEN and not self._focus.elsewhere(node)
+            area = style.width * style.height
+            near = abs(style.y - heading.y) < SCREEN and not self._focus.elsewhere(node)
             if near and (best is None or area > best[0]):
                 best = (area, node)
         return [best[1]] if best else []
@@ -206,12 +204,12 @@ class _Extraction:
         return [AdditionalProperty(name=name, value=value) for name, value in islice(found.items(), MAX_PROPERTIES)]
 
     def _listed(self) -> list[Pair]:
-        return [pair for pair in self._specification.pairs if pair.listed and not self._focus.elsewhere(pair.node)]
+        return [pair for pair in self._page.labelled.pairs if pair.listed and not self._focus.elsewhere(pair.node)]
 
     def _probability(self, item: Product, told: str | None) -> float:
         """How sure it is that the page is of one product, by what it has of a product."""
         if self._product is not None and self._product.values("offers", "hasVariant"):
-            offered = [thing for thing in self._page.markup.things(*TYPES) if thing.values("offers")]
+            offered = [thing for thing in self._page.markup.things(*PRODUCT_TYPES) if thing.values("offers")]
             return 0.98 if len(offered) <= SEVERAL else 0.8
         if item.price:
             return 0.85 if told else 0.6

@@ -1,31 +1,108 @@
-"""Results pages of search engines: what they found, without what was paid for.
+"""Results pages of search engines: the organic results, without advertisements.
 
 A result is a block with a heading in, or around, a link that leads to another site, maybe through a redirect of the
-engine's. Links of one shape (the same way to them) repeat. Those in side bars, in menus, and in parts that are named or
-labelled as advertisements are left out.
+engine's. Links of one shape (the same way to them) repeat. Those in side bars, in menus, and in parts that are
+named or labelled as advertisements are left out.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote
 
 from lxml.html import HtmlElement
 from zyte_common_items import Serp, SerpMetadata, SerpOrganicResult
 
 from scrapy_ext.server.extraction.auto.navigation.numbers import address_of
 from scrapy_ext.server.extraction.auto.navigation.pagination import page_number
-from scrapy_ext.server.extraction.auto.page.around import Parts, own_boxes, way_to
-from scrapy_ext.server.extraction.auto.page.items import now
+from scrapy_ext.server.extraction.auto.page.layout import Parts, own_boxes, way_to
 from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.records import now
 from scrapy_ext.server.extraction.auto.page.text import node_text, one_line
-from scrapy_ext.server.extraction.auto.page.urls import bare, parts_of
-from scrapy_ext.server.extraction.auto.search import part_names as words
-from scrapy_ext.server.extraction.auto.search.redirects import is_redirect, target_of
+from scrapy_ext.server.extraction.auto.page.urls import absolute, bare, parts_of, site_of
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
+
+HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5"})
+BLOCKS: Final = ("div", "p", "li", "ul", "ol", "table", "tr", "td", "section", "article", "h2", "h3", "h4", "dl", "dd")
+_VOCABULARY: Final = load_vocabulary("search")
+TITLE_NAME = _VOCABULARY.pattern("title_name")
+OUTSIDE_TAGS: Final = frozenset({"nav", "footer", "aside", "header", "form"})
+OUTSIDE_NAME = _VOCABULARY.pattern("outside_name")
+AD_NAME = _VOCABULARY.pattern("ad_name")
+AD_LABEL = _VOCABULARY.pattern("ad_label", re.IGNORECASE)
+AD_LINK = _VOCABULARY.pattern("ad_link", re.IGNORECASE)
+SHOWN_URL_NAME = _VOCABULARY.pattern("shown_url_name")
+LOOKS_LIKE_URL = re.compile(r"(?:https?://)?(?:[\w-]+\.)+[a-z]{2,12}(?:\s*[›/»>].{0,200})?", re.IGNORECASE)
+DESCRIPTION_NAME = _VOCABULARY.pattern("description_name")
+NO_DESCRIPTION: Final = frozenset({"cite", "button", "nav", "time", "form", "select", "h1", "h2", "h3", "h4", "h5"})
+QUERY_KEYS: Final = _VOCABULARY.words("query_keys")
+TOTAL = _VOCABULARY.pattern("total", re.IGNORECASE)
+
+
+MAX_QUERY_LENGTH: Final = 8_000
+MAX_PARAMETERS: Final = 60
+
+#: Parameters that hold the target, the usual ones first.
+_TARGETS: Final = ("q", "url", "uddg", "u", "target", "to", "dest", "destination", "r", "redirect", "link", "ru")
+#: What a path of a redirect looks like: ``/url``, ``/l/``, ``/ck/a``, ``/link``, ``/click``, ``/RU=``.
+_REDIRECT = re.compile(
+    r"/(?:url|l|links?|ck(?:/a)?|click\w*|out|go|goto|redir(?:ect)?\w*|r|clck(?:/\w+)*)(?:[/.;]|$)|/RU=", re.IGNORECASE
+)
+_IN_PATH = re.compile(r"/RU=(https?%3a[^/]+)/", re.IGNORECASE)
+#: ``a1`` and the address in Base64.
+_ENCODED = re.compile(r"a1(aHR0c[\w-]{8,4000})={0,2}")
+
+
+def target_of(url: str, page_url: str) -> str | None:
+    """The address that a link leads to; None for a link within the site, and for a redirect that hides its target."""
+    if not is_same_site(url, page_url):
+        return _wrapped(url) or url if is_redirect(url) else url
+    return _wrapped(url)
+
+
+def is_redirect(url: str) -> bool:
+    """Whether an address looks like one that only passes visitors on."""
+    return _REDIRECT.search(parts_of(url).path) is not None
+
+
+def is_same_site(first: str, second: str) -> bool:
+    """Whether two addresses are of one site, whatever comes before its name: ``www.``, ``r.search.``."""
+    return site_of(first) == site_of(second)
+
+
+def _wrapped(url: str) -> str | None:
+    parts = parts_of(url)
+    match = _IN_PATH.search(parts.path)
+    if match:
+        return _other_site(unquote(match.group(1)), url)
+    given = dict(parse_qsl(parts.query[:MAX_QUERY_LENGTH])[:MAX_PARAMETERS])
+    for name in _TARGETS:
+        value = given.get(name, "")
+        encoded = _ENCODED.fullmatch(value)
+        if encoded:
+            value = _decoded(encoded.group(1))
+        if value.startswith(("http://", "https://")) and (target := _other_site(value, url)):
+            return target
+    return None
+
+
+def _other_site(target: str, url: str) -> str | None:
+    found = absolute(url, target)
+    return found if found and not is_same_site(found, url) else None
+
+
+def _decoded(text: str) -> str:
+    try:
+        return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode("utf-8", "replace")
+    except (binascii.Error, ValueError):
+        return ""
+
 
 MAX_LINKS: Final = 4_000
 MAX_RESULTS: Final = 200
@@ -98,8 +175,9 @@ def _candidates(page: Page) -> list[_Candidate]:
         found.setdefault(way_to(title, 4), []).append(_Candidate(link, title, url, target))
     # A heading of a shape of its own is rather that of a box between the results than a result.
     kept = {id(each) for some in found.values() for each in some if len(some) > 1 or len(found) == 1}
-    order = {node: position for position, node in enumerate(page.elements)}
-    everything = sorted((each for some in found.values() for each in some), key=lambda each: order.get(each.link, 0))
+    everything = sorted(
+        (each for some in found.values() for each in some), key=lambda each: page.order.get(each.link, 0)
+    )
     return [each for each in everything if id(each) in kept]
 
 
@@ -111,23 +189,23 @@ def _title_of(page: Page, link: HtmlElement) -> HtmlElement | None:
     if inner is not None:
         return inner if node_text(inner, 3) else None
     for ancestor in islice(link.iterancestors(), 2):
-        if ancestor.tag in words.HEADINGS or ancestor.get("role") == "heading":
+        if ancestor.tag in HEADINGS or ancestor.get("role") == "heading":
             return link
     inside = islice(link.iterdescendants("*"), 30)
-    named = next((node for node in inside if words.TITLE_NAME.search(page.names(node))), None)
+    named = next((node for node in inside if TITLE_NAME.search(page.names(node))), None)
     if named is not None:
         return named if node_text(named, 3) else None
     parent = link.getparent()
     names = f"{page.names(link)} {page.names(parent) if parent is not None else ''}"
-    return link if words.TITLE_NAME.search(names) and len(node_text(link, 20)) > 2 else None
+    return link if TITLE_NAME.search(names) and len(node_text(link, 20)) > 2 else None
 
 
 def _is_outside(page: Page, node: HtmlElement) -> bool:
     """Whether a part begins at an element that holds no results: a menu, a side bar, a box of another kind, an ad."""
     names = page.names(node)
     return (
-        (node.tag in words.OUTSIDE_TAGS and not _is_within_result(node))
-        or bool(names and (words.OUTSIDE_NAME.search(names) or words.AD_NAME.search(names)))
+        (node.tag in OUTSIDE_TAGS and not _is_within_result(node))
+        or bool(names and (OUTSIDE_NAME.search(names) or AD_NAME.search(names)))
         or node.get("data-text-ad") is not None
         or node.get("role") in {"complementary", "navigation"}
     )
@@ -139,20 +217,16 @@ def _is_within_result(node: HtmlElement) -> bool:
 
 
 def _without_ads(candidates: list[_Candidate]) -> list[_Candidate]:
-    return [
-        each
-        for each in candidates
-        if not words.AD_LINK.search(each.url) and not words.AD_LINK.search(each.target or "")
-    ]
+    return [each for each in candidates if not AD_LINK.search(each.url) and not AD_LINK.search(each.target or "")]
 
 
 def _is_ad(page: Page, block: HtmlElement, candidate: _Candidate) -> bool:
     """Whether a block is labelled as an advertisement, in a line of its own."""
     for node in islice(block.iter("*"), MAX_BLOCK_ELEMENTS):
-        if node is not block and words.AD_NAME.search(page.names(node)) and candidate.link in node.iter("a"):
+        if node is not block and AD_NAME.search(page.names(node)) and candidate.link in node.iter("a"):
             return True
         text = one_line(node.text)
-        if 1 < len(text) <= 20 and not len(node) and words.AD_LABEL.fullmatch(text) and node is not candidate.title:
+        if 1 < len(text) <= 20 and not len(node) and AD_LABEL.fullmatch(text) and node is not candidate.title:
             return True
     return False
 
@@ -184,9 +258,9 @@ def _shown_url(page: Page, candidate: _Candidate, block: HtmlElement) -> str | N
         text = node_text(node, 301)
         if not 3 < len(text) <= 300:
             continue
-        if node.tag == "cite" or (words.SHOWN_URL_NAME.search(page.names(node)) and "." in text):
+        if node.tag == "cite" or (SHOWN_URL_NAME.search(page.names(node)) and "." in text):
             return text
-        if named is None and len(node) <= 3 and words.LOOKS_LIKE_URL.fullmatch(text):
+        if named is None and len(node) <= 3 and LOOKS_LIKE_URL.fullmatch(text):
             named = text
     return named
 
@@ -196,15 +270,15 @@ def _description(page: Page, candidate: _Candidate, block: HtmlElement, shown: s
     taken = {candidate.link, candidate.title, *candidate.link.iterancestors(), *candidate.title.iterancestors()}
     best = ""
     for node in islice(block.iter("*"), MAX_BLOCK_ELEMENTS):
-        if node in taken or node.tag in words.NO_DESCRIPTION or not _is_leaf(node):
+        if node in taken or node.tag in NO_DESCRIPTION or not _is_leaf(node):
             continue
         around = islice(node.iterancestors(), 6)
-        if any(ancestor is candidate.link or ancestor.tag in words.NO_DESCRIPTION for ancestor in around):
+        if any(ancestor is candidate.link or ancestor.tag in NO_DESCRIPTION for ancestor in around):
             continue
         text = node_text(node, MAX_DESCRIPTION_LENGTH)
-        if text == shown or len(text) < SHORTEST or words.LOOKS_LIKE_URL.fullmatch(text):
+        if text == shown or len(text) < SHORTEST or LOOKS_LIKE_URL.fullmatch(text):
             continue
-        if words.DESCRIPTION_NAME.search(page.names(node)):
+        if DESCRIPTION_NAME.search(page.names(node)):
             return text
         best = max(best, text, key=len) if node.tag != "a" else best
     return best or None
@@ -212,7 +286,7 @@ def _description(page: Page, candidate: _Candidate, block: HtmlElement, shown: s
 
 def _is_leaf(node: HtmlElement) -> bool:
     """Whether an element holds text and no block of text."""
-    return next(node.iterdescendants(*words.BLOCKS), None) is None
+    return next(node.iterdescendants(*BLOCKS), None) is None
 
 
 # ── what the page tells of the search ──
@@ -231,13 +305,13 @@ def _page_number(page: Page) -> int | None:
 
 def _searched(page: Page) -> str | None:
     given = dict(reversed(parse_qsl(parts_of(page.url).query[:8_000])[:60]))
-    return next((one_line(given[key])[:500] for key in words.QUERY_KEYS if given.get(key)), None)
+    return next((one_line(given[key])[:500] for key in QUERY_KEYS if given.get(key)), None)
 
 
 def _displayed(page: Page) -> str | None:
     """What the box for searches holds."""
     for node in islice(page.tree.iter("input", "textarea"), 200):
-        if (node.get("name") or "").lower() in words.QUERY_KEYS and node.get("type") not in {
+        if (node.get("name") or "").lower() in QUERY_KEYS and node.get("type") not in {
             "hidden",
             "submit",
             "button",
@@ -251,7 +325,7 @@ def _displayed(page: Page) -> str | None:
 def _total(page: Page) -> int | None:
     """How many results the engine says that there are."""
     for _, text in islice(page.lines, 3_000):
-        match = words.TOTAL.search(text) if len(text) <= 80 and any(map(str.isdigit, text)) else None
+        match = TOTAL.search(text) if len(text) <= 80 and any(map(str.isdigit, text)) else None
         if match:
             digits = "".join(filter(str.isdecimal, match.group(1)))
             return int(digits) if digits else None

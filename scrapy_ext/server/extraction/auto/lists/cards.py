@@ -18,7 +18,8 @@ from scrapy_ext.server.extraction.auto.fields.money import Money, currency_in
 from scrapy_ext.server.extraction.auto.lists.repeats import Entry
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.text import HEADINGS, node_text, one_line
-from scrapy_ext.server.extraction.auto.products.price_tags import PriceTags
+from scrapy_ext.server.extraction.auto.products.prices import PriceTags
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 #: What is read of an entry, in elements; what has more is no entry but a section.
 MAX_ELEMENTS: Final = 400
@@ -31,40 +32,20 @@ MAX_SUMMARY_LENGTH: Final = 5_000
 #: What the tags and names of a price must score among the few texts of an entry.
 ENOUGH_FOR_PRICE: Final = 0.5
 
-_TITLE_NAME = re.compile(r"(?:^|[\s_-]|product|item|card|post|entry|job)(?:title|name|headline|heading)(?:$|[\s_-])")
-_NOT_TITLE = re.compile(r"sub-?title|brand|author|user|site-?name|price|category|eyebrow|kicker|vendor")
-_DATE_NAME = re.compile(r"date|time|publish|posted|datum|fecha|(?:^|[\s_-])(?:meta|byline|ago|age|when)(?:$|[\s_-])")
-_AUTHOR_NAME = re.compile(
-    r"(?:^|[\s_-]|post|entry|article)(?:author|byline|writer|autor|auteur)s?(?:$|[\s_-]|name|link)"
-)
-_NOT_AUTHOR = re.compile(r"avatar|image|photo|icon|date|time|bio|comment")
-_SUMMARY_NAME = re.compile(
-    r"summary|excerpt|description|teaser|snippet|abstract|standfirst|(?:^|[\s_-])(?:dek|deck|desc|blurb|lead"
-    r"|intro)(?:$|[\s_-])"
-)
+_VOCABULARY: Final = load_vocabulary("lists")
+_TITLE_NAME = _VOCABULARY.pattern("title_name")
+_NOT_TITLE = _VOCABULARY.pattern("not_title")
+_DATE_NAME = _VOCABULARY.pattern("date_name")
+_AUTHOR_NAME = _VOCABULARY.pattern("author_name")
+_NOT_AUTHOR = _VOCABULARY.pattern("not_author")
+_SUMMARY_NAME = _VOCABULARY.pattern("summary_name")
 #: Words of links that lead to what another text names.
-LEADS_ON = re.compile(
-    r"(?:read|learn|see|show|view|find out|discover|get|shop|buy|continue|apply|add"
-    r"|quick|more|details?|click|go|play|watch|open|visit)\b.{0,25}"
-    r"|(?:weiter|mehr|lire|en savoir|voir|leer|ver|saber|scopri|leggi|lees|meer|läs|les|læs"
-    r"|czytaj|więcej|подробнее|читать|続きを|更多|阅读)\b.{0,25}"
-    r"|\W*|\d+\s*(?:comments?|reviews?|replies|likes?)|comments?",
-    re.IGNORECASE,
-)
+LEADS_ON = _VOCABULARY.pattern("leads_on", re.IGNORECASE)
 #: What stands where a name might, and is none.
-_NO_NAME = re.compile(
-    r"^https?://|^(?:item|sku|model|art|part|stock)\b[^:]{0,12}:|^subscribe"
-    r"|^\d+ (?:second|minute|hour|day|week|month|year)s? ago$"
-    r"|^(?:sale|new|best ?seller|sold out|in stock|sponsored|ad)!?$",
-    re.IGNORECASE,
-)
+_NO_NAME = _VOCABULARY.pattern("no_name", re.IGNORECASE)
 _BEHIND = re.compile(r"background(?:-image)?\s*:[^;]{0,40}url\(\s*[\"']?([^\"')]+)")
 #: Signs before a name, each a text of its own.
-_BADGE = re.compile(
-    r"(?:new(?: listing| arrival| in)?|sale|sponsored|hot|neu|nouveau|nuevo|novo|ad"
-    r"|exclusive|best ?seller|featured|top)[!:]?",
-    re.IGNORECASE,
-)
+_BADGE = _VOCABULARY.pattern("badge", re.IGNORECASE)
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}T[\d:]{5,8}\S*")
 _DIGIT = re.compile(r"\d")
 _LETTER = re.compile(r"[^\W\d_]")

@@ -20,11 +20,11 @@ from lxml.html import HtmlElement
 
 from scrapy_ext.server.extraction.auto.lists.cards import LEADS_ON, Block, Card
 from scrapy_ext.server.extraction.auto.lists.repeats import Entry, Group, Surroundings, groups_of
-from scrapy_ext.server.extraction.auto.page import label_names as vocabulary
 from scrapy_ext.server.extraction.auto.page.markup import Thing
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.text import node_text
 from scrapy_ext.server.extraction.auto.page.urls import bare, site_of
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 #: Entries of a group that are looked at to judge it.
 SAMPLE: Final = 12
@@ -38,6 +38,7 @@ FEWEST_STATED: Final = 3
 SURE_OF_MARKUP: Final = 0.7
 #: Entries that must be alike by their tags alone.
 FEWEST_ALIKE: Final = 4
+_ORDER = load_vocabulary("products").pattern("order", re.IGNORECASE)
 _COUNTED = re.compile(r"[(\[]\d[\d.,]*[)\]]$")
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
@@ -154,7 +155,7 @@ class Shape:
     @cached_property
     def orders(self) -> float:
         """The part of the entries with a button that orders the thing."""
-        return self.part(lambda card: vocabulary.ORDER.search(card.block.text))
+        return self.part(lambda card: _ORDER.search(card.block.text))
 
     def matches(self, pattern: re.Pattern[str]) -> float:
         """The part of the entries whose names in the page's code match."""
@@ -245,8 +246,7 @@ def _of_markup(page: Page, things: dict[str, Thing]) -> Listed:
 
 
 def _cards(page: Page, groups: Iterable[Group], blocks: _Blocks) -> list[Card]:
-    order = {node: position for position, node in enumerate(page.elements)}
-    entries = sorted((entry for group in groups for entry in group.entries), key=lambda entry: order[entry.node])
+    entries = sorted((entry for group in groups for entry in group.entries), key=lambda entry: page.order[entry.node])
     found: dict[str, Card] = {}
     for entry in entries:
         if bare(entry.url) not in found and (card := blocks.card(entry)).name:

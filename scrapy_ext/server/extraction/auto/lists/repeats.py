@@ -16,10 +16,11 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.page.around import Parts, step_of
+from scrapy_ext.server.extraction.auto.page.layout import Parts, step_of
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.text import node_text
 from scrapy_ext.server.extraction.auto.page.urls import bare, parts_of, same_page
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 #: Bounds of what is looked at. Of several hundred real pages, the largest has 4 thousand links.
 MAX_LINKS: Final = 6_000
@@ -38,25 +39,10 @@ _OUTSIDE_TAGS: Final = frozenset({"nav", "footer", "aside", "dialog", "select", 
 _OUTSIDE_ROLES: Final = frozenset(
     {"navigation", "banner", "contentinfo", "dialog", "complementary", "search", "menu", "tablist"}
 )
-_OUTSIDE_NAME = re.compile(
-    r"(?:^|[\s_-])(?:nav|navbar|navigation|menu|submenu|megamenu|footer|sidebar|breadcrumbs?|cookies?|consent"
-    r"|newsletter"
-    r"|subscribe|social|share|sharing|modal|popup|pop-up|drawer|offcanvas|related|recommend\w*|recently"
-    r"|advert\w*|ads?"
-    r"|sponsor\w*|skip|login|signup|filters?(?![-_]?(?:results?|content))|facets?|refinements?|pagination"
-    r"|pager|toolbar|tags|comments?|reviews?"
-    r"|mini-?cart|swatch\w*|variants?|dropdown|topbar|masthead|lang(?:uage)?-\w+|outbrain|taboola|trending"
-    r"|popular|alsoviewed|references|reflist|footnotes?|citations?)(?:$|[\s_-])"
-    r"|site-?header|page-?header|header-?(?:nav|menu|top)|global-?(?:nav|header)|side-?bar|(?:main|mega"
-    r"|nav)-?menu|sub-?menu"
-    r"|you-?may|also-?like|cross-?sell|up-?sell"
-)
+_VOCABULARY: Final = load_vocabulary("lists")
+_OUTSIDE_NAME = _VOCABULARY.pattern("outside_name")
 #: Names that tell how a page is laid out, or what kind of entry this is, and not that it belongs to the frame.
-_NOT_OUTSIDE = re.compile(
-    r"(?:^|(?<=\s))(?:(?:has|with|no|without|content|main|page|left|right|one|two)[-_]+(?:\w+[-_]+)?side-?bars?(?:[-_]\w+)*"
-    r"|side-?bars?[-_]+(?:content|main|layout|wrap\w*|page|right|left)(?:[-_]\w+)*|\S*layout\S*"
-    r"|(?:category|tag|term|status|format|type|product_cat|product_tag|product-cat|pa|post|label)[-_]\S+)(?=$|\s)"
-)
+_NOT_OUTSIDE = _VOCABULARY.pattern("not_outside")
 _HEADER_TAGS: Final = frozenset({"article", "section", "main", "li"})
 _STREAMED = re.compile(r"S:\w{1,6}")
 _SPLIT_ENTRIES: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "dt", "tr"})

@@ -13,30 +13,17 @@ from typing import Final
 from urllib.parse import parse_qsl
 
 from scrapy_ext.server.extraction.auto.page.urls import parts_of
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_PARAMETERS: Final = 60
 #: Addresses are compared so far, letter by letter.
 MAX_COMPARED: Final = 600
 
-_KEYS: Final = frozenset({
-    "page", "p", "pg", "paged", "pagina", "pagenumber", "pageno", "page_no", "pagenum", "page_num", "page_number",
-    "currentpage", "current_page", "curpage", "cpage", "pn", "seite", "side", "sida", "strana", "strona", "sayfa",
-    "pageindex", "page_index", "pgno", "_page", "listpage", "pagen_1", "pag", "_pgn", "page[number]", "pgnum",
-    "pageid", "ipage", "gotopage", "cur_page", "page1", "whichpage", "pi", "pnum", "_paged", "page_id", "pagenr",
-    "página", "blz", "paginanummer", "stranka", "oldal", "lapa", "puslapis", "sivu", "trang", "halaman", "страница",
-    "cp", "np", "page-number", "paginate", "tpage", "spage", "thispage", "nowpage", "product-page", "query-page",
-})  # fmt: skip
-_OFFSETS: Final = frozenset({
-    "start", "offset", "from", "skip", "first", "startrow", "startindex", "st", "begin", "limitstart", "sz", "o",
-    "page[offset]", "start_index", "startat", "firstresult", "beginindex", "startrecord", "b", "s", "min", "index",
-    "first_result", "startpos", "ofs", "fromindex", "nao", "stindex", "startwith", "low", "pos",
-})  # fmt: skip
+_VOCABULARY: Final = load_vocabulary("pagination")
+_KEYS: Final = frozenset(_VOCABULARY.words("keys"))
+_OFFSETS: Final = frozenset(_VOCABULARY.words("offsets"))
 #: Names of parameters that hold the place from which a page goes on, which need not be a number.
-_CURSORS: Final = frozenset({
-    "after", "cursor", "next", "since", "updated-max", "page_token", "pagetoken", "max_id", "before", "token",
-    "continue", "continuation", "from_id", "last", "lastid", "last_id", "pagefrom", "page_cursor", "until", "older",
-    "resumptiontoken", "page[after]", "phcursor", "endcursor", "start",
-})  # fmt: skip
+_CURSORS: Final = frozenset(_VOCABULARY.words("cursors"))
 #: Parameters that do not tell pages apart.
 _IDLE: Final = re.compile(
     r"^(?:utm_\w+|srsltid|gclid|fbclid|sid|phpsessid|jsessionid|ref|session\w*|_ga|rt|isappinstalled)$"

@@ -1,13 +1,15 @@
-"""From page to page of a list: the links between its pages, the next one, and the number of this one.
+"""Pagination: the links between the pages of a list, the next page, and the number of the page.
 
-A link is taken for the next page on several grounds together: what it says, what it is called, where it stands, whether
-its address is this page's with the number of the next, and what a row of page numbers says of that address. One ground
-alone is not enough, as "next" is also said of articles, pictures and months; an address that cannot be the next page of
-this one speaks against any.
+A link is taken for the next page on several grounds together: its text, its names, its place, whether its address
+is the page's own with the number of the next, and the number that a row of pages gives that address. One ground
+alone is not enough, as "next" is also written beside articles, pictures and months; an address that cannot be the
+next page of this one counts against all of them. Where no link is found, the attributes are read that scripts load
+more of a list by.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
@@ -16,16 +18,45 @@ from typing import Final, NamedTuple
 from lxml.html import HtmlElement
 from zyte_common_items import NamedLink, Request
 
-from scrapy_ext.server.extraction.auto.navigation.link_signs import SignsOfNext
-from scrapy_ext.server.extraction.auto.navigation.link_texts import OF_PAGES, PAGE_NAME
-from scrapy_ext.server.extraction.auto.navigation.load_more import scripted_next
+from scrapy_ext.server.extraction.auto.navigation.next_links import OF_PAGES, PAGE_NAME, SignsOfNext
 from scrapy_ext.server.extraction.auto.navigation.numbers import Address, address_of
-from scrapy_ext.server.extraction.auto.navigation.parts import is_of_other, parts_of
 from scrapy_ext.server.extraction.auto.navigation.rows import PageRow, rows_of
-from scrapy_ext.server.extraction.auto.navigation.site_links import link_name, links_of
+from scrapy_ext.server.extraction.auto.navigation.site_links import (
+    NOT_PAGES,
+    is_of_other,
+    link_name,
+    links_of,
+    paging_parts,
+)
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.text import node_text
 from scrapy_ext.server.extraction.auto.page.urls import host_of, same_page
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
+
+_VOCABULARY: Final = load_vocabulary("pagination")
+#: Attributes by which scripts know where the list goes on.
+_SCRIPTED: Final = _VOCABULARY.words("scripted")
+MAX_SCRIPTED: Final = 200
+_LOADS_MORE = _VOCABULARY.pattern("loads_more")
+
+
+def scripted_next(page: Page, own: Address) -> Request | None:
+    """The request for the next page that an attribute holds, where its address is that of the page after ``own``."""
+    # To look for the names first is many times faster than to look at every element.
+    there = [name for name in _SCRIPTED if f"{name}=".encode() in page.source]
+    nodes = [node for name in there for node in islice(page.tree.iterfind(f".//*[@{name}]"), MAX_SCRIPTED)]
+    for node in nodes:
+        names = page.names(node)
+        for attribute in there:
+            value = (node.get(attribute) or "").strip()
+            if not re.match(r"https?://|[/?]", value) or (url := page.link(value)) is None:
+                continue
+            follows = -1.0 if same_page(url, page.url) else own.score_of_next(address_of(url))
+            named = f"{names} {attribute}"
+            if follows >= 2.0 and _LOADS_MORE.search(named) and not NOT_PAGES.search(named):
+                return Request(url=url, name=link_name(node))
+    return None
+
 
 MAX_LINKS: Final = 6_000
 #: What a link must score to be that to the next page.
@@ -72,7 +103,7 @@ class Pagination:
     @cached_property
     def parts(self) -> list[HtmlElement]:
         """The parts of the page that hold links from page to page."""
-        return parts_of(self._page)
+        return paging_parts(self._page)
 
     @cached_property
     def rows(self) -> list[PageRow]:

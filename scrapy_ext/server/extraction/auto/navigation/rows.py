@@ -16,11 +16,12 @@ from typing import Final
 
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.navigation.link_texts import NUMBER
+from scrapy_ext.server.extraction.auto.navigation.next_links import NUMBER
 from scrapy_ext.server.extraction.auto.navigation.numbers import address_of
 from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.text import one_line
 from scrapy_ext.server.extraction.auto.page.urls import parts_of, same_page
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
 
 MAX_LINKS: Final = 6_000
 MAX_ROWS: Final = 60
@@ -33,11 +34,8 @@ MAX_WITHIN: Final = 300
 #: Larger numbers are years and numbers of things.
 LARGEST_ALONE: Final = 1000
 
-_CURRENT_NAME = re.compile(
-    r"(?:^|[\s_-])(?:is-?)?(?:current\w*|active|activ|selected|on|aktiv|aktuell\w*|actual|actuel|this-?page|here|now"
-    r"|cur|sel|attiva?|courante?|strong|act)(?:$|[\s_-])|current-?page|page-?current|active-?page|page-?active"
-    r"|pager?[-_]?on(?:$|\s)"
-)
+_VOCABULARY: Final = load_vocabulary("pagination")
+_CURRENT_NAME = _VOCABULARY.pattern("current_name")
 _ASIDE = re.compile(
     r"you(?:'re| are) (?:currently )?(?:on|reading)|\b(?:go to|current(?:ly)?|selected|this|page (?=page))\b"
     r"|\(\s*\)|,",

@@ -1,1 +1,1 @@
-"""The page as every kind reads it: its elements, text and structured data, its looks, and which part it is about."""
+"""The page model: elements, text, structured data, labels, computed styles, and the part that the page is about."""

@@ -1,4 +1,4 @@
-"""A page, read once, for whatever kind is to be extracted from it."""
+"""Model of a page: everything that kinds read of it, made once and only when it is needed."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from typing import Final
 from lxml import etree
 from lxml.html import HtmlElement
 
-from scrapy_ext.server.extraction.auto.page.looks import Looks, take_looks
-from scrapy_ext.server.extraction.auto.page.markup import Markup
+from scrapy_ext.server.extraction.auto.page.computed_styles import ComputedStyles, take_styles
+from scrapy_ext.server.extraction.auto.page.labelled import Specification
+from scrapy_ext.server.extraction.auto.page.layout import between_landmarks
+from scrapy_ext.server.extraction.auto.page.markup import Markup, Thing
 from scrapy_ext.server.extraction.auto.page.parsing import parsed
-from scrapy_ext.server.extraction.auto.page.sources import Sources
+from scrapy_ext.server.extraction.auto.page.records import Sources
 from scrapy_ext.server.extraction.auto.page.text import node_text, one_line
 from scrapy_ext.server.extraction.auto.page.urls import absolute, bare
 
@@ -29,6 +31,7 @@ _NAMES_OF_TESTS: Final = etree.XPath(
 _MAY_HIDE: Final = etree.XPath("//*[@style or @hidden or @aria-hidden]")
 _HIDING_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?=$|[-_])")
+_LANGUAGE_CODE = re.compile(r"[a-z]{2}(?=$|[-_])")
 
 
 class _Rows:
@@ -58,7 +61,7 @@ class Page:
     limit (255) are lost with what follows them. What stands after the end of the body is in it, as in browsers.
     """
 
-    def __init__(self, html: str, url: str, *, looks: bool = False) -> None:
+    def __init__(self, html: str, url: str, *, styles: bool = False) -> None:
         self.url = url
         self.sources = Sources()
         self.source, self.tree, self.scripts = parsed(html)
@@ -66,12 +69,27 @@ class Page:
         self._links: dict[str, str | None] = {}
         # Held, so that lxml does not make the Python side of an element anew each time it is met.
         self.elements: list[HtmlElement] = list(self.tree.iter("*"))
-        self.looks = take_looks(self.tree) if looks else Looks()
+        self.styles = take_styles(self.tree) if styles else ComputedStyles()
 
     @cached_property
     def markup(self) -> Markup:
         """The structured data of the page."""
         return Markup.of(self)
+
+    @cached_property
+    def labelled(self) -> Specification:
+        """The labels of the page with their values: in tables, lists and lines."""
+        return Specification(self)
+
+    @cached_property
+    def visible_text(self) -> str:
+        """The text between header, menus, side bars and footer."""
+        return between_landmarks(self)
+
+    @cached_property
+    def order(self) -> dict[HtmlElement, int]:
+        """The position of every element in the document."""
+        return {node: position for position, node in enumerate(self.elements)}
 
     @cached_property
     def metas(self) -> dict[str, list[str]]:
@@ -174,6 +192,12 @@ class Page:
             if match:
                 return match.group()
         return None
+
+    def language_of(self, thing: Thing | None) -> str | None:
+        """The ISO 639-1 code of the language of a thing of the markup, else of the page."""
+        stated = _LANGUAGE_CODE.match((thing.text("inLanguage") or "").lower()) if thing else None
+        language = stated.group() if stated else self.language
+        return language if language and len(language) == 2 else None
 
     @cached_property
     def canonical_url(self) -> str | None:

@@ -1,4 +1,4 @@
-"""Price, currency and availability of a product as its markup tells them."""
+"""The product that the markup of a page is about: its offer (price, currency, availability) and its variants."""
 
 from __future__ import annotations
 
@@ -7,9 +7,62 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from zyte_common_items import ProductVariant
+
+from scrapy_ext.server.extraction.auto.fields import images
 from scrapy_ext.server.extraction.auto.fields.money import Money, from_markup
 from scrapy_ext.server.extraction.auto.page.markup import Thing
+from scrapy_ext.server.extraction.auto.page.page import Page
 from scrapy_ext.server.extraction.auto.page.text import one_line
+from scrapy_ext.server.extraction.auto.products.identity import gtins_of
+
+PRODUCT_TYPES: Final = (
+    "Product", "ProductGroup", "IndividualProduct", "ProductModel", "SomeProducts", "ProductCollection", "Vehicle",
+    "Car", "Motorcycle", "Book",
+)  # fmt: skip
+MAX_VARIANTS: Final = 200
+#: What variants of one thing differ in.
+_OF_VARIANTS: Final = ("sku", "mpn", "gtin13", "gtin12", "gtin14", "gtin8", "gtin", "productID", "color", "size", "url")
+
+
+def main_product(page: Page) -> Thing | None:
+    """The product that the page is about: the one of its own address, else the first, those with offers first.
+
+    Products of one name are variants of a group, and so are those that a group names; it has their offers.
+    """
+    things = page.markup.things(*PRODUCT_TYPES)
+    offered = [thing for thing in things if thing.values("offers", "offer", "hasVariant", "price")]
+    own = next((thing for thing in offered if _is_own(page, thing)), None)
+    chosen = own or next(iter(offered or things), None)
+    if chosen is None:
+        return None
+    variants = chosen.things("hasVariant")[:MAX_VARIANTS]
+    if not variants and own is None:
+        name = one_line(chosen.text("name")).casefold()
+        alike = [thing for thing in offered if name and one_line(thing.text("name")).casefold() == name]
+        variants = alike if len({thing.text("sku") for thing in alike} - {None}) > 1 else []
+    return _group(page, chosen, variants[:MAX_VARIANTS]) if variants else chosen
+
+
+def _is_own(page: Page, thing: Thing) -> bool:
+    return page.is_at(page.link(thing.text("url") or thing.id))
+
+
+def _group(page: Page, chosen: Thing, variants: list[Thing]) -> Thing:
+    """The product of several variants: with the offers of all, those of the variant at the page's own address first."""
+    properties = dict(chosen.properties)
+    properties["hasVariant"] = list(variants)
+    if chosen in variants:
+        for name in _OF_VARIANTS:
+            if len({tuple(thing.texts(name)) for thing in variants}) > 1:
+                properties.pop(name, None)
+    if chosen in variants or not chosen.things("offers", "offer"):
+        at_page = [each for each in variants if any(_is_own(page, part) for part in (each, *each.things("offers")))]
+        # An address that all of them share is that of the group.
+        first = at_page if len(at_page) == 1 else []
+        properties["offers"] = [offer for each in (*first, *variants) for offer in each.values("offers", "offer")]
+    return Thing(chosen.types, properties, chosen.id, chosen.by_id)
+
 
 IN_STOCK: Final = "InStock"
 OUT_OF_STOCK: Final = "OutOfStock"
@@ -86,3 +139,33 @@ def _read(thing: Thing) -> Offer:
 def _currency(thing: Thing) -> str | None:
     code = one_line(thing.text("priceCurrency")).upper()
     return code if re.fullmatch(r"[A-Z]{3}", code) else None
+
+
+def variants_of(page: Page, product: Thing | None) -> list[ProductVariant] | None:
+    """The variants; None for fewer than two, which are the product itself."""
+    if product is None:
+        return None
+    found = [_variant(page, thing) for thing in product.things("hasVariant")[:MAX_VARIANTS]]
+    return found if len(found) > 1 else None
+
+
+def _variant(page: Page, thing: Thing) -> ProductVariant:
+    offer = offer_of(thing)
+    pictures = images.of_thing(page, thing)
+    offers = thing.things("offers")
+    return ProductVariant(
+        name=thing.text("name"),
+        sku=thing.text("sku"),
+        mpn=thing.text("mpn"),
+        gtin=gtins_of(thing) or None,
+        color=thing.text("color"),
+        size=thing.text("size"),
+        style=thing.text("pattern"),
+        price=offer.price.amount if offer.price else None,
+        regularPrice=offer.regular_price.amount if offer.regular_price else None,
+        currency=offer.currency,
+        availability=offer.availability,
+        images=pictures or None,
+        mainImage=pictures[0] if pictures else None,
+        url=page.link(thing.text("url") or next((text for each in offers for text in each.texts("url")), None)),
+    )

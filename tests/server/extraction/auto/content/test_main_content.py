@@ -7,11 +7,16 @@ from typing import Any
 import pytest
 
 from scrapy_ext.server.extraction.auto import extract
-from scrapy_ext.server.extraction.auto.content.block_features import Features
-from scrapy_ext.server.extraction.auto.content.block_model import Model, block_model
 from scrapy_ext.server.extraction.auto.content.blocks import Blocks
-from scrapy_ext.server.extraction.auto.content.main_content import MAX_BLOCKS, main_content, most_likely, text_of
-from scrapy_ext.server.extraction.auto.content.part_names import heading_bits, name_bits
+from scrapy_ext.server.extraction.auto.content.features import Features, heading_bits, name_bits
+from scrapy_ext.server.extraction.auto.content.main_content import (
+    MAX_BLOCKS,
+    Model,
+    block_model,
+    main_content,
+    most_likely,
+    text_of,
+)
 from scrapy_ext.server.extraction.auto.page.page import Page
 
 URL = "https://www.example.org/shop/rope"

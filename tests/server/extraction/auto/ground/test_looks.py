@@ -19,8 +19,8 @@ def look(y: int = 100, letters: int = 14, flags: int = 0) -> str:
 HEADING = f"<h1 {look(80, 30)}>Lamp</h1>"
 
 
-def product(body: str, *, looks: bool = True) -> dict[str, Any]:
-    return extract("product", f"<html data-look=styled>{TITLE}<body>{body}{WORDS}</body></html>", URL, looks=looks)
+def product(body: str, *, styles: bool = True) -> dict[str, Any]:
+    return extract("product", f"<html data-look=styled>{TITLE}<body>{body}{WORDS}</body></html>", URL, styles=styles)
 
 
 def test_a_price_that_is_struck_out_by_a_style_is_the_former_one() -> None:
@@ -32,13 +32,13 @@ def test_a_price_that_is_struck_out_by_a_style_is_the_former_one() -> None:
 def test_of_prices_alike_the_one_in_large_letters_is_the_products() -> None:
     small, large = f"<div class=price {look(300)}>$12.00</div>", f"<div class=price {look(300, 28)}>$59.90</div>"
     assert product(HEADING + small + "<p>and</p>" + large)["price"] == "59.90"
-    assert product(HEADING + small + "<p>and</p>" + large, looks=False)["price"] == "12.00"
+    assert product(HEADING + small + "<p>and</p>" + large, styles=False)["price"] == "12.00"
 
 
 def test_words_that_are_hidden_by_a_style_say_nothing_of_the_product() -> None:
     html = f'{HEADING}<p class="price" {look(120)}>$59.90</p><p class="stock" {look(0, 14, 2)}>Sold out</p>'
     assert product(html)["availability"] == "InStock"
-    assert product(html, looks=False)["availability"] == "OutOfStock"
+    assert product(html, styles=False)["availability"] == "OutOfStock"
 
 
 def test_of_images_that_nothing_names_the_large_one_at_the_heading_is_the_main_one() -> None:
@@ -48,7 +48,7 @@ def test_of_images_that_nothing_names_the_large_one_at_the_heading_is_the_main_o
     <img src="/x.jpg" data-look="10 150 600 600 14 400 2">
     """
     assert product(html)["mainImage"] == {"url": "https://shop.example.com/lamp.jpg"}
-    assert "mainImage" not in product(html, looks=False)
+    assert "mainImage" not in product(html, styles=False)
 
 
 def test_looks_that_a_page_invents_or_garbles_are_harmless() -> None:
@@ -63,5 +63,5 @@ def test_looks_are_in_nothing_that_is_handed_out() -> None:
     item = product(html)
     assert "long evenings" in item["descriptionHtml"]
     assert "data-look" not in str(item)
-    page = Page(html, URL, looks=True)
+    page = Page(html, URL, styles=True)
     assert not page.tree.xpath("//@data-look")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from scrapy_ext.server.extraction.auto import extract
-from scrapy_ext.server.extraction.auto.jobs.salary import salary_in
+from scrapy_ext.server.extraction.auto.jobs import salary_in
 from tests.server.extraction.auto.kinds.job_pages import PAGES, PROSE, told
 
 URL = "https://jobs.example.com/lamp-keeper"

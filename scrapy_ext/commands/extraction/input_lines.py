@@ -1,0 +1,310 @@
+"""Lines of input, from the command line, a file or standard input, and the extraction request of each of them.
+
+A line is a URL, or a JSON object of fields as the extraction service takes them. Lines are numbered from 1, empty
+ones too, so that a number leads back to the place in the file. A line is read into memory whole, and no more of the
+input than a few lines is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import stat
+import sys
+import zlib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import msgspec
+from w3lib.url import safe_url_string
+
+from scrapy_ext.api.extraction import OUTPUTS, check, limits
+from scrapy_ext.api.extraction.rules import body_too_large
+from scrapy_ext.api.violations import Violation
+from scrapy_ext.commands.extraction.blocking import BlockingCalls
+from scrapy_ext.crawl.extraction.fingerprint import IGNORED
+
+
+class CallError(Exception):
+    """The call, its files or the settings are wrong: nothing was sent."""
+
+
+class StopError(Exception):
+    """Nothing more can be sent, or kept: the lines that are left are not done."""
+
+
+#: A body has at most 5 MiB; as JSON with every character escaped it may be some times longer.
+MAX_LINE_BYTES: Final = 4 * limits.MAX_BODY_BYTES
+_READ_BYTES: Final = 64 * 1024
+
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+_NOT_PLAIN: Final = re.compile(r"[^!-~]")
+#: What goes with ``serp``, of the fields that are meant for every request.
+_SERP: Final = ("serp", "serpOptions")
+
+
+class Line(msgspec.Struct, frozen=True):
+    """A line that is not empty, without what surrounds it. The text of one that is too long is its beginning."""
+
+    number: int
+    text: bytes
+    is_too_long: bool = False
+
+
+class LineSplitter:
+    """Cuts pieces of a file into lines."""
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._begun: list[bytes] = []
+        self._size = 0
+
+    def feed(self, data: bytes) -> list[Line]:
+        """The lines that end in this piece."""
+        *ends, rest = data.split(b"\n")
+        lines = [line for end in ends if (line := self._ended(end)) is not None]
+        self._keep(rest)
+        return lines
+
+    def end(self) -> list[Line]:
+        """The last line, if it has no line break."""
+        line = self._ended(b"")
+        return [] if line is None else [line]
+
+    def _keep(self, piece: bytes) -> None:
+        self._size += len(piece)
+        if piece and self._size <= MAX_LINE_BYTES:
+            self._begun.append(piece)
+
+    def _ended(self, piece: bytes) -> Line | None:
+        self._number += 1
+        if self._begun or self._size:
+            self._keep(piece)
+            piece = b"".join(self._begun)
+        is_too_long = max(self._size, len(piece)) > MAX_LINE_BYTES
+        self._begun, self._size = [], 0
+        if self._number == 1:
+            piece = piece.removeprefix(_BYTE_ORDER_MARK)
+        text = piece[:_READ_BYTES] if is_too_long else piece.strip()
+        return Line(self._number, text, is_too_long) if text else None
+
+
+def read_lines(read: Callable[[int], bytes]) -> Iterator[list[Line]]:
+    """The lines of what ``read(size)`` gives, as they come."""
+    splitter = LineSplitter()
+    while data := read(_READ_BYTES):
+        if lines := splitter.feed(data):
+            yield lines
+    if lines := splitter.end():
+        yield lines
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """What a line asks for.
+
+    ``url`` is the line's own, None when it has none. ``fingerprint`` tells requests apart that ask for different
+    content. ``faults`` are what keeps the line from being read; the rules of the service are not checked here.
+    """
+
+    number: int
+    url: str | None
+    fields: dict[str, Any]
+    fingerprint: str
+    size: int
+    faults: tuple[Violation, ...] = ()
+
+    @property
+    def domain(self) -> str:
+        """What the limits of a site hold for."""
+        try:
+            return urlsplit(self.fields["url"]).hostname or ""
+        except (KeyError, ValueError, AttributeError, TypeError):
+            return ""
+
+    def violations(self, extra_fields: Collection[str]) -> list[Violation]:
+        """Every rule that the line breaks."""
+        if self.faults:
+            return [*self.faults]
+        broken = check(self.fields, extra_fields=extra_fields)
+        size = len(msgspec.json.encode(self.fields))
+        return [*broken, body_too_large(size)] if size > limits.MAX_BODY_BYTES else broken
+
+
+class LineParser:
+    """Reads lines. ``params`` are the fields of EXTRACT_API_PARAMS, ``given`` those of the command line; a line's
+    own fields win over both, and None leaves a field out."""
+
+    def __init__(self, params: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+        self._params = params
+        self._given = given
+        #: What a line asks for that is but a URL.
+        self._plain = self._merged({})
+
+    def parse(self, line: Line) -> Wanted:
+        """What a line asks for."""
+        try:
+            if not line.is_too_long and not line.text.startswith(b"{"):
+                return self._of_url(line, line.text.decode())
+        except UnicodeDecodeError as error:
+            fault = Violation("input", f"must be UTF-8, and byte {error.start + 1} is not", "Convert the file.")
+            return _unread(line, fault)
+        own = _own_fields(line)
+        if isinstance(own, Violation):
+            return _unread(line, own)
+        fields, url = self._merged(own), own.get("url")
+        known = url if isinstance(url, str) else None
+        return Wanted(line.number, known, fields, _fingerprint(fields), len(line.text))
+
+    def _of_url(self, line: Line, url: str) -> Wanted:
+        sent = url
+        if _NOT_PLAIN.search(url):
+            with contextlib.suppress(ValueError):  # The rules tell what is wrong with it.
+                sent = safe_url_string(url)  # As Scrapy does with a URL as people write it.
+        fields = {**self._plain, "url": sent}
+        return Wanted(line.number, url, fields, _fingerprint(fields), len(line.text))
+
+    def _merged(self, own: Mapping[str, Any]) -> dict[str, Any]:
+        """With the same outputs as a routed request of a crawl that asks for none."""
+        asked = {**self._given, **own}
+        params = self._params
+        if asked.get("serp"):
+            params = {name: params[name] for name in _SERP if name in params}
+        fields = {**params, **asked}
+        if not any(fields.get(name) for name in OUTPUTS):
+            fields.setdefault("httpResponseBody", True)
+        if fields.get("httpResponseBody"):
+            fields.setdefault("httpResponseHeaders", True)
+        return {name: value for name, value in fields.items() if value is not None}
+
+
+def _own_fields(line: Line) -> dict[str, Any] | Violation:
+    if line.is_too_long:
+        return Violation("input", f"must be at most {MAX_LINE_BYTES} bytes", "Send less in it.")
+    try:
+        fields: dict[str, Any] = msgspec.json.decode(line.text, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return Violation("input", f"is not JSON: {error}", 'Write a URL, or {"url": "https://example.com/", ...}.')
+    return fields
+
+
+def _unread(line: Line, fault: Violation) -> Wanted:
+    return Wanted(line.number, None, {}, _hashed(line.text), len(line.text), (fault,))
+
+
+def _fingerprint(fields: Mapping[str, Any]) -> str:
+    content = {name: value for name, value in fields.items() if name not in IGNORED and value not in (False, [], {})}
+    try:
+        return _hashed(msgspec.json.encode(content, order="deterministic"))
+    except (TypeError, ValueError, RecursionError):
+        return _hashed(repr(content).encode("utf-8", "replace"))
+
+
+def _hashed(data: bytes) -> str:
+    # It tells lines of one number apart, not all requests there are: 32 bits are plenty.
+    return f"{zlib.crc32(data):08x}"
+
+
+class Source(msgspec.Struct, frozen=True):
+    """``urls`` of the command line, or the file at ``path``; with neither, standard input."""
+
+    urls: Sequence[str] = ()
+    path: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What it is called in a message."""
+        return "the command line" if self.urls else self.path or "standard input"
+
+    @property
+    def can_be_read_twice(self) -> bool:
+        """Whether it can be looked through before it is used."""
+        if self.urls:
+            return True
+        return self.path is not None and stat.S_ISREG(os.stat(self.path).st_mode)
+
+    @property
+    def size(self) -> int:
+        """The bytes of a file."""
+        return os.stat(self.path).st_size if self.path is not None else 0
+
+    def check_readable(self) -> None:
+        """Raises :class:`CallError` for a file that is not there, or is none."""
+        if self.path is None:
+            return
+        try:
+            if stat.S_ISDIR(os.stat(self.path).st_mode):
+                raise CallError(f"{self.path} is a folder; give a file of URLs")
+            if not os.access(self.path, os.R_OK):
+                raise CallError(f"{self.path} cannot be read: you may not")
+        except OSError as error:
+            raise CallError(f"{self.path} cannot be read: {error.strerror}") from None
+
+    def lines(self) -> Iterator[list[Line]]:
+        """The lines, a few at a time, from the first one; raises :class:`OSError`."""
+        if self.urls:
+            given = ((number, url.strip()) for number, url in enumerate(self.urls, 1))
+            yield [Line(number, url.encode("utf-8", "surrogateescape")) for number, url in given if url]
+            return
+        with self._opened() as file:
+            # Not sys.stdin: a thread that is blocked in it would hold a lock that the end of the process needs.
+            yield from read_lines(lambda size: os.read(file, size))
+
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[int]:
+        if self.path is None:
+            yield sys.stdin.fileno()
+            return
+        file = os.open(self.path, os.O_RDONLY)
+        try:
+            yield file
+        finally:
+            os.close(file)
+
+
+class SourceReader:
+    """Reads a source beside the event loop, a few lines at a time, when it is asked to.
+
+    ``on_read`` is told when there are lines again, or none any more, with the error that ended them.
+    """
+
+    def __init__(self, source: Source, on_read: Callable[[OSError | None], None]) -> None:
+        self._batches = source.lines()
+        self._on_read = on_read
+        self._calls = BlockingCalls("input")
+        self._lines: Iterator[Line] = iter(())
+        self._reading: asyncio.Task[None] | None = None
+        self.has_ended = False
+        #: Number of the last line that was given out.
+        self.last = 0
+
+    def next(self) -> Line | None:
+        """A line that was read; None: there is none now."""
+        line = next(self._lines, None)
+        if line is not None:
+            self.last = line.number
+        return line
+
+    def read(self) -> None:
+        """Have the lines that follow read, unless they are being read."""
+        if self._reading is None and not self.has_ended:
+            self._reading = asyncio.create_task(self._read())
+
+    def close(self) -> None:
+        """Read no more."""
+        if self._reading is not None:
+            self._reading.cancel()
+        self._calls.close()
+
+    async def _read(self) -> None:
+        error = None
+        try:
+            lines = await self._calls(lambda: next(self._batches, None))
+        except OSError as raised:
+            lines, error = None, raised
+        self._reading = None
+        self.has_ended = lines is None
+        self._lines = iter(lines or ())
+        self._on_read(error)

@@ -1,0 +1,228 @@
+"""A function for each kind of action: on elements, on the page as a whole, and waits.
+
+A page may be faster than the caller's next action, so that the request, response or navigation of a wait may have
+come already: it counts when it came after the last action that was no wait had begun.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+from playwright.async_api import TimeoutError as PlaywrightTimeoutError
+from w3lib.url import safe_url_string
+
+from scrapy_ext.server.extraction.actions.context import Action, ActionContext, ActionError
+
+#: How ``urlPattern`` is compared with a URL, by the name that ``urlMatchingOptions`` gives it.
+COMPARISONS: Final[dict[str, Callable[[str, str], bool]]] = {
+    "contains": lambda url, pattern: pattern in url,
+    "startsWith": lambda url, pattern: url.startswith(pattern),
+    "endsWith": lambda url, pattern: url.endswith(pattern),
+    "exact": lambda url, pattern: url == pattern,
+}
+
+
+async def wait_for_timeout(_context: ActionContext, _action: Action, seconds: float) -> None:
+    """Wait for a time."""
+    await asyncio.sleep(seconds)
+
+
+async def wait_for_selector(context: ActionContext, action: Action, seconds: float) -> None:
+    """Wait until an element is in the state of the selector."""
+    state: Any = action.selector.state if action.selector else "visible"
+    await context.elements(action.selector).first.wait_for(state=state, timeout=1000 * seconds)
+
+
+async def wait_for_request(context: ActionContext, action: Action, seconds: float) -> None:
+    """Wait until the page has sent a request."""
+    await _seen(context, action, seconds, answered=False)
+
+
+async def wait_for_response(context: ActionContext, action: Action, seconds: float) -> None:
+    """Wait until the page has got a response."""
+    await _seen(context, action, seconds, answered=True)
+
+
+async def wait_for_navigation(context: ActionContext, action: Action, seconds: float) -> None:
+    """Wait until the page is another one, and loaded."""
+    if not await wait_for_a_navigation(context, action.wait_until, seconds):
+        raise ActionError(f"the page did not move on in {seconds:g} seconds")
+
+
+async def wait_for_a_navigation(context: ActionContext, until: str, seconds: float) -> bool:
+    """Wait until the page has moved on from where it stood, and until it is loaded; whether it was in time."""
+    page = context.page
+    state: Any = until
+    try:
+        async with asyncio.timeout(seconds):
+            if context.traffic.arrived is context.stood_at:
+                await page.wait_for_event("framenavigated", lambda frame: frame == page.main_frame, timeout=0)
+            await page.wait_for_load_state(state, timeout=0)
+    except (TimeoutError, PlaywrightTimeoutError):
+        return False
+    return True
+
+
+async def _seen(context: ActionContext, action: Action, seconds: float, *, answered: bool) -> None:
+    compare, pattern = COMPARISONS[action.url_matching_options], action.url_pattern
+    try:
+        async with asyncio.timeout(seconds):
+            await context.seen(lambda url: compare(url, pattern), answered=answered)
+    except TimeoutError:
+        what = "response" if answered else "request"
+        raise ActionError(
+            f"no {what} with such a URL ({action.url_matching_options} {pattern[:100]!r}) in {seconds:g} seconds"
+        ) from None
+
+
+_HIDE = "elements => { for (const e of elements) e.style.setProperty('display', 'none', 'important'); }"
+
+
+async def click(context: ActionContext, action: Action, seconds: float) -> None:
+    """Click, and wait for the page that it leads to where that is asked for."""
+    button: Any = action.button
+    await context.elements(action.selector).first.click(
+        timeout=1000 * seconds, delay=1000 * action.delay, button=button
+    )
+    if action.wait_for_navigation_timeout:
+        await wait_for_a_navigation(context, "load", action.wait_for_navigation_timeout)
+
+
+async def double_click(context: ActionContext, action: Action, seconds: float) -> None:
+    """Click twice."""
+    button: Any = action.button
+    element = context.elements(action.selector).first
+    await element.dblclick(timeout=1000 * seconds, delay=1000 * action.delay, button=button)
+
+
+async def hover(context: ActionContext, action: Action, seconds: float) -> None:
+    """Move the pointer."""
+    await context.elements(action.selector).first.hover(timeout=1000 * seconds)
+
+
+async def type_text(context: ActionContext, action: Action, seconds: float) -> None:
+    """Type key by key, because pages listen to keys: fields that suggest, search or check as one types."""
+    field = context.elements(action.selector).first
+    await field.press_sequentially(action.text, delay=1000 * action.delay, timeout=1000 * seconds)
+
+
+async def key_press(context: ActionContext, action: Action, seconds: float) -> None:
+    """Press a key, in an element or where the focus is."""
+    if action.selector is None:
+        await context.page.keyboard.press(action.key, delay=1000 * action.delay)
+    else:
+        await context.elements(action.selector).first.press(
+            action.key, delay=1000 * action.delay, timeout=1000 * seconds
+        )
+
+
+async def select(context: ActionContext, action: Action, seconds: float) -> None:
+    """Choose options by value or by label."""
+    await context.elements(action.selector).first.select_option(action.values, timeout=1000 * seconds)
+
+
+async def hide(context: ActionContext, action: Action, seconds: float) -> None:
+    """Hide all elements that the selector finds, when there is one."""
+    await context.elements(action.selector).first.wait_for(state="attached", timeout=1000 * seconds)
+    await context.elements(action.selector).evaluate_all(_HIDE)
+
+
+async def scroll_to(context: ActionContext, action: Action, seconds: float) -> None:
+    """Scroll to an element, or to a place in pixels."""
+    if action.selector is not None:
+        await context.elements(action.selector).first.scroll_into_view_if_needed(timeout=1000 * seconds)
+    else:
+        await context.page.evaluate("([left, top]) => window.scrollTo(left, top)", [action.left, action.top])
+
+
+#: What a result of ``evaluate`` may be as JSON, in characters.
+MAX_RESULT: Final = 100_000
+
+#: A page hears of being scrolled when it is drawn next, which a busy machine may put off: by the second frame it has
+#: asked for what it loads then. A page that draws nothing is waited for no longer than ``most`` milliseconds.
+_SCROLL: Final = """async most => {
+    const e = document.scrollingElement || document.documentElement, height = e.scrollHeight;
+    e.scrollTo(0, height);
+    const drawn = new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+    await Promise.race([drawn, new Promise(done => setTimeout(done, most))]);
+    return height;
+}"""
+_HEIGHT: Final = "() => (document.scrollingElement || document.documentElement).scrollHeight"
+#: The result as text, cut where it is longer than it may be, so that no more than that leaves the page.
+_AS_JSON: Final = "function (most) { const text = JSON.stringify(this); return text && text.slice(0, most + 1); }"
+
+
+async def goto(context: ActionContext, action: Action, seconds: float) -> None:
+    """Go to another URL; it was checked before the page was loaded, and the connection is checked once more."""
+    until: Any = action.wait_until
+    await context.page.goto(safe_url_string(action.url), wait_until=until, timeout=1000 * seconds)
+
+
+async def reload(context: ActionContext, action: Action, seconds: float) -> None:
+    """Load the page once more."""
+    until: Any = action.wait_until
+    await context.page.reload(wait_until=until, timeout=1000 * seconds)
+
+
+async def scroll_bottom(context: ActionContext, action: Action, seconds: float) -> None:
+    """Scroll down until the page grows no more, or one of the bounds is reached, which is no failure."""
+    ends = time.monotonic() + seconds
+    for _ in range(action.max_scroll_count or 1000):
+        most = min(action.max_scroll_delay, max(ends - time.monotonic(), 0))
+        context.traffic.stir()
+        height: int = await context.page.evaluate(_SCROLL, 1000 * most)
+        # What an endless page loads next comes after a moment.
+        await context.traffic.quiet(context.quiet, min(most, max(ends - time.monotonic(), 0)))
+        grown: int = await context.page.evaluate(_HEIGHT)
+        if grown <= height or grown >= (action.max_page_height or grown + 1) or time.monotonic() >= ends:
+            return
+
+
+async def evaluate(context: ActionContext, action: Action, seconds: float) -> Any:
+    """Run a script in the page, as one of its own; the value of its last expression, where JSON can say it.
+
+    Chromium itself ends a script that takes longer than ``seconds``, so that the page can be read after an endless one.
+    """
+    session = context.devtools
+    answer = await session.send(
+        "Runtime.evaluate",
+        {"expression": action.source, "replMode": True, "awaitPromise": True, "timeout": 1000 * seconds},
+    )
+    _raise_what_was_thrown(answer)
+    value = answer["result"]
+    if "objectId" not in value:
+        return _bounded(value.get("value"))
+    call = {"functionDeclaration": _AS_JSON, "objectId": value["objectId"], "arguments": [{"value": MAX_RESULT}]}
+    answer = await session.send("Runtime.callFunctionOn", {**call, "returnByValue": True})
+    _raise_what_was_thrown(answer)
+    text = answer["result"].get("value")
+    if not isinstance(text, str):
+        return None  # A function, or what a page with a JSON of its own makes of it.
+    if len(text) > MAX_RESULT:
+        return _bounded(text)
+    try:
+        return _bounded(msgspec.json.decode(text))
+    except (msgspec.DecodeError, RecursionError):
+        raise ActionError("its result is not one that JSON can say") from None
+
+
+def _bounded(value: Any) -> Any:
+    try:
+        size = len(msgspec.json.encode(value))
+    except (ValueError, TypeError, RecursionError):  # half a character of text, among others
+        raise ActionError("its result is not one that JSON can say") from None
+    if size > MAX_RESULT:
+        raise ActionError(f"its result is longer than {MAX_RESULT} characters of JSON")
+    return value
+
+
+def _raise_what_was_thrown(answer: dict[str, Any]) -> None:
+    details = answer.get("exceptionDetails")
+    if details is not None:
+        thrown = details.get("exception", {})
+        told = str(thrown.get("description") or thrown.get("value") or details.get("text") or "")
+        raise ActionError(told.partition("\n")[0][:300] or "the script failed")

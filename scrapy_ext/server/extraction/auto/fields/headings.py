@@ -1,0 +1,116 @@
+"""The headline of a page, without the name of the site that titles carry, and its breadcrumbs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final
+
+from lxml.html import HtmlElement
+from zyte_common_items import Breadcrumb
+from zyte_parsers import extract_breadcrumbs
+
+from scrapy_ext.server.extraction.auto.page.layout import Focus
+from scrapy_ext.server.extraction.auto.page.markup import Thing, text_of
+from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.text import one_line
+
+MAX_HEADLINE_LENGTH: Final = 500
+_WORD = re.compile(r"\w{2,}")
+_SITE_PART = re.compile(r"^(.{15,}?)\s+[|»·•–—-]\s+([^|»·•–—]{2,60})$")
+
+
+def headline_of(page: Page, thing: Thing | None, focus: Focus) -> str | None:
+    """The headline: the heading that readers see, else that of the markup, else the title."""
+    if focus.heading_text and _is_of_page(page, focus.heading_text):
+        return focus.heading_text
+    stated = thing.text("headline") if thing else None
+    title = stated or page.meta("og:title", "twitter:title") or page.title
+    return without_site(page, one_line(title)[:MAX_HEADLINE_LENGTH]) or None
+
+
+def _is_of_page(page: Page, heading: str) -> bool:
+    """Whether a heading has anything to do with the titles of its page, as far as there are any."""
+    words = set(_WORD.findall(heading.casefold()))
+    titles = [title for title in (page.title, page.meta("og:title", "twitter:title")) if title]
+    return not titles or any(not words.isdisjoint(_WORD.findall(title.casefold())) for title in titles)
+
+
+def without_site(page: Page, title: str) -> str:
+    """A title without the name of its site at the end."""
+    site = one_line(page.meta("og:site_name", "application-name")).casefold()
+    match = _SITE_PART.match(title)
+    if match and (not site or match.group(2).casefold() in site or site in match.group(2).casefold()):
+        return match.group(1)
+    return title
+
+
+MAX_BREADCRUMBS: Final = 20
+#: What is longer is not the name of a section.
+MAX_NAME_LENGTH: Final = 200
+_TRAIL_NAMES: Final = ("breadcrumb", "bread-crumb", "crumbs")
+MAX_NODES: Final = 20
+#: A part with more links is a menu.
+MAX_LINKS: Final = 60
+
+
+def breadcrumbs_of(page: Page) -> list[Breadcrumb] | None:
+    """The longest trail of the page's markup, else of the part that it calls its breadcrumbs."""
+    trails = [_of_thing(page, thing) for thing in page.markup.all("BreadcrumbList")]
+    if not any(trails):
+        trails = [_of_node(page, node) for node in _nodes(page)]
+    return max(trails, key=len, default=[]) or None
+
+
+def _of_thing(page: Page, thing: Thing) -> list[Breadcrumb]:
+    entries = [(_position(entry, index), entry) for index, entry in enumerate(thing.things("itemListElement"))]
+    trail = []
+    for _, entry in sorted(entries, key=lambda pair: pair[0]):
+        name, url = _name_and_url(page, entry)
+        if name or url:
+            trail.append(Breadcrumb(name=name, url=url))
+    return trail[:MAX_BREADCRUMBS]
+
+
+def _position(entry: Thing, index: int) -> float:
+    try:
+        return float(entry.text("position") or index)
+    except ValueError:
+        return index
+
+
+def _name_and_url(page: Page, entry: Thing) -> tuple[str | None, str | None]:
+    name, reference = entry.text("name"), None
+    for item in entry.values("item"):
+        if isinstance(item, Thing):
+            name = name or item.text("name", "title")
+            reference = item.id or item.text("url", "@id")
+        else:
+            # Microdata gives the text of an item that is no thing of its own, JSON-LD its address.
+            reference = text_of(item)
+    reference = reference or entry.text("url") or entry.id
+    return one_line(name)[:MAX_NAME_LENGTH] or None, page.link(reference)
+
+
+def _nodes(page: Page) -> Iterator[HtmlElement]:
+    named = page.named(*_TRAIL_NAMES)[:MAX_NODES]
+    labelled = [
+        node for node in page.tree.iter("nav", "ol", "ul") if "breadcrumb" in (node.get("aria-label") or "").lower()
+    ]
+    for node in [*named, *labelled[:MAX_NODES]]:
+        if node.tag not in {"body", "html", "main", "header"}:
+            yield node
+
+
+def _of_node(page: Page, node: HtmlElement) -> list[Breadcrumb]:
+    if len(list(islice(node.iter("a"), MAX_LINKS + 1))) > MAX_LINKS:
+        return []
+    found = extract_breadcrumbs(node, base_url=page.base_url) or ()
+    trail = [
+        Breadcrumb(name=one_line(crumb.name) or None, url=page.link(crumb.url))
+        for crumb in found
+        if crumb.name and len(crumb.name) <= MAX_NAME_LENGTH
+    ]
+    # One link is no trail, and so many are a menu.
+    return trail if 2 <= len(trail) <= MAX_BREADCRUMBS else []

@@ -1,0 +1,124 @@
+"""Navigation among articles, products and jobs: where a page of a section, a category or openings leads."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from lxml.html import HtmlElement
+from zyte_common_items import (
+    ArticleNavigation,
+    ArticleNavigationMetadata,
+    JobPostingNavigation,
+    JobPostingNavigationMetadata,
+    ProbabilityMetadata,
+    ProbabilityRequest,
+    ProductNavigation,
+    ProductNavigationMetadata,
+)
+
+from scrapy_ext.server.extraction.auto.fields.headings import breadcrumbs_of
+from scrapy_ext.server.extraction.auto.kinds.lists import COUNT, category_of, sure_of
+from scrapy_ext.server.extraction.auto.lists.judges import articles_on, jobs_on, products_on
+from scrapy_ext.server.extraction.auto.lists.listing import Listed
+from scrapy_ext.server.extraction.auto.navigation.pagination import Pagination
+from scrapy_ext.server.extraction.auto.navigation.site_links import link_name
+from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.records import now
+from scrapy_ext.server.extraction.auto.page.text import one_line
+from scrapy_ext.server.extraction.auto.page.urls import bare, parts_of
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
+
+T = TypeVar("T", ArticleNavigation, ProductNavigation, JobPostingNavigation)
+
+MAX_CATEGORIES: Final = 200
+#: Links to categories that stand alone are as likely something else.
+FEWEST_CATEGORIES: Final = 2
+#: How sure it is that a link under the page's own address leads to a part of its category.
+SURE_OF_CATEGORY: Final = 0.8
+
+_VOCABULARY: Final = load_vocabulary("lists")
+_NO_CATEGORY = _VOCABULARY.pattern("no_category", re.IGNORECASE)
+_NOT_UNDER = _VOCABULARY.pattern("not_under", re.IGNORECASE)
+
+
+def _navigation(
+    item: type[T],
+    metadata: Callable[..., Any],
+    things_on: Callable[[Page], Listed],
+    page: Page,
+    *,
+    categorised: bool = True,
+) -> T:
+    """The links to things, to parts of the category, and to the next page. Only ``url`` and ``metadata`` are sure."""
+    listed, pagination = things_on(page), Pagination(page)
+    category: dict[str, Any] = {}
+    if categorised:
+        category["categoryName"] = category_of(page, breadcrumbs_of(page))
+        category["subCategories"] = sub_categories(page, listed)
+    return item(
+        url=page.url,
+        items=requests(listed),
+        nextPage=pagination.next,
+        pageNumber=pagination.number,
+        metadata=metadata(dateDownloaded=now()),
+        **category,
+    )
+
+
+article_navigation: Final = partial(_navigation, ArticleNavigation, ArticleNavigationMetadata, articles_on)
+product_navigation: Final = partial(_navigation, ProductNavigation, ProductNavigationMetadata, products_on)
+#: The categories of jobs are as likely places, companies and times of work, and the schema has none.
+job_posting_navigation: Final = partial(
+    _navigation, JobPostingNavigation, JobPostingNavigationMetadata, jobs_on, categorised=False
+)
+
+
+def requests(listed: Listed) -> list[ProbabilityRequest] | None:
+    """The requests for what is listed, each once, in the order of the page."""
+    found = [ProbabilityRequest(url=card.url, name=card.name, metadata=sure_of(listed)) for card in listed.cards]
+    found = found or [
+        ProbabilityRequest(
+            url=url, name=one_line(thing.text("name", "headline", "title")) or None, metadata=sure_of(listed)
+        )
+        for url, thing in listed.stated.items()
+    ]
+    return found or None
+
+
+def sub_categories(page: Page, listed: Listed) -> list[ProbabilityRequest] | None:
+    """The requests for the parts of the page's category: what its links name one step below its own address.
+
+    What is listed on the page itself is none, nor is what has a number like that of an item.
+    """
+    path = re.sub(r"\.(?:html?|php|aspx?)$", "", parts_of(page.url).path).rstrip("/")
+    if not path:
+        return None
+    items = {bare(url) for url in (*listed.urls, *listed.stated)}
+    items_beside = Counter(parts_of(url).path.rstrip("/").rpartition("/")[0] for url in listed.urls)
+    # Where things lie directly under the category, so may what the list leaves out.
+    if items_beside[path] > max(1, len(items) // 10):
+        return None
+    found: dict[str, ProbabilityRequest] = {}
+    for link, url in _links_below(page, path):
+        name = COUNT.sub("", link_name(link) or "")
+        if bare(url) in items or not 1 < len(name) <= 50 or _NO_CATEGORY.search(name) or len(name.split()) > 6:
+            continue
+        request = ProbabilityRequest(url=url, name=name, metadata=ProbabilityMetadata(probability=SURE_OF_CATEGORY))
+        found.setdefault(bare(url), request)
+    return list(found.values())[:MAX_CATEGORIES] if len(found) >= FEWEST_CATEGORIES else None
+
+
+def _links_below(page: Page, path: str) -> Iterator[tuple[HtmlElement, str]]:
+    for link in page.tree.iter("a"):
+        url = page.link(link.get("href"))
+        parts = parts_of(url or "")
+        if url is None or parts.query or parts.netloc != parts_of(page.url).netloc:
+            continue
+        below = parts.path.removeprefix(path + "/") if parts.path.startswith(path + "/") else ""
+        step = below.strip("/")
+        if step and "/" not in step and not re.search(r"\d{4,}", step) and not _NOT_UNDER.search(f"/{step}"):
+            yield link, url

@@ -1,0 +1,142 @@
+"""Signs that a link leads to the next page: its text, label, picture, names and relation."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from itertools import islice
+from typing import Final
+
+from lxml.html import HtmlElement
+
+from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.text import one_line
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
+
+_VOCABULARY: Final = load_vocabulary("pagination")
+NEXT_WORDS: Final = _VOCABULARY.text("next_words")
+PAGE_WORDS: Final = _VOCABULARY.text("page_words")
+
+_ARROWS: Final = _VOCABULARY.text("arrows")
+_LEFT: Final = _VOCABULARY.text("left")
+_BEFORE: Final = _VOCABULARY.text("before")
+#: A text that leads to the next page, whole.
+NEXT_TEXT = _VOCABULARY.pattern("next_text", re.IGNORECASE)
+ARROW = re.compile(rf"[\s{_ARROWS}=-]+")
+#: A text that leads to more of the same: the next page, where its address says so.
+MORE = _VOCABULARY.pattern("more", re.IGNORECASE)
+#: A text that leads to the page before, or to the ends of the list: whatever else speaks for it, not the next page.
+NOT_NEXT_TEXT = _VOCABULARY.pattern("not_next_text", re.IGNORECASE)
+#: Older entries, which blogs that go back in time call the previous ones.
+OLDER = _VOCABULARY.pattern("older", re.IGNORECASE)
+#: What links between pages are called: by a number, a word, or an arrow.
+PAGE_NAME = _VOCABULARY.pattern("page_name", re.IGNORECASE)
+#: The number of a page as a link says it: ``2``, ``[2]``, ``Page 2``, ``第2页``.
+NUMBER = _VOCABULARY.pattern("number", re.IGNORECASE)
+#: ``Page 2 of 10``.
+OF_PAGES = _VOCABULARY.pattern("of_pages", re.IGNORECASE)
+
+
+MAX_LABEL: Final = 60
+#: Children of an element whose names tell of each of them.
+MAX_BESIDE: Final = 12
+MAX_PIECES: Final = 5
+
+_NEXT_NAME = _VOCABULARY.pattern("next_name")
+_NEXT_PARTS: Final = _VOCABULARY.words("next_parts")
+_ICON_NAME = _VOCABULARY.pattern("icon_name")
+_ICON_TEXT = _VOCABULARY.pattern("icon_text")
+_PICTURE = re.compile(
+    r"(?:^|[/_-])(?:next|older|nextpage|arrow[_-]?right|right[_-]?arrow|arrow[_-]?next)\w{0,6}[._-]", re.IGNORECASE
+)
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_AT_THE_ENDS = re.compile(r"(?:^|[\s_-])(?:prev|previous|first|last)(?:$|[\s_-])(?!.*\bnext)")
+_DISABLED = re.compile(r"disabled|inactive|(?:^|[\s_-])(?:off|hidden)(?:$|[\s_-])")
+
+
+class SignsOfNext:
+    """What the links of a page say of themselves."""
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+
+    def of(self, link: HtmlElement, *, inside: bool) -> float:
+        """What a link says, ``inside`` of a row of pages or not; nought for one that says nothing of a next page."""
+        page = self._page
+        pieces = list(islice((piece for part in link.itertext() if (piece := part.strip())), MAX_PIECES + 1))
+        if len(pieces) > MAX_PIECES or sum(map(len, pieces)) > 2 * MAX_LABEL:
+            pieces = []
+        text = one_line(" ".join(pieces))
+        score = _of_text(text, pieces)
+        labels = [label for name in ("aria-label", "title") if (label := one_line(link.get(name))[:MAX_LABEL])]
+        images = list(islice(link.iter("img"), 2))
+        labels += [label for image in images if (label := one_line(image.get("alt"))[:MAX_LABEL])]
+        labelled = any(NEXT_TEXT.fullmatch(label) for label in labels)
+        said = score + (2.0 if labelled else 0.0)
+        score = said + (3.0 if "next" in (link.get("rel") or "").lower().split() else 0.0)
+        names, around = page.names(link), _around(link)
+        score += self._of_names(link, around, bare=len(text) < 3, images=images)
+        if score <= 0 or (names and _DISABLED.search(names)) or link.get("aria-disabled") == "true":
+            return 0.0
+        # A name that tells of the next page beside words that tell of the one before is that of a template.
+        if not said and any(
+            NOT_NEXT_TEXT.fullmatch(one) and not OLDER.fullmatch(one) for one in (*labels, text) if one
+        ):
+            return 0.0
+        if _AT_THE_ENDS.search(names) or any(_AT_THE_ENDS.search(page.names(node)) for node in around[:1]):
+            score -= 1.5
+        return score + 1.0 if score > 0 and inside else score
+
+    def _of_names(
+        self, link: HtmlElement, around: list[HtmlElement], *, bare: bool, images: list[HtmlElement]
+    ) -> float:
+        score = 0.0
+        if link in self._named_next or any(_NEXT_NAME.search(value) for value in _data_of(link)):
+            score = 1.5
+        elif not self._named_next.isdisjoint(around):
+            score = 1.0
+        if bare:
+            # A link without words says what it is by its picture.
+            within = " ".join(self._page.names(node) for node in islice(link.iter("*"), 4))
+            if not score and within and _NEXT_NAME.search(within):
+                score = 1.0
+            if (within and _ICON_NAME.search(within)) or any(_PICTURE.search(node.get("src") or "") for node in images):
+                score += 1.5
+        return score
+
+    @cached_property
+    def _named_next(self) -> frozenset[HtmlElement]:
+        """The elements that the page calls next."""
+        named = self._page.named(*_NEXT_PARTS)
+        return frozenset(node for node in named if _NEXT_NAME.search(self._page.names(node)))
+
+
+def _of_text(text: str, pieces: list[str]) -> float:
+    if not text:
+        return 0.0
+    if NEXT_TEXT.fullmatch(text):
+        return 1.5 if ARROW.fullmatch(text) else 2.5
+    if OLDER.fullmatch(text):
+        return 1.5
+    if _ICON_TEXT.fullmatch(text):
+        return 1.5
+    if MORE.fullmatch(text):
+        return 1.5
+    # What is said to a screen reader beside what is shown.
+    if len(pieces) > 1 and all(NEXT_TEXT.fullmatch(piece) for piece in pieces):
+        return 2.0
+    return 0.0
+
+
+def _data_of(link: HtmlElement) -> list[str]:
+    """What the page calls a link in data of its own, where its classes are made by a program."""
+    return [
+        _CAMEL.sub("-", value).lower()
+        for name, value in link.attrib.items()
+        if name.startswith("data-") and len(value) <= MAX_LABEL and "next" in value.lower() and "/" not in value
+    ]
+
+
+def _around(link: HtmlElement) -> list[HtmlElement]:
+    """The few elements around a link that hold little else."""
+    return [node for node in islice(link.iterancestors(), 2) if next(islice(node, MAX_BESIDE, None), None) is None]

@@ -1,0 +1,166 @@
+"""Values by their labels: in tables, definition lists, lines such as ``Brand: X``, and the line below a label."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from lxml.html import HtmlElement
+
+from scrapy_ext.server.extraction.auto.page.layout import Focus
+from scrapy_ext.server.extraction.auto.page.text import node_text, one_line
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
+
+if TYPE_CHECKING:
+    from scrapy_ext.server.extraction.auto.page.page import Page
+
+MAX_LABEL_LENGTH: Final = 60
+MAX_VALUE_LENGTH: Final = 1000
+MAX_PAIRS: Final = 600
+
+_TWO_PARTS: Final = frozenset({"li", "div", "p", "span", "a"})
+_LABELLED_LINE = re.compile(r"^([^:：]{2,50}?)\s*[:：]\s*(\S.{0,150})$")
+_LABEL_NAME = re.compile(r"label|name|title|key|term|th\b|attr", re.IGNORECASE)
+#: Labels that are known need no sign after them.
+_KNOWN: Final = load_vocabulary("products").pattern("known_labels", re.IGNORECASE)
+_LABEL_END = re.compile(r"[\s:：]+$")
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A label and its value. ``listed``: it stands in a table or list, rather than in a line of its own."""
+
+    label: str
+    value: str
+    node: HtmlElement
+    listed: bool
+
+
+class Specification:
+    """The pairs of a page in the order of their sureness: tables, then lists, then single lines."""
+
+    def __init__(self, page: Page) -> None:
+        self.pairs: list[Pair] = []
+        for pair in _all_pairs(page):
+            self.pairs.append(pair)
+            if len(self.pairs) >= MAX_PAIRS:
+                break
+
+    def of(self, labels: re.Pattern[str]) -> Iterator[Pair]:
+        """The pairs whose whole label matches."""
+        return (pair for pair in self.pairs if labels.fullmatch(pair.label))
+
+
+def _all_pairs(page: Page) -> Iterator[Pair]:
+    for row in page.tree.iter("tr"):
+        cells = [cell for cell in row if cell.tag in {"td", "th"}]
+        # Some tables have two pairs in a row.
+        if len(cells) == 2 or (len(cells) in {4, 6} and all(map(_ends_as_label, cells[::2]))):
+            for cell, value in zip(cells[::2], cells[1::2], strict=True):
+                yield from _pair(cell, value, listed=True)
+    for term in page.tree.iter("dt"):
+        value = term.getnext()
+        if value is not None and value.tag == "dd":
+            yield from _pair(term, value, listed=True)
+    parts = [node for node in page.elements if len(node) == 2 and node.tag in _TWO_PARTS and _label_like(node)]
+    siblings = Counter(node.getparent() for node in parts)
+    for node in parts:
+        yield from _pair(node[0], node[1], listed=siblings[node.getparent()] > 1)
+    for node, text in page.lines:
+        match = _LABELLED_LINE.match(text) if ":" in text or "：" in text else None
+        if match:
+            yield Pair(_label(match.group(1)), match.group(2).strip(), node, listed=False)
+
+
+def _label_like(node: HtmlElement) -> bool:
+    """Whether the first of two parts looks like the label of the second."""
+    first, second = node
+    if len(first) > 2 or len(second) > 3:
+        return False
+    text = (first.text or (first[0].text if len(first) else "") or "").strip()
+    if _KNOWN.fullmatch(text) and not (first.tag == "a" and second.tag == "a"):
+        return True
+    if text.endswith((":", "：")) or first.tag in {"strong", "b"}:
+        return True
+    return bool(_LABEL_NAME.search(first.get("class") or ""))
+
+
+def _ends_as_label(node: HtmlElement) -> bool:
+    return node_text(node, MAX_LABEL_LENGTH + 1).endswith((":", "："))
+
+
+def _pair(term: HtmlElement, value: HtmlElement, *, listed: bool) -> Iterator[Pair]:
+    label = _label(node_text(term, MAX_LABEL_LENGTH + 1))
+    if 1 < len(label) <= MAX_LABEL_LENGTH:
+        text = node_text(value, MAX_VALUE_LENGTH)
+        # What can be chosen from is not what the product is.
+        if text and next(value.iter("select", "option"), None) is None:
+            yield Pair(label, text, value, listed)
+
+
+def _label(text: str) -> str:
+    return one_line(_LABEL_END.sub("", text))
+
+
+#: Longer lines are no labels.
+MAX_LABEL_LINE_LENGTH: Final = 40
+#: Lines that are looked at.
+MAX_LINES: Final = 20_000
+
+_LABEL_LINE_END = re.compile(r"[\s:：?]+$")
+_NO_VALUES: Final = frozenset({"h1", "h2", "button", "label", "th", "dt"})
+
+
+class Labelled(NamedTuple):
+    """A value, and the label that it stands by."""
+
+    value: str
+    label: str
+
+
+class Labels:
+    """The labelled values of a page, without those of its parts about other things.
+
+    A heading or control below a label is as likely something else as its value.
+    """
+
+    def __init__(self, page: Page, focus: Focus) -> None:
+        self._page = page
+        self._focus = focus
+
+    def value(self, labels: re.Pattern[str], fits: Callable[[str], bool] = bool) -> Labelled | None:
+        """The first value that fits of the labels that match whole: listed pairs first, then lines below."""
+        for pair in self._page.labelled.of(labels):
+            if fits(pair.value) and not self._focus.elsewhere(pair.node):
+                return Labelled(pair.value, pair.label)
+        for label, value, node in self._below:
+            if labels.fullmatch(label) and fits(value) and not self._focus.elsewhere(node):
+                return Labelled(value, label)
+        return None
+
+    def pairs(self) -> list[Labelled]:
+        """All of them: those of tables and lists, of lines, then those below a label."""
+        listed = [pair for pair in self._page.labelled.pairs if not self._focus.elsewhere(pair.node)]
+        below = [Labelled(value, label) for label, value, node in self._below if not self._focus.elsewhere(node)]
+        return [*(Labelled(pair.value, pair.label) for pair in listed), *below]
+
+    @cached_property
+    def _below(self) -> list[tuple[str, str, HtmlElement]]:
+        """Short lines with the line below each, and its element."""
+        found = []
+        lines = self._page.lines[:MAX_LINES]
+        for position, (node, text) in enumerate(lines[:-1]):
+            if len(text) <= MAX_LABEL_LINE_LENGTH and node.tag not in {"a", "option", "button", "label"}:
+                below = next((line for line in lines[position + 1 : position + 4] if not _inside(line[0], node)), None)
+                if below is not None and below[0].tag not in _NO_VALUES:
+                    found.append((_LABEL_LINE_END.sub("", text), below[1], below[0]))
+        return found
+
+
+def _inside(node: HtmlElement, outer: HtmlElement) -> bool:
+    parent = node.getparent()
+    return parent is outer or (parent is not None and parent.getparent() is outer)

@@ -1,0 +1,208 @@
+"""Where the elements of a page stand: around each other, near the heading, and in the parts that most pages have."""
+
+from __future__ import annotations
+
+import copy
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from lxml.html import HtmlElement
+
+from scrapy_ext.server.extraction.auto.page.text import node_text
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
+
+if TYPE_CHECKING:
+    from scrapy_ext.server.extraction.auto.page.page import Page
+
+_DIGITS = re.compile(r"\d+")
+_WHOLE_PAGE: Final = frozenset({"html", "body", "main"})
+
+
+class Parts:
+    """The parts of a page of one kind. Whether an element stands in one is looked up once for each element around it.
+
+    ``begins`` tells whether such a part begins at an element; what ``ends`` tells is in none, whatever is around it.
+    """
+
+    def __init__(
+        self, begins: Callable[[HtmlElement], bool], ends: Callable[[HtmlElement], bool] | None = None
+    ) -> None:
+        self._begins = begins
+        self._ends = ends
+        self._verdicts: dict[HtmlElement, bool] = {}
+
+    def hold(self, node: HtmlElement) -> bool:
+        """Whether an element is such a part, or stands in one."""
+        passed: list[HtmlElement] = []
+        verdict = False
+        current: HtmlElement | None = node
+        while current is not None and not (self._ends and self._ends(current)):
+            known = self._verdicts.get(current)
+            if known is not None:
+                verdict = known
+                break
+            passed.append(current)
+            if self._begins(current):
+                verdict = True
+                break
+            current = current.getparent()
+        self._verdicts.update(dict.fromkeys(passed, verdict))
+        return verdict
+
+
+def step_of(node: HtmlElement) -> str:
+    """The tag of an element and its first class without numbers: equal for elements that are made alike."""
+    names = (node.get("class") or "").split(None, 1)
+    return f"{node.tag}.{_DIGITS.sub('', names[0])[:40]}" if names else str(node.tag)
+
+
+def way_to(node: HtmlElement, steps: int) -> str:
+    """The last steps to an element from the root: equal for elements that are reached alike."""
+    return "/".join(step_of(step) for step in islice((node, *node.iterancestors()), steps))
+
+
+def own_boxes(nodes: Iterable[HtmlElement]) -> dict[HtmlElement, HtmlElement]:
+    """For each of several elements the outermost one that holds it and none of the others."""
+    nodes = list(nodes)
+    held = Counter(ancestor for node in nodes for ancestor in node.iterancestors())
+    boxes = {}
+    for node in nodes:
+        boxes[node] = node
+        for ancestor in node.iterancestors():
+            if held[ancestor] > 1 or ancestor.tag in _WHOLE_PAGE:
+                break
+            boxes[node] = ancestor
+    return boxes
+
+
+_SHOPS: Final = load_vocabulary("products")
+#: Names (in ``class`` and ``id``) of parts that show other things: suggestions, menus, the cart.
+_ELSEWHERE = _SHOPS.pattern("elsewhere")
+_ELSEWHERE_TAGS: Final = frozenset({"nav", "footer"})
+_WORD = re.compile(r"[^\W_]+")
+_TITLE_NAMES: Final = ("title", "product-name", "productname", "product_name")
+_NO_HEADINGS: Final = frozenset({"meta", "link", "title", "input", "img"})
+MAX_HEADINGS: Final = 400
+#: The part of their words that a heading and a title must share for one to be of the other.
+ALIKE: Final = 0.1
+#: That part, and a half for a heading of the first order, must come to more than this.
+ENOUGH: Final = 0.4
+
+
+class Focus:
+    """The heading of what a page is about, and the order of the page's elements around it.
+
+    ``names`` are what the page calls it elsewhere (in its markup, its title), the surest first.
+    """
+
+    def __init__(self, page: Page, *names: str | None) -> None:
+        self._page = page
+        self._names = [frozenset(_words(name)) for name in names if name]
+        self.heading = self._find_heading()
+        self.path = frozenset(self.heading.iterancestors()) if self.heading is not None else frozenset()
+        self._others = Parts(self._is_other, ends=self.path.__contains__)
+
+    @cached_property
+    def heading_text(self) -> str | None:
+        """The text of the heading."""
+        return node_text(self.heading, 500) or None if self.heading is not None else None
+
+    def distance(self, node: HtmlElement) -> int:
+        """How many elements after the heading a node stands; negative before it, nought without a heading."""
+        if self.heading is None:
+            return 0
+        order = self._page.order
+        return order.get(node, 0) - order.get(self.heading, 0)
+
+    def steps_apart(self, node: HtmlElement) -> int:
+        """How many levels the heading lies below the innermost element that holds it and ``node`` both."""
+        if self.heading is None:
+            return 0
+        inside = {node, *node.iterancestors()}
+        for steps, ancestor in enumerate(self.heading.iterancestors()):
+            if ancestor in inside:
+                return steps
+        return 0
+
+    def elsewhere(self, node: HtmlElement) -> bool:
+        """Whether a node stands in a part of the page that is about other things.
+
+        A part that holds the heading never is.
+        """
+        return self._others.hold(node)
+
+    def _is_other(self, node: HtmlElement) -> bool:
+        return node.tag in _ELSEWHERE_TAGS or _ELSEWHERE.search(self._page.names(node)) is not None
+
+    def _find_heading(self) -> HtmlElement | None:
+        best: tuple[float, HtmlElement] | None = None
+        first_order = [node for node in self._page.tree.iter("h1") if node_text(node, 500)]
+        others = list(self._page.tree.iter("h2", "h3"))
+        titles = [node for node in self._page.named(*_TITLE_NAMES) if len(node) <= 2 and node.tag not in _NO_HEADINGS]
+        for position, node in enumerate([*first_order, *others, *titles][:MAX_HEADINGS]):
+            likeness = self._likeness(frozenset(_words(node_text(node, 500))))
+            score = likeness + (0.5 if node.tag == "h1" else 0.0) - position / 10_000
+            if likeness > ALIKE and (best is None or score > best[0]):
+                best = (score, node)
+        if best is not None and best[0] > ENOUGH:
+            return best[1]
+        # A lone heading of the first order is that of the page, whatever its title says.
+        return first_order[0] if len(first_order) == 1 else None
+
+    def _likeness(self, words: frozenset[str]) -> float:
+        return max((len(words & name) / len(words | name) for name in self._names), default=0.0)
+
+
+def _words(text: str) -> list[str]:
+    # Without accents, as addresses have none.
+    text = "".join(sign for sign in unicodedata.normalize("NFKD", text[:500]) if not unicodedata.combining(sign))
+    return [word.lower() for word in _WORD.findall(text)]
+
+
+#: A ``<main>`` with less than this part of the page's text is not around its content.
+SMALLEST_MAIN: Final = 0.2
+
+_LANDMARKS: Final = frozenset({"nav", "footer", "aside", "form", "button", "select", "iframe", "dialog"})
+_ROLES: Final = frozenset({"navigation", "banner", "contentinfo", "dialog", "search"})
+_BOXES: Final = frozenset({"div", "section", "ul", "ol", "aside", "header"})
+_LISTS: Final = load_vocabulary("lists")
+_NAMED = _LISTS.pattern("landmark")
+_SPACE = re.compile(r"\s+")
+
+
+def between_landmarks(page: Page) -> str:
+    """The text of a page without that of its landmarks."""
+    original = _main(page)
+    node = copy.deepcopy(original)
+    for part in list(node.iterdescendants("*")):
+        if part.getparent() is not None and _is_landmark(part, in_body=original.tag == "body"):
+            part.drop_tree()
+    # Imported here: few pages are read for their text alone.
+    import html_text
+
+    return str(html_text.extract_text(node))
+
+
+def _main(page: Page) -> HtmlElement:
+    body = page.tree.find("body")
+    body = page.tree if body is None else body
+    mains = page.tree.xpath("//main | //*[@role='main']")
+    main = max(mains, key=_length, default=body)
+    return main if _length(main) >= SMALLEST_MAIN * _length(body) else body
+
+
+def _is_landmark(node: HtmlElement, *, in_body: bool) -> bool:
+    if node.tag in _LANDMARKS or (in_body and node.tag == "header"):
+        return True
+    if node.get("role") in _ROLES or node.get("aria-hidden") == "true":
+        return True
+    return node.tag in _BOXES and bool(_NAMED.search(f"{node.get('class', '')} {node.get('id', '')}".lower()))
+
+
+def _length(node: HtmlElement) -> int:
+    return len(_SPACE.sub("", "".join(node.itertext())))

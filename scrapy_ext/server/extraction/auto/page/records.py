@@ -1,0 +1,152 @@
+"""Records made of a page: plain data, the time of extraction, and the sources of the fields (``fieldSources``).
+
+A kind that tries several places for a field names each of them, and the one that had the value is noted. A field
+that no kind has noted is searched for afterwards: the first place, the surest first, that holds exactly that value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from itemadapter import ItemAdapter
+from lxml.html import HtmlElement
+from zyte_common_items import Item, ZyteItemAdapter
+
+from scrapy_ext.server.extraction.auto.page.text import one_line
+
+if TYPE_CHECKING:
+    from scrapy_ext.server.extraction.auto.page.markup import Thing
+    from scrapy_ext.server.extraction.auto.page.page import Page
+
+
+class _Adapter(ItemAdapter):
+    ADAPTER_CLASSES: Iterable[type] = (ZyteItemAdapter,)
+
+
+def as_dict(item: Item) -> dict[str, Any]:
+    """The item as plain data in its schema, fields without a value left out."""
+    return dict(_Adapter(item).asdict())
+
+
+def now() -> str:
+    """The time in UTC, as metadata has it."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+T = TypeVar("T")
+
+#: What is looked through for a value that no kind has noted.
+MAX_THINGS: Final = 300
+MAX_DEPTH: Final = 4
+MAX_LINES: Final = 5_000
+#: Fields of the request and of its answer rather than of the page.
+_OURS: Final = frozenset({"metadata"})
+#: Of longer values the beginning is looked for.
+KEY_LENGTH: Final = 200
+
+
+class Sources:
+    """The sources of the fields of one item, by field."""
+
+    def __init__(self) -> None:
+        self.noted: dict[str, str] = {}
+
+    def first(self, field: str, *candidates: tuple[str, Callable[[], T | None]]) -> T | None:
+        """The first value that says anything; the name of what had it is noted for the field."""
+        for name, value_of in candidates:
+            value = value_of()
+            if value:
+                self.noted[field] = name
+                return value
+        return None
+
+    def note(self, field: str, source: str) -> None:
+        """Note what a field is from."""
+        self.noted[field] = source
+
+    def of_item(self, page: Page, item: dict[str, Any]) -> dict[str, str]:
+        """The source of every field of an item that has a value, as far as it can be told."""
+        places = _Places(page)
+        found = {}
+        for field, value in item.items():
+            if field in _OURS:
+                continue
+            # What was read from a text as the page has it is where that text is.
+            source = self.noted.get(field) or places.of(item.get(f"{field}Raw")) or places.of(value)
+            if source:
+                found[field] = source
+        return found
+
+
+def origin(thing: Thing | None, *names: str) -> str:
+    """What a property of the markup is called as a source: ``json-ld offers``."""
+    if thing is None:
+        return "markup"
+    name = next((name for name in names if thing.properties.get(name)), names[0])
+    return f"{thing.syntax} {name}"
+
+
+class _Places:
+    """The places of a page by the value that they hold, the surest first. Built when the first value is looked for."""
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+        self._by_value: dict[str, str] | None = None
+
+    def of(self, value: Any) -> str | None:
+        """The place of a value; of the first part of it that has one, where it has parts."""
+        if isinstance(value, dict):
+            parts = (inner for name, inner in value.items() if name not in _OURS)
+            return next((source for inner in parts if (source := self.of(inner))), None)
+        if isinstance(value, list):
+            return self.of(value[0]) if value else None
+        key = _key(str(value)) if isinstance(value, str | int | float) else ""
+        if not key:
+            return None
+        if self._by_value is None:
+            self._by_value = {}
+            for place, held in self._all():
+                self._by_value.setdefault(_key(held), place)
+        return self._by_value.get(key)
+
+    def _all(self) -> Iterator[tuple[str, str]]:
+        page = self._page
+        yield "url of the page", page.url
+        if page.canonical_url:
+            yield "link canonical", page.canonical_url
+        for thing in page.markup.all()[:MAX_THINGS]:
+            yield from _of_thing(thing, "/".join(sorted(thing.types)), MAX_DEPTH)
+        for name, contents in page.metas.items():
+            for content in contents[:1]:
+                yield f"meta {name}", content
+        yield "title", page.title or ""
+        yield "html lang", page.language or ""
+        for node, text in page.lines[:MAX_LINES]:
+            yield _called(node), text
+        for node in islice(page.tree.iter("time"), MAX_LINES):
+            yield _called(node), node.get("datetime") or ""
+        for node in islice(page.tree.iter("a", "img"), MAX_LINES):
+            yield _called(node), page.link(node.get("href") or node.get("src")) or ""
+
+
+def _called(node: HtmlElement) -> str:
+    """An element as a source: ``span.price``."""
+    names = (node.get("itemprop") or node.get("class") or "").split()[:1]
+    return ".".join((str(node.tag), *names))[:80]
+
+
+def _key(text: str) -> str:
+    """What values are compared by: the beginning of their text."""
+    return one_line(text[: 4 * KEY_LENGTH])[:KEY_LENGTH]
+
+
+def _of_thing(thing: Thing, path: str, depth: int) -> Iterator[tuple[str, str]]:
+    for name, values in thing.properties.items():
+        for value in values[:3]:
+            if isinstance(value, str):
+                yield f"{thing.syntax} {path}.{name}", value
+            elif depth > 0:
+                yield from _of_thing(value, f"{path}.{name}", depth - 1)

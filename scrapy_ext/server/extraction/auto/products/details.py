@@ -1,0 +1,225 @@
+"""Details of a product: whether it can be ordered, its description, and its rating, as the page shows them."""
+
+from __future__ import annotations
+
+import math
+import re
+from itertools import islice
+from typing import Final, NamedTuple
+
+from lxml.html import HtmlElement
+from zyte_common_items import AggregateRating
+
+from scrapy_ext.server.extraction.auto.page.clean_html import cleaned, html_of, stated_html, text_of
+from scrapy_ext.server.extraction.auto.page.layout import Focus
+from scrapy_ext.server.extraction.auto.page.markup import Thing
+from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.text import MAX_VALUE_LENGTH, node_text, plain
+from scrapy_ext.server.extraction.auto.products.offers import IN_STOCK, OUT_OF_STOCK, availability_of
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
+
+MAX_STATEMENTS: Final = 2_000
+#: Longer texts are terms of sale.
+MAX_STATEMENT_LENGTH: Final = 150
+MAX_BUTTON_LENGTH: Final = 60
+#: A text that says so without being named so is shorter, and stands by the heading: so many elements before or after.
+MAX_LINE_LENGTH: Final = 60
+LINES_BEFORE_HEADING: Final = 30
+LINES_AFTER_HEADING: Final = 250
+#: Of two statements that contradict each other, one must be nearer to the heading by so many elements.
+CLEARLY_NEARER: Final = 12
+
+_VOCABULARY: Final = load_vocabulary("products")
+_OUT_OF_STOCK = _VOCABULARY.pattern("out_of_stock", re.IGNORECASE)
+_IN_STOCK = _VOCABULARY.pattern("in_stock", re.IGNORECASE)
+_ORDER = _VOCABULARY.pattern("order", re.IGNORECASE)
+_AVAILABILITY_NAMES: Final = _VOCABULARY.words("availability_names")
+_UNSHOWN = re.compile(r"(?:^|[\s_-])(?:modal|popup|pop-up|dialog|hidden|hide|d-none|is-hidden|tooltip)(?:$|[\s_-])")
+_BUTTONS: Final = ("button", "input", "a", "form")
+_ORDER_NAME = _VOCABULARY.pattern("order_name")
+
+
+def availability_on(page: Page, focus: Focus, *, priced: bool) -> str | None:
+    """``InStock`` or ``OutOfStock`` as the page shows it; None when it shows neither, or both.
+
+    A plain statement counts first, then a button to order the product, then what short texts say. What has a price
+    (``priced``), and of which nothing says that it cannot be had, can be had.
+    """
+    stated = availability_of(page.meta("product:availability", "og:availability", "availability"))
+    if stated:
+        return stated
+    if focus.heading_text and _OUT_OF_STOCK.search(focus.heading_text):
+        return OUT_OF_STOCK
+    seen = _stated(page, focus)
+    if len(seen) == 1:
+        return next(iter(seen))
+    # Both are said on pages with variants, or with texts for every case: the one at the heading counts.
+    if seen and abs(seen[IN_STOCK] - seen[OUT_OF_STOCK]) >= CLEARLY_NEARER:
+        return min(seen, key=seen.__getitem__)
+    if _orderable(page, focus):
+        return IN_STOCK
+    if seen:
+        return None
+    if _said_to_be_gone(page, focus):
+        return OUT_OF_STOCK
+    return IN_STOCK if priced else None
+
+
+def _stated(page: Page, focus: Focus) -> dict[str, int]:
+    """What is said, and how far from the heading."""
+    seen: dict[str, int] = {}
+    for node in page.named(*_AVAILABILITY_NAMES)[:MAX_STATEMENTS]:
+        text = node_text(node, MAX_STATEMENT_LENGTH + 1)
+        if not 0 < len(text) <= MAX_STATEMENT_LENGTH or _hidden(page, node) or focus.elsewhere(node):
+            continue
+        gone = _OUT_OF_STOCK.search(text)
+        if gone or _IN_STOCK.search(text):
+            state = OUT_OF_STOCK if gone else IN_STOCK
+            seen[state] = min(seen.get(state, MAX_STATEMENTS), abs(focus.distance(node)))
+    return seen
+
+
+def _said_to_be_gone(page: Page, focus: Focus) -> bool:
+    """Whether a short text by the heading says that the product cannot be had."""
+    return any(
+        len(text) <= MAX_LINE_LENGTH
+        and _OUT_OF_STOCK.search(text)
+        and -LINES_BEFORE_HEADING <= focus.distance(node) <= LINES_AFTER_HEADING
+        and not _hidden(page, node)
+        and not focus.elsewhere(node)
+        for node, text in page.lines
+    )
+
+
+def _orderable(page: Page, focus: Focus) -> bool:
+    return any(
+        not _disabled(page, node) and _orders(page, node) and not focus.elsewhere(node)
+        for node in islice(page.tree.iter(*_BUTTONS), MAX_STATEMENTS)
+    )
+
+
+def _disabled(page: Page, node: HtmlElement) -> bool:
+    return node.get("disabled") is not None or "disabled" in page.names(node).split()
+
+
+def _orders(page: Page, node: HtmlElement) -> bool:
+    names = f"{page.names(node)} {node.get('name') or ''} {node.get('action') or ''}".lower()
+    if _ORDER_NAME.search(names):
+        return True
+    text = "" if node.tag == "form" else node.get("value") or node_text(node, MAX_BUTTON_LENGTH + 1)
+    return len(text) <= MAX_BUTTON_LENGTH and bool(_ORDER.search(text))
+
+
+def _hidden(page: Page, node: HtmlElement) -> bool:
+    """Whether an element, or one around it, is not shown at first: a dialog, a text for another case."""
+    if page.styles.is_hidden(node):
+        return True
+    around = (node, *islice(node.iterancestors(), 6))
+    return any(_UNSHOWN.search(page.names(part)) or _is_unshown(part) for part in around)
+
+
+def _is_unshown(node: HtmlElement) -> bool:
+    style = node.get("style")
+    unshown = style is not None and "display:none" in style.replace(" ", "").lower()
+    return unshown or node.get("hidden") is not None
+
+
+#: A text that is shorter describes nothing.
+MIN_LENGTH: Final = 40
+MAX_DESCRIPTIONS: Final = 60
+#: Longer texts do not count as the better ones for it.
+ENOUGH: Final = 4_000
+
+_DESCRIPTION_NAMES: Final = _VOCABULARY.words("description_names")
+_NO_DESCRIPTION = _VOCABULARY.pattern("no_description")
+
+
+class Description(NamedTuple):
+    """A description as text and as clean HTML; either may be unknown."""
+
+    text: str | None = None
+    html: str | None = None
+
+
+def description_of(page: Page, product: Thing | None, focus: Focus) -> Description:
+    """The fuller of what the markup and the page say; markup cuts it short at times."""
+    stated = product.text("description") if product else None
+    node = _node(page, focus)
+    if node is not None:
+        clean = cleaned(node, page.base_url)
+        text = text_of(clean) if clean is not None else ""
+        if clean is not None and len(text) > len(stated or ""):
+            return Description(text, html_of(clean))
+    if product is not None and stated:
+        return Description(stated, stated_html(product, stated, page.base_url))
+    return Description(plain(page.meta("og:description", "description")) or None)
+
+
+def _node(page: Page, focus: Focus) -> HtmlElement | None:
+    """The named part with the most text that is neither the whole page nor of something else."""
+    best: tuple[int, HtmlElement] | None = None
+    for node in page.named(*_DESCRIPTION_NAMES)[:MAX_DESCRIPTIONS]:
+        if node in focus.path or node.tag in {"meta", "a", "button"} or _NO_DESCRIPTION.search(page.names(node)):
+            continue
+        length = len("".join(node.itertext()))
+        if MIN_LENGTH <= length <= MAX_VALUE_LENGTH and not focus.elsewhere(node):
+            # What is called so first and foremost counts before what is so by the way.
+            score = min(length, ENOUGH) + (2 * ENOUGH if node.get("itemprop") == "description" else 0)
+            if best is None or score > best[0]:
+                best = (score, node)
+    return best[1] if best else None
+
+
+_NUMBER = re.compile(r"\d{1,9}(?:[.,]\d{1,6})?")
+_COUNT = re.compile(r"\d{1,3}(?:[.,\s]\d{3})+|\d{1,9}")
+#: ``4.5 out of 5``, in several languages.
+_OUT_OF = _VOCABULARY.pattern("out_of")
+_REVIEWS = _VOCABULARY.pattern("reviews", re.IGNORECASE)
+_RATING_NAMES: Final = ("rating", "stars", "review")
+MAX_RATING: Final = 1000.0
+MAX_RATINGS: Final = 300
+#: Longer texts are reviews themselves.
+MAX_TEXT_LENGTH: Final = 80
+#: How far from the heading, in elements, the rating of the product stands.
+BEFORE_HEADING: Final = 10
+AFTER_HEADING: Final = 100
+
+
+def rating_of(product: Thing | None) -> AggregateRating | None:
+    """The rating; None where neither value nor number of reviews is known."""
+    for thing in product.things("aggregateRating") if product else ():
+        value = _number(thing.text("ratingValue"))
+        count = _count(thing.text("reviewCount")) or _count(thing.text("ratingCount"))
+        # Shops write 0 for what nobody has rated yet.
+        if value or count:
+            best = _number(thing.text("bestRating")) if value else None
+            return AggregateRating(ratingValue=value or None, bestRating=best, reviewCount=count)
+    return None
+
+
+def rating_on(page: Page, focus: Focus) -> AggregateRating | None:
+    """The rating that is written out by the heading; None for stars without a number."""
+    if focus.heading is None:
+        return None
+    for node in page.named(*_RATING_NAMES)[:MAX_RATINGS]:
+        if not -BEFORE_HEADING <= focus.distance(node) <= AFTER_HEADING:
+            continue
+        text = node_text(node, MAX_TEXT_LENGTH + 1) or node.get("aria-label") or node.get("title") or ""
+        match = _OUT_OF.search(text) if len(text) <= MAX_TEXT_LENGTH else None
+        value = _number(match.group(1)) if match else None
+        if match and value and value <= int(match.group(2)):
+            reviews = _REVIEWS.search(text, match.end())
+            count = _count(reviews.group(1)) if reviews else None
+            return AggregateRating(ratingValue=value, bestRating=float(match.group(2)), reviewCount=count)
+    return None
+
+
+def _number(text: str | None) -> float | None:
+    match = _NUMBER.search(text or "")
+    number = float(match.group().replace(",", ".")) if match else math.nan
+    return number if 0 <= number <= MAX_RATING else None
+
+
+def _count(text: str | None) -> int | None:
+    match = _COUNT.search(text or "")
+    return int(re.sub(r"\D", "", match.group())) if match else None

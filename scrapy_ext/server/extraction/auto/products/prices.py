@@ -1,0 +1,295 @@
+"""The price of a product as a reader finds it on the page.
+
+Every short text with an amount in it is a candidate. The names of its elements, whether it is struck out, its place
+relative to the heading, and whether the page repeats the amount in its scripts make a score; the best candidate is
+the price if its score is high enough.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+from lxml.html import HtmlElement
+
+from scrapy_ext.server.extraction.auto.fields.money import Money, currency_in, from_text
+from scrapy_ext.server.extraction.auto.page.layout import Focus
+from scrapy_ext.server.extraction.auto.page.page import Page
+from scrapy_ext.server.extraction.auto.page.text import node_text
+from scrapy_ext.server.extraction.vocabulary import load_vocabulary
+
+_VOCABULARY: Final = load_vocabulary("products")
+PRICE = _VOCABULARY.pattern("price_name")
+_CURRENT = _VOCABULARY.pattern("current_price")
+REGULAR = _VOCABULARY.pattern("regular_price")
+_NOT_THE_PRICE = _VOCABULARY.pattern("not_the_price")
+_LABEL_OF_ANOTHER = _VOCABULARY.pattern("label_of_another", re.IGNORECASE)
+_PER = re.compile(r"/\s*(?:\d+\s*)?(?:[a-zа-я]{1,7}|100)\b|\bx\s*\d|\d\s*x\b|\bper \w+|\(.*\d.*\)", re.IGNORECASE)
+#: What is called both price and discount is the reduced price, not what is saved.
+_DISCOUNTED = _VOCABULARY.pattern("discounted")
+NO_LETTERS = re.compile(r"[\W\d_]+")
+_BIG = re.compile(r"large|big|xl|huge|main|bold|strong|fs[23]\d|h[1-3]\b")
+_BIG_TAGS: Final = frozenset({"strong", "b", "h2", "h3", "h4", "em"})
+
+
+def score_of_names(node: HtmlElement, own: str, names: str, *, named: bool) -> float:
+    """The score of what an element (``own``) and its surroundings (``names``) are called."""
+    score = 2.5 if PRICE.search(own) else 1.5 if named else 0.0
+    score += 2.0 if node.get("itemprop") in {"price", "lowPrice"} else 0.0
+    if _DISCOUNTED.search(own):
+        own, names = (_DISCOUNTED.sub("price-now", text) for text in (own, names))
+    score += 0.7 if _CURRENT.search(own) else 0.0
+    score += 0.5 if node.tag in _BIG_TAGS or _BIG.search(own) else 0.0
+    score -= 2.5 if _NOT_THE_PRICE.search(own) else 0.0
+    score -= 1.5 if _NOT_THE_PRICE.search(names) else 0.0
+    return score - (1.0 if REGULAR.search(names) else 0.0)
+
+
+def score_of_words(text: str, money: Money) -> float:
+    """The score of what is written with an amount."""
+    score = 2.0 if money.currency_raw else -1.0
+    words = len(NO_LETTERS.sub("", text))
+    score -= 0.0 if words <= 6 else 0.5 if words <= 15 else 1.5
+    score -= 2.5 if _LABEL_OF_ANOTHER.search(text) else 0.0
+    return score - (1.5 if _PER.search(text) else 0.0)
+
+
+#: Longer texts are sentences.
+MAX_TAG_LENGTH: Final = 60
+MAX_CANDIDATES: Final = 500
+#: The height of a screen, in pixels.
+SCREEN: Final = 900
+#: A candidate that scores less is not taken for the price.
+ENOUGH: Final = 2.8
+#: A lone candidate may score less by so much.
+LESS: Final = 1.8
+#: How far a candidate that little speaks for must be ahead of all others.
+LEAD: Final = 0.8
+#: Candidates whose scores differ by less are of one kind.
+SIMILAR: Final = 3.0
+#: How much higher the former price may be.
+RATIO: Final = 4
+#: Elements between two amounts that stand side by side.
+BESIDE: Final = 6
+#: More amounts than these in scripts are those of a list of things, which says nothing of this one.
+MAX_SCRIPT_AMOUNTS: Final = 40
+
+_STRUCK_TAGS: Final = frozenset({"del", "s", "strike"})
+_SKIPPED_TAGS: Final = frozenset({"option", "title", "textarea", "button", "label", "time", "h1"})
+_NO_PARENT: Final = frozenset({"body", "tr", "li", "ul", "td", "form", "section", "main"})
+_NO_PARENT_IN_ENTRY: Final = _NO_PARENT - {"li", "ul"}
+_DIGIT = re.compile(r"\d")
+_SCRIPT_PRICE = re.compile(r"""rice\w{0,10}["']?\s*[:=]\s*["']?(\d{1,9}(?:\.\d{1,4})?)["']?\s*[,;}\s]""")
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """A candidate: an element, the amount in it, how well it scores, and whether it shows a former price."""
+
+    node: HtmlElement
+    money: Money
+    score: float
+    former: bool
+
+
+class PriceTags:
+    """The price tags of a page, and which of them is that of the product at the heading."""
+
+    def __init__(self, page: Page, focus: Focus) -> None:
+        self._page = page
+        self._focus: Focus | None = focus
+        self._repeated = _amounts_of_scripts(page)
+        self.tags = self._tags(page.elements)
+
+    @classmethod
+    def of_entry(cls, page: Page, elements: list[HtmlElement]) -> PriceTags:
+        """The price tags of one of many things that a page lists: a few elements, without regard to the rest."""
+        tags = cls.__new__(cls)
+        tags._page, tags._focus, tags._repeated = page, None, frozenset()
+        tags.tags = tags._tags(elements)
+        return tags
+
+    def price_of_entry(self, enough: float) -> Money | None:
+        """The price where little else is shown: one that is called regular too, if it stands alone."""
+        price = self.price(enough)
+        if price is None:
+            alone = {tag.money for tag in self.tags if tag.money.currency_raw} if self._all_former() else set()
+            return next(iter(alone)) if len(alone) == 1 else None
+        # Digits without a sign may be a part of a price, a number of things or a size.
+        scores = [tag.score for tag in self.tags if tag.money.value == price.value and not tag.former]
+        return price if price.currency_raw or max(scores) >= ENOUGH else None
+
+    def _all_former(self) -> bool:
+        return all(tag.former and not _struck(tag.node) for tag in self.tags)
+
+    def price(self, enough: float = ENOUGH) -> Money | None:
+        """The price; None when no candidate is good enough."""
+        current = [tag for tag in self.tags if not tag.former]
+        highest = max((tag.score for tag in current), default=0.0)
+        # An amount that is shown several times is more likely the price than one that is shown once.
+        times = Counter(tag.money.value for tag in current if tag.score > max(0.0, highest - SIMILAR))
+
+        def total(tag: Tag) -> float:
+            return tag.score + (min(times[tag.money.value], 4) * 0.4 if self._has_place else 0.0)
+
+        best = max(current, key=total, default=None)
+        if self._focus is None:
+            return best.money if best and best.score >= enough else None
+        if best is None or best.score < enough:
+            # One that is called regular and stands alone: nothing is reduced.
+            regular = {tag.money for tag in self.tags if tag.former and tag.score >= enough and not _struck(tag.node)}
+            if len(regular) == 1:
+                return next(iter(regular))
+        if best is None or best.score < enough - LESS:
+            return None
+        beside = {tag.money for tag in current if self._beside(tag, best)}
+        if best.score < enough:
+            # What little speaks for must have a currency, and no rival elsewhere.
+            likely = {tag.money for tag in current if total(tag) > total(best) - LEAD}
+            if not best.money.currency_raw or self._focus.elsewhere(best.node):
+                return None
+            if {money.value for money in likely - beside} != {best.money.value}:
+                return None
+        # The lower of two amounts of one kind side by side, as the other is that of before.
+        other = next(iter(beside)) if len(beside) == 1 else best.money
+        return min(other, best.money, key=lambda money: money.value)
+
+    @property
+    def _has_place(self) -> bool:
+        """Whether it is known where on the page the product stands."""
+        return self._focus is None or self._focus.heading is not None
+
+    def _beside(self, tag: Tag, best: Tag) -> bool:
+        assert self._focus is not None  # noqa: S101  (a price of an entry has none beside it)
+        return (
+            tag.node.tag == best.node.tag
+            and tag.money.currency_raw == best.money.currency_raw
+            and tag.score > best.score - 1.0
+            and abs(self._focus.distance(tag.node) - self._focus.distance(best.node)) <= BESIDE
+            and _close(tag.node, best.node, 3)
+            # Neither the same price, or its whole part, nor that of something else.
+            and int(tag.money.value) != int(best.money.value)
+            and 1 / RATIO <= tag.money.value / best.money.value <= RATIO
+        )
+
+    def regular_price(self, price: Money) -> Money | None:
+        """The former price that is shown beside this one, if any."""
+        shown = [tag for tag in self.tags if not tag.former and tag.money.value == price.value]
+        former = (tag for tag in self.tags if tag.former and price.value < tag.money.value <= 20 * price.value)
+        beside = (tag for tag in former if any(_close(tag.node, other.node) for other in shown))
+        return next((tag.money for tag in beside), None)
+
+    def currency_raw(self, price: Money) -> str | None:
+        """The currency as it stands by this price on the page."""
+        marked = [tag for tag in self.tags if tag.money.currency_raw and tag.money.value == price.value]
+        return max(marked, key=lambda tag: tag.score).money.currency_raw if marked else None
+
+    def _tags(self, elements: list[HtmlElement]) -> list[Tag]:
+        return [tag for node in _nodes_with_digits(elements) if (tag := self._tag(node)) is not None]
+
+    def _tag(self, node: HtmlElement) -> Tag | None:
+        whole = _whole_price(node, _NO_PARENT if self._focus else _NO_PARENT_IN_ENTRY)
+        text = node_text(whole, MAX_TAG_LENGTH + 1)
+        names = " ".join(self._page.names(part) for part in _with_ancestors(whole, 3))
+        named = bool(PRICE.search(names))
+        if len(text) > MAX_TAG_LENGTH or "%" in text or not (named or currency_in(text)):
+            return None
+        money = from_text(text)
+        if money is None:
+            return None
+        own = self._page.names(whole)
+        score = score_of_names(whole, own, names, named=named) + score_of_words(text, money)
+        score += 1.5 if money.value in self._repeated else 0.0
+        score += self._score_of_place(whole) + self._score_of_look(whole)
+        struck = _struck(whole) or self._page.styles.is_struck(whole)
+        return Tag(whole, money, score, former=struck or bool(REGULAR.search(own)))
+
+    def _score_of_place(self, node: HtmlElement) -> float:
+        if self._focus is None:
+            return 0.0
+        score = -4.0 if self._focus.elsewhere(node) else 0.0
+        if self._focus.heading is None:
+            return score
+        distance = self._focus.distance(node)
+        score += max(-1.5, 2.0 - math.log2(1 + abs(distance) / 12) * 0.7)
+        score -= 0.8 if distance < 0 else 0.0
+        return score - min(self._focus.steps_apart(node), 12) * 0.12
+
+    def _score_of_look(self, node: HtmlElement) -> float:
+        """Prices are written large, and on one screen with the heading."""
+        styles = self._page.styles
+        style = styles.of(node) if styles.styled and self._focus is not None else None
+        if style is None:
+            return 0.0
+        if style.hidden:
+            return -1.0
+        score = max(-0.5, min(1.5, style.letters / styles.usual_letters - 1.0))
+        heading = styles.of(self._focus.heading) if self._focus is not None else None
+        if heading is not None and not heading.hidden:
+            score -= 0.0 if -SCREEN / 2 < style.y - heading.y < SCREEN else 1.0
+        return score
+
+
+def _nodes_with_digits(elements: list[HtmlElement]) -> Iterator[HtmlElement]:
+    left = MAX_CANDIDATES
+    for node in elements:
+        if node.tag in _SKIPPED_TAGS:
+            continue
+        if _short_with_digit(node.text) or (len(node) and any(_short_with_digit(child.tail) for child in node)):
+            yield node
+            left -= 1
+            if not left:
+                return
+
+
+def _short_with_digit(text: str | None) -> bool:
+    return text is not None and len(text) <= 400 and _DIGIT.search(text) is not None
+
+
+def _whole_price(node: HtmlElement, no_parent: frozenset[str]) -> HtmlElement:
+    """The element that holds all of a price of which ``node`` has a part: sign, digits, raised digits."""
+    text = node_text(node, 30)
+    while not currency_in(text):
+        parent = node.getparent()
+        if parent is None or parent.tag in no_parent or _struck(node) != _struck(parent):
+            break
+        wider = node_text(parent, 30)
+        # Signs and digits may be added, and nothing that reads as a word.
+        if len(wider) > 18 or len(NO_LETTERS.sub("", wider)) > 4:
+            break
+        node, text = parent, wider
+    return node
+
+
+def _with_ancestors(node: HtmlElement, levels: int) -> Iterator[HtmlElement]:
+    current: HtmlElement | None = node
+    while current is not None and levels > 0:
+        yield current
+        current = current.getparent()
+        levels -= 1
+
+
+def _struck(node: HtmlElement) -> bool:
+    return any(
+        part.tag in _STRUCK_TAGS or "line-through" in (part.get("style") or "") for part in _with_ancestors(node, 3)
+    )
+
+
+def _close(first: HtmlElement, second: HtmlElement, levels: int = 5) -> bool:
+    around = set(_with_ancestors(first, levels))
+    return any(part in around for part in _with_ancestors(second, levels))
+
+
+def _amounts_of_scripts(page: Page) -> frozenset[Decimal]:
+    found: set[Decimal] = set()
+    for script in page.scripts:
+        for match in _SCRIPT_PRICE.finditer(script.source):
+            found.add(Decimal(match.group(1)))
+            if len(found) > MAX_SCRIPT_AMOUNTS:
+                return frozenset()
+    return frozenset(found)

@@ -1,1 +1,0 @@
-"""What results pages of search engines are made of."""

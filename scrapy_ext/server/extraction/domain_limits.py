@@ -1,0 +1,132 @@
+"""Limits of how much one domain is asked, at once and for a time, and of how much one key and one organisation ask.
+
+A site that hangs keeps its own requests waiting and nobody else's: they hold at most :attr:`Limits.domain_requests`
+permits of the server and :attr:`Limits.domain_waiting` more while they wait. Those that find no room, or wait too
+long, get 429 ``/limits/over-domain-limit``, so that their senders go on with other sites.
+
+The domain is the host of the URL that was asked for. What a page loads, and where it redirects to or is led by
+actions, is part of it: these hold the permit of the page that began, and a script may lead anywhere.
+
+Rates are those of one key, of one domain, and of one organisation for one domain; a key that has no organisation is
+one by itself. Each is off unless it is set. A request that one of them refuses uses up nothing of the others, and
+one that breaks a rule of the contract does not count. The rates are those of one process, and let through at once
+what comes together in two seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+from scrapy_ext.api.extraction.errors import ExtractionError, over_limit
+from scrapy_ext.server.auth.api_keys import Caller
+from scrapy_ext.server.auth.rates import RateLimits
+from scrapy_ext.server.config.config import ServerConfig
+from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.extraction.fair_semaphore import FairSemaphore
+
+#: Domains whose last start is remembered for the sake of the delay.
+_REMEMBERED: Final = 10_000
+
+
+class _Domain:
+    """One domain: its permits, and when the next request may start."""
+
+    def __init__(self, host: str, limits: Limits, permits: int) -> None:
+        self.permits = FairSemaphore(
+            f"requests to {host}", permits, limits.domain_waiting, limits.domain_patience, refuse=_too_many
+        )
+        self.next_start = 0.0
+
+    @property
+    def idle(self) -> bool:
+        return not self.permits.inside and not self.permits.waiting
+
+
+class DomainLimits:
+    """The permits of all domains; ``requests`` of each at once (None: those of ``limits``), ``delay`` seconds apart."""
+
+    def __init__(self, limits: Limits, requests: int | None = None, delay: float = 0.0) -> None:
+        self._limits = limits
+        self._requests = requests or limits.domain_requests
+        self._delay = delay
+        self._domains: dict[str, _Domain] = {}
+
+    @property
+    def waiting(self) -> int:
+        """Requests that wait for a permit of their domain."""
+        return sum(domain.permits.waiting for domain in self._domains.values())
+
+    @asynccontextmanager
+    async def permit(self, host: str) -> AsyncIterator[None]:
+        """A permit of a domain for the time of the block; raises :class:`ExtractionError` (429)."""
+        domain = self._domains.get(host)
+        if domain is None:
+            domain = self._domains[host] = _Domain(host, self._limits, self._requests)
+        try:
+            async with domain.permits.permit():
+                if self._delay:
+                    await self._turn(domain, host)
+                yield
+        finally:
+            if domain.idle and not self._delay:
+                self._domains.pop(host, None)
+            elif len(self._domains) > _REMEMBERED:
+                self._forget()
+
+    async def _turn(self, domain: _Domain, host: str) -> None:
+        now = asyncio.get_running_loop().time()
+        start = max(now, domain.next_start)
+        if start - now > self._limits.domain_patience:
+            raise _too_many(f"This server asks {host} only once in {self._delay:g} s.", math.ceil(start - now))
+        domain.next_start = start + self._delay
+        await asyncio.sleep(start - now)
+
+    def _forget(self) -> None:
+        now = asyncio.get_running_loop().time()
+        over = [host for host, domain in self._domains.items() if domain.idle and domain.next_start <= now]
+        for host in over:
+            del self._domains[host]
+
+    def __len__(self) -> int:
+        return len(self._domains)
+
+
+def _too_many(detail: str, wait: int = 2) -> ExtractionError:
+    return over_limit("/limits/over-domain-limit", detail, wait)
+
+
+class ExtractionRates:
+    """The limits of a server."""
+
+    def __init__(self, config: ServerConfig) -> None:
+        self._by_key = _limits(config.extract_rate)
+        self._by_domain = _limits(config.domain_rate)
+        self._by_both = _limits(config.key_domain_rate)
+
+    def take(self, caller: Caller, host: str) -> None:
+        """Count a request of a caller for a host; raises :class:`ExtractionError` (429) for one too many."""
+        scopes = (
+            (self._by_key, caller.name, "/limits/over-user-limit", "This key asks"),
+            (self._by_domain, host, "/limits/over-domain-limit", f"{host} is asked"),
+            (
+                self._by_both,
+                f"{caller.organisation} {host}",
+                "/limits/over-org-domain-limit",
+                f"This key or its organisation asks {host}",
+            ),
+        )
+        for limits, bucket, problem, who in scopes:
+            wait = 0 if limits is None else limits.wait(bucket)
+            if wait:
+                raise over_limit(problem, f"{who} more often than this server lets it. Try again in {wait} s.", wait)
+        for limits, bucket, *_ in scopes:
+            if limits is not None:  # one without buckets is empty, and false
+                limits.take(bucket)
+
+
+def _limits(rate: float | None) -> RateLimits | None:
+    return None if rate is None else RateLimits(rate, math.ceil(2 * rate))

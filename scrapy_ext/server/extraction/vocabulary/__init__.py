@@ -1,0 +1,89 @@
+"""Vocabularies: the words, phrases and names that extraction looks for on pages, as TOML files beside this module.
+
+A list is a list of words, or of alternatives of one regular expression. A text is a regular expression; its line
+breaks, with the spaces around them, mean nothing. ``{name}`` in either stands for another entry of the file. A table
+holds such entries by name, in an order that counts.
+
+Files are read when a module that uses them is first imported, so that a process reads those of its kinds alone.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+_REFERENCE: Final = re.compile(r"\{([a-z_]+)\}")
+
+
+class VocabularyError(ValueError):
+    """A fault in a vocabulary file, or a name that it does not have."""
+
+
+class Vocabulary:
+    """The entries of one file."""
+
+    def __init__(self, file: str, source: str) -> None:
+        self._file = file
+        self._entries: dict[str, Any] = tomllib.loads(source)
+        for name, entry in self._entries.items():
+            for key, value in entry.items() if isinstance(entry, dict) else [(name, entry)]:
+                self._check(key, value)
+
+    def words(self, name: str) -> tuple[str, ...]:
+        """Return the members of a list."""
+        entry = self._entry(name)
+        if not isinstance(entry, list):
+            raise VocabularyError(f"{self._file}: {name!r} is not a list.")
+        return tuple(entry)
+
+    def text(self, name: str) -> str:
+        """Return an entry as the source of a regular expression."""
+        return self._text(self._entry(name))
+
+    def pattern(self, name: str, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
+        """Return an entry as a regular expression."""
+        try:
+            return re.compile(self.text(name), flags)
+        except re.error as error:
+            raise VocabularyError(f"{self._file}: {name!r} is not a regular expression: {error}.") from error
+
+    def table(self, name: str) -> dict[str, str]:
+        """Return the entries of a table, each as :meth:`text` returns it, in the order of the file."""
+        return {key: self._text(value) for key, value in self._table(name).items()}
+
+    def groups(self, name: str) -> dict[str, tuple[str, ...]]:
+        """Return the lists of a table."""
+        return {key: tuple(members) for key, members in self._table(name).items()}
+
+    def _table(self, name: str) -> dict[str, Any]:
+        entry = self._entry(name)
+        if not isinstance(entry, dict):
+            raise VocabularyError(f"{self._file}: {name!r} is not a table.")
+        return entry
+
+    def _entry(self, name: str) -> Any:
+        try:
+            return self._entries[name]
+        except KeyError:
+            raise VocabularyError(f"{self._file}: there is no {name!r}.") from None
+
+    def _text(self, entry: str | list[str]) -> str:
+        text = "".join(map(str.strip, entry.splitlines())) if isinstance(entry, str) else "|".join(entry)
+        return _REFERENCE.sub(lambda match: self.text(match.group(1)), text) if "{" in text else text
+
+    def _check(self, name: str, value: Any) -> None:
+        members = value if isinstance(value, list) else [value]
+        if not members or not all(isinstance(member, str) and member for member in members):
+            raise VocabularyError(f"{self._file}: {name!r} is neither a text nor a list of texts.")
+        if len(set(members)) < len(members):
+            raise VocabularyError(f"{self._file}: {name!r} names a member twice.")
+
+
+@cache
+def load_vocabulary(name: str) -> Vocabulary:
+    """Read a vocabulary, once in a process; raises :class:`VocabularyError` for a faulty file."""
+    file = f"{name}.toml"
+    return Vocabulary(file, files(__package__).joinpath(file).read_text("utf-8"))

@@ -1,0 +1,75 @@
+"""What a maintainer of the vocabularies may rely on: their form is checked, and faults name the file and the entry."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+
+import pytest
+
+from scrapy_ext.server.extraction import vocabulary as package
+from scrapy_ext.server.extraction.vocabulary import Vocabulary, VocabularyError, load_vocabulary
+
+NAMES = sorted(path.name.removesuffix(".toml") for path in files(package).iterdir() if path.name.endswith(".toml"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_entry_of_every_file_can_be_used(name):
+    source = files(package).joinpath(f"{name}.toml").read_text("utf-8")
+    entries = re.findall(r"^(?:\[(\w+)\]|(\w+) = )", source, re.MULTILINE)
+    assert entries
+    words, in_table = load_vocabulary(name), False
+    for table, entry in entries:
+        in_table = in_table or bool(table)
+        if table:
+            assert words.table(table) or words.groups(table)
+        elif not in_table:
+            assert words.pattern(entry).pattern
+
+
+def test_a_list_is_words_or_alternatives():
+    words = Vocabulary("shops.toml", "size = ['size', 'größe', 'taille|talla']")
+    assert words.words("size") == ("size", "größe", "taille|talla")
+    assert words.pattern("size", re.IGNORECASE).fullmatch("Talla")
+
+
+def test_line_breaks_of_a_text_mean_nothing_and_names_in_braces_are_other_entries():
+    words = Vocabulary("shops.toml", "unit = ['kg', 'lb']\nweight = '''\n  \\d{1,3} (?:\n  {unit})'''")
+    assert words.text("weight") == r"\d{1,3} (?:kg|lb)"
+    assert words.pattern("weight").fullmatch("12 lb")
+
+
+def test_tables_keep_the_order_of_the_file():
+    words = Vocabulary("shops.toml", "[rates]\nmonth = ['month', 'mois']\nday = 'days?'\n")
+    assert list(words.table("rates").items()) == [("month", "month|mois"), ("day", "days?")]
+
+
+@pytest.mark.parametrize(
+    ("source", "fault"),
+    [
+        ("size = 3", "'size' is neither a text nor a list of texts"),
+        ("size = []", "'size' is neither"),
+        ("size = ['a', '']", "'size' is neither"),
+        ("[rates]\nday = 1", "'day' is neither"),
+        ("size = ['a', 'b', 'a']", "'size' names a member twice"),
+    ],
+)
+def test_a_faulty_file_is_refused_by_name(source, fault):
+    with pytest.raises(VocabularyError, match=f"shops.toml: {fault}"):
+        Vocabulary("shops.toml", source)
+
+
+@pytest.mark.parametrize(
+    ("use", "fault"),
+    [
+        (lambda words: words.pattern("open"), "'open' is not a regular expression"),
+        (lambda words: words.text("missing"), "there is no 'missing'"),
+        (lambda words: words.text("lost"), "there is no 'nowhere'"),
+        (lambda words: words.words("open"), "'open' is not a list"),
+        (lambda words: words.table("open"), "'open' is not a table"),
+    ],
+)
+def test_a_wrong_use_is_reported_with_the_name(use, fault):
+    words = Vocabulary("shops.toml", "open = '(a'\nlost = '{nowhere}'")
+    with pytest.raises(VocabularyError, match=f"shops.toml: {fault}"):
+        use(words)
