@@ -8,11 +8,11 @@ import secrets
 from pathlib import Path
 
 import pytest
-
 from scrapy_ext.commands.suggestions import SuggestingParser
+from scrapy_ext.server.config.worker_options import add_worker_options
+
 from scrapy_ext.server.auth.keyring import weak_keys
 from scrapy_ext.server.config.options import MIN_MEMORY, add_options
-from scrapy_ext.server.config.worker_options import add_worker_options
 from scrapy_ext.server.net.guard import Guard, GuardRuleError
 from tests.server.http import Http
 from tests.server.jobs import packed
