@@ -84,14 +84,18 @@ class Option:
         return Path if Path in self._types else str
 
     @property
+    def default_text(self) -> str:
+        """The default in words; empty for none."""
+        if self.default or self.value in (None, ()) or isinstance(self.value, bool):
+            return self.default
+        return f"{self.value:g}" if isinstance(self.value, float) else str(self.value)
+
+    @property
     def help(self) -> str:
-        """The meaning, with what is not obvious about the default and where else it can be given."""
-        default = self.default
-        if not default and self.value not in (None, (), "") and not isinstance(self.value, bool):
-            default = f"{self.value:g}" if isinstance(self.value, float) else str(self.value)
+        """The meaning, with the default and the environment variable."""
         notes = [
             self.repeatable and "repeatable",
-            default and f"default: {default}",
+            self.default_text and f"default: {self.default_text}",
             self.variable and f"environment variable: {self.variable}",
         ]
         more = "; ".join(note for note in notes if note)
