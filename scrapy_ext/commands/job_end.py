@@ -12,7 +12,7 @@ from typing import Final
 from rich.cells import set_cell_size
 
 from scrapy_ext.api.platform import JobKey
-from scrapy_ext.api.platform.jobs import Job, JobState
+from scrapy_ext.api.platform.jobs import FINISHED, Job, JobState
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.commands.follow import LONGEST, Rows, Watch, followed
 from scrapy_ext.commands.subcommand import OK, View
@@ -23,7 +23,6 @@ from scrapy_ext.commands.terminal.times import length
 
 #: The exit code for a job that ended with another reason than ``finished``.
 NOT_FINISHED: Final = 3
-FINISHED: Final = "finished"
 #: Seconds between two looks at the counters.
 _EVERY: Final = 1.0
 #: Seconds after which who follows a pending job is told what it may wait for.

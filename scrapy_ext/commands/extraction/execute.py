@@ -24,12 +24,11 @@ from scrapy_ext.commands.extraction.resume import Comparison, Done, OutputFile
 from scrapy_ext.commands.extraction.service import ServiceOptions
 from scrapy_ext.commands.extraction.session import Session
 from scrapy_ext.commands.extraction.sources import Source
+from scrapy_ext.commands.subcommand import FAILED, OK
 from scrapy_ext.crawl.extraction.from_settings import faults_of, params_of
 from scrapy_ext.crawl.session.embedded import Configured, EmbeddedServerError
 from scrapy_ext.settings import SettingError
 
-OK: Final = 0
-FAILED: Final = 1
 WRONG_CALL: Final = 2
 #: What a shell adds to the number of the signal that ended a process.
 SIGNALLED: Final = 128

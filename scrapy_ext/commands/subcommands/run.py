@@ -8,13 +8,12 @@ import shlex
 from typing import Any, Final
 
 from scrapy_ext.api.platform import JobKey
-from scrapy_ext.api.platform.jobs import MAX_PRIORITY, MAX_UNITS, MIN_PRIORITY, MIN_UNITS
+from scrapy_ext.api.platform.jobs import MAX_PRIORITY, MAX_UNITS, MIN_PRIORITY, MIN_UNITS, SCRIPT
 from scrapy_ext.commands.job_end import follow_to_end
 from scrapy_ext.commands.subcommand import CommandError, Subcommand, View, add_view_options, look, pair
 from scrapy_ext.commands.terminal.output import Column, each_of
 
 _COLUMNS: Final = (Column.field("id", "job"), Column.field("spider"), Column.field("state"))
-_SCRIPT: Final = "py:"
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -64,7 +63,7 @@ def add_job_options(parser: argparse.ArgumentParser) -> None:
 
 def script_args(options: argparse.Namespace) -> str | None:
     """The command line of a script; raises :class:`CommandError` where spider and script are mixed up."""
-    is_script = options.spider.startswith(_SCRIPT)
+    is_script = options.spider.startswith(SCRIPT)
     if is_script and options.arguments:
         raise CommandError("-a is for spiders; write a script's arguments at the end, behind --")
     if not is_script and options.script_args:

@@ -11,14 +11,14 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from scrapy_ext.api.platform.jobq import MAX_LIST, PushedJob, RefusedPush
-from scrapy_ext.api.platform.jobs import DEFAULT_PRIORITY, DEFAULT_UNITS, MAX_NAME, JobState
+from scrapy_ext.api.platform.jobs import DEFAULT_PRIORITY, DEFAULT_UNITS, MAX_NAME, SHOWN_STATES, JobState
 from scrapy_ext.api.platform.keys import JobKey, is_number
 from scrapy_ext.server.http import bodies
 from scrapy_ext.server.http.access import JobTokens
 from scrapy_ext.server.http.answers import TEXT, NotFound, Refusal, empty, json, method_not_allowed, refused
 from scrapy_ext.server.http.call import Call, path_number
 from scrapy_ext.server.platform.job_lines import answer, line, wanted_of
-from scrapy_ext.server.platform.jobs import SHOWN, check_job, check_name, check_tags, job_filter, own_key, parse_state
+from scrapy_ext.server.platform.jobs import check_job, check_name, check_tags, job_filter, own_key, parse_state
 from scrapy_ext.server.platform.runnable import check_spider
 from scrapy_ext.server.store.jobs.attempts import Attempt
 from scrapy_ext.server.store.jobs.jobs import DuplicateJobError, NewJob, unique_key
@@ -206,7 +206,7 @@ async def _job_summary(call: Call) -> Response:
 
 async def _summary(call: Call, named: list[str]) -> Response:
     """For each state: how many jobs are in it, and the newest of them."""
-    states = [parse_state(text) for text in named] or SHOWN
+    states = [parse_state(text) for text in named] or SHOWN_STATES
     spider = path_number(call.path, 1, "spider") if call.path[1] != "summary" else None
     page = Page(min(call.number("count", _SUMMARY) or 0, MAX_LIST), call.number("start", 0) or 0)
     wanted, summaries = wanted_of(call), []

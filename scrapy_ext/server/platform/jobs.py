@@ -15,6 +15,7 @@ from starlette.responses import Response
 from scrapy_ext.api.platform.formats import CONTENT_TYPES, Format
 from scrapy_ext.api.platform.job_rules import violations_of_job
 from scrapy_ext.api.platform.jobs import (
+    CRAWL_STATS,
     DEFAULT_PRIORITY,
     DEFAULT_UNITS,
     MAX_NAME,
@@ -23,6 +24,7 @@ from scrapy_ext.api.platform.jobs import (
     MIN_PRIORITY,
     MIN_UNITS,
     RUN_PARAMETERS,
+    SHOWN_STATES,
     Job,
     JobList,
     JobState,
@@ -41,8 +43,6 @@ from scrapy_ext.server.store.jobs.rows import StoredJob, tags_of
 
 #: Jobs of one answer; also when the caller names no number.
 MAX_LIST: Final = 1000
-#: Deleted jobs are shown to who asks for them.
-SHOWN: Final = (JobState.PENDING, JobState.RUNNING, JobState.FINISHED)
 
 
 async def jobs(call: Call, environments: Environments | None = None) -> Response:
@@ -219,7 +219,7 @@ def _selection(call: Call) -> tuple[int, JobFilter]:
     """The project, and which of its jobs a request is about."""
     project = call.asked_project()
     keys = tuple(own_key(text, project, "job") for text in call.all("job"))
-    return project, job_filter(call, tuple(JobState) if keys else SHOWN)._replace(keys=keys)
+    return project, job_filter(call, tuple(JobState) if keys else SHOWN_STATES)._replace(keys=keys)
 
 
 async def _list(call: Call) -> Response:
@@ -240,7 +240,7 @@ def listed_job(job: StoredJob, now: int) -> Job:
     metadata = job.metadata
     started = metadata.get("running_time")
     ended = metadata.get("finished_time") or (now if job.state is JobState.RUNNING else None)
-    framework = metadata.get("frameworkstats")
+    framework = metadata.get(CRAWL_STATS)
     responses = framework.get("downloader/response_count") if isinstance(framework, dict) else None
     return Job(
         id=str(job.key),

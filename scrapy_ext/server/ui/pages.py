@@ -25,13 +25,12 @@ from scrapy_ext.server.platform.jobs import Form
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.ui.assets import Assets
 from scrapy_ext.server.ui.frame import HEADERS, Frame, MissingError, Page, Services, Visit
+from scrapy_ext.server.ui.job_context import JOB_PARTS
 from scrapy_ext.server.ui.sessions import LIFETIME, Session, Sessions, from_these_pages, local_path
 from scrapy_ext.server.ui.views import LINKS, PAGES
 
 #: Wrong keys that one address may try in the form, where people type: one every two seconds, ten at once.
 _TRIES: Final = (0.5, 10)
-#: What a job's page has beside its overview.
-_PARTS: Final = ("items", "requests", "log", "stats")
 _UNAUTHORIZED: Final = "The user name is the platform's API key; the password stays empty.\n"
 _WRONG_KEY: Final = "This key opens nothing here. It is the platform's key, or one that scrapy platform keys made."
 _FOREIGN: Final = "This form was not sent by a page of this server that is still valid. Go back, reload it, try again."
@@ -193,4 +192,4 @@ async def _moved(request: Request) -> Response:
     """Where a job's page is whose address was printed by the tools of the hosted platform."""
     part = request.path_params.get("part")
     key = "/".join(str(request.path_params[name]) for name in ("project", "spider", "job"))
-    return RedirectResponse(f"/ui/{key}" + (f"/{part}" if part in _PARTS else ""), 307, HEADERS)
+    return RedirectResponse(f"/ui/{key}" + (f"/{part}" if part in JOB_PARTS else ""), 307, HEADERS)

@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 from starlette.responses import Response
 
+from scrapy_ext.api.platform.jobs import CRAWL_STATS
 from scrapy_ext.server.store.records.records import Span
 from scrapy_ext.server.ui import charts, shapes, timeline
 from scrapy_ext.server.ui.downloads import download
@@ -54,7 +55,7 @@ async def _show(visit: Visit) -> Response:
 async def _statuses(visit: Visit, metadata: Mapping[str, Any], total: int) -> tuple[Mapping[int, int], int]:
     """How often each status came, and of how many responses that tells: of all where they are few or the crawl itself
     has counted them, else of the last."""
-    stats = metadata.get("frameworkstats")
+    stats = metadata.get(CRAWL_STATS)
     if total > _COUNTED and isinstance(stats, dict):
         counted = {
             int(name.removeprefix(_STATUS_STAT)): number

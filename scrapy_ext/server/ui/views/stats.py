@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
+from scrapy_ext.api.platform.jobs import CRAWL_STATS
 from scrapy_ext.server.ui import shapes
 from scrapy_ext.server.ui.frame import Page, Visit
 from scrapy_ext.server.ui.job_context import PATH, job_context
@@ -19,7 +20,7 @@ _MOST: Final = 2000
 async def _show(visit: Visit) -> Response:
     context = await job_context(visit, "stats")
     stats: dict[str, Any] = {}
-    for group in ("scrapystats", "frameworkstats"):
+    for group in ("scrapystats", CRAWL_STATS):
         found = context["job"].metadata.get(group)
         stats |= found if isinstance(found, dict) else {}
     text = visit.text("q")
