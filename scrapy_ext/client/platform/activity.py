@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.client.platform.calls import Call, get
 from scrapy_ext.client.platform.json_lines import encode
 from scrapy_ext.client.platform.transport import Transport
-from scrapy_ext.client.platform.urls import Host, path
+from scrapy_ext.client.platform.urls import path
 
 Messages = list[dict[str, Any]]
 

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 import aiohttp
 import msgspec
 
+from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.platform.jobs import ATTEMPT_OVER
 from scrapy_ext.client.gunzip import Gunzip
 from scrapy_ext.client.platform import json_lines as lines
@@ -27,7 +28,6 @@ from scrapy_ext.client.platform.errors import (
     UnexpectedAnswer,
     error_class,
 )
-from scrapy_ext.client.platform.urls import Host
 from scrapy_ext.client.waits import parse_retry_after
 
 T = TypeVar("T")

@@ -7,8 +7,9 @@ from typing import Final
 
 import msgspec
 
+from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.client.platform.errors import PlatformError
-from scrapy_ext.client.platform.urls import Host, Value, query
+from scrapy_ext.client.platform.urls import Value, query
 
 JSON_LINES: Final = "application/x-jsonlines"
 JSON: Final = "application/json"

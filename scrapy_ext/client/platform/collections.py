@@ -10,13 +10,14 @@ from typing import Any, Final
 import msgspec
 
 from scrapy_ext.api.platform.collections import RESERVED_KEYS, CollectionName, Count, check_name, parse_type
+from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.client.platform.answers import Answer
 from scrapy_ext.client.platform.calls import JSON, Call, delete, get
 from scrapy_ext.client.platform.errors import NotFound
 from scrapy_ext.client.platform.json_lines import encode, keyed_record, record
 from scrapy_ext.client.platform.paging import Pages
 from scrapy_ext.client.platform.transport import Transport
-from scrapy_ext.client.platform.urls import Host, Value, path
+from scrapy_ext.client.platform.urls import Value, path
 
 #: Keys that are deleted, or asked for, in one call.
 _DELETED_AT_ONCE: Final = 5000

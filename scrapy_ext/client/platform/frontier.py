@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from scrapy_ext.api.platform.frontier import Batch, Fingerprint, NewCount, QueueCount, check_name
+from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.client.platform.answers import Answer
 from scrapy_ext.client.platform.calls import JSON, Call, delete, get
@@ -15,7 +16,7 @@ from scrapy_ext.client.platform.errors import UnexpectedAnswer
 from scrapy_ext.client.platform.json_lines import LineError, encode
 from scrapy_ext.client.platform.paging import Pages
 from scrapy_ext.client.platform.transport import Transport
-from scrapy_ext.client.platform.urls import Host, path
+from scrapy_ext.client.platform.urls import path
 
 #: Batch IDs that are deleted in one call.
 _DELETED_AT_ONCE: Final = 5000

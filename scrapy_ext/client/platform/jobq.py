@@ -8,12 +8,13 @@ from typing import Any
 import msgspec
 
 from scrapy_ext.api.platform import JobKey
+from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.platform.jobq import PushedJob, QueueEntry
 from scrapy_ext.client.platform.answers import Answer
 from scrapy_ext.client.platform.calls import Call, get
 from scrapy_ext.client.platform.errors import NotFound, UnexpectedAnswer
 from scrapy_ext.client.platform.transport import Transport
-from scrapy_ext.client.platform.urls import Host, Value, path
+from scrapy_ext.client.platform.urls import Value, path
 
 Strings = str | Sequence[str] | None
 

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from scrapy_ext.api.platform import EntityKey, JobKey
+from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.platform.items import content_range
 from scrapy_ext.api.platform.stats import Stats
 from scrapy_ext.api.violations import ContractError, Violation
@@ -15,7 +16,7 @@ from scrapy_ext.client.platform.errors import NotFound
 from scrapy_ext.client.platform.json_lines import keyed_record, record
 from scrapy_ext.client.platform.paging import Pages
 from scrapy_ext.client.platform.transport import Transport
-from scrapy_ext.client.platform.urls import Host, path
+from scrapy_ext.client.platform.urls import path
 
 R = TypeVar("R")
 

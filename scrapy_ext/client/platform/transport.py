@@ -16,6 +16,7 @@ import aiohttp
 import msgspec
 from yarl import URL
 
+from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.addresses import proxy_of
 from scrapy_ext.client.credentials import authorization
@@ -25,7 +26,7 @@ from scrapy_ext.client.platform.calls import Call
 from scrapy_ext.client.platform.errors import PlatformError, UnexpectedAnswer, Unreachable
 from scrapy_ext.client.platform.json_lines import LineError
 from scrapy_ext.client.platform.patience import Patience, Trials
-from scrapy_ext.client.platform.urls import Host, PlatformUrls, query
+from scrapy_ext.client.platform.urls import PlatformUrls, query
 
 T = TypeVar("T")
 

@@ -8,10 +8,11 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Final
 
+from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.platform.versions import Version, Versions
 from scrapy_ext.client.platform.calls import JSON, Call, delete, get
 from scrapy_ext.client.platform.transport import Transport
-from scrapy_ext.client.platform.urls import Host, path
+from scrapy_ext.client.platform.urls import path
 
 _PIECE: Final = 256 * 1024
 

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable
 from hashlib import sha256
 from typing import Final
 
+from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.violations import ContractError
@@ -22,7 +23,7 @@ from scrapy_ext.server.auth.attempt_tokens import AttemptTokens
 from scrapy_ext.server.auth.keyring import Grant
 from scrapy_ext.server.auth.rates import RateLimits
 from scrapy_ext.server.auth.wrong_keys import note_wrong_key, too_many
-from scrapy_ext.server.http.answers import Host, Refusal
+from scrapy_ext.server.http.answers import Refusal
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.jobs.attempts import over
