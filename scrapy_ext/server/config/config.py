@@ -30,344 +30,168 @@ class ConfigError(ValueError):
 class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
     """The configuration of one server, or of one worker."""
 
+    # A table: the formatter would make it three times as long.
+    # fmt: off
     # ── where it listens, and what it stores ──
     host: Annotated[str, Option(meaning="address to listen on", roles=Role.SERVER)] = "127.0.0.1"
-    port: Annotated[int, Option(meaning="port to listen on, 0 for a free one", roles=Role.SERVER, read=kinds.port)] = (
-        8700
-    )
-    data: Annotated[
-        Path,
-        Option(
-            meaning="directory of the SQLite database; of a worker, of deployed code",
-            roles=Role.NODE | Role.STORE,
-            metavar="DIR",
-            default="that of the project, .scrapy/platform; data for a worker and python -m scrapy_ext.server",
-        ),
-    ] = Path("data")
-    database: Annotated[
-        DatabaseUrl | None,
-        Option(
-            meaning="postgresql://USER@HOST:PORT/DATABASE instead of --data; of a worker, that of its server. A "
-            "password is better in the environment",
-            roles=Role.NODE | Role.STORE,
-            metavar="URL",
-            variable="SERVER_DATABASE",
-            setting="SERVER_DATABASE",
-            secret=True,
-        ),
-    ] = None
+    port: Annotated[int, Option(
+        meaning="port to listen on, 0 for a free one",
+        roles=Role.SERVER, read=kinds.port)] = 8700
+    data: Annotated[Path, Option(
+        meaning="directory of the SQLite database; of a worker, of deployed code",
+        roles=Role.NODE | Role.STORE, metavar="DIR",
+        default="that of the project, .scrapy/platform; data for a worker and python -m scrapy_ext.server"
+    )] = Path("data")
+    database: Annotated[DatabaseUrl | None, Option(
+        meaning="postgresql://USER@HOST:PORT/DATABASE instead of --data; of a worker, that of its server. A "
+        "password is better in the environment",
+        roles=Role.NODE | Role.STORE, metavar="URL", variable="SERVER_DATABASE", setting="SERVER_DATABASE",
+        secret=True)] = None
     #: A worker runs jobs of ``database`` and serves these alone.
     worker: bool = False
-    server_url: Annotated[
-        str | None,
-        Option(
-            meaning="let jobs ask the server at this address (http://HOST:PORT) instead of this worker for storage and "
-            "extraction",
-            roles=Role.WORKER,
-            names=("--url",),
-            read=kinds.server_url,
-        ),
-    ] = None
-    extract_key: Annotated[
-        str | None,
-        Option(
-            meaning="key of the extraction service",
-            roles=Role.SERVER,
-            metavar="KEY",
-            variable="EXTRACT_API_KEY",
-            secret=True,
-        ),
-    ] = None
-    platform_key: Annotated[
-        str | None,
-        Option(
-            meaning="key of the platform",
-            roles=Role.SERVER,
-            metavar="KEY",
-            variable="PLATFORM_API_KEY",
-            secret=True,
-        ),
-    ] = None
+    server_url: Annotated[str | None, Option(
+        meaning="let jobs ask the server at this address (http://HOST:PORT) instead of this worker for storage and "
+        "extraction",
+        roles=Role.WORKER, names=("--url",), read=kinds.server_url)] = None
+    extract_key: Annotated[str | None, Option(
+        meaning="key of the extraction service",
+        roles=Role.SERVER, metavar="KEY", variable="EXTRACT_API_KEY", secret=True)] = None
+    platform_key: Annotated[str | None, Option(
+        meaning="key of the platform",
+        roles=Role.SERVER, metavar="KEY", variable="PLATFORM_API_KEY", secret=True)] = None
 
     # ── extraction: of a server, and of a worker for its own jobs ──
-    allow_hosts: Annotated[
-        tuple[str, ...],
-        Option(
-            meaning="let pages of this host be fetched although its address is not public",
-            names=("--allow-host",),
-            metavar="HOST:PORT",
-            variable="SERVER_ALLOW_HOSTS",
-            setting="SERVER_ALLOW_HOSTS",
-        ),
-    ] = ()
-    connect_to: Annotated[
-        tuple[str, ...],
-        Option(
-            meaning="connect there instead of resolving the host; * stands for every host",
-            metavar="HOST:PORT=ADDRESS:PORT",
-            setting="SERVER_CONNECT_TO",
-        ),
-    ] = ()
-    proxies: Annotated[
-        tuple[str, ...],
-        Option(
-            meaning="send requests for this geolocation and ipType through a proxy; * stands for any. A password is "
-            "better in the environment, with spaces between several proxies",
-            names=("--proxy",),
-            metavar="COUNTRY:TYPE=http://USER:PASSWORD@HOST:PORT",
-            variable="SERVER_PROXIES",
-            separator=None,
-            setting="SERVER_PROXIES",
-            secret=True,
-        ),
-    ] = ()
-    block_list: Annotated[
-        Path | None,
-        Option(
-            meaning="extract nothing from these domains and those below them: one a line, # for comments",
-            metavar="FILE",
-        ),
-    ] = None
+    allow_hosts: Annotated[tuple[str, ...], Option(
+        meaning="let pages of this host be fetched although its address is not public",
+        names=("--allow-host",), metavar="HOST:PORT", variable="SERVER_ALLOW_HOSTS", setting="SERVER_ALLOW_HOSTS")] = ()
+    connect_to: Annotated[tuple[str, ...], Option(
+        meaning="connect there instead of resolving the host; * stands for every host",
+        metavar="HOST:PORT=ADDRESS:PORT", setting="SERVER_CONNECT_TO")] = ()
+    proxies: Annotated[tuple[str, ...], Option(
+        meaning="send requests for this geolocation and ipType through a proxy; * stands for any. A password is "
+        "better in the environment, with spaces between several proxies",
+        names=("--proxy",), metavar="COUNTRY:TYPE=http://USER:PASSWORD@HOST:PORT", variable="SERVER_PROXIES",
+        separator=None, setting="SERVER_PROXIES", secret=True)] = ()
+    block_list: Annotated[Path | None, Option(
+        meaning="extract nothing from these domains and those below them: one a line, # for comments",
+        metavar="FILE")] = None
     obey_robots: Annotated[bool, Option(meaning="fetch nothing that the robots.txt of its site refuses")] = False
-    attributes_url: Annotated[
-        str | None,
-        Option(
-            meaning="answer customAttributes by the model behind this OpenAI-compatible address, such as "
-            "https://models.example/v1. Its key goes into the environment variable ATTRIBUTES_API_KEY",
-            metavar="URL",
-            default="by rules",
-        ),
-    ] = None
-    attributes_model: Annotated[
-        str | None, Option(meaning="with --attributes-url: the name of the model", metavar="NAME")
-    ] = None
-    attributes_key: Annotated[
-        str | None,
-        Option(
-            meaning="with --attributes-url: the key of the model", names=(), variable="ATTRIBUTES_API_KEY", secret=True
-        ),
-    ] = None
-    verify_tls: Annotated[
-        bool, Option(meaning="accept any certificate of the pages fetched", setting="SERVER_VERIFY_TLS")
-    ] = True
-    browser_pages: Annotated[
-        int,
-        Option(meaning="pages that the browser loads at once; each takes up to 768 MiB of memory", unit="pages"),
-    ] = 6
-    browser: Annotated[
-        str | None,
-        Option(
-            meaning="Chromium to use", read=kinds.program, metavar="PATH", default="Playwright's own, else from PATH"
-        ),
-    ] = None
+    attributes_url: Annotated[str | None, Option(
+        meaning="answer customAttributes by the model behind this OpenAI-compatible address, such as "
+        "https://models.example/v1. Its key goes into the environment variable ATTRIBUTES_API_KEY",
+        metavar="URL", default="by rules")] = None
+    attributes_model: Annotated[str | None, Option(
+        meaning="with --attributes-url: the name of the model",
+        metavar="NAME")] = None
+    attributes_key: Annotated[str | None, Option(
+        meaning="with --attributes-url: the key of the model",
+        names=(), variable="ATTRIBUTES_API_KEY", secret=True)] = None
+    verify_tls: Annotated[bool, Option(
+        meaning="accept any certificate of the pages fetched",
+        setting="SERVER_VERIFY_TLS")] = True
+    browser_pages: Annotated[int, Option(
+        meaning="pages that the browser loads at once; each takes up to 768 MiB of memory",
+        unit="pages")] = 6
+    browser: Annotated[str | None, Option(
+        meaning="Chromium to use",
+        read=kinds.program, metavar="PATH", default="Playwright's own, else from PATH")] = None
 
     # ── how it runs ──
     exit_with_stdin: Annotated[bool, Option(meaning="end when standard input is closed")] = False
     log_format: Annotated[str, Option(meaning="json: one object a line", choices=("text", "json"))] = "text"
 
     # ── jobs ──
-    runner: Annotated[
-        bool,
-        Option(meaning="start no jobs here, add none of periodic jobs, and tell no webhooks", roles=Role.SERVER),
-    ] = True
-    units: Annotated[
-        int,
-        Option(
-            meaning="units of the jobs that run here at once", unit="units", default=f"twice the processors, {_UNITS}"
-        ),
-    ] = _UNITS
-    node_tags: Annotated[
-        tuple[str, ...],
-        Option(
-            meaning="tags of this node: jobs that need one of them run only where it is",
-            names=("--node-tags", "--tags"),
-            read=kinds.tags,
-            metavar="A,B",
-        ),
-    ] = ()
-    unit_memory: Annotated[
-        int, Option(meaning="memory of a job for each of its units; one that has more is killed", unit="MiB")
-    ] = 1024
-    job_timeout: Annotated[
-        float | None,
-        Option(
-            meaning="stop jobs that run so long, where neither the job nor its project sets PLATFORM_JOB_TIMEOUT",
-            unit="seconds",
-            default="never",
-        ),
-    ] = None
+    runner: Annotated[bool, Option(
+        meaning="start no jobs here, add none of periodic jobs, and tell no webhooks",
+        roles=Role.SERVER)] = True
+    units: Annotated[int, Option(
+        meaning="units of the jobs that run here at once",
+        unit="units", default=f"twice the processors, {_UNITS}")] = _UNITS
+    node_tags: Annotated[tuple[str, ...], Option(
+        meaning="tags of this node: jobs that need one of them run only where it is",
+        names=("--node-tags", "--tags"), read=kinds.tags, metavar="A,B")] = ()
+    unit_memory: Annotated[int, Option(
+        meaning="memory of a job for each of its units; one that has more is killed",
+        unit="MiB")] = 1024
+    job_timeout: Annotated[float | None, Option(
+        meaning="stop jobs that run so long, where neither the job nor its project sets PLATFORM_JOB_TIMEOUT",
+        unit="seconds", default="never")] = None
     stop_grace: Annotated[float, Option(meaning="from asking a job to stop to killing it", unit="seconds")] = 30.0
-    local_project: Annotated[
-        Path | None,
-        Option(
-            meaning="run jobs of the Scrapy project in this folder",
-            read=kinds.project_folder,
-            metavar="DIR",
-            default="of scrapy platform serve, the one that the command is given in",
-        ),
-    ] = None
-    local_project_id: Annotated[
-        int,
-        Option(
-            meaning="the project that it is on the platform",
-            setting="PLATFORM_PROJECT",
-            default="the setting PLATFORM_PROJECT, or 1",
-        ),
-    ] = 1
-    environments: Annotated[
-        Path | None,
-        Option(
-            meaning="folder for the environments of deployed versions",
-            metavar="DIR",
-            default="environments in the data directory; with --database, ~/.cache/scrapy-ext/environments",
-        ),
-    ] = None
-    job_user: Annotated[
-        str,
-        Option(
-            meaning="user for the processes of deployed versions: name or number of one for all, none for the server's "
-            "own, or auto: one for each project where the server is root, else the server's",
-            metavar="NAME",
-        ),
-    ] = "auto"
-    job_read: Annotated[
-        tuple[str, ...],
-        Option(meaning="let deployed versions read this file or folder, too", read=kinds.existing_path, metavar="PATH"),
-    ] = ()
-    job_deny: Annotated[
-        tuple[str, ...],
-        Option(
-            meaning="let deployed versions not connect there, such as 10.0.0.0/8 or [fd00::1]:443; cloud metadata and "
-            "the server's database are denied anyway",
-            read=kinds.denied_address,
-            metavar="NETWORK[:PORT]",
-        ),
-    ] = ()
-    deploy: Annotated[
-        str,
-        Option(
-            meaning="keys that may deploy code, which runs here: those that open all projects, also those that are "
-            "limited to the project, or none",
-            roles=Role.SERVER,
-            choices=("all", "project", "none"),
-        ),
-    ] = "all"
+    local_project: Annotated[Path | None, Option(
+        meaning="run jobs of the Scrapy project in this folder",
+        read=kinds.project_folder, metavar="DIR",
+        default="of scrapy platform serve, the one that the command is given in")] = None
+    local_project_id: Annotated[int, Option(
+        meaning="the project that it is on the platform",
+        setting="PLATFORM_PROJECT", default="the setting PLATFORM_PROJECT, or 1")] = 1
+    environments: Annotated[Path | None, Option(
+        meaning="folder for the environments of deployed versions",
+        metavar="DIR", default="environments in the data directory; with --database, ~/.cache/scrapy-ext/environments"
+    )] = None
+    job_user: Annotated[str, Option(
+        meaning="user for the processes of deployed versions: name or number of one for all, none for the server's "
+        "own, or auto: one for each project where the server is root, else the server's",
+        metavar="NAME")] = "auto"
+    job_read: Annotated[tuple[str, ...], Option(
+        meaning="let deployed versions read this file or folder, too",
+        read=kinds.existing_path, metavar="PATH")] = ()
+    job_deny: Annotated[tuple[str, ...], Option(
+        meaning="let deployed versions not connect there, such as 10.0.0.0/8 or [fd00::1]:443; cloud metadata and "
+        "the server's database are denied anyway",
+        read=kinds.denied_address, metavar="NETWORK[:PORT]")] = ()
+    deploy: Annotated[str, Option(
+        meaning="keys that may deploy code, which runs here: those that open all projects, also those that are "
+        "limited to the project, or none",
+        roles=Role.SERVER, choices=("all", "project", "none"))] = "all"
 
     # ── what it bounds ──
-    slow_request: Annotated[
-        float, Option(meaning="log requests that take so long", roles=Role.SERVER, unit="seconds")
-    ] = 10.0
-    client_timeout: Annotated[
-        float,
-        Option(meaning="give up a client that sends or reads nothing for so long", roles=Role.SERVER, unit="seconds"),
-    ] = 60.0
-    memory: Annotated[
-        int | None,
-        Option(
-            meaning="memory that bodies, what they decode to, and answers may take together; more get 503, and a body "
-            "that takes more alone 413",
-            roles=Role.SERVER,
-            unit="MiB",
-            least=MIN_MEMORY,
-            why="with less, no version could be deployed",
-            default="a 32nd of the machine's memory or the control group's, but at least 512",
-        ),
-    ] = None
-    connections: Annotated[
-        int | None,
-        Option(
-            meaning="connections that are open at once",
-            roles=Role.SERVER,
-            unit="connections",
-            default="4096, but at most half of the files that may be open",
-        ),
-    ] = None
-    connections_per_address: Annotated[
-        int | None,
-        Option(
-            meaning="connections from one address other than this machine's",
-            roles=Role.SERVER,
-            unit="connections",
-            default="three quarters of --connections",
-        ),
-    ] = None
-    reverse_proxies: Annotated[
-        tuple[str, ...],
-        Option(
-            meaning="address or network of a proxy before the server, which --connections-per-address does not bound",
-            roles=Role.SERVER,
-            names=("--reverse-proxy",),
-            read=kinds.network,
-            metavar="ADDRESS",
-        ),
-    ] = ()
-    open_metrics: Annotated[
-        bool, Option(meaning="show /metrics to anyone, not only with a key for all projects", roles=Role.SERVER)
-    ] = False
-    rate_limit: Annotated[
-        float | None,
-        Option(
-            meaning="requests a second that each key of the platform may make; more get 429",
-            roles=Role.SERVER,
-            unit="requests a second",
-            default="no limit",
-        ),
-    ] = None
-    rate_burst: Annotated[
-        int | None,
-        Option(
-            meaning="with --rate-limit: requests that may come at once",
-            roles=Role.SERVER,
-            unit="requests",
-            default="those of two seconds",
-        ),
-    ] = None
-    extract_rate: Annotated[
-        float | None,
-        Option(
-            meaning="extraction requests a second that each key may make; more get 429",
-            roles=Role.SERVER,
-            unit="requests a second",
-            default="no limit",
-        ),
-    ] = None
-    domain_rate: Annotated[
-        float | None,
-        Option(
-            meaning="extraction requests a second that all keys together, for each domain, may make; more get 429",
-            roles=Role.SERVER,
-            unit="requests a second",
-            default="no limit",
-        ),
-    ] = None
-    key_domain_rate: Annotated[
-        float | None,
-        Option(
-            meaning="extraction requests a second that each organisation, or key without one, for each domain, may "
-            "make; more get 429",
-            roles=Role.SERVER,
-            unit="requests a second",
-            default="no limit",
-        ),
-    ] = None
-    domain_requests: Annotated[
-        int | None,
-        Option(
-            meaning="extraction requests to one domain at once; others wait, and get 429 where too many do",
-            roles=Role.SERVER,
-            unit="requests",
-            default="32",
-        ),
-    ] = None
-    domain_delay: Annotated[
-        float,
-        Option(
-            meaning="from the start of one extraction request to a domain to the next",
-            roles=Role.SERVER,
-            unit="seconds",
-            default="none",
-        ),
-    ] = 0.0
+    slow_request: Annotated[float, Option(
+        meaning="log requests that take so long",
+        roles=Role.SERVER, unit="seconds")] = 10.0
+    client_timeout: Annotated[float, Option(
+        meaning="give up a client that sends or reads nothing for so long",
+        roles=Role.SERVER, unit="seconds")] = 60.0
+    memory: Annotated[int | None, Option(
+        meaning="memory that bodies, what they decode to, and answers may take together; more get 503, and a body "
+        "that takes more alone 413",
+        roles=Role.SERVER, unit="MiB", least=MIN_MEMORY, why="with less, no version could be deployed",
+        default="a 32nd of the machine's memory or the control group's, but at least 512")] = None
+    connections: Annotated[int | None, Option(
+        meaning="connections that are open at once",
+        roles=Role.SERVER, unit="connections", default="4096, but at most half of the files that may be open")] = None
+    connections_per_address: Annotated[int | None, Option(
+        meaning="connections from one address other than this machine's",
+        roles=Role.SERVER, unit="connections", default="three quarters of --connections")] = None
+    reverse_proxies: Annotated[tuple[str, ...], Option(
+        meaning="address or network of a proxy before the server, which --connections-per-address does not bound",
+        roles=Role.SERVER, names=("--reverse-proxy",), read=kinds.network, metavar="ADDRESS")] = ()
+    open_metrics: Annotated[bool, Option(
+        meaning="show /metrics to anyone, not only with a key for all projects",
+        roles=Role.SERVER)] = False
+    rate_limit: Annotated[float | None, Option(
+        meaning="requests a second that each key of the platform may make; more get 429",
+        roles=Role.SERVER, unit="requests a second", default="no limit")] = None
+    rate_burst: Annotated[int | None, Option(
+        meaning="with --rate-limit: requests that may come at once",
+        roles=Role.SERVER, unit="requests", default="those of two seconds")] = None
+    extract_rate: Annotated[float | None, Option(
+        meaning="extraction requests a second that each key may make; more get 429",
+        roles=Role.SERVER, unit="requests a second", default="no limit")] = None
+    domain_rate: Annotated[float | None, Option(
+        meaning="extraction requests a second that all keys together, for each domain, may make; more get 429",
+        roles=Role.SERVER, unit="requests a second", default="no limit")] = None
+    key_domain_rate: Annotated[float | None, Option(
+        meaning="extraction requests a second that each organisation, or key without one, for each domain, may "
+        "make; more get 429",
+        roles=Role.SERVER, unit="requests a second", default="no limit")] = None
+    domain_requests: Annotated[int | None, Option(
+        meaning="extraction requests to one domain at once; others wait, and get 429 where too many do",
+        roles=Role.SERVER, unit="requests", default="32")] = None
+    domain_delay: Annotated[float, Option(
+        meaning="from the start of one extraction request to a domain to the next",
+        roles=Role.SERVER, unit="seconds", default="none")] = 0.0
+
+    # fmt: on
 
     @property
     def environments_folder(self) -> Path:
