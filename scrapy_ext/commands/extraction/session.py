@@ -18,7 +18,7 @@ from scrapy_ext.commands.extraction.service import ServiceOptions, opened_servic
 from scrapy_ext.crawl.session.embedded import EmbeddedServerError
 
 
-class Session:
+class ExtractSession:
     """See :meth:`run`. ``has_log``: warnings are in a log already."""
 
     def __init__(

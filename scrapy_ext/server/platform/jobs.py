@@ -38,7 +38,7 @@ from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.jobs.versions.environments import Environments
 from scrapy_ext.server.platform.runnable import check_local_spider, check_spider
 from scrapy_ext.server.store.jobs.jobs import DuplicateJobError, NewJob, run_key
-from scrapy_ext.server.store.jobs.queries import JobFilter, Page
+from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
 from scrapy_ext.server.store.jobs.rows import StoredJob, tags_of
 
 #: Jobs of one answer; also when the caller names no number.
@@ -224,7 +224,7 @@ def _selection(call: Call) -> tuple[int, JobFilter]:
 
 async def _list(call: Call) -> Response:
     project, which = _selection(call)
-    page = Page(min(call.number("count", MAX_LIST) or 0, MAX_LIST), call.number("offset", 0) or 0)
+    page = JobPage(min(call.number("count", MAX_LIST) or 0, MAX_LIST), call.number("offset", 0) or 0)
     total = await call.store.jobs.count(project, which)
     found = await call.store.jobs.listed(project, which, page, counts=True)
     answer = JobList("ok", len(found), total, [listed_job(job, call.store.clock()) for job in found])

@@ -18,7 +18,7 @@ from scrapy_ext.server.jobs.attempts import outcome
 from scrapy_ext.server.jobs.attempts.job_log import add_lines, keep_adding
 from scrapy_ext.server.jobs.attempts.output import Line, LiveLines
 from scrapy_ext.server.jobs.attempts.plan import (
-    Limits,
+    JobLimits,
     NoScriptError,
     environment_of,
     launch_of,
@@ -95,7 +95,7 @@ class Execution:
         self._intent = Intent.NONE
         self._asked = asyncio.Event()
         self._process: JobProcess | None = None
-        self._limits = Limits(0, None)
+        self._limits = JobLimits(0, None)
         self._timers: list[asyncio.TimerHandle] = []
         self._paused = False
         self._kills: int | None = None

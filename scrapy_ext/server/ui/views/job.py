@@ -10,7 +10,7 @@ from starlette.responses import Response
 from scrapy_ext.api.platform.jobs import CRAWL_STATS
 from scrapy_ext.server.http.answers import refused
 from scrapy_ext.server.ui import shapes, timeline
-from scrapy_ext.server.ui.frame import Page, Visit
+from scrapy_ext.server.ui.frame import UiPage, Visit
 from scrapy_ext.server.ui.job_context import JOB_PARTS, PATH, job_context
 from scrapy_ext.server.ui.views.run import tags_of_text
 
@@ -71,7 +71,7 @@ async def _tag(visit: Visit) -> Response:
 
 
 PAGES: Final = (
-    Page(PATH, "jobs", _show),
-    Page(PATH + "/head", "jobs", _head),
-    Page(PATH + "/tags", "jobs", None, _tag),
+    UiPage(PATH, "jobs", _show),
+    UiPage(PATH + "/head", "jobs", _head),
+    UiPage(PATH + "/tags", "jobs", None, _tag),
 )

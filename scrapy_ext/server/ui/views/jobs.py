@@ -13,9 +13,9 @@ from scrapy_ext.server.http.answers import refused
 from scrapy_ext.server.platform.jobs import own_key
 from scrapy_ext.server.store.jobs.jobs import NewJob
 from scrapy_ext.server.store.jobs.queries import JobFilter
-from scrapy_ext.server.store.jobs.queries import Page as Part
+from scrapy_ext.server.store.jobs.queries import JobPage as Part
 from scrapy_ext.server.ui import shapes
-from scrapy_ext.server.ui.frame import Link, Page, Visit
+from scrapy_ext.server.ui.frame import Link, UiPage, Visit
 from scrapy_ext.server.ui.pending_reason import ground_of
 from scrapy_ext.server.ui.sessions import local_path
 
@@ -107,5 +107,5 @@ async def _summaries(visit: Visit, keys: Sequence[JobKey]) -> list[shapes.Summar
     return [shapes.summary(job, visit.store.clock()) for job in jobs]
 
 
-PAGES: Final = (Page(_PATH, "jobs", _show, _act),)
+PAGES: Final = (UiPage(_PATH, "jobs", _show, _act),)
 LINKS: Final = (Link("jobs", "Jobs", "/ui/{project}/jobs"),)

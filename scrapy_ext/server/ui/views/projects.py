@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from scrapy_ext.api.platform.jobs import SHOWN_STATES
 from scrapy_ext.server.store.projects import Holding
-from scrapy_ext.server.ui.frame import Link, Page, Visit
+from scrapy_ext.server.ui.frame import Link, UiPage, Visit
 
 _PER_PAGE: Final = 50
 #: Kinds of records, as the table has them.
@@ -35,5 +35,5 @@ async def _list(visit: Visit) -> Response:
     return visit.rendered("projects.html", rows=rows, offset=offset, total=len(visit.projects), size=_PER_PAGE)
 
 
-PAGES: Final = (Page("/ui/projects", "projects", _list),)
+PAGES: Final = (UiPage("/ui/projects", "projects", _list),)
 LINKS: Final = (Link("projects", "Projects", "/ui/projects?project={project}"),)

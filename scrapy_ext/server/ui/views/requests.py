@@ -13,7 +13,7 @@ from scrapy_ext.api.platform.jobs import CRAWL_STATS
 from scrapy_ext.server.store.records.records import Span
 from scrapy_ext.server.ui import charts, shapes, timeline
 from scrapy_ext.server.ui.downloads import download
-from scrapy_ext.server.ui.frame import Page, Visit
+from scrapy_ext.server.ui.frame import UiPage, Visit
 from scrapy_ext.server.ui.job_context import PATH, job_context, records_page, search_page
 
 _PER_PAGE: Final = 50
@@ -80,4 +80,4 @@ async def _download(visit: Visit) -> Response:
     return await download(visit, visit.store.requests)
 
 
-PAGES: Final = (Page(PATH + "/requests", "jobs", _show), Page(PATH + "/requests.{format}", "jobs", _download))
+PAGES: Final = (UiPage(PATH + "/requests", "jobs", _show), UiPage(PATH + "/requests.{format}", "jobs", _download))
