@@ -30,7 +30,7 @@ from scrapy_ext.server.store.collections.collections import Collection
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot
 from scrapy_ext.server.store.jobs.jobs import NewJob
-from scrapy_ext.server.store.records.chunks import ITEMS, Chunk, Packer
+from scrapy_ext.server.store.records.chunks import ITEMS, Packer, RecordChunk
 from tests.postgresql import cluster
 
 _ROWS = 1000
@@ -67,7 +67,7 @@ def main() -> None:
     report("store_engines", clients=found, ratio=ratio)
 
 
-def _chunks() -> list[Chunk]:
+def _chunks() -> list[RecordChunk]:
     chance = random.Random(1)
     records = [
         {"url": f"http://shop.example/{n}", "name": f"Thing {n}", "text": chance.randbytes(440).hex(), "price": n}
@@ -78,7 +78,7 @@ def _chunks() -> list[Chunk]:
     return [chunk for chunk in (*packer.add(lines, records), packer.rest()) if chunk is not None]
 
 
-async def _measure(where: Path | DatabaseUrl, clients: int, calls: int, chunks: list[Chunk]) -> dict[str, float]:
+async def _measure(where: Path | DatabaseUrl, clients: int, calls: int, chunks: list[RecordChunk]) -> dict[str, float]:
     store = await Store.open(where)
     which = [Collection(1, CollectionType.STORE, f"c{client}") for client in range(clients)]
 

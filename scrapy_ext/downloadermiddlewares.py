@@ -17,6 +17,7 @@ from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.job import job_dir
 
 from scrapy_ext import settings as names
+from scrapy_ext.api.platform.jobs import FINISHED
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.extraction import ExtractError
 from scrapy_ext.client.extraction.budget import MissingPriceError, OverBudgetError
@@ -239,7 +240,7 @@ class ExtractMiddleware:
             raise CloseSpider(_NO_BROWSER)
 
     async def _spider_closed(self, reason: str) -> None:
-        await self._extraction.close(complete=reason == "finished")
+        await self._extraction.close(complete=reason == FINISHED)
 
 
 def _but_ours(kinds: tuple[type[Exception], ...]) -> type[Exception]:

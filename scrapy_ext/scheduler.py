@@ -20,6 +20,7 @@ from twisted.python.failure import Failure
 
 from scrapy_ext import settings as names
 from scrapy_ext.api.platform.frontier import check_name
+from scrapy_ext.api.platform.jobs import FINISHED
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.persistence import Persistence
 from scrapy_ext.client.platform.errors import PlatformError
@@ -291,7 +292,7 @@ class FrontierScheduler(BaseScheduler):
     async def _close(self, reason: str) -> None:
         if self._frontier is None:
             return
-        complete = reason == "finished" and self._frontier.is_drained
+        complete = reason == FINISHED and self._frontier.is_drained
         if self._leases is not None:
             await self._leases.close()
         await self._frontier.close()

@@ -14,6 +14,9 @@ from typing import Any, Final
 import msgspec
 from scrapy.settings import BaseSettings
 
+from scrapy_ext.server.config.option import Option
+from scrapy_ext.server.config.options import OPTIONS
+
 
 class SettingError(ValueError):
     """A setting with a value that cannot be used: names the setting, the rule and the remedy."""
@@ -37,7 +40,8 @@ class Setting(msgspec.Struct, frozen=True):
     """A setting: its name, type, default and one line of meaning.
 
     ``environment`` says that an environment variable of the same name is read when the setting is not set;
-    ``secret``, that its value must never be shown; ``least`` and ``most`` bound a number.
+    ``secret``, that its value must never be shown; ``separator``, what stands between the values of a list there (None:
+    white space). ``least`` and ``most`` bound a number.
     """
 
     name: str
@@ -46,6 +50,7 @@ class Setting(msgspec.Struct, frozen=True):
     meaning: str
     environment: bool = False
     secret: bool = False
+    separator: str | None = ","
     least: float | None = None
     most: float | None = None
 
@@ -54,6 +59,8 @@ class Setting(msgspec.Struct, frozen=True):
         value = settings.get(self.name)
         if value is None and self.environment:
             value = os.environ.get(self.name) or None
+            if value and self.type is SettingType.LIST:
+                value = value.split(self.separator)
         if value is None:
             return self.default
         try:
@@ -314,43 +321,35 @@ DUPEFILTER_COLLECTION_TYPE = _setting(
 SERVER_DATA = _setting(
     "SERVER_DATA", _STR, "platform", "Data directory of the embedded server, relative to the project's .scrapy."
 )
-SERVER_DATABASE = _setting(
-    "SERVER_DATABASE",
-    _STR,
-    None,
-    "postgresql://USER:PASSWORD@HOST:PORT/DATABASE: where the server keeps its data instead of SERVER_DATA.",
-    environment=True,
-    secret=True,
-)
-SERVER_ALLOW_HOSTS = _setting(
-    "SERVER_ALLOW_HOSTS",
-    _LIST,
-    [],
-    "host:port pairs that the embedded server, or `scrapy platform serve` and `worker`, may fetch although their "
-    "address is private.",
-    environment=True,
-)
-SERVER_CONNECT_TO = _setting(
-    "SERVER_CONNECT_TO",
-    _LIST,
-    [],
-    "host:port=address:port rules: where the embedded server, or `scrapy platform serve` and `worker`, connects for a "
-    "host. *:443 stands for every host.",
-)
-SERVER_PROXIES = _setting(
-    "SERVER_PROXIES",
-    _LIST,
-    [],
-    "COUNTRY:TYPE=http://USER:PASSWORD@HOST:PORT: proxies of the embedded server, or `scrapy platform serve` and "
-    "`worker`, for geolocation and ipType. * stands for any country or type.",
-    secret=True,
-)
-SERVER_VERIFY_TLS = _setting(
-    "SERVER_VERIFY_TLS",
-    _BOOL,
-    True,
-    "Whether the embedded server, or `scrapy platform serve` and `worker`, refuses sites with an invalid certificate.",
-)
 SERVER_START_TIMEOUT = _setting(
     "SERVER_START_TIMEOUT", _FLOAT, 60.0, "Seconds for the embedded server to start.", least=1
 )
+
+
+def _type_of(option: Option) -> SettingType:
+    types = {bool: _BOOL, int: _INT, float: _FLOAT, tuple[str, ...]: _LIST}
+    return types.get(option.type, _STR)
+
+
+def _meaning_of(option: Option) -> str:
+    form = "False: " if option.value is True else f"{option.metavar}: " if option.repeatable else ""
+    return f"{form}{option.meaning}. Also of `scrapy platform serve` and `worker` in the project."
+
+
+for _option in OPTIONS:
+    if _option.setting and _option.setting not in SETTINGS:
+        _setting(
+            _option.setting,
+            _type_of(_option),
+            list(_option.value) if _option.repeatable else _option.value,
+            _meaning_of(_option),
+            environment=_option.variable == _option.setting,
+            secret=_option.secret,
+            separator=_option.separator,
+        )
+SERVER_DATABASE = SETTINGS["SERVER_DATABASE"]
+
+
+def of_server(settings: BaseSettings) -> dict[str, Any]:
+    """The values of the settings that are options of the server, by name; raises :class:`SettingError`."""
+    return {option.setting: SETTINGS[option.setting].read(settings) for option in OPTIONS if option.setting}

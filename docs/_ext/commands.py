@@ -30,7 +30,7 @@ class PlatformCommands(Generated):
 
     sources = (
         "scrapy_ext.commands.platform",
-        "scrapy_ext.server.config.options",
+        "scrapy_ext.server.config.config",
         *(f"scrapy_ext.commands.subcommands.{name}" for name in SUBCOMMANDS),
     )
 

@@ -2,7 +2,7 @@
 
 ``.. settings-of:: PREFIX`` describes the settings with this prefix; a setting that no page describes is a warning.
 ``.. extract-fields::``, ``.. extract-actions::``, ``.. extract-action-members::``, ``.. problem-types::`` and
-``.. attempts::`` are the tables of the extraction API.
+``.. attempts::`` are the tables of the extraction API; ``.. server-options::`` is that of the server's options.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ from scrapy_ext.client.extraction.errors import error_of
 from scrapy_ext.client.extraction.retry import DEFAULT_RULES
 from scrapy_ext.crawl.session import zyte_api_names
 from scrapy_ext.crawl.session.zyte_api_names import Equivalent
+from scrapy_ext.server.config.option import Role
+from scrapy_ext.server.config.options import OPTIONS
 from scrapy_ext.settings import SETTINGS, Setting
 
 logger = logging.getLogger(__name__)
@@ -209,6 +211,36 @@ class Attempts(Generated):
         yield from table(("Error", "Attempts", "First wait (s)", "Longest wait (s)"), rows, (40, 20, 20, 20))
 
 
+# ── the server ──
+
+
+class ServerOptions(Generated):
+    """Every option of ``scrapy platform serve``, ``worker`` and the commands that work on a store."""
+
+    sources = ("scrapy_ext.server.config.config", "scrapy_ext.server.config.option")
+
+    def lines(self) -> Iterable[str]:
+        return server_options()
+
+
+def server_options() -> Iterable[str]:
+    """The lines of the table of the server's options."""
+    taken_by = {Role.SERVER: "serve", Role.WORKER: "worker", Role.STORE: "backup, restore, migrate, vacuum"}
+    rows = [
+        (
+            " ".join(map(code, option.options)),
+            ", ".join(name for role, name in taken_by.items() if option.roles & role),
+            option.unit or (option.metavar and code(option.metavar)) or ", ".join(map(code, option.choices or ())),
+            text(option.default_text),
+            " ".join(code(name) for name in dict.fromkeys((option.variable, option.setting)) if name),
+            text(option.meaning) + (" May be repeated." if option.repeatable else ""),
+        )
+        for option in OPTIONS
+    ]
+    header = ("Option", "Of", "Value", "Default", "Variable or setting", "Meaning")
+    return table(header, rows, (18, 10, 12, 15, 15, 30))
+
+
 class ZyteApiNames(Generated):
     """Names of scrapy-zyte-api, SETTINGS or META, with the names of this package."""
 
@@ -263,6 +295,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         "extract-action-members": ExtractActionMembers,
         "problem-types": ProblemTypes,
         "attempts": Attempts,
+        "server-options": ServerOptions,
         "zyte-api-names": ZyteApiNames,
         "floors": Floors,
     }

@@ -33,7 +33,7 @@ _PIECE: Final = 120 * 1024
 #: Shorter output is joined: a body may consist of millions of gzip members of two bytes each, whose objects would take
 #: more memory than their bytes.
 _LEAST: Final = 16 * 1024
-_GZIP_MAGIC: Final = b"\x1f\x8b"
+GZIP_MAGIC: Final = b"\x1f\x8b"
 
 
 class TooLargeError(ValueError):
@@ -123,8 +123,8 @@ class Inflater:
         There is a piece for each step of the input, which is empty where the step inflates to nothing: the work on
         one is short. Raises :class:`TooLargeError` or :class:`DamagedError`.
         """
-        if len(self._begin) < len(_GZIP_MAGIC):
-            self._begin += data[: len(_GZIP_MAGIC)]
+        if len(self._begin) < len(GZIP_MAGIC):
+            self._begin += data[: len(GZIP_MAGIC)]
         # What is left of the input is copied with each piece of output: so there is never much of it.
         for at in range(0, len(data), _STEP):
             yield from self._step(data[at : at + _STEP])
@@ -157,7 +157,7 @@ class Inflater:
     @property
     def is_one_gzip(self) -> bool:
         """Whether all that came was one gzip stream."""
-        return self._streams == 1 and self._stream.eof and self._begin.startswith(_GZIP_MAGIC)
+        return self._streams == 1 and self._stream.eof and self._begin.startswith(GZIP_MAGIC)
 
     def end(self) -> None:
         """Raises :class:`DamagedError` if the stream was cut off."""

@@ -14,7 +14,7 @@ from scrapy.exceptions import UsageError
 if TYPE_CHECKING:
     from scrapy.settings import Settings
 
-    from scrapy_ext.commands.extraction.execute import Call
+    from scrapy_ext.commands.extraction.execute import ExtractCall
 
 EXAMPLES: Final = (
     ("scrapy extract https://example.com", "a page, as JSON"),
@@ -112,8 +112,8 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def _call(urls: list[str], opts: argparse.Namespace) -> Call:
-    from scrapy_ext.commands.extraction.execute import Call
+def _call(urls: list[str], opts: argparse.Namespace) -> ExtractCall:
+    from scrapy_ext.commands.extraction.execute import ExtractCall
     from scrapy_ext.commands.extraction.input_lines import Source
     from scrapy_ext.commands.extraction.records import Recorder
 
@@ -127,7 +127,7 @@ def _call(urls: list[str], opts: argparse.Namespace) -> Call:
     path = None if opts.input == "-" else opts.input
     if path is not None and output is not None and _is_same_file(path, output):
         raise UsageError("--input and --output are the same file")
-    return Call(
+    return ExtractCall(
         Source(urls, path),
         _fields(opts),
         Recorder(opts.decode, opts.bodies, opts.screenshots),

@@ -99,7 +99,7 @@ class Command(ScrapyCommand):
 
 
 def _unknown(name: str | None) -> str:
-    from scrapy_ext.commands.suggestions import did_you_mean
+    from scrapy_ext.server.config.parser import did_you_mean
 
     if name and (meant := did_you_mean(name, SUBCOMMANDS)):
         return f"unknown command {name!r}; {meant} All commands: scrapy platform --help"
@@ -121,7 +121,7 @@ def _split(rest: list[str]) -> tuple[list[str], list[str]]:
 def parser_of(chosen: Subcommand) -> argparse.ArgumentParser:
     """What reads the arguments of a subcommand."""
     from scrapy_ext.commands.subcommand import add_setting_option
-    from scrapy_ext.commands.suggestions import SuggestingParser
+    from scrapy_ext.server.config.parser import SuggestingParser
 
     width = max(len(example) for example, _ in chosen.examples)
     examples = "\n".join(f"  {example:<{width}}  {meaning}" for example, meaning in chosen.examples)

@@ -37,9 +37,10 @@ def add_store_options(parser: argparse.ArgumentParser) -> None:
     """``--data``, ``--database`` and ``--local``."""
     need_server(parser)
     # Only these commands need the server's code.
-    from scrapy_ext.server.config.options import add_store_options
+    from scrapy_ext.server.config.option import Role
+    from scrapy_ext.server.config.options import add_options
 
-    add_store_options(parser)
+    add_options(parser, Role.STORE)
     parser.add_argument(
         "--local",
         action="store_true",

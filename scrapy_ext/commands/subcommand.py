@@ -191,14 +191,6 @@ def need_server(parser: argparse.ArgumentParser) -> None:
         parser.exit(FAILED, failure(parser.get_default("command"), error))
 
 
-def add_project_settings(options: argparse.Namespace, settings: BaseSettings) -> None:
-    """Add the settings of the project to the options of a server's or worker's extraction service."""
-    options.allow_host += map(str, names.SERVER_ALLOW_HOSTS.read(settings))
-    options.connect_to += map(str, names.SERVER_CONNECT_TO.read(settings))
-    options.proxy += map(str, names.SERVER_PROXIES.read(settings))
-    options.no_verify_tls |= not names.SERVER_VERIFY_TLS.read(settings)
-
-
 async def note_shown(view: View, what: str, number: int, total: int) -> None:
     """The line below a table of ``number`` records of ``total``: how to see those that follow."""
     start: int = view.options.start

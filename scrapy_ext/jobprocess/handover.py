@@ -3,14 +3,8 @@ environment, can be read by others for as long as it runs."""
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
-from collections.abc import Mapping, MutableMapping
-from typing import Final
-
-#: Environment variable with the number of the descriptor that has the values of others, as JSON.
-VARIABLE: Final = "SCRAPY_EXT_SECRETS"
 
 
 def offer(data: bytes) -> int:
@@ -30,15 +24,3 @@ def take(descriptor: int) -> bytes:
     """The data that was offered; raises ``OSError``."""
     with open(descriptor, "rb") as file:
         return file.read()
-
-
-def offer_variables(values: Mapping[str, str]) -> int:
-    """:func:`offer` for values of environment variables."""
-    return offer(json.dumps(dict(values)).encode())
-
-
-def with_variables(environ: MutableMapping[str, str]) -> dict[str, str]:
-    """The environment with the variables that were handed over, if any were; the number goes out of ``environ``."""
-    number = environ.pop(VARIABLE, "")
-    given = json.loads(take(int(number))) if number.isdigit() else {}
-    return {**environ, **given}

@@ -53,7 +53,7 @@ logger = logging.getLogger(__name__)
 
 def serve(config: ServerConfig) -> int:
     """Run until a signal (or the end of standard input, if so configured) comes; returns the exit code."""
-    for name in (*SECRETS, "PGPASSWORD"):
+    for name in SECRETS:
         # They are in `config`. No process that this one starts has any business with them.
         os.environ.pop(name, None)
     logs.start(config.log_format)

@@ -24,18 +24,15 @@ from scrapy_ext.server.config.config import ServerConfig
 from scrapy_ext.server.config.options import SECRETS
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 
-_DATABASE_PASSWORD: Final = "PGPASSWORD"  # noqa: S105 - the name of the variable
-_ALL: Final = (*SECRETS, _DATABASE_PASSWORD)
+#: Runs the server whose configuration comes by the descriptor of which its argument is the number.
+MODULE: Final = "scrapy_ext.server.starting"
 _ROOT: Final = Path(__file__).resolve().parents[2]
 
 
 def start(config: ServerConfig) -> int:
     """Run a server until it ends; returns its exit code."""
-    password = os.environ.get(_DATABASE_PASSWORD)
-    if password and config.database is not None:
-        config = msgspec.structs.replace(config, database=config.database.with_password(password))
     words = _masked(sys.argv[1:], _secrets(config))
-    if words != sys.argv[1:] or any(os.environ.get(name) for name in _ALL):
+    if words != sys.argv[1:] or any(os.environ.get(name) for name in SECRETS):
         _execute_anew(config, words)
     return _serve(config)
 
@@ -77,19 +74,28 @@ def _masked(words: Iterable[str], secrets: Collection[str]) -> list[str]:
 
 def _execute_anew(config: ServerConfig, words: Iterable[str]) -> None:
     """Execute this module with a clean environment and command line; returns only where the system does not do it."""
-    descriptor = handover.offer(msgspec.json.encode(config, enc_hook=_encoded))
+    descriptor = offer(config)
     os.set_inheritable(descriptor, True)
-    environment = {name: value for name, value in os.environ.items() if name not in _ALL}
     # The working directory comes before the packages of Python only where this package itself was found there.
     safe = [] if Path.cwd() == _ROOT else ["-P"]
     flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # as multiprocessing does
-    command = [sys.executable, *flags, *safe, "-m", "scrapy_ext.server.starting", str(descriptor), *words]
+    command = [sys.executable, *flags, *safe, "-m", MODULE, str(descriptor), *words]
     sys.stdout.flush()
     sys.stderr.flush()
     try:
-        os.execve(sys.executable, command, environment)  # noqa: S606 - no shell
+        os.execve(sys.executable, command, environment())  # noqa: S606 - no shell
     except OSError:
         os.close(descriptor)
+
+
+def offer(config: ServerConfig) -> int:
+    """A descriptor with the configuration, for a process that runs :data:`MODULE` with its number."""
+    return handover.offer(msgspec.json.encode(config, enc_hook=_encoded))
+
+
+def environment() -> dict[str, str]:
+    """The environment of such a process: without the secrets, which are in its configuration."""
+    return {name: value for name, value in os.environ.items() if name not in SECRETS}
 
 
 def _encoded(value: Any) -> Any:

@@ -29,19 +29,29 @@ COMPREPLY=()
 $(complete -p scrapy | sed 's/.* -F \\([^ ]*\\) .*/\\1/')
 printf '%s\\n' "${{COMPREPLY[@]}}"
 """
-#: zsh completes in its line editor only: the functions that offer choices are replaced by ones that print them.
+#: zsh completes in its line editor only, which needs a terminal; what is added to its choices is written to a file.
 _ZSH = """\
+export FOUND=$HOME/found.$$
+cat > $FOUND.setup <<'END'
 autoload -Uz compinit && compinit -C -d "$HOME/zcompdump"
-source {script}
-compadd() {{ while [[ $1 == -* && $1 != -- ]]; do shift; done; [[ $1 == -- ]] && shift; print -rl -- "$@" }}
-_files() {{ }}
-line={line}
-words=(${{=line}})
-[[ $line != *' ' ]] || words+=('')
-CURRENT=$#words
-prefix=$words[CURRENT]
-${{_comps[scrapy]}} | grep -F -- "$prefix" | while read -r word; do [[ $word == $prefix* ]] && print -r -- "$word"; done
-true
+eval "$(<{script})"
+compadd() {{
+    local -a found
+    [[ " $* " == *' -'[OAD]' '* ]] || {{ builtin compadd -O found "$@"; print -rl -- $found >> $FOUND }}
+    builtin compadd "$@"
+}}
+finish() {{ zle complete-word; print -n -- END OF CHOICES }}
+zle -N finish
+bindkey '^I' finish
+END
+zmodload zsh/zpty
+zpty shell zsh -f -i
+zpty -w shell "source $FOUND.setup"
+zpty -w -n shell {line}$'\\t'
+zpty -r -m shell seen '*END OF CHOICES*'
+zpty -d shell
+[[ -e $FOUND ]] && cat $FOUND
+rm -f $FOUND $FOUND.setup
 """
 _FISH = """\
 source {script}

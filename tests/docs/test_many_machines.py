@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from scrapy_ext.server.config.option import Role
 from scrapy_ext.server.config.options import add_options
-from scrapy_ext.server.config.worker_options import add_worker_options
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "howto" / "many-machines"
 
@@ -34,7 +34,7 @@ def test_each_command_is_taken() -> None:
     assert len(found) == 7
     for name, *words in found:
         parser = argparse.ArgumentParser(prog=name)
-        {"serve": add_options, "worker": add_worker_options}[name](parser)
+        add_options(parser, Role.WORKER if name == "worker" else Role.SERVER)
         parser.parse_args(words)
 
 

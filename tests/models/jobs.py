@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scrapy_ext.api.platform.jobs import TRANSITIONS, JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.server.store.jobs.jobs import DuplicateJobError, NewJob
-from scrapy_ext.server.store.jobs.queries import JobFilter, Page
+from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
 from scrapy_ext.server.store.jobs.states import Change
 from tests.models.history import REFUSED, UNKNOWN, Call
 from tests.models.machine import either, made, only
@@ -265,7 +265,7 @@ class OnStores:
             case CountJobs(state, has, lacks):
                 return await store.count(project, JobFilter(states=(state,), has_tags=has, lacks_tags=lacks))
             case Listed(state):
-                found = await store.listed(project, JobFilter(states=(state,)), Page(1000))
+                found = await store.listed(project, JobFilter(states=(state,)), JobPage(1000))
                 assert found == sorted(found, key=lambda job: (job.changed, *job.key), reverse=True)
                 return sorted(job.key[1:] for job in found)
         return None

@@ -11,7 +11,7 @@ import msgspec
 from hypothesis import strategies as st
 
 from scrapy_ext.api.platform.periodic import PeriodicJob, Task
-from scrapy_ext.server.store.jobs.queries import JobFilter, Page
+from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
 from scrapy_ext.server.store.periodic.runs import Due
 from tests.models.history import Call
 from tests.models.machine import either, made, only
@@ -291,7 +291,7 @@ class OnStores:
                 state = await periodic.state(project, number)
                 return state and (state.schedule.cron, state.schedule.disabled, state.next_run, state.last_run)
             case Jobs():
-                found = await store.jobs.listed(project, JobFilter(), Page(1000))
+                found = await store.jobs.listed(project, JobFilter(), JobPage(1000))
                 told = [job.metadata for job in found]
                 return sorted((each["periodic_job_id"], each["periodic_time"]) for each in told)
             case Finish():

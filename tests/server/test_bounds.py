@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from scrapy_ext.server.config.option_types import network
 
 from scrapy_ext.jobprocess.proc import cgroup_limits, machine_memory
-from scrapy_ext.server.config.option_types import network
 from scrapy_ext.server.http import limits, memory
 from scrapy_ext.server.http.connections import RESERVE, Connections, limit_of
 from scrapy_ext.server.http.memory import Memory

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import re
 import secrets
+import subprocess
 from pathlib import Path
+from typing import Annotated
 
 import pytest
 
-from scrapy_ext.commands.suggestions import SuggestingParser
 from scrapy_ext.server.auth.keyring import weak_keys
-from scrapy_ext.server.config.options import MIN_MEMORY, add_options
-from scrapy_ext.server.config.worker_options import add_worker_options
+from scrapy_ext.server.config.config import MIN_MEMORY, ConfigError, ServerConfig
+from scrapy_ext.server.config.option import Option, Role
+from scrapy_ext.server.config.options import OPTIONS, add_options, config_from, table
+from scrapy_ext.server.config.parser import SuggestingParser
 from scrapy_ext.server.net.guard import Guard, GuardRuleError
 from tests.server.http import Http
 from tests.server.jobs import packed
-from tests.servers import RunningServer
+from tests.servers import RunningServer, command, without_keys
 
 UNITS = {
     "--memory": "a whole number of MiB from 32 to 1000000",
@@ -52,7 +56,7 @@ def test_the_error_of_every_number_names_its_unit_and_its_range(capsys: pytest.C
     numbers = {action.option_strings[0] for action in parser._actions if _is_number(action)}
     assert numbers == UNITS.keys()
     worker = argparse.ArgumentParser()
-    add_worker_options(worker)
+    add_options(worker, Role.WORKER)
     assert {action.option_strings[0] for action in worker._actions if _is_number(action)} < UNITS.keys()
     for option, told in UNITS.items():
         for wrong in ("banana", "512MB", "0" if option != "--port" else "65536"):
@@ -73,6 +77,73 @@ def _is_number(action: argparse.Action) -> bool:
         return isinstance(action.type("100"), int | float)
     except argparse.ArgumentTypeError:
         return False
+
+
+class _Longer(ServerConfig):
+    """A configuration with one option more."""
+
+    cups: Annotated[int, Option(meaning="cups of tea", roles=Role.SERVER, unit="cups", variable="SERVER_CUPS")] = 3
+
+
+def test_an_entry_of_the_table_is_all_that_an_option_needs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("scrapy_ext.server.config.options.OPTIONS", table(_Longer))
+    monkeypatch.setattr("scrapy_ext.server.config.options.ServerConfig", _Longer)
+    parser = parser_of_server()
+    assert "--cups N cups of tea (default: 3; environment variable: SERVER_CUPS)" in " ".join(
+        parser.format_help().split()
+    )
+    assert config_from(parser.parse_args([]), {}) == _Longer()
+    assert config_from(parser.parse_args([]), {"SERVER_CUPS": "5"}) == _Longer(cups=5)
+    assert config_from(parser.parse_args(["--cups", "4"]), {"SERVER_CUPS": "5"}) == _Longer(cups=4)
+    with pytest.raises(ConfigError, match=r"SERVER_CUPS: must be a whole number of cups from 1 to 1000000, got 'x'"):
+        config_from(parser.parse_args([]), {"SERVER_CUPS": "x"})
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--cups", "x"])
+    assert "argument --cups: must be a whole number of cups from 1 to 1000000, got 'x'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.field)
+def test_every_option_is_in_the_help_of_its_commands_and_in_the_documentation(
+    option: Option, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "docs" / "_ext")
+    page = "\n".join(importlib.import_module("tables").server_options())
+    for role in Role:
+        parser = argparse.ArgumentParser()
+        add_options(parser, role)
+        shown = parser.format_help()
+        assert all((name in shown) == bool(option.roles & role) for name in option.options)
+    assert all(f"``{name}``" in page for name in (*option.options, option.variable, option.setting) if name)
+
+
+@pytest.mark.parametrize("option", [option for option in OPTIONS if option.variable], ids=lambda option: option.field)
+def test_a_variable_of_the_environment_gives_the_value_of_its_option(option: Option) -> None:
+    text = "postgresql://me@host/there" if option.field == "database" else "value"
+    config = config_from(argparse.Namespace(), {option.variable: text})
+    assert getattr(config, option.field) in (option.reader(text), (text,))
+
+
+@pytest.mark.parametrize("option", [option for option in OPTIONS if option.setting], ids=lambda option: option.field)
+def test_a_setting_comes_before_the_environment(option: Option) -> None:
+    wrong = "postgresql://me@host/other" if option.field == "database" else "other"
+    value = option.value if option.value else option.reader("postgresql://me@host/there")
+    given = [value] if option.repeatable else value
+    config = config_from(
+        argparse.Namespace(), {option.variable: wrong} if option.variable else {}, {option.setting: given}
+    )
+    assert getattr(config, option.field) == ((str(value),) if option.repeatable else value)
+
+
+@pytest.mark.parametrize("words", [["--units", "none"], ["worker", "--units", "none"], ["worker"], ["--porte", "1"]])
+def test_a_wrong_call_of_the_server_alone_is_answered_in_two_lines(words: list[str]) -> None:
+    done = subprocess.run(command(*words), capture_output=True, text=True, env=without_keys(), timeout=300, check=False)
+    usage, error = done.stderr.splitlines()
+    assert done.returncode == 2
+    assert usage.startswith("usage: python -m scrapy_ext.server")
+    assert usage.endswith("--help")
+    assert ": error: " in error
 
 
 @pytest.mark.parametrize(

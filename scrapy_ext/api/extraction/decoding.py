@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from codecs import BOM_UTF8
 from typing import Any, Final
 
 import msgspec
@@ -12,7 +13,6 @@ from scrapy_ext.api.json_decoder import decoder
 
 #: What a body that is nested too deep for the decoder is over; the decoder's own bound depends on its caller.
 _DEEP: Final = 500
-_MARK: Final = b"\xef\xbb\xbf"
 _BRACKETS: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
 #: JSON takes numbers of any size, and no computer does.
 _NUMBERS: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+\-]*', re.DOTALL)
@@ -48,7 +48,7 @@ def echo_data(body: bytes) -> msgspec.Raw:
 
 def _told(body: bytes, fault: str) -> str:
     """What is wrong with a text, and where."""
-    if body.startswith(_MARK):
+    if body.startswith(BOM_UTF8):
         return "the body begins with a byte order mark (byte 0); send UTF-8 without one"
     try:
         text = body.decode()

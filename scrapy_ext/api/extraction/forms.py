@@ -21,7 +21,13 @@ _JSON_TYPES: Final[dict[JsonType, tuple[type, str]]] = {
     JsonType.OBJECT: (dict, "an object"),
     JsonType.ARRAY: (list, "an array"),
 }
-_TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+#: Outputs whose values are Base64.
+BASE64_FIELDS: Final = ("httpResponseBody", "screenshot")
+#: Statuses that redirect.
+REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+#: What names of cookies begin with, in lower case, that browsers take over HTTPS alone.
+COOKIE_PREFIXES: Final = ("__secure-", "__host-", "__http-")
+TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 #: What no value of a header may have (RFC 9110, 5.5).
 CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _COUNTRY: Final = re.compile(r"[A-Z]{2}")
@@ -147,7 +153,7 @@ def _form_of_header(place: str, header: Any) -> Iterator[Violation]:
         yield Violation(place, "must have strings as name and value", "Convert both to strings.")
     elif len(name) < limits.MIN_HEADER_NAME_LENGTH:
         yield Violation(f"{place}.name", "must be at least 1 character", "Name the header.")
-    elif not _TOKEN.fullmatch(name):
+    elif not TOKEN.fullmatch(name):
         yield Violation(f"{place}.name", "has a character that no header name may have", "Use letters, digits and -.")
     elif name.lower() == "cookie":
         yield Violation(f"{place}.name", "the Cookie header cannot be set", "Send cookies in requestCookies.")
@@ -161,7 +167,7 @@ def _form_of_names(names: list[Any]) -> Iterator[Violation]:
         yield Violation("omitHttpRequestHeaders", rule, "Name fewer headers.")
         return
     for index, name in enumerate(names):
-        if not isinstance(name, str) or not _TOKEN.fullmatch(name):
+        if not isinstance(name, str) or not TOKEN.fullmatch(name):
             yield Violation(f"omitHttpRequestHeaders[{index}]", "must be the name of a header", 'Write "User-Agent".')
 
 

@@ -18,6 +18,13 @@ MAX_NAME: Final = 255
 #: What the name of a script begins with, and what follows: the name of a file, without a folder.
 SCRIPT: Final = "py:"
 SCRIPT_NAME: Final = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}"
+#: Close reasons: of a job that did all it had to, of one that did not, and of a crawl that was asked to stop (of a
+#: cancelled job, it becomes ``cancelled``).
+FINISHED: Final = "finished"
+FAILED: Final = "failed"
+SHUTDOWN: Final = "shutdown"
+#: The member of a job's metadata that has the stats of its crawl.
+CRAWL_STATS: Final = "frameworkstats"
 #: The setting of a job that bounds how long it runs (s).
 JOB_TIMEOUT: Final = "PLATFORM_JOB_TIMEOUT"
 #: What the platform answers (403) to an attempt at a job that the job is no longer in.
@@ -74,6 +81,8 @@ class JobState(str, Enum):
     DELETED = "deleted"
 
 
+#: States of the jobs that lists show.
+SHOWN_STATES: Final = (JobState.PENDING, JobState.RUNNING, JobState.FINISHED)
 #: Changes that a job can make. A pending job can finish directly (it was cancelled). One that stopped before its
 #: end is finished, and runs again when it is resumed.
 TRANSITIONS: Final[dict[JobState, frozenset[JobState]]] = {

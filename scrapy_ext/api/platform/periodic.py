@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from scrapy_ext.api.platform.jobs import DEFAULT_PRIORITY, MAX_NAME, MAX_PRIORITY, MIN_PRIORITY, is_name
+from scrapy_ext.api.platform.jobs import DEFAULT_PRIORITY, MAX_NAME, MAX_PRIORITY, MIN_PRIORITY, SCRIPT, is_name
 from scrapy_ext.api.violations import ContractError, Violation
 
 
@@ -65,7 +65,6 @@ MAX_TASKS: Final = 100
 MAX_TAGS: Final = 100
 #: Characters of a description.
 MAX_DESCRIPTION: Final = 2000
-_SCRIPT: Final = "py:"
 #: Months from one 29 February to the next where a century has no leap day.
 _LONGEST_WAIT: Final = 8 * 12
 
@@ -202,7 +201,7 @@ def suggested_hour(load: Mapping[str, int]) -> int:
 
 def type_of(tasks: Sequence[Task]) -> PeriodicType:
     """What a schedule with these tasks runs."""
-    return PeriodicType.SCRIPT if tasks and tasks[0].name.startswith(_SCRIPT) else PeriodicType.SPIDER
+    return PeriodicType.SCRIPT if tasks and tasks[0].name.startswith(SCRIPT) else PeriodicType.SPIDER
 
 
 def schedule_faults(schedule: PeriodicJob) -> Iterator[Violation]:
@@ -213,7 +212,7 @@ def schedule_faults(schedule: PeriodicJob) -> Iterator[Violation]:
         yield from error.violations
     if not 1 <= len(schedule.tasks) <= MAX_TASKS:
         yield Violation("tasks", f"must be 1 to {MAX_TASKS}, got {len(schedule.tasks)}", 'Write [{"name": "spider"}].')
-    if len({task.name.startswith(_SCRIPT) for task in schedule.tasks}) > 1:
+    if len({task.name.startswith(SCRIPT) for task in schedule.tasks}) > 1:
         yield Violation("tasks", "must be all spiders or all scripts", "Make two periodic jobs.")
     for task in schedule.tasks:
         yield from task_faults(task)
@@ -231,5 +230,5 @@ def task_faults(task: Task) -> Iterator[Violation]:
         yield Violation(
             "tasks.priority", f"must be {MIN_PRIORITY} to {MAX_PRIORITY}, got {task.priority}", "Correct the number."
         )
-    if task.script_args and not task.name.startswith(_SCRIPT):
+    if task.script_args and not task.name.startswith(SCRIPT):
         yield Violation("tasks.script_args", "belongs to a script", "Use spider_args, or a name starting with py:.")

@@ -12,8 +12,6 @@ from scrapy_ext.api.violations import Violation
 
 #: The version that is the project's folder itself, where the server was started in one.
 LOCAL: Final = "local"
-#: Before the name of a script where the name of a spider can stand.
-SCRIPT: Final = "py:"
 #: Bytes of one version's archive.
 MAX_ARCHIVE: Final = 50 * 1024 * 1024
 #: Characters of the requirements of a version.

@@ -43,7 +43,7 @@ _MARKS: Final = ("url", "statusCode")
 _RESULTS: Final = tuple(name for name in OUTPUTS if name != "httpResponseHeaders")
 
 
-class Attempt(msgspec.Struct, frozen=True):
+class RequestAttempt(msgspec.Struct, frozen=True):
     """One POST and what came of it: ``error`` is None for a success; ``wait`` is the number of seconds until the
     next attempt, None when there is none; ``paused``, by how many seconds a limit made a pause longer. ``kind`` is
     ``"http"`` or ``"browser"``; ``cost`` is what was billed, for all that is known."""
@@ -110,7 +110,7 @@ class ExtractClient:
         prices: Prices | None = None,
         ledger: Ledger | None = None,
         memory: AnswerMemory | None = None,
-        observe: Callable[[Attempt], None] | None = None,
+        observe: Callable[[RequestAttempt], None] | None = None,
     ) -> None:
         self._memory = memory or AnswerMemory()
         self._transport = transport
@@ -282,7 +282,7 @@ class ExtractClient:
         self.is_there = True
         self._limiter.succeeded(domain)
         self._outage.end()
-        self._tell(Attempt(domain, attempt.kind, attempt.seconds, attempt.cost))
+        self._tell(RequestAttempt(domain, attempt.kind, attempt.seconds, attempt.cost))
 
     def _failed(self, attempt: _Attempt, error: ExtractError, call: _Call, failures: Counter[str]) -> float | None:
         """Seconds until the next attempt; None: there is none."""
@@ -303,10 +303,10 @@ class ExtractClient:
         if error.scope is not Scope.NONE:
             seconds = (error.retry_after if wait is None else wait) or 0.0
             paused = self._limiter.refused(error.scope, domain, min(seconds, LONGEST_WAIT), attempt.sent)
-        self._tell(Attempt(domain, attempt.kind, attempt.seconds, attempt.cost, error, wait, paused))
+        self._tell(RequestAttempt(domain, attempt.kind, attempt.seconds, attempt.cost, error, wait, paused))
         return wait
 
-    def _tell(self, attempt: Attempt) -> None:
+    def _tell(self, attempt: RequestAttempt) -> None:
         if self._observe is not None:
             self._observe(attempt)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scrapy_ext.client.platform.calls import Call, get
+from scrapy_ext.api.platform.hosts import Host
+from scrapy_ext.client.platform.calls import ClientCall, get
 from scrapy_ext.client.platform.json_lines import encode
 from scrapy_ext.client.platform.transport import Transport
-from scrapy_ext.client.platform.urls import Host, path
+from scrapy_ext.client.platform.urls import path
 
 Messages = list[dict[str, Any]]
 
@@ -45,7 +46,7 @@ class Activity:
 
     async def post(self, project: int, message: Mapping[str, Any]) -> None:
         """Add a message. Sent once: a second try could add it twice."""
-        call = Call(
+        call = ClientCall(
             method="POST",
             host=Host.STORAGE,
             path=path("activity", project) + "/",

@@ -13,10 +13,11 @@ from typing import Any, Final, TypeVar
 import aiohttp
 import msgspec
 
+from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.platform.jobs import ATTEMPT_OVER
 from scrapy_ext.client.gunzip import Gunzip
 from scrapy_ext.client.platform import json_lines as lines
-from scrapy_ext.client.platform.calls import Call
+from scrapy_ext.client.platform.calls import ClientCall
 from scrapy_ext.client.platform.errors import (
     AttemptOver,
     BadRequest,
@@ -27,7 +28,6 @@ from scrapy_ext.client.platform.errors import (
     UnexpectedAnswer,
     error_class,
 )
-from scrapy_ext.client.platform.urls import Host
 from scrapy_ext.client.waits import parse_retry_after
 
 T = TypeVar("T")
@@ -41,7 +41,7 @@ _SHOWN: Final = 300
 class Answer:
     """A whole answer with a status of success."""
 
-    def __init__(self, call: Call, status: int, body: bytes) -> None:
+    def __init__(self, call: ClientCall, status: int, body: bytes) -> None:
         self._call = call
         self.status = status
         self.body = body
@@ -92,7 +92,7 @@ class Stream:
         return lines.split(_pieces(self._response, self._timeout))
 
 
-async def whole(call: Call, response: aiohttp.ClientResponse) -> Answer:
+async def whole(call: ClientCall, response: aiohttp.ClientResponse) -> Answer:
     """Read an answer to its end; raises the error that it stands for."""
     if response.status >= 300:
         raise await refusal(call, response)
@@ -102,7 +102,7 @@ async def whole(call: Call, response: aiohttp.ClientResponse) -> Answer:
     return Answer(call, response.status, body)
 
 
-async def stream(call: Call, response: aiohttp.ClientResponse, wait: float) -> Stream:
+async def stream(call: ClientCall, response: aiohttp.ClientResponse, wait: float) -> Stream:
     """Begin to read an answer; raises the error that it stands for."""
     if response.status >= 300:
         async with asyncio.timeout(wait):
@@ -112,7 +112,7 @@ async def stream(call: Call, response: aiohttp.ClientResponse, wait: float) -> S
     return Stream(response, wait)
 
 
-async def refusal(call: Call, response: aiohttp.ClientResponse) -> PlatformError:
+async def refusal(call: ClientCall, response: aiohttp.ClientResponse) -> PlatformError:
     """The error of an answer without success."""
     status, location = response.status, response.headers.get("Location")
     if 300 <= status < 400 and location:
@@ -130,7 +130,7 @@ async def refusal(call: Call, response: aiohttp.ClientResponse) -> PlatformError
     return call.error(kind, message, status, retry_after)
 
 
-def _page(call: Call, response: aiohttp.ClientResponse) -> PlatformError:
+def _page(call: ClientCall, response: aiohttp.ClientResponse) -> PlatformError:
     return call.error(UnexpectedAnswer, "an HTML page instead of data", response.status)
 
 
@@ -144,7 +144,7 @@ def _kind_by_message(message: str) -> type[PlatformError] | None:
 # ── bodies ──
 
 
-async def _read(call: Call, response: aiohttp.ClientResponse) -> bytes:
+async def _read(call: ClientCall, response: aiohttp.ClientResponse) -> bytes:
     pieces: list[bytes] = []
     size = 0
     async for piece in _pieces(response):

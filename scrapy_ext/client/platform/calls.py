@@ -7,15 +7,16 @@ from typing import Final
 
 import msgspec
 
+from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.client.platform.errors import PlatformError
-from scrapy_ext.client.platform.urls import Host, Value, query
+from scrapy_ext.client.platform.urls import Value, query
 
 JSON_LINES: Final = "application/x-jsonlines"
 JSON: Final = "application/json"
 FORM: Final = "application/x-www-form-urlencoded"
 
 
-class Call(msgspec.Struct, frozen=True, kw_only=True):
+class ClientCall(msgspec.Struct, frozen=True, kw_only=True):
     """A call. ``repeatable`` says that sending it twice does no more than sending it once; ``attempts``
     overrides how often it is tried then. ``encoding`` is the content encoding that ``body`` has already; with
     ``identity`` it is sent as it is, else it is compressed if that is worth it. ``source`` gives a body in pieces
@@ -45,19 +46,19 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         return kind(message, method=self.method, path=self.path, status=status, retry_after=retry_after)
 
 
-def get(host: Host, path: str, *parameters: tuple[str, Value], accept: str = JSON_LINES) -> Call:
+def get(host: Host, path: str, *parameters: tuple[str, Value], accept: str = JSON_LINES) -> ClientCall:
     """A call that reads."""
-    return Call(method="GET", host=host, path=path, parameters=parameters, accept=accept)
+    return ClientCall(method="GET", host=host, path=path, parameters=parameters, accept=accept)
 
 
-def delete(host: Host, path: str, *parameters: tuple[str, Value]) -> Call:
+def delete(host: Host, path: str, *parameters: tuple[str, Value]) -> ClientCall:
     """A call that deletes; what is gone already is not an error."""
-    return Call(method="DELETE", host=host, path=path, parameters=parameters)
+    return ClientCall(method="DELETE", host=host, path=path, parameters=parameters)
 
 
-def form(path: str, *parameters: tuple[str, Value], repeatable: bool = True) -> Call:
+def form(path: str, *parameters: tuple[str, Value], repeatable: bool = True) -> ClientCall:
     """A POST of form fields to the app host."""
-    return Call(
+    return ClientCall(
         method="POST",
         host=Host.APP,
         path=path,

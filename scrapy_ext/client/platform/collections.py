@@ -10,13 +10,14 @@ from typing import Any, Final
 import msgspec
 
 from scrapy_ext.api.platform.collections import RESERVED_KEYS, CollectionName, Count, check_name, parse_type
+from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.client.platform.answers import Answer
-from scrapy_ext.client.platform.calls import JSON, Call, delete, get
+from scrapy_ext.client.platform.calls import JSON, ClientCall, delete, get
 from scrapy_ext.client.platform.errors import NotFound
 from scrapy_ext.client.platform.json_lines import encode, keyed_record, record
 from scrapy_ext.client.platform.paging import Pages
 from scrapy_ext.client.platform.transport import Transport
-from scrapy_ext.client.platform.urls import Host, Value, path
+from scrapy_ext.client.platform.urls import Value, path
 
 #: Keys that are deleted, or asked for, in one call.
 _DELETED_AT_ONCE: Final = 5000
@@ -82,7 +83,7 @@ class Collections:
         if keys is not None:
             return self._by_keys(where, keys, filters, parse, count)
 
-        def call(after: str | None, size: int | None) -> Call:
+        def call(after: str | None, size: int | None) -> ClientCall:
             return get(
                 Host.STORAGE,
                 where,
@@ -105,7 +106,7 @@ class Collections:
         left = count
         for some in _groups(sorted(set(keys))):
 
-            def call(after: str | None, _: int | None, some: Sequence[str] = some) -> Call:
+            def call(after: str | None, _: int | None, some: Sequence[str] = some) -> ClientCall:
                 wanted = some if after is None else [key for key in some if key > after]
                 return get(Host.STORAGE, where, ("key", wanted), ("startafter", after), *filters)
 
@@ -213,7 +214,7 @@ class Collections:
         encoding: str | None = None,
     ) -> Answer:
         return await self._transport.send(
-            Call(
+            ClientCall(
                 method="POST",
                 host=Host.STORAGE,
                 path=where,

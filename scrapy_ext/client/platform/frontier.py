@@ -8,14 +8,15 @@ from typing import Any, Final
 import msgspec
 
 from scrapy_ext.api.platform.frontier import Batch, Fingerprint, NewCount, QueueCount, check_name
+from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.client.platform.answers import Answer
-from scrapy_ext.client.platform.calls import JSON, Call, delete, get
+from scrapy_ext.client.platform.calls import JSON, ClientCall, delete, get
 from scrapy_ext.client.platform.errors import UnexpectedAnswer
 from scrapy_ext.client.platform.json_lines import LineError, encode
 from scrapy_ext.client.platform.paging import Pages
 from scrapy_ext.client.platform.transport import Transport
-from scrapy_ext.client.platform.urls import Host, path
+from scrapy_ext.client.platform.urls import path
 
 #: Batch IDs that are deleted in one call.
 _DELETED_AT_ONCE: Final = 5000
@@ -46,7 +47,7 @@ class Frontier:
         Repeated after a failure, since a fingerprint that the slot knows is not queued again; the number is
         then that of the attempt which was answered.
         """
-        call = Call(
+        call = ClientCall(
             method="POST",
             host=Host.STORAGE,
             path=_slot(project, frontier, slot),
@@ -119,7 +120,9 @@ class Frontier:
         wanted = list(ids)
         for first in range(0, len(wanted), _DELETED_AT_ONCE):
             body = encode(wanted[first : first + _DELETED_AT_ONCE])
-            await self._transport.send(Call(method="POST", host=Host.STORAGE, path=where, body=body, attempts=attempts))
+            await self._transport.send(
+                ClientCall(method="POST", host=Host.STORAGE, path=where, body=body, attempts=attempts)
+            )
 
     def fingerprints(self, project: int, frontier: str, slot: str) -> AsyncGenerator[str]:
         """The fingerprints that a slot knows, in their order. After a broken connection the listing is read

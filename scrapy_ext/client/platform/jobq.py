@@ -8,12 +8,13 @@ from typing import Any
 import msgspec
 
 from scrapy_ext.api.platform import JobKey
+from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.platform.jobq import PushedJob, QueueEntry
 from scrapy_ext.client.platform.answers import Answer
-from scrapy_ext.client.platform.calls import Call, get
+from scrapy_ext.client.platform.calls import ClientCall, get
 from scrapy_ext.client.platform.errors import NotFound, UnexpectedAnswer
 from scrapy_ext.client.platform.transport import Transport
-from scrapy_ext.client.platform.urls import Host, Value, path
+from scrapy_ext.client.platform.urls import Value, path
 
 Strings = str | Sequence[str] | None
 
@@ -86,8 +87,8 @@ class JobQueue:
         return await self._transport.read(call, lambda answer: answer.json(int))
 
     @staticmethod
-    def _post(project: int, action: str, body: dict[str, Any], *, repeatable: bool = True) -> Call:
-        return Call(
+    def _post(project: int, action: str, body: dict[str, Any], *, repeatable: bool = True) -> ClientCall:
+        return ClientCall(
             method="POST",
             host=Host.JOBQ,
             path=path("jobq", project, action),
@@ -96,7 +97,7 @@ class JobQueue:
         )
 
 
-def _pushed(call: Call, answer: Answer) -> PushedJob:
+def _pushed(call: ClientCall, answer: Answer) -> PushedJob:
     pushed = answer.lines(dict)
     if not pushed:
         raise call.error(UnexpectedAnswer, "no job in the answer", answer.status)

@@ -8,11 +8,12 @@ from typing import Any
 import msgspec
 
 from scrapy_ext.api.platform import JobKey
+from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.platform.jobs import RUN_PARAMETERS, JobList
 from scrapy_ext.api.violations import ContractError, Violation
-from scrapy_ext.client.platform.calls import JSON, Call, delete, form, get
+from scrapy_ext.client.platform.calls import JSON, ClientCall, delete, form, get
 from scrapy_ext.client.platform.transport import Transport
-from scrapy_ext.client.platform.urls import Host, path
+from scrapy_ext.client.platform.urls import path
 
 
 class Jobs:
@@ -131,7 +132,7 @@ class Jobs:
     async def update(self, key: JobKey, fields: Mapping[str, Any]) -> None:
         """Set fields of a job's metadata; the others stay."""
         await self._transport.send(
-            Call(
+            ClientCall(
                 method="POST",
                 host=Host.STORAGE,
                 path=path("jobs", *key),

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Final, Generic, TypeVar
 
-from scrapy_ext.client.platform.calls import Call
+from scrapy_ext.client.platform.calls import ClientCall
 from scrapy_ext.client.platform.errors import PlatformError, UnexpectedAnswer
 from scrapy_ext.client.platform.patience import Trials
 from scrapy_ext.client.platform.transport import Transport
@@ -33,7 +33,7 @@ class Pages(Generic[R]):
     def __init__(
         self,
         transport: Transport,
-        call: Callable[[str | None, int | None], Call],
+        call: Callable[[str | None, int | None], ClientCall],
         parse: Callable[[bytes], tuple[str, R]],
         *,
         count: int | None = None,
@@ -81,7 +81,7 @@ class Pages(Generic[R]):
             self._ended = (size is None or self._read < size) if stream.framed else is_empty and self._was_empty
             self._was_empty = is_empty
 
-    def _check_turned(self, call: Call, key: str) -> None:
+    def _check_turned(self, call: ClientCall, key: str) -> None:
         """A server that does not know ``startafter`` would be read for ever."""
         if key == self._first:
             raise call.error(UnexpectedAnswer, f"the same records again, from {key[:80]!r} on")

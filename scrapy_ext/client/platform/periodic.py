@@ -7,10 +7,11 @@ from typing import Any
 
 import msgspec
 
+from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.platform.periodic import PeriodicJob
-from scrapy_ext.client.platform.calls import JSON, Call, delete, get
+from scrapy_ext.client.platform.calls import JSON, ClientCall, delete, get
 from scrapy_ext.client.platform.transport import Transport
-from scrapy_ext.client.platform.urls import Host, path
+from scrapy_ext.client.platform.urls import path
 
 
 class Meta(msgspec.Struct):
@@ -65,8 +66,8 @@ def _path(project: int, *id: int) -> str:
     return path("api", "projects", project, "periodicjobs", *id)
 
 
-def _send(method: str, where: str, fields: Mapping[str, Any], *, repeatable: bool = True) -> Call:
-    return Call(
+def _send(method: str, where: str, fields: Mapping[str, Any], *, repeatable: bool = True) -> ClientCall:
+    return ClientCall(
         method=method,
         host=Host.APP,
         path=where,

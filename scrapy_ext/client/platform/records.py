@@ -7,15 +7,16 @@ from functools import partial
 from typing import Any, TypeVar
 
 from scrapy_ext.api.platform import EntityKey, JobKey
+from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.platform.items import content_range
 from scrapy_ext.api.platform.stats import Stats
 from scrapy_ext.api.violations import ContractError, Violation
-from scrapy_ext.client.platform.calls import JSON, Call, get
+from scrapy_ext.client.platform.calls import JSON, ClientCall, get
 from scrapy_ext.client.platform.errors import NotFound
 from scrapy_ext.client.platform.json_lines import keyed_record, record
 from scrapy_ext.client.platform.paging import Pages
 from scrapy_ext.client.platform.transport import Transport
-from scrapy_ext.client.platform.urls import Host, path
+from scrapy_ext.client.platform.urls import path
 
 R = TypeVar("R")
 
@@ -43,7 +44,7 @@ class JobRecords:
         Writing the same records at the same place twice stores them once, so that a failed write is repeated:
         ``attempts`` times, or as the client was told. ``encoding`` is the content encoding of ``body``, if it has one.
         """
-        call = Call(
+        call = ClientCall(
             method="POST",
             host=Host.STORAGE,
             path=path(self.resource, *key),
@@ -105,7 +106,7 @@ class JobRecords:
         asked = tuple(dict.fromkeys(("_key", *meta)))
         first, behind = _place(segments, start), _place(segments, startafter)
 
-        def call(after: str | None, size: int | None) -> Call:
+        def call(after: str | None, size: int | None) -> ClientCall:
             return get(
                 Host.STORAGE,
                 path(self.resource, *segments),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.client.platform.calls import get
 from scrapy_ext.client.platform.transport import Transport
-from scrapy_ext.client.platform.urls import Host
 
 
 class System:

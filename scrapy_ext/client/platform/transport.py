@@ -16,16 +16,17 @@ import aiohttp
 import msgspec
 from yarl import URL
 
+from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.addresses import proxy_of
 from scrapy_ext.client.credentials import authorization
 from scrapy_ext.client.platform import answers
 from scrapy_ext.client.platform.answers import Answer, Stream
-from scrapy_ext.client.platform.calls import Call
+from scrapy_ext.client.platform.calls import ClientCall
 from scrapy_ext.client.platform.errors import PlatformError, UnexpectedAnswer, Unreachable
 from scrapy_ext.client.platform.json_lines import LineError
 from scrapy_ext.client.platform.patience import Patience, Trials
-from scrapy_ext.client.platform.urls import Host, PlatformUrls, query
+from scrapy_ext.client.platform.urls import PlatformUrls, query
 
 T = TypeVar("T")
 
@@ -62,11 +63,11 @@ class Transport:
         if session is not None:
             await session.close()
 
-    async def send(self, call: Call) -> Answer:
+    async def send(self, call: ClientCall) -> Answer:
         """Make a call and read its whole answer; raises :class:`PlatformError`."""
         return await self.read(call, lambda answer: answer)
 
-    async def read(self, call: Call, interpret: Callable[[Answer], T]) -> T:
+    async def read(self, call: ClientCall, interpret: Callable[[Answer], T]) -> T:
         """Make a call and interpret its answer. When that raises :class:`PlatformError`, as a call does, the
         call is made again if it is worth it."""
         headers, body = await self._prepared(call)
@@ -82,7 +83,7 @@ class Transport:
                 await trials.failed(error)
 
     @asynccontextmanager
-    async def stream(self, call: Call) -> AsyncIterator[Stream]:
+    async def stream(self, call: ClientCall) -> AsyncIterator[Stream]:
         """Make a call once and read its answer as it arrives. The reading raises :class:`PlatformError` too."""
         headers, body = await self._prepared(call)
         try:
@@ -95,13 +96,13 @@ class Transport:
         except LineError as error:
             raise call.error(UnexpectedAnswer, str(error)) from None
 
-    def _patience_of(self, call: Call) -> Patience:
+    def _patience_of(self, call: ClientCall) -> Patience:
         attempts = call.attempts if call.repeatable else 1
         return self.patience if attempts is None else Patience(attempts, 0.0, self.patience.backoff)
 
     def _request(
         self,
-        call: Call,
+        call: ClientCall,
         headers: dict[str, str],
         body: bytes | AsyncIterator[bytes] | None,
         timeout: aiohttp.ClientTimeout,
@@ -128,7 +129,7 @@ class Transport:
             )
         return self._session
 
-    async def _prepared(self, call: Call) -> tuple[dict[str, str], bytes | AsyncIterator[bytes] | None]:
+    async def _prepared(self, call: ClientCall) -> tuple[dict[str, str], bytes | AsyncIterator[bytes] | None]:
         headers = {"Accept": call.accept, "Accept-Encoding": "gzip" if self._compress else "identity"}
         headers.update(call.headers)
         if call.source is not None:
@@ -147,7 +148,7 @@ class Transport:
 
 
 @contextmanager
-def _told_as_unreachable(call: Call, urls: PlatformUrls) -> Iterator[None]:
+def _told_as_unreachable(call: ClientCall, urls: PlatformUrls) -> Iterator[None]:
     """Turns what aiohttp raises into :class:`Unreachable`."""
     try:
         yield
@@ -156,7 +157,7 @@ def _told_as_unreachable(call: Call, urls: PlatformUrls) -> Iterator[None]:
         raise call.error(Unreachable, message) from error
 
 
-def _interpreted(call: Call, answer: Answer, interpret: Callable[[Answer], T]) -> T:
+def _interpreted(call: ClientCall, answer: Answer, interpret: Callable[[Answer], T]) -> T:
     try:
         return interpret(answer)
     except (msgspec.ValidationError, ContractError, LineError) as error:

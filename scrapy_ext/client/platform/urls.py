@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import Enum
 from typing import Final
 from urllib.parse import quote, urlencode
 
 import msgspec
 
+from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.client.addresses import base_url
-
-
-class Host(str, Enum):
-    """Which of the platform's hosts serves a call."""
-
-    APP = "app"
-    STORAGE = "storage"
-    JOBQ = "jobq"
-
 
 _SETTINGS: Final = {
     Host.APP: "PLATFORM_APP_URL",

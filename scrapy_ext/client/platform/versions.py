@@ -8,10 +8,11 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Final
 
+from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.platform.versions import Version, Versions
-from scrapy_ext.client.platform.calls import JSON, Call, delete, get
+from scrapy_ext.client.platform.calls import JSON, ClientCall, delete, get
 from scrapy_ext.client.platform.transport import Transport
-from scrapy_ext.client.platform.urls import Host, path
+from scrapy_ext.client.platform.urls import path
 
 _PIECE: Final = 256 * 1024
 
@@ -66,7 +67,7 @@ class DeployedVersions:
                     on_sent(sent, size)
             yield behind
 
-        call = Call(
+        call = ClientCall(
             method="POST",
             host=Host.APP,
             path=_path(project),
@@ -80,7 +81,7 @@ class DeployedVersions:
 
     async def make_current(self, project: int, version: str) -> Version:
         """Let new jobs run a version."""
-        call = Call(method="POST", host=Host.APP, path=_path(project, version, "current"), body=b"", accept=JSON)
+        call = ClientCall(method="POST", host=Host.APP, path=_path(project, version, "current"), body=b"", accept=JSON)
         return await self._transport.read(call, lambda answer: answer.json(Version))
 
     async def delete(self, project: int, version: str) -> None:

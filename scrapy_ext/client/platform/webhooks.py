@@ -7,10 +7,11 @@ from typing import Any
 
 import msgspec
 
+from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.platform.webhooks import Delivery, Webhook
-from scrapy_ext.client.platform.calls import JSON, Call, delete, get
+from scrapy_ext.client.platform.calls import JSON, ClientCall, delete, get
 from scrapy_ext.client.platform.transport import Transport
-from scrapy_ext.client.platform.urls import Host, path
+from scrapy_ext.client.platform.urls import path
 
 _Webhooks = list[Webhook]
 _Deliveries = list[Delivery]
@@ -56,8 +57,8 @@ def _path(project: int, *rest: int | str) -> str:
     return path("api", "projects", project, "webhooks", *rest)
 
 
-def _send(method: str, where: str, fields: dict[str, Any] | None) -> Call:
-    return Call(
+def _send(method: str, where: str, fields: dict[str, Any] | None) -> ClientCall:
+    return ClientCall(
         method=method,
         host=Host.APP,
         path=where,

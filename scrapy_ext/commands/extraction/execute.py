@@ -21,6 +21,7 @@ from scrapy_ext.commands.extraction.progress import Numbers, Progress, ToldByPro
 from scrapy_ext.commands.extraction.records import Recorder, RecordWriter
 from scrapy_ext.commands.extraction.resume import Comparison, Done, OutputFile
 from scrapy_ext.commands.extraction.run import Run, ServiceOptions, opened_service
+from scrapy_ext.commands.subcommand import FAILED, OK
 from scrapy_ext.commands.terminal.text import printable
 from scrapy_ext.crawl.extraction.from_settings import faults_of, params_of
 from scrapy_ext.crawl.session.embedded import Configured, EmbeddedServerError
@@ -44,7 +45,7 @@ def check_lines(source: Source, parser: LineParser, extra_fields: Collection[str
     return number, broken
 
 
-class Session:
+class ExtractSession:
     """See :meth:`run`. ``has_log``: warnings are in a log already."""
 
     def __init__(
@@ -131,14 +132,12 @@ class Session:
             logger.removeHandler(handler)
 
 
-OK: Final = 0
-FAILED: Final = 1
 WRONG_CALL: Final = 2
 #: What a shell adds to the number of the signal that ended a process.
 SIGNALLED: Final = 128
 
 
-class Call(msgspec.Struct, frozen=True):
+class ExtractCall(msgspec.Struct, frozen=True):
     """What the command line asks for; ``fields`` are those of every request."""
 
     source: Source
@@ -157,7 +156,7 @@ class Call(msgspec.Struct, frozen=True):
         return len(self.source.urls) == 1
 
 
-def execute(settings: BaseSettings, call: Call) -> int:
+def execute(settings: BaseSettings, call: ExtractCall) -> int:
     """Do what a call asks for, tell what there is to tell, and return the exit code."""
     try:
         with contextlib.ExitStack() as kept:
@@ -174,7 +173,7 @@ def execute(settings: BaseSettings, call: Call) -> int:
     return FAILED
 
 
-def _parser(settings: BaseSettings, call: Call) -> LineParser:
+def _parser(settings: BaseSettings, call: ExtractCall) -> LineParser:
     """Fields for every request that are wrong by themselves are told before there is one."""
     params = params_of(settings)
     faults = faults_of(call.fields, names.EXTRACT_API_EXTRA_FIELDS.read(settings))
@@ -183,7 +182,7 @@ def _parser(settings: BaseSettings, call: Call) -> LineParser:
     return LineParser(params, call.fields)
 
 
-def _check(settings: BaseSettings, call: Call) -> int:
+def _check(settings: BaseSettings, call: ExtractCall) -> int:
     call.source.check_readable()
     extra_fields: list[str] = names.EXTRACT_API_EXTRA_FIELDS.read(settings)
     number, broken = check_lines(call.source, _parser(settings, call), extra_fields)
@@ -191,7 +190,7 @@ def _check(settings: BaseSettings, call: Call) -> int:
     return FAILED if broken else OK
 
 
-def _extract(settings: BaseSettings, call: Call, kept: contextlib.ExitStack) -> int:
+def _extract(settings: BaseSettings, call: ExtractCall, kept: contextlib.ExitStack) -> int:
     options, comparison = _prepared(settings, call, kept)
     output = comparison.output
     with waiting("looking at what is done ...", quiet=call.quiet or output is None):
@@ -200,7 +199,7 @@ def _extract(settings: BaseSettings, call: Call, kept: contextlib.ExitStack) -> 
         numbers = Numbers(comparison.count(), output.done if output is not None else Done())
     if not numbers.is_all:
         progress = Progress(numbers, quiet=call.quiet)
-        session = Session(options, comparison, call.recorder, progress, has_log=call.has_log)
+        session = ExtractSession(options, comparison, call.recorder, progress, has_log=call.has_log)
         try:
             ended = asyncio.run(session.run())
         except (StopError, EmbeddedServerError) as error:
@@ -214,7 +213,9 @@ def _extract(settings: BaseSettings, call: Call, kept: contextlib.ExitStack) -> 
     return FAILED if numbers.failed else OK
 
 
-def _prepared(settings: BaseSettings, call: Call, kept: contextlib.ExitStack) -> tuple[ServiceOptions, Comparison]:
+def _prepared(
+    settings: BaseSettings, call: ExtractCall, kept: contextlib.ExitStack
+) -> tuple[ServiceOptions, Comparison]:
     """What can be known to be wrong is told before anything is made."""
     Configured.read(settings)
     call.source.check_readable()
@@ -230,7 +231,7 @@ def _prepared(settings: BaseSettings, call: Call, kept: contextlib.ExitStack) ->
     return options, Comparison(call.source, parser, output)
 
 
-def _stopped(call: Call, comparison: Comparison, numbers: Numbers) -> str:
+def _stopped(call: ExtractCall, comparison: Comparison, numbers: Numbers) -> str:
     """How far it is, and how to go on; nothing for a single page."""
     if call.is_single:
         return ""

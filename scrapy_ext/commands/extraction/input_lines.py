@@ -14,6 +14,7 @@ import re
 import stat
 import sys
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -40,7 +41,6 @@ class StopError(Exception):
 MAX_LINE_BYTES: Final = 4 * limits.MAX_BODY_BYTES
 _READ_BYTES: Final = 64 * 1024
 
-_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _NOT_PLAIN: Final = re.compile(r"[^!-~]")
 #: What goes with ``serp``, of the fields that are meant for every request.
 _SERP: Final = ("serp", "serpOptions")
@@ -87,7 +87,7 @@ class LineSplitter:
         is_too_long = max(self._size, len(piece)) > MAX_LINE_BYTES
         self._begun, self._size = [], 0
         if self._number == 1:
-            piece = piece.removeprefix(_BYTE_ORDER_MARK)
+            piece = piece.removeprefix(BOM_UTF8)
         text = piece[:_READ_BYTES] if is_too_long else piece.strip()
         return Line(self._number, text, is_too_long) if text else None
 

@@ -1,2 +1,1 @@
-"""Completion in shells: what can be completed (``tree``), a module for each shell, and the names that depend on the
-project (``words``)."""
+"""Names of the project for completion in shells."""

@@ -4,17 +4,116 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import re
+import shlex
 import sys
+from pathlib import Path
 from typing import Final
 
+import shtab
 from scrapy.settings import BaseSettings
 
-from scrapy_ext.commands.shells.fish import fish
-from scrapy_ext.commands.shells.posix import bash, zsh
-from scrapy_ext.commands.shells.tree import Place, places
-from scrapy_ext.commands.subcommand import OK, Subcommand
+from scrapy_ext.commands.subcommand import OK, Subcommand, add_setting_option
 
-_SHELLS: Final = {"bash": bash, "zsh": zsh, "fish": fish}
+_SHELLS: Final = ("bash", "zsh", "fish")
+#: Arguments and options that take names of the project, by their destination.
+_NAMES: Final = {"spider": "spiders", "job": "jobs", "jobs": "jobs", "other": "jobs"}
+#: Words beside those that are looked up.
+_WORDS: Final = {"jobs": "last", "spiders": ""}
+#: What completes other scrapy commands in bash, if something does, goes on doing so.
+_BASH: Final = """\
+_scrapy_platform_found=$(complete -p scrapy 2>/dev/null | sed -n 's/.* -F \\([^ ]*\\) .*/\\1/p')
+[ "$_scrapy_platform_found" = _scrapy_platform ] || _scrapy_platform_before=$_scrapy_platform_found
+{script}
+_scrapy_platform() {{
+    if [ "$COMP_CWORD" -gt 1 ] && [ "${{COMP_WORDS[1]}}" != platform ] && [ -n "$_scrapy_platform_before" ]; then
+        "$_scrapy_platform_before" "$@"
+    else
+        _shtab_scrapy "$@"
+    fi
+}}
+complete -o bashdefault -o default -F _scrapy_platform scrapy
+"""
+
+
+#: shtab has actions among the subcommands where it completes three levels in zsh: these are two.
+_ZSH: Final = """\
+{script}
+typeset -A opt_args
+_scrapy_platform() {{
+    if (( CURRENT == 2 )); then
+        compadd -- platform
+    elif [[ ${{words[2]}} == platform ]]; then
+        shift words
+        (( CURRENT -= 1 ))
+        _shtab_scrapy
+    else
+        _files
+    fi
+}}
+if [[ ${{funcstack[1]:-}} == _scrapy ]]; then _scrapy_platform "$@"; else compdef _scrapy_platform scrapy; fi
+"""
+#: Where shtab's script for zsh begins to install itself.
+_ZSH_END: Final = "typeset -A opt_args"
+#: shtab's script for fish would remove what completes other commands, and file names behind them.
+_FISH_ALL: Final = "complete -c scrapy -e\ncomplete -c scrapy -f\n"
+_FISH: Final = "complete -c scrapy -n 'set -l words (commandline -opc); test \"$words[2]\" = platform' -f\n"
+
+
+def _script(shell: str) -> str:
+    scrapy = platform = argparse.ArgumentParser("scrapy", add_help=False)
+    if shell != "zsh":
+        platform = scrapy.add_subparsers().add_parser("platform", help="run jobs, and see what they store")
+    _add_commands(platform)
+    script = shtab.complete(scrapy, shell)
+    if shell == "fish":
+        return script.replace(_FISH_ALL, _FISH) + "\n"
+    return (_BASH if shell == "bash" else _ZSH).format(script=script.partition(_ZSH_END)[0])
+
+
+def _add_commands(platform: argparse.ArgumentParser) -> None:
+    """Add all that can be written behind ``scrapy platform``."""
+    from scrapy_ext.commands.platform import SUBCOMMANDS
+
+    commands = platform.add_subparsers()
+    for name, summary in SUBCOMMANDS.items():
+        subcommand: Subcommand = importlib.import_module(f"scrapy_ext.commands.subcommands.{name}").SUBCOMMAND
+        parser = commands.add_parser(name, help=summary, description=summary)
+        if not subcommand.actions:
+            add_setting_option(parser)
+        try:
+            subcommand.add_options(parser)
+        except SystemExit:  # its libraries are not installed
+            continue
+        _complete(parser)
+
+
+def _complete(parser: argparse.ArgumentParser) -> None:
+    """Say what completes the values of a parser's arguments, and of those of its actions."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for of_action in action.choices.values():
+                _complete(of_action)
+        elif action.dest in _NAMES and action.choices is None and action.metavar is not None:
+            action.complete = _looked_up(_NAMES[action.dest])  # type: ignore[attr-defined]
+        elif action.type is Path:
+            action.complete = shtab.FILE  # type: ignore[attr-defined]
+        if isinstance(action.metavar, str):
+            # In zsh, a colon would end it.
+            action.metavar = re.sub(r"\W+", " ", action.metavar).strip()
+
+
+def _looked_up(kind: str) -> dict[str, str | dict[str, str]]:
+    """The completion by names that a command prints when they are needed."""
+    python = shlex.quote(sys.executable)
+    call = f"echo {_WORDS[kind]}; {python} -m scrapy_ext.commands.shells.names {kind} 2>/dev/null"
+    name = f"_scrapy_platform_{kind}"
+    scripts = {
+        "bash": f'{name}() {{ compgen -W "$({call})" -- "$1"; }}',
+        "zsh": f"{name}() {{ compadd -- $({call}) }}",
+        "fish": f"function {name}; {call}; end",
+    }
+    return {"bash": name, "zsh": name, "fish": f"({name})", "preamble": scripts}
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -22,13 +121,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(_settings: BaseSettings, options: argparse.Namespace) -> int:
-    from scrapy_ext.commands.platform import SUBCOMMANDS
-
-    found: list[Place] = []
-    for name, summary in SUBCOMMANDS.items():
-        subcommand: Subcommand = importlib.import_module(f"scrapy_ext.commands.subcommands.{name}").SUBCOMMAND
-        found += places(subcommand, summary)
-    sys.stdout.write(_SHELLS[options.shell](found, sys.executable))
+    sys.stdout.write(_script(options.shell))
     return OK
 
 

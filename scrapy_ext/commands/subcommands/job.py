@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from scrapy_ext.api.platform import JobKey
+from scrapy_ext.api.platform.jobs import CRAWL_STATS
 from scrapy_ext.commands.selection import add_job_argument, selected_job
 from scrapy_ext.commands.subcommand import Subcommand, View, add_view_options, look
 from scrapy_ext.commands.terminal.output import Column, each_of
 from scrapy_ext.commands.terminal.text import clock_with_zone, length, shown
 
 _COLUMNS: Final = (Column.field("field"), Column("value", lambda row: str(row["value"]), wrap=True))
-_STATS: Final = "frameworkstats"
 _COUNTS: Final = ("items_scraped", "responses_received", "errors_count", "logs", "elapsed")
 
 
@@ -43,9 +43,9 @@ async def _counts(view: View, key: JobKey) -> dict[str, Any]:
 def _rows(metadata: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     """The fields, then the crawl's stats one by one."""
     for name in metadata:
-        if name != _STATS:
+        if name != CRAWL_STATS:
             yield _row(name, metadata[name])
-    stats = metadata.get(_STATS)
+    stats = metadata.get(CRAWL_STATS)
     for name, value in sorted(stats.items()) if isinstance(stats, dict) else ():
         yield _row(name, value)
 

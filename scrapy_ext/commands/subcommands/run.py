@@ -14,7 +14,16 @@ from typing import Any, Final
 from rich.cells import set_cell_size
 
 from scrapy_ext.api.platform import JobKey
-from scrapy_ext.api.platform.jobs import MAX_PRIORITY, MAX_UNITS, MIN_PRIORITY, MIN_UNITS, Job, JobState
+from scrapy_ext.api.platform.jobs import (
+    FINISHED,
+    MAX_PRIORITY,
+    MAX_UNITS,
+    MIN_PRIORITY,
+    MIN_UNITS,
+    SCRIPT,
+    Job,
+    JobState,
+)
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.commands.follow import LONGEST, Rows, Watch, followed
 from scrapy_ext.commands.subcommand import OK, CommandError, Subcommand, View, add_view_options, look, pair
@@ -24,7 +33,6 @@ from scrapy_ext.commands.terminal.text import counted, length
 
 #: The exit code for a job that ended with another reason than ``finished``.
 NOT_FINISHED: Final = 3
-FINISHED: Final = "finished"
 #: Seconds between two looks at the counters.
 _EVERY: Final = 1.0
 #: Seconds after which who follows a pending job is told what it may wait for.
@@ -135,7 +143,6 @@ def _counters(job: Job) -> str:
 
 
 _COLUMNS: Final = (Column.field("id", "job"), Column.field("spider"), Column.field("state"))
-_SCRIPT: Final = "py:"
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -185,7 +192,7 @@ def add_job_options(parser: argparse.ArgumentParser) -> None:
 
 def script_args(options: argparse.Namespace) -> str | None:
     """The command line of a script; raises :class:`CommandError` where spider and script are mixed up."""
-    is_script = options.spider.startswith(_SCRIPT)
+    is_script = options.spider.startswith(SCRIPT)
     if is_script and options.arguments:
         raise CommandError("-a is for spiders; write a script's arguments at the end, behind --")
     if not is_script and options.script_args:

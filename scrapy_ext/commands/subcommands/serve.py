@@ -1,48 +1,52 @@
-"""``scrapy platform serve``."""
+"""``scrapy platform serve``, and what it shares with ``worker``: both run the server's code in a project."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
 from scrapy.settings import BaseSettings
 
 from scrapy_ext import settings as names
-from scrapy_ext.commands.subcommand import FAILED, Subcommand, add_project_settings, failure, need_server
+from scrapy_ext.commands.subcommand import FAILED, Subcommand, failure, need_server
 from scrapy_ext.crawl.session.embedded import data_directory, project_folder
+from scrapy_ext.server.config.config import ConfigError
+from scrapy_ext.server.config.option import Role
+from scrapy_ext.server.config.options import add_options, config_from
+from scrapy_ext.server.starting import start
 
 
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    need_server(parser)
-    # Only a serving process needs the server's code.
-    from scrapy_ext.server.config.options import add_options
+def options_of(role: Role) -> Callable[[argparse.ArgumentParser], None]:
+    """What adds the options of a role to a parser."""
 
-    add_options(parser)
+    def add(parser: argparse.ArgumentParser) -> None:
+        need_server(parser)
+        add_options(parser, role)
+
+    return add
 
 
-def _serve(settings: BaseSettings, options: argparse.Namespace) -> int:
-    from scrapy_ext.server.config.config import ConfigError
-    from scrapy_ext.server.config.options import config_from
-    from scrapy_ext.server.starting import start
+def run_as(role: Role) -> Callable[[BaseSettings, argparse.Namespace], int]:
+    """The run of a role with options, settings of the project and the environment."""
 
-    database = names.SERVER_DATABASE.read(settings)
-    if options.data is None and options.database is None and not database:
-        options.data = data_directory(settings)
-    add_project_settings(options, settings)
-    try:
-        config = config_from(options, {**os.environ, "SERVER_DATABASE": database or ""})
-        config = msgspec.structs.replace(
-            config,
-            local_project=config.local_project or project_folder(),
-            local_project_id=options.local_project_id or names.PLATFORM_PROJECT.read(settings),
-        )
-    except ConfigError as error:
-        sys.stderr.write(failure("serve", error))
-        return FAILED
-    return start(config)
+    def run(settings: BaseSettings, options: argparse.Namespace) -> int:
+        given = names.of_server(settings)
+        if role is Role.SERVER and options.data is options.database is None and not given["SERVER_DATABASE"]:
+            options.data = data_directory(settings)
+        try:
+            config = config_from(options, os.environ, given, role)
+        except ConfigError as error:
+            sys.stderr.write(failure(options.command, error))
+            return FAILED
+        if role is Role.SERVER and config.local_project is None:
+            config = msgspec.structs.replace(config, local_project=project_folder())
+        return start(config)
+
+    return run
 
 
 SUBCOMMAND: Final = Subcommand(
@@ -52,6 +56,6 @@ SUBCOMMAND: Final = Subcommand(
         ("scrapy platform serve --port 8700 --data DIR", "anywhere: serve a data directory"),
         ("scrapy platform serve --database postgresql://USER@HOST/DATABASE", "serve a PostgreSQL database"),
     ),
-    add_options=_add_options,
-    run=_serve,
+    add_options=options_of(Role.SERVER),
+    run=run_as(Role.SERVER),
 )

@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from scrapy_ext.api.platform import JobKey
+from scrapy_ext.api.platform.jobs import CRAWL_STATS
 from scrapy_ext.commands.selection import add_job_argument, job_named, selected_job
 from scrapy_ext.commands.subcommand import CommandError, Subcommand, View, add_view_options, look
 from scrapy_ext.commands.terminal.output import Column, each_of
 from scrapy_ext.commands.terminal.text import clock_with_zone, counted, shown
-
-_FIELD: Final = "frameworkstats"
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -53,7 +52,7 @@ def _value(row: Mapping[str, Any]) -> str:
 
 
 async def _stats(view: View, key: JobKey) -> Mapping[str, Any]:
-    stats = (await view.client.jobs.metadata(key)).get(_FIELD)
+    stats = (await view.client.jobs.metadata(key)).get(CRAWL_STATS)
     if not isinstance(stats, dict) or not stats:
         raise CommandError(f"job {key} has no stats yet; a crawl writes them while it runs, and at its end")
     return stats

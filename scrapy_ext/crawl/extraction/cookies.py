@@ -15,7 +15,7 @@ from typing import Any, Final
 from scrapy import Request
 from scrapy.utils.httpobj import urlparse_cached
 
-from scrapy_ext.api.extraction.forms import CONTROL
+from scrapy_ext.api.extraction.forms import CONTROL, COOKIE_PREFIXES
 from scrapy_ext.api.extraction.limits import MAX_COOKIES
 
 logger = logging.getLogger(__name__)
@@ -23,8 +23,6 @@ logger = logging.getLogger(__name__)
 _DOMAIN: Final = re.compile(r"\.?[0-9A-Za-z._\-]+")
 #: Bytes of name and value that browsers take (RFC 6265bis, 5.7).
 _BROWSERS_SIZE: Final = 4096
-#: Prefixes of names that promise something of a cookie. Browsers take no cookie without a name and such a value.
-_PREFIXES: Final = ("__secure-", "__host-", "__http-")
 #: Reasons of which a warning was logged.
 _reported: Final[set[str]] = set()
 
@@ -105,7 +103,7 @@ def _is_of_browsers(cookie: Any) -> bool:
         return True  # It was given as a field: the rules refuse it.
     if len((name + value).encode(errors="replace")) > _BROWSERS_SIZE:
         return _warn_left_out(name, f"browsers take no cookie of more than {_BROWSERS_SIZE} bytes")
-    if "\t" in name + value or (not name and value.lower().startswith(_PREFIXES)):
+    if "\t" in name + value or (not name and value.lower().startswith(COOKIE_PREFIXES)):
         return _warn_left_out(name or value, "browsers refuse such a cookie")
     return True
 

@@ -22,7 +22,7 @@ from scrapy.utils.job import job_dir
 
 from scrapy_ext import settings as names
 from scrapy_ext.api.extraction import EXTENSIONS, PROBLEM_TYPES
-from scrapy_ext.client.extraction import Attempt, Bounds, ExtractClient, ExtractError, ExtractTransport
+from scrapy_ext.client.extraction import Bounds, ExtractClient, ExtractError, ExtractTransport, RequestAttempt
 from scrapy_ext.client.extraction.budget import Budget, Spent
 from scrapy_ext.client.extraction.errors import UnreachableServiceError, is_fatal
 from scrapy_ext.client.extraction.ledger import Ledger, key_of
@@ -224,7 +224,7 @@ class Extraction:
             for key in self._keys.pop(request, ()):
                 self._ledger.finished(key)
 
-    def _observe(self, attempt: Attempt) -> None:
+    def _observe(self, attempt: RequestAttempt) -> None:
         error = attempt.error
         if error is None:
             self._tally.answered(attempt.domain, attempt.kind, attempt.seconds, attempt.cost)

@@ -23,6 +23,7 @@ from scrapy.http import Response
 from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_ext.api.extraction import Redirect
+from scrapy_ext.api.extraction.forms import REDIRECTS
 from scrapy_ext.api.extraction.private_headers import is_private_header
 from scrapy_ext.client.addresses import is_same_page
 from scrapy_ext.client.extraction.budget import kind_of
@@ -31,7 +32,6 @@ from scrapy_ext.crawl.session.scrapy_engine import share_values
 
 FIELD: Final = "followRedirect"
 _HEADERS: Final = "customHttpRequestHeaders"
-STATUSES: Final = frozenset({301, 302, 303, 307, 308})
 #: In ``redirect_reasons`` where the service does not report the status of a redirect.
 _UNKNOWN: Final = "extract-api"
 
@@ -121,7 +121,7 @@ class Redirects:
             ("meta key handle_httpstatus_list", meta.get("handle_httpstatus_list")),
             ("attribute handle_httpstatus_list of the spider", getattr(spider, "handle_httpstatus_list", None)),
         ):
-            if listed is not None and any(status in listed for status in STATUSES):
+            if listed is not None and any(status in listed for status in REDIRECTS):
                 return place
         return "" if self._enabled else "setting REDIRECT_ENABLED"
 
@@ -153,7 +153,7 @@ def _is_of_origin(request: Request, other: Request) -> bool:
 
 def is_left_to_scrapy(response: Response) -> bool:
     """Whether a response is a redirect, which Scrapy's middleware treats."""
-    return response.status in STATUSES and b"Location" in response.headers
+    return response.status in REDIRECTS and b"Location" in response.headers
 
 
 def _becomes_get(method: str, followed: list[Redirect]) -> bool:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlResponse
 
 from scrapy_ext.api.extraction import EXTRACT_TYPES
+from scrapy_ext.api.extraction.forms import BASE64_FIELDS
 from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
 from scrapy_ext.client.extraction.memory import Hold
 
@@ -31,8 +32,6 @@ _RAW_API_RESPONSE: Final = (
     "response.raw_api_response is of scrapy-zyte-api. Use response.extract_result instead; in it, httpResponseBody and "
     "screenshot are bytes, not Base64."
 )
-#: Members of a result that may be the body of its response.
-_BODIES: Final = ("httpResponseBody", "screenshot")
 #: Stands in a stored result for the body, which is stored beside it.
 _IS_BODY: Final = True
 
@@ -100,7 +99,7 @@ class _WithResult:
         """What the HTTP cache stores: with the body once."""
         stored: dict[str, Any] = super().to_dict()  # type: ignore[misc]
         result = self.extract_result
-        same = {name: _IS_BODY for name in _BODIES if result and name in result and result[name] is self.body}
+        same = {name: _IS_BODY for name in BASE64_FIELDS if result and name in result and result[name] is self.body}
         stored["extract_result"] = {**result, **same} if result else result
         return stored
 
@@ -109,7 +108,7 @@ class _WithResult:
         """The response of a :meth:`to_dict`."""
         result = d.get("extract_result")
         if result:
-            same = {name: d["body"] for name in _BODIES if result.get(name) is _IS_BODY}
+            same = {name: d["body"] for name in BASE64_FIELDS if result.get(name) is _IS_BODY}
             d = {**d, "extract_result": {**result, **same}}
         restored: Self = super().from_dict(d)  # type: ignore[misc]
         return restored

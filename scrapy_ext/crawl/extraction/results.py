@@ -19,13 +19,12 @@ from scrapy.http import Headers, HtmlResponse, Response, TextResponse, XmlRespon
 from scrapy.responsetypes import responsetypes
 
 from scrapy_ext.api.extraction import EXTRACT_TYPES, ExtractResult
+from scrapy_ext.api.extraction.forms import BASE64_FIELDS
 from scrapy_ext.client.addresses import is_same_page
 from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
 from scrapy_ext.client.extraction.memory import hold_of
 from scrapy_ext.crawl.extraction.responses import CLASSES, FLAG, ExtractHtmlResponse, ExtractResponse
 
-#: Outputs that are sent as Base64.
-_BASE64: Final = ("httpResponseBody", "screenshot")
 #: Headers of a result that Scrapy's responses do not have: those of the connection to the site. Content codings are
 #: told apart by themselves.
 _NOT_MAPPED: Final = frozenset(
@@ -80,7 +79,7 @@ def to_response(request: Request, result: Mapping[str, Any] | ExtractResult) -> 
 def _decoded(result: Mapping[str, Any] | ExtractResult, request: Request) -> dict[str, Any]:
     """A result of its own, with bytes for what was Base64."""
     decoded = msgspec.to_builtins(result) if isinstance(result, ExtractResult) else dict(result)
-    for name in _BASE64:
+    for name in BASE64_FIELDS:
         value = decoded.get(name)
         if value is not None:
             decoded[name] = _bytes(name, value, request)

@@ -9,6 +9,7 @@ once.
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import contextlib
 import importlib.util
@@ -34,7 +35,9 @@ from scrapy.utils.project import data_path
 from scrapy_ext import settings as names
 from scrapy_ext.client.addresses import is_local
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
-from scrapy_ext.jobprocess import handover
+from scrapy_ext.server import starting
+from scrapy_ext.server.config.config import ConfigError, ServerConfig
+from scrapy_ext.server.config.options import config_from
 from scrapy_ext.settings import Setting, SettingError
 
 logger = logging.getLogger(__name__)
@@ -47,8 +50,6 @@ _KEPT_LINES: Final = 20
 _HEAD: Final = re.compile(r"\S+ \S+ (DEBUG|INFO|WARNING|ERROR|CRITICAL) (\S+): ")
 #: Loggers of requests that failed: the crawl, which made the request, reports its failure.
 _ANSWERED: Final = ("scrapy_ext.server.requests", "scrapy_ext.server.disk")
-#: Variables of the crawl's environment that the server needs, and nobody may read there.
-_SECRETS: Final = ("SERVER_PROXIES", "ATTRIBUTES_API_KEY", "PGPASSWORD")
 #: How often a server that ends by itself is started again.
 _RESTARTS: Final = 10
 
@@ -185,10 +186,7 @@ class EmbeddedServer:
     ) -> None:
         self._on_lost = on_lost
         self._temporary = None if platform else _temporary_directory()
-        self._database: str = (names.SERVER_DATABASE.read(settings) or "") if platform else ""
-        data = Path(self._temporary.name) if self._temporary is not None else data_directory(settings)
-        self._command = _command(settings, None if self._database else data, runner=runner)
-        self._proxies = " ".join(map(str, names.SERVER_PROXIES.read(settings)))
+        data = data_directory(settings) if self._temporary is None else Path(self._temporary.name)
         self._timeout: float = names.SERVER_START_TIMEOUT.read(settings)
         self._stopping = threading.Event()
         self._lock = threading.Lock()
@@ -197,7 +195,26 @@ class EmbeddedServer:
         self._keeper: threading.Thread | None = None
         self.extract_key = os.urandom(16).hex()
         self.platform_key = os.urandom(16).hex()
+        self._config = self._configured(settings, data, runner=runner)
         self.url = ""
+
+    def _configured(self, settings: BaseSettings, data: Path, *, runner: bool) -> ServerConfig:
+        given = names.of_server(settings)
+        options = argparse.Namespace(
+            data=data if self._temporary is not None or not given["SERVER_DATABASE"] else None,
+            extract_key=self.extract_key,
+            platform_key=self.platform_key,
+            exit_with_stdin=True,
+            runner=runner,
+        )
+        if runner:
+            # Jobs must have ended, or be ready to go on, when the server is to stop.
+            options.stop_grace = STOP_TIMEOUT * 2 / 3
+            options.local_project = project_folder()
+        try:
+            return config_from(options, os.environ, given)
+        except ConfigError as error:
+            raise EmbeddedServerError(f"the embedded server did not start: {error}") from None
 
     async def start(self) -> None:
         """Start the child and wait until it accepts requests; raises :class:`EmbeddedServerError`."""
@@ -266,24 +283,15 @@ class EmbeddedServer:
         return url, status
 
     def _spawn(self, port: int) -> subprocess.Popen[bytes]:
-        secrets = {
-            **{name: os.environ.get(name, "") for name in _SECRETS},
-            "EXTRACT_API_KEY": self.extract_key,
-            "PLATFORM_API_KEY": self.platform_key,
-            "SERVER_DATABASE": self._database,
-        }
-        if self._proxies:
-            secrets["SERVER_PROXIES"] = self._proxies
-        environment = {name: value for name, value in os.environ.items() if name not in secrets}
-        descriptor = handover.offer_variables(secrets)
+        descriptor = starting.offer(msgspec.structs.replace(self._config, port=port))
         try:
             # A session of its own: the Ctrl-C that asks the crawl to stop must not take its storage away.
             return subprocess.Popen(  # noqa: S603  # our own interpreter and module
-                [*self._command, "--port", str(port)],
+                [sys.executable, "-m", starting.MODULE, str(descriptor)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env={**environment, handover.VARIABLE: str(descriptor)},
+                env=starting.environment(),
                 pass_fds=(descriptor,),
                 start_new_session=True,
             )
@@ -339,25 +347,6 @@ def _settle(ready: asyncio.Future[str], url: str, error: Exception | None) -> No
 def _temporary_directory() -> tempfile.TemporaryDirectory[str]:
     # A process that ends without stopping its server, as `scrapy shell` does, leaves it files to remove at its own end.
     return tempfile.TemporaryDirectory(prefix="scrapy-ext-", ignore_cleanup_errors=True)
-
-
-def _command(settings: BaseSettings, data: Path | None, *, runner: bool) -> list[str]:
-    command = [sys.executable, "-m", "scrapy_ext.server", "--host", "127.0.0.1", "--exit-with-stdin"]
-    if not runner:
-        command.append("--no-runner")
-    else:
-        # Jobs must have ended, or be ready to go on, when the server is to stop.
-        command += ["--stop-grace", f"{STOP_TIMEOUT * 2 / 3:g}"]
-    if runner and (folder := project_folder()) is not None:
-        command += ["--local-project", str(folder), "--local-project-id", str(names.PLATFORM_PROJECT.read(settings))]
-    if data is not None:
-        command += ["--data", str(data)]
-    for option, setting in (("--allow-host", names.SERVER_ALLOW_HOSTS), ("--connect-to", names.SERVER_CONNECT_TO)):
-        for value in setting.read(settings):
-            command += [option, str(value)]
-    if not names.SERVER_VERIFY_TLS.read(settings):
-        command.append("--no-verify-tls")
-    return command
 
 
 @contextlib.asynccontextmanager

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from scrapy_ext.api.platform import JobKey
-from scrapy_ext.api.platform.jobs import JobState
+from scrapy_ext.api.platform.jobs import CRAWL_STATS, FINISHED, JobState
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import NotFound
@@ -51,7 +51,7 @@ async def open_job(client: PlatformClient, project: int, spider_name: str, resum
         raise SettingError(
             "PLATFORM_JOB", f"names {key}, a job of spider {metadata['spider']!r}", f"Name a job of {spider_name!r}."
         )
-    if metadata.get("state") == JobState.FINISHED.value and metadata.get("close_reason") == "finished":
+    if metadata.get("state") == JobState.FINISHED.value and metadata.get("close_reason") == FINISHED:
         raise SettingError("PLATFORM_JOB", f"names {key}, which is finished", "Leave it out to start a new job.")
     if "attempt" in metadata and metadata.get("state") == JobState.RUNNING.value:
         # A node has started it, and sees to it that nobody else runs it.
@@ -110,7 +110,7 @@ async def open_job_of(client: PlatformClient, project: int, spider_name: str, fi
 
 async def write_stats(client: PlatformClient, job: CrawlJob, stats: dict[str, Any]) -> None:
     """Write the crawl's stats to the job metadata, where the contract has them (Job metadata)."""
-    await client.jobs.update(job.key, {"frameworkstats": plain_stats(stats)})
+    await client.jobs.update(job.key, {CRAWL_STATS: plain_stats(stats)})
 
 
 async def finish_job(client: PlatformClient, job: CrawlJob, reason: str) -> None:
@@ -134,7 +134,7 @@ async def cannot_be_resumed(client: PlatformClient, job: CrawlJob) -> bool:
     except NotFound:
         return True
     state, reason = metadata.get("state"), metadata.get("close_reason")
-    return state == JobState.DELETED.value or (state == JobState.FINISHED.value and reason == "finished")
+    return state == JobState.DELETED.value or (state == JobState.FINISHED.value and reason == FINISHED)
 
 
 def plain_stats(stats: dict[str, Any]) -> dict[str, Any]:

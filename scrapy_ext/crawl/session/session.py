@@ -25,6 +25,7 @@ from scrapy.utils.reactor import is_reactor_installed
 
 from scrapy_ext import settings as names
 from scrapy_ext.api.platform import JobKey
+from scrapy_ext.api.platform.jobs import FINISHED
 from scrapy_ext.client.extraction import Limiter
 from scrapy_ext.client.outage import Outage
 from scrapy_ext.client.platform import PlatformClient
@@ -95,7 +96,7 @@ class Session:
         #: Keeps the key of the job, for the next run with the same JOBDIR to resume it; None: no run resumes by itself.
         self.job_file: JobFile | None = None
         self._closed = False
-        self._reason = "finished"
+        self._reason = FINISHED
         #: Says which routed requests must wait; None: nothing is routed.
         self.limiter: Limiter | None = None
         #: Told of answers that nobody will need again; None: nobody keeps them.
@@ -316,7 +317,7 @@ class Session:
             await self._abandon()
             return
         lost = await self._close_writers()
-        if lost and self._reason == "finished":
+        if lost and self._reason == FINISHED:
             self._reason = "platform_unavailable"
         try:
             await write_stats(client, job, self._crawler.stats.get_stats())
@@ -328,7 +329,7 @@ class Session:
         if self._reason == REPLACED:
             logger.info("Job %s stopped (%s): another process goes on with what it had", job.key, self._reason)
             return
-        if self._reason != "finished":
+        if self._reason != FINISHED:
             again = f"To resume it, repeat the command with -s PLATFORM_JOB={job.key}"
             logger.info("Job %s stopped (%s). %s", job.key, self._reason, again)
             return

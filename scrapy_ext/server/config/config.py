@@ -1,18 +1,26 @@
-"""What a server is told when it starts; built from options, environment or settings by its starters."""
+"""The configuration of a server or of a worker: a table with one entry for each option.
 
-from __future__ import annotations
+An entry has the field, its type and default, and an :class:`~scrapy_ext.server.config.option.Option` with the unit, the
+meaning and who takes it. The command line and its help, the environment variables, the Scrapy settings of the embedded
+server and the reference of options in the documentation are made from it.
+"""
+
+# Not `from __future__ import annotations`: the entries are in the annotations.
 
 import os
 from pathlib import Path
+from typing import Annotated, Final
 
 import msgspec
 
+from scrapy_ext.server.config import option as kinds
+from scrapy_ext.server.config.option import Option, Role
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 
 #: As many jobs as processors, twice: crawls wait for the network most of the time.
-DEFAULT_UNITS = 2 * (os.cpu_count() or 1)
-#: Forms of the log.
-LOG_FORMATS = ("text", "json")
+_UNITS: Final = 2 * (os.cpu_count() or 1)
+#: MiB of ``--memory``: a deploy counts for 20 MiB.
+MIN_MEMORY: Final = 32
 
 
 class ConfigError(ValueError):
@@ -20,93 +28,174 @@ class ConfigError(ValueError):
 
 
 class ServerConfig(msgspec.Struct, kw_only=True, frozen=True):
-    """One server. ``database``, if there is one, is used instead of ``data``.
+    """The configuration of one server, or of one worker."""
 
-    ``port`` 0 takes a free one. ``allow_hosts`` are ``host:port`` pairs that may be fetched although they
-    resolve to an address that is not public; ``connect_to`` are ``host:port=address:port`` rules that replace
-    name resolution (``*`` as host stands for every host) and are trusted in the same way. ``proxies`` are
-    ``COUNTRY:TYPE=http://USER:PASSWORD@HOST:PORT`` rules for ``geolocation`` and ``ipType``;
-    ``block_list`` is a file of domains from which nothing is extracted; ``obey_robots``
-    refuses what robots.txt refuses. ``exit_with_stdin``
-    ends the server when its standard input is closed, which is how an embedded server notices that its crawl
-    is gone. ``log_format`` is ``text`` or ``json``; requests that take ``slow_request`` seconds are logged;
-    a client that sends or reads nothing for ``client_timeout`` seconds in the middle of something is given up.
-    ``memory`` (MiB) is what requests and answers may hold together (None: :func:`memory.default_limit`),
-    ``connections`` how many are open at once (None: as files may be opened), ``connections_per_address`` those of one
-    address (None: most of these) that is not of ``reverse_proxies``.
-    ``open_metrics`` shows the metrics without a key. ``rate_limit`` requests a second are taken from each key of the
-    platform, ``rate_burst`` at once (None: as many as in two seconds).
-    ``extract_rate``, ``domain_rate`` and ``key_domain_rate`` are requests a second of each key of the extraction
-    service, for each domain, and of each organisation (or key without one) for each domain. A
-    domain gets ``domain_requests`` extraction requests at once (None: ``Limits.domain_requests``), ``domain_delay``
-    seconds apart. ``attributes_url`` is an OpenAI-compatible address that answers ``customAttributes`` with
-    ``attributes_model``; without one, rules do.
-    With ``runner``, jobs run here, and periodic ones at their times: those of ``units`` at once, which need no other
-    tags of a node than ``node_tags``. Each has ``unit_memory`` MiB of memory for each of its units, ``job_timeout``
-    seconds (None: no limit), and ``stop_grace`` seconds to end when it is asked to. ``local_project`` is the folder of
-    a Scrapy project, whose jobs are those of project ``local_project_id``.
-    Code of deployed versions runs as ``job_user`` (``auto``: a user for each project where the server is root;
-    ``none``: the server's; else a name or number), reads ``job_read`` besides its own files, and does not reach
-    the addresses of ``job_deny`` (``NETWORK`` or ``NETWORK PORT``).
-    ``environments`` is the folder for those of deployed versions (None: below ``data``; with a ``database``, in the
-    user's cache). ``deploy`` says which keys may deploy code: ``all`` (those that open all projects), ``project``
-    (also those of the project), or ``none``.
-    A ``worker`` runs jobs of ``database`` and serves nobody but these; with ``door``, the address of a server, they
-    ask that one.
-    """
-
-    host: str = "127.0.0.1"
-    port: int = 8700
-    data: Path = Path("data")
-    database: DatabaseUrl | None = None
-    extract_key: str | None = None
-    platform_key: str | None = None
-    allow_hosts: tuple[str, ...] = ()
-    connect_to: tuple[str, ...] = ()
-    verify_tls: bool = True
-    browser_path: str | None = None
-    max_browser_pages: int = 6
-    proxies: tuple[str, ...] = ()
-    block_list: Path | None = None
-    obey_robots: bool = False
-    exit_with_stdin: bool = False
-    log_format: str = "text"
-    slow_request: float = 10.0
-    client_timeout: float = 60.0
-    memory: int | None = None
-    connections: int | None = None
-    connections_per_address: int | None = None
-    reverse_proxies: tuple[str, ...] = ()
-    open_metrics: bool = False
-    rate_limit: float | None = None
-    rate_burst: int | None = None
-    extract_rate: float | None = None
-    domain_rate: float | None = None
-    key_domain_rate: float | None = None
-    attributes_url: str | None = None
-    attributes_model: str | None = None
-    attributes_key: str | None = None
-    domain_requests: int | None = None
-    domain_delay: float = 0.0
-    runner: bool = True
-    units: int = DEFAULT_UNITS
-    node_tags: tuple[str, ...] = ()
-    unit_memory: int = 1024
-    job_timeout: float | None = None
-    stop_grace: float = 30.0
-    local_project: Path | None = None
-    local_project_id: int = 1
+    # A table: the formatter would make it three times as long.
+    # fmt: off
+    # ── where it listens, and what it stores ──
+    host: Annotated[str, Option(meaning="address to listen on", roles=Role.SERVER)] = "127.0.0.1"
+    port: Annotated[int, Option(
+        meaning="port to listen on, 0 for a free one",
+        roles=Role.SERVER, read=kinds.port)] = 8700
+    data: Annotated[Path, Option(
+        meaning="directory of the SQLite database; of a worker, of deployed code",
+        roles=Role.NODE | Role.STORE, metavar="DIR",
+        default="that of the project, .scrapy/platform; data for a worker and python -m scrapy_ext.server"
+    )] = Path("data")
+    database: Annotated[DatabaseUrl | None, Option(
+        meaning="postgresql://USER@HOST:PORT/DATABASE instead of --data; of a worker, that of its server. A "
+        "password is better in the environment",
+        roles=Role.NODE | Role.STORE, metavar="URL", variable="SERVER_DATABASE", setting="SERVER_DATABASE",
+        secret=True)] = None
+    #: A worker runs jobs of ``database`` and serves these alone.
     worker: bool = False
-    door: str | None = None
-    environments: Path | None = None
-    deploy: str = "all"
-    job_user: str = "auto"
-    job_read: tuple[str, ...] = ()
-    job_deny: tuple[str, ...] = ()
+    server_url: Annotated[str | None, Option(
+        meaning="let jobs ask the server at this address (http://HOST:PORT) instead of this worker for storage and "
+        "extraction",
+        roles=Role.WORKER, names=("--url",), read=kinds.server_url)] = None
+    extract_key: Annotated[str | None, Option(
+        meaning="key of the extraction service",
+        roles=Role.SERVER, metavar="KEY", variable="EXTRACT_API_KEY", secret=True)] = None
+    platform_key: Annotated[str | None, Option(
+        meaning="key of the platform",
+        roles=Role.SERVER, metavar="KEY", variable="PLATFORM_API_KEY", secret=True)] = None
+
+    # ── extraction: of a server, and of a worker for its own jobs ──
+    allow_hosts: Annotated[tuple[str, ...], Option(
+        meaning="let pages of this host be fetched although its address is not public",
+        names=("--allow-host",), metavar="HOST:PORT", variable="SERVER_ALLOW_HOSTS", setting="SERVER_ALLOW_HOSTS")] = ()
+    connect_to: Annotated[tuple[str, ...], Option(
+        meaning="connect there instead of resolving the host; * stands for every host",
+        metavar="HOST:PORT=ADDRESS:PORT", setting="SERVER_CONNECT_TO")] = ()
+    proxies: Annotated[tuple[str, ...], Option(
+        meaning="send requests for this geolocation and ipType through a proxy; * stands for any. A password is "
+        "better in the environment, with spaces between several proxies",
+        names=("--proxy",), metavar="COUNTRY:TYPE=http://USER:PASSWORD@HOST:PORT", variable="SERVER_PROXIES",
+        separator=None, setting="SERVER_PROXIES", secret=True)] = ()
+    block_list: Annotated[Path | None, Option(
+        meaning="extract nothing from these domains and those below them: one a line, # for comments",
+        metavar="FILE")] = None
+    obey_robots: Annotated[bool, Option(meaning="fetch nothing that the robots.txt of its site refuses")] = False
+    attributes_url: Annotated[str | None, Option(
+        meaning="answer customAttributes by the model behind this OpenAI-compatible address, such as "
+        "https://models.example/v1. Its key goes into the environment variable ATTRIBUTES_API_KEY",
+        metavar="URL", default="by rules")] = None
+    attributes_model: Annotated[str | None, Option(
+        meaning="with --attributes-url: the name of the model",
+        metavar="NAME")] = None
+    attributes_key: Annotated[str | None, Option(
+        meaning="with --attributes-url: the key of the model",
+        names=(), variable="ATTRIBUTES_API_KEY", secret=True)] = None
+    verify_tls: Annotated[bool, Option(
+        meaning="accept any certificate of the pages fetched",
+        setting="SERVER_VERIFY_TLS")] = True
+    browser_pages: Annotated[int, Option(
+        meaning="pages that the browser loads at once; each takes up to 768 MiB of memory",
+        unit="pages")] = 6
+    browser: Annotated[str | None, Option(
+        meaning="Chromium to use",
+        read=kinds.program, metavar="PATH", default="Playwright's own, else from PATH")] = None
+
+    # ── how it runs ──
+    exit_with_stdin: Annotated[bool, Option(meaning="end when standard input is closed")] = False
+    log_format: Annotated[str, Option(meaning="json: one object a line", choices=("text", "json"))] = "text"
+
+    # ── jobs ──
+    runner: Annotated[bool, Option(
+        meaning="start no jobs here, add none of periodic jobs, and tell no webhooks",
+        roles=Role.SERVER)] = True
+    units: Annotated[int, Option(
+        meaning="units of the jobs that run here at once",
+        unit="units", default=f"twice the processors, {_UNITS}")] = _UNITS
+    node_tags: Annotated[tuple[str, ...], Option(
+        meaning="tags of this node: jobs that need one of them run only where it is",
+        names=("--node-tags", "--tags"), read=kinds.tags, metavar="A,B")] = ()
+    unit_memory: Annotated[int, Option(
+        meaning="memory of a job for each of its units; one that has more is killed",
+        unit="MiB")] = 1024
+    job_timeout: Annotated[float | None, Option(
+        meaning="stop jobs that run so long, where neither the job nor its project sets PLATFORM_JOB_TIMEOUT",
+        unit="seconds", default="never")] = None
+    stop_grace: Annotated[float, Option(meaning="from asking a job to stop to killing it", unit="seconds")] = 30.0
+    local_project: Annotated[Path | None, Option(
+        meaning="run jobs of the Scrapy project in this folder",
+        read=kinds.project_folder, metavar="DIR",
+        default="of scrapy platform serve, the one that the command is given in")] = None
+    local_project_id: Annotated[int, Option(
+        meaning="the project that it is on the platform",
+        setting="PLATFORM_PROJECT", default="the setting PLATFORM_PROJECT, or 1")] = 1
+    environments: Annotated[Path | None, Option(
+        meaning="folder for the environments of deployed versions",
+        metavar="DIR", default="environments in the data directory; with --database, ~/.cache/scrapy-ext/environments"
+    )] = None
+    job_user: Annotated[str, Option(
+        meaning="user for the processes of deployed versions: name or number of one for all, none for the server's "
+        "own, or auto: one for each project where the server is root, else the server's",
+        metavar="NAME")] = "auto"
+    job_read: Annotated[tuple[str, ...], Option(
+        meaning="let deployed versions read this file or folder, too",
+        read=kinds.existing_path, metavar="PATH")] = ()
+    job_deny: Annotated[tuple[str, ...], Option(
+        meaning="let deployed versions not connect there, such as 10.0.0.0/8 or [fd00::1]:443; cloud metadata and "
+        "the server's database are denied anyway",
+        read=kinds.denied_address, metavar="NETWORK[:PORT]")] = ()
+    deploy: Annotated[str, Option(
+        meaning="keys that may deploy code, which runs here: those that open all projects, also those that are "
+        "limited to the project, or none",
+        roles=Role.SERVER, choices=("all", "project", "none"))] = "all"
+
+    # ── what it bounds ──
+    slow_request: Annotated[float, Option(
+        meaning="log requests that take so long",
+        roles=Role.SERVER, unit="seconds")] = 10.0
+    client_timeout: Annotated[float, Option(
+        meaning="give up a client that sends or reads nothing for so long",
+        roles=Role.SERVER, unit="seconds")] = 60.0
+    memory: Annotated[int | None, Option(
+        meaning="memory that bodies, what they decode to, and answers may take together; more get 503, and a body "
+        "that takes more alone 413",
+        roles=Role.SERVER, unit="MiB", least=MIN_MEMORY, why="with less, no version could be deployed",
+        default="a 32nd of the machine's memory or the control group's, but at least 512")] = None
+    connections: Annotated[int | None, Option(
+        meaning="connections that are open at once",
+        roles=Role.SERVER, unit="connections", default="4096, but at most half of the files that may be open")] = None
+    connections_per_address: Annotated[int | None, Option(
+        meaning="connections from one address other than this machine's",
+        roles=Role.SERVER, unit="connections", default="three quarters of --connections")] = None
+    reverse_proxies: Annotated[tuple[str, ...], Option(
+        meaning="address or network of a proxy before the server, which --connections-per-address does not bound",
+        roles=Role.SERVER, names=("--reverse-proxy",), read=kinds.network, metavar="ADDRESS")] = ()
+    open_metrics: Annotated[bool, Option(
+        meaning="show /metrics to anyone, not only with a key for all projects",
+        roles=Role.SERVER)] = False
+    rate_limit: Annotated[float | None, Option(
+        meaning="requests a second that each key of the platform may make; more get 429",
+        roles=Role.SERVER, unit="requests a second", default="no limit")] = None
+    rate_burst: Annotated[int | None, Option(
+        meaning="with --rate-limit: requests that may come at once",
+        roles=Role.SERVER, unit="requests", default="those of two seconds")] = None
+    extract_rate: Annotated[float | None, Option(
+        meaning="extraction requests a second that each key may make; more get 429",
+        roles=Role.SERVER, unit="requests a second", default="no limit")] = None
+    domain_rate: Annotated[float | None, Option(
+        meaning="extraction requests a second that all keys together, for each domain, may make; more get 429",
+        roles=Role.SERVER, unit="requests a second", default="no limit")] = None
+    key_domain_rate: Annotated[float | None, Option(
+        meaning="extraction requests a second that each organisation, or key without one, for each domain, may "
+        "make; more get 429",
+        roles=Role.SERVER, unit="requests a second", default="no limit")] = None
+    domain_requests: Annotated[int | None, Option(
+        meaning="extraction requests to one domain at once; others wait, and get 429 where too many do",
+        roles=Role.SERVER, unit="requests", default="32")] = None
+    domain_delay: Annotated[float, Option(
+        meaning="from the start of one extraction request to a domain to the next",
+        roles=Role.SERVER, unit="seconds", default="none")] = 0.0
+
+    # fmt: on
 
     @property
     def environments_folder(self) -> Path:
-        """Where the environments of deployed versions are."""
+        """The folder of the environments of deployed versions."""
         if self.environments is not None:
             return self.environments
         if self.database is None:

@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from scrapy_ext.api.extraction import Header
-from scrapy_ext.api.extraction.forms import CONTROL
+from scrapy_ext.api.extraction.forms import CONTROL, TOKEN
 from scrapy_ext.api.extraction.limits import MAX_COOKIES, MAX_CUSTOM_HEADERS
 from scrapy_ext.api.violations import Violation
 from scrapy_ext.server.extraction.countries import LANGUAGE, accept_language
@@ -45,7 +45,6 @@ _NOT_THE_CALLERS: Final = frozenset(
     {"host", "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer", "expect"}
     | {"cookie", "cookie2"}
 )
-_TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
@@ -87,7 +86,7 @@ def read_request_headers(headers: Mapping[str, Any]) -> tuple[list[Header], list
         written = _CAMEL.sub("-", name) if "-" not in name else name
         if not isinstance(value, str):
             violations.append(Violation(place, "must be a string", "Write the header's value as text."))
-        elif not _TOKEN.fullmatch(written):
+        elif not TOKEN.fullmatch(written):
             violations.append(
                 Violation(place, "has a character that no header name may have", "Use letters, digits and -.")
             )

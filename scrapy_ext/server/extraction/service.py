@@ -66,7 +66,7 @@ class ExtractionService:
         )
         self.fetcher = Fetcher(guard, limits, verify_tls=config.verify_tls)
         self.browser = Browser(
-            guard, limits, path=config.browser_path, pages=config.max_browser_pages, verify_tls=config.verify_tls
+            guard, limits, path=config.browser, pages=config.browser_pages, verify_tls=config.verify_tls
         )
         self.extractors = Extractors(limits)
         self._attributes = attribute_extractor(config, limits)

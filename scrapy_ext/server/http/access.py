@@ -10,11 +10,11 @@ that forgets to ask refuses instead of telling.
 from __future__ import annotations
 
 import hmac
-import secrets
 from collections.abc import Awaitable, Callable
 from hashlib import sha256
 from typing import Final
 
+from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.violations import ContractError
@@ -23,7 +23,7 @@ from scrapy_ext.server.auth.attempt_tokens import AttemptTokens
 from scrapy_ext.server.auth.keyring import Grant
 from scrapy_ext.server.auth.rates import RateLimits
 from scrapy_ext.server.auth.wrong_keys import note_wrong_key, too_many
-from scrapy_ext.server.http.answers import Host, Refusal
+from scrapy_ext.server.http.answers import Refusal
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.jobs.attempts import over
@@ -54,8 +54,8 @@ class JobTokens:
 
     async def token(self, key: JobKey) -> str:
         """The token of a job."""
-        secret = await self._store.keys.get(_SECRET) or await self._store.keys.keep(_SECRET, secrets.token_hex(32))
-        return hmac.new(secret.encode(), str(key).encode(), sha256).hexdigest()
+        secret = await self._store.keys.secret(_SECRET)
+        return hmac.new(secret, str(key).encode(), sha256).hexdigest()
 
     async def opens(self, key: JobKey, token: str) -> bool:
         """Whether this is the job's token, in time that does not depend on either, and the job was not deleted.

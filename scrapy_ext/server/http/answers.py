@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from enum import Enum
 from http import HTTPStatus
 from typing import Any, Final
 
 import msgspec
 from starlette.responses import Response
 
+from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.http.repeats import Repeats
 from scrapy_ext.server.observability.logs import REQUEST_ID
@@ -29,14 +29,6 @@ JSON: Final = "application/json; charset=UTF-8"
 _full = Repeats()
 #: Seconds after which a client may try again when the database was locked.
 _RETRY_AFTER: Final = "1"
-
-
-class Host(Enum):
-    """The hosts of the API, which here are one."""
-
-    APP = "app"
-    STORAGE = "storage"
-    JOBQ = "jobq"
 
 
 class Refusal(Exception):  # noqa: N818 - it is an answer, not a failure

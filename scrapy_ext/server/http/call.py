@@ -11,10 +11,11 @@ from starlette.requests import Request
 from starlette.types import Receive, Scope
 
 from scrapy_ext.api.platform.formats import META_FIELDS, whole_number
+from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.platform.keys import JobKey, is_number, number_of
 from scrapy_ext.server.auth.keyring import Grant
 from scrapy_ext.server.http import bodies
-from scrapy_ext.server.http.answers import Host, Refusal, refused
+from scrapy_ext.server.http.answers import Refusal, refused
 from scrapy_ext.server.http.request_context import Exchange, exchange_of
 from scrapy_ext.server.store import Store
 

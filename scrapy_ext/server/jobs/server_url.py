@@ -17,7 +17,7 @@ _SECONDS: Final = 15
 _NEVER: Final = Attempt(JobKey(1, 1, 1), 0)
 
 
-async def check_door(url: str, store: Store) -> None:
+async def check_server_url(url: str, store: Store) -> None:
     """See that jobs of this database may ask the server there; raises :class:`ConfigError`."""
     token = await AttemptTokens(store).token(_NEVER)
     where = f"{url}/jobs/{_NEVER.key}"

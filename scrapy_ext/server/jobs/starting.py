@@ -36,7 +36,7 @@ async def start_node(
     node = Node(
         lines,
         environments,
-        Door(config.door or f"http://{host}:{config.port}"),
+        Door(config.server_url or f"http://{host}:{config.port}"),
         NodeConfig(
             config.units,
             frozenset(config.node_tags),

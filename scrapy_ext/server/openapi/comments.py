@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from scrapy_ext.server.http.answers import Host
+from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.server.openapi.words import (
     COUNTER,
     FORM,

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from scrapy_ext.api.extraction.problems import PROBLEM_CONTENT_TYPE, PROBLEM_TYPES, Problem
-from scrapy_ext.server.http.answers import Host
+from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.server.openapi import (
     activity,
     collections,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.platform.jobq import MAX_LIST
-from scrapy_ext.server.http.answers import Host
 from scrapy_ext.server.openapi.jobs import JOB_FILTERS
 from scrapy_ext.server.openapi.words import (
     COUNTER,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.platform.jobs import MAX_PRIORITY, MAX_UNITS, MIN_PRIORITY, MIN_UNITS, JobList
-from scrapy_ext.server.http.answers import Host
 from scrapy_ext.server.openapi.words import (
     ANY,
     COUNT,

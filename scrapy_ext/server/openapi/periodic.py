@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.platform.jobs import MAX_PRIORITY, MIN_PRIORITY
 from scrapy_ext.api.platform.periodic import (
     MAX_DESCRIPTION,
@@ -13,7 +14,6 @@ from scrapy_ext.api.platform.periodic import (
     PeriodicJob,
     PeriodicPage,
 )
-from scrapy_ext.server.http.answers import Host
 from scrapy_ext.server.openapi.words import (
     COUNTER,
     JSON,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from scrapy_ext.server.http.answers import Host
+from scrapy_ext.api.platform.hosts import Host
+from scrapy_ext.api.platform.jobs import SHOWN_STATES
 from scrapy_ext.server.openapi.words import (
     ANY,
     COUNTER,
@@ -20,9 +21,8 @@ from scrapy_ext.server.openapi.words import (
     Parameter,
     value,
 )
-from scrapy_ext.server.platform.jobs import SHOWN
 
-_STATES: Final = [state.value for state in SHOWN]
+_STATES: Final = [state.value for state in SHOWN_STATES]
 _SUMMARY: Final[dict[str, Any]] = {
     "type": "object",
     "properties": {"project": NUMBER, **dict.fromkeys(_STATES, COUNTER), "has_capacity": {"type": "boolean"}},

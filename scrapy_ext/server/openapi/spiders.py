@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from scrapy_ext.server.http.answers import Host
+from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.server.openapi.jobq import JOB_LINE, JOBMETA
 from scrapy_ext.server.openapi.words import (
     COUNT,

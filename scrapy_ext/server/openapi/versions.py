@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.platform.versions import Version, Versions
-from scrapy_ext.server.http.answers import Host
 from scrapy_ext.server.openapi.words import (
     MULTIPART,
     NUMBER,

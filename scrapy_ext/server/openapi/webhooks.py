@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.platform.webhooks import MAX_EVENTS, MAX_URL, Delivery, Webhook
-from scrapy_ext.server.http.answers import Host
 from scrapy_ext.server.openapi.words import (
     JSON,
     NUMBER,

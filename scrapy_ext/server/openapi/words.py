@@ -8,10 +8,10 @@ from typing import Any, Final
 import msgspec
 
 from scrapy_ext.api.platform.formats import CONTENT_TYPES, TEXT_FORMATS, Format
+from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.platform.items import MAX_ITEM_BYTES
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import MAX_NUMBER
-from scrapy_ext.server.http.answers import Host
 
 Schema = dict[str, Any]
 

@@ -11,18 +11,18 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from scrapy_ext.api.platform.jobq import MAX_LIST, PushedJob, RefusedPush
-from scrapy_ext.api.platform.jobs import DEFAULT_PRIORITY, DEFAULT_UNITS, MAX_NAME, JobState
+from scrapy_ext.api.platform.jobs import DEFAULT_PRIORITY, DEFAULT_UNITS, MAX_NAME, SHOWN_STATES, JobState
 from scrapy_ext.api.platform.keys import JobKey, is_number
 from scrapy_ext.server.http import bodies
 from scrapy_ext.server.http.access import JobTokens
 from scrapy_ext.server.http.answers import TEXT, NotFound, Refusal, empty, json, method_not_allowed, refused
 from scrapy_ext.server.http.call import Call, path_number
 from scrapy_ext.server.platform.job_lines import answer, line, wanted_of
-from scrapy_ext.server.platform.jobs import SHOWN, check_job, check_name, check_tags, job_filter, own_key, parse_state
+from scrapy_ext.server.platform.jobs import check_job, check_name, check_tags, job_filter, own_key, parse_state
 from scrapy_ext.server.platform.runnable import check_spider
 from scrapy_ext.server.store.jobs.attempts import Attempt
 from scrapy_ext.server.store.jobs.jobs import DuplicateJobError, NewJob, unique_key
-from scrapy_ext.server.store.jobs.queries import JobFilter, Page
+from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
 from scrapy_ext.server.store.jobs.states import ACTIVE, Change
 
 _FINISHED: Final = (JobState.FINISHED,)
@@ -179,7 +179,7 @@ async def _list(call: Call) -> Response:
     project, stop = call.project, call.query.get("stop")
     keys = tuple(own_key(text, project, "key") for text in call.all("key"))
     which = job_filter(call, tuple(JobState) if keys else _FINISHED)._replace(keys=keys)
-    page = Page(
+    page = JobPage(
         min(call.number("count", MAX_LIST) or 0, MAX_LIST),
         call.number("start", 0) or 0,
         own_key(stop, project, "stop") if stop is not None else None,
@@ -198,7 +198,7 @@ async def _job_summary(call: Call) -> Response:
         raise refused("key", f"may be given {MAX_LIST} times at most", "Ask for fewer jobs at a time.")
     if not keys:
         return await answer(call, ())
-    page = Page(len(keys))
+    page = JobPage(len(keys))
     found = await call.store.jobs.listed(project, JobFilter(keys=keys), page, counts=not wanted)
     jobs, now = {job.key: job for job in found}, call.store.clock()
     return await answer(call, (line(jobs[key], now, wanted) for key in keys if key in jobs))
@@ -206,9 +206,9 @@ async def _job_summary(call: Call) -> Response:
 
 async def _summary(call: Call, named: list[str]) -> Response:
     """For each state: how many jobs are in it, and the newest of them."""
-    states = [parse_state(text) for text in named] or SHOWN
+    states = [parse_state(text) for text in named] or SHOWN_STATES
     spider = path_number(call.path, 1, "spider") if call.path[1] != "summary" else None
-    page = Page(min(call.number("count", _SUMMARY) or 0, MAX_LIST), call.number("start", 0) or 0)
+    page = JobPage(min(call.number("count", _SUMMARY) or 0, MAX_LIST), call.number("start", 0) or 0)
     wanted, summaries = wanted_of(call), []
     for state in states:
         which = JobFilter(spider_id=spider, states=(state,))

@@ -15,6 +15,7 @@ from starlette.responses import Response
 from scrapy_ext.api.platform.formats import CONTENT_TYPES, Format
 from scrapy_ext.api.platform.job_rules import violations_of_job
 from scrapy_ext.api.platform.jobs import (
+    CRAWL_STATS,
     DEFAULT_PRIORITY,
     DEFAULT_UNITS,
     MAX_NAME,
@@ -23,6 +24,7 @@ from scrapy_ext.api.platform.jobs import (
     MIN_PRIORITY,
     MIN_UNITS,
     RUN_PARAMETERS,
+    SHOWN_STATES,
     Job,
     JobList,
     JobState,
@@ -36,13 +38,11 @@ from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.jobs.versions.environments import Environments
 from scrapy_ext.server.platform.runnable import check_local_spider, check_spider
 from scrapy_ext.server.store.jobs.jobs import DuplicateJobError, NewJob, run_key
-from scrapy_ext.server.store.jobs.queries import JobFilter, Page
+from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
 from scrapy_ext.server.store.jobs.rows import StoredJob, tags_of
 
 #: Jobs of one answer; also when the caller names no number.
 MAX_LIST: Final = 1000
-#: Deleted jobs are shown to who asks for them.
-SHOWN: Final = (JobState.PENDING, JobState.RUNNING, JobState.FINISHED)
 
 
 async def jobs(call: Call, environments: Environments | None = None) -> Response:
@@ -219,12 +219,12 @@ def _selection(call: Call) -> tuple[int, JobFilter]:
     """The project, and which of its jobs a request is about."""
     project = call.asked_project()
     keys = tuple(own_key(text, project, "job") for text in call.all("job"))
-    return project, job_filter(call, tuple(JobState) if keys else SHOWN)._replace(keys=keys)
+    return project, job_filter(call, tuple(JobState) if keys else SHOWN_STATES)._replace(keys=keys)
 
 
 async def _list(call: Call) -> Response:
     project, which = _selection(call)
-    page = Page(min(call.number("count", MAX_LIST) or 0, MAX_LIST), call.number("offset", 0) or 0)
+    page = JobPage(min(call.number("count", MAX_LIST) or 0, MAX_LIST), call.number("offset", 0) or 0)
     total = await call.store.jobs.count(project, which)
     found = await call.store.jobs.listed(project, which, page, counts=True)
     answer = JobList("ok", len(found), total, [listed_job(job, call.store.clock()) for job in found])
@@ -240,7 +240,7 @@ def listed_job(job: StoredJob, now: int) -> Job:
     metadata = job.metadata
     started = metadata.get("running_time")
     ended = metadata.get("finished_time") or (now if job.state is JobState.RUNNING else None)
-    framework = metadata.get("frameworkstats")
+    framework = metadata.get(CRAWL_STATS)
     responses = framework.get("downloader/response_count") if isinstance(framework, dict) else None
     return Job(
         id=str(job.key),

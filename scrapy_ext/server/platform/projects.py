@@ -13,12 +13,12 @@ import msgspec
 from starlette.responses import Response
 
 from scrapy_ext.api.platform.job_rules import violations_of_project
-from scrapy_ext.api.platform.jobs import JobState
+from scrapy_ext.api.platform.jobs import SHOWN_STATES, JobState
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.http import bodies
 from scrapy_ext.server.http.answers import NotFound, empty, json, method_not_allowed, refused
 from scrapy_ext.server.http.call import Call
-from scrapy_ext.server.platform.jobs import SHOWN, check_name, parse_state
+from scrapy_ext.server.platform.jobs import check_name, parse_state
 from scrapy_ext.server.store.jobs.states import ACTIVE
 
 
@@ -74,7 +74,7 @@ async def _summaries(call: Call) -> Response:
 
 def _summary(project: int, counts: Mapping[JobState, int]) -> dict[str, Any]:
     # Jobs wait for whoever takes them, however many that are: there is always capacity.
-    return {"project": project, **{state.value: counts[state] for state in SHOWN}, "has_capacity": True}
+    return {"project": project, **{state.value: counts[state] for state in SHOWN_STATES}, "has_capacity": True}
 
 
 async def _merge(call: Call, values: Any) -> Response:

@@ -10,12 +10,13 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.server.auth.attempt_tokens import AttemptTokens
 from scrapy_ext.server.auth.keyring import Grant
 from scrapy_ext.server.auth.rates import RateLimits
 from scrapy_ext.server.http import limits
 from scrapy_ext.server.http.access import Access, JobTokens
-from scrapy_ext.server.http.answers import Host, answer_of, refusal_of
+from scrapy_ext.server.http.answers import answer_of, refusal_of
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.formats import accepts_gzip, compress_whole, hold_answer
 from scrapy_ext.server.platform.activity import activity

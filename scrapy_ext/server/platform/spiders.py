@@ -15,8 +15,9 @@ from typing import Any, Final
 import msgspec
 from starlette.responses import Response
 
+from scrapy_ext.api.platform.jobs import SCRIPT
 from scrapy_ext.api.platform.keys import MAX_NUMBER, is_number
-from scrapy_ext.api.platform.versions import LOCAL, SCRIPT
+from scrapy_ext.api.platform.versions import LOCAL
 from scrapy_ext.server.http import bodies
 from scrapy_ext.server.http.answers import NotFound, json, method_not_allowed, refused
 from scrapy_ext.server.http.call import Call, path_number

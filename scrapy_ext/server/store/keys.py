@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
@@ -36,6 +37,10 @@ class KeyStore:
     async def get(self, name: str) -> str | None:
         """A stored secret."""
         return await self._engine.glance(_get, name)
+
+    async def secret(self, name: str) -> bytes:
+        """The secret of a purpose, made where there is none."""
+        return (await self.get(name) or await self.keep(name, secrets.token_hex(32))).encode()
 
     async def keep(self, name: str, value: str) -> str:
         """Store a secret unless there is one of this name; returns the one that is stored."""

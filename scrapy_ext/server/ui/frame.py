@@ -66,7 +66,7 @@ class Link(NamedTuple):
     to: Callable[[Grant], bool] = lambda _: True
 
 
-class Page(NamedTuple):
+class UiPage(NamedTuple):
     """An address: what shows it, what its forms do, and which entry of the navigation bar it belongs to.
 
     A key that may only read is refused before ``act``, and so is one that has no business with the project, which the

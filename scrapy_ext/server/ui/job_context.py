@@ -16,6 +16,8 @@ from scrapy_ext.server.ui.pending_reason import ground_of
 from scrapy_ext.server.ui.search import look_through, with_text
 
 PATH: Final = "/ui/{project:number}/{spider:number}/{job:number}"
+#: Parts of it that have pages of their own.
+JOB_PARTS: Final = ("items", "requests", "log", "stats")
 
 
 async def job_context(visit: Visit, tab: str) -> dict[str, Any]:

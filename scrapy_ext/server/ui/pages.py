@@ -24,14 +24,13 @@ from scrapy_ext.server.http.request_context import exchange_of
 from scrapy_ext.server.platform.jobs import Form
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.ui.assets import Assets
-from scrapy_ext.server.ui.frame import HEADERS, Frame, MissingError, Page, Services, Visit
-from scrapy_ext.server.ui.sessions import LIFETIME, Session, Sessions, from_these_pages, local_path
+from scrapy_ext.server.ui.frame import HEADERS, Frame, MissingError, Services, UiPage, Visit
+from scrapy_ext.server.ui.job_context import JOB_PARTS
+from scrapy_ext.server.ui.sessions import LIFETIME, PageSession, Sessions, from_these_pages, local_path
 from scrapy_ext.server.ui.views import LINKS, PAGES
 
 #: Wrong keys that one address may try in the form, where people type: one every two seconds, ten at once.
 _TRIES: Final = (0.5, 10)
-#: What a job's page has beside its overview.
-_PARTS: Final = ("items", "requests", "log", "stats")
 _UNAUTHORIZED: Final = "The user name is the platform's API key; the password stays empty.\n"
 _WRONG_KEY: Final = "This key opens nothing here. It is the platform's key, or one that scrapy platform keys made."
 _FOREIGN: Final = "This form was not sent by a page of this server that is still valid. Go back, reload it, try again."
@@ -56,21 +55,21 @@ class Pages:
         self._tries = WrongKeys(*_TRIES)
         job = "/p/{project:number}/{spider:number}/{job:number}"
         self.routes: list[BaseRoute] = [
-            Route("/", self._view(Page("/", "", _first))),
+            Route("/", self._view(UiPage("/", "", _first))),
             Route("/login", self._log_in, methods=["GET", "POST"]),
-            Route("/logout", self._view(Page("/logout", "", None, self._log_out)), methods=["POST"]),
+            Route("/logout", self._view(UiPage("/logout", "", None, self._log_out)), methods=["POST"]),
             Route(job, _moved),
             Route(job + "/{part}", _moved),
             Route("/ui/static/{name:path}", assets.serve),
             *(Route(page.path, self._view(page), methods=["GET", "POST"]) for page in PAGES),
-            Route("/ui/{rest:path}", self._view(Page("/ui", "", _missing, _missing)), methods=["GET", "POST"]),
+            Route("/ui/{rest:path}", self._view(UiPage("/ui", "", _missing, _missing)), methods=["GET", "POST"]),
         ]
 
     def prepare(self) -> None:
         """Do beforehand what would make the first look at a page slow."""
         self._frame.compile()
 
-    def _view(self, page: Page) -> Callable[[Request], Awaitable[Response]]:
+    def _view(self, page: UiPage) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
             visit: Visit | None = None
             try:
@@ -94,7 +93,7 @@ class Pages:
             return None
         return self._frame.rendered("again.html", address=local_path(_address(request)))
 
-    async def _session(self, request: Request) -> Session | None:
+    async def _session(self, request: Request) -> PageSession | None:
         credentials = basic_credentials(request.headers.get("authorization", ""))
         if credentials is not None:
             return await self._sessions.of_key(credentials[0]) if credentials[0] else None
@@ -103,7 +102,7 @@ class Pages:
         cookie = request.cookies.get(await self._sessions.cookie_name())
         return await self._sessions.of_cookie(cookie) if cookie else None
 
-    async def _answer(self, visit: Visit, page: Page) -> Response:
+    async def _answer(self, visit: Visit, page: UiPage) -> Response:
         visit.projects = [each for each in await visit.store.jobs.projects() if visit.grant.may_read(each)]
         if not visit.grant.may_read(visit.project):
             raise MissingError
@@ -193,4 +192,4 @@ async def _moved(request: Request) -> Response:
     """Where a job's page is whose address was printed by the tools of the hosted platform."""
     part = request.path_params.get("part")
     key = "/".join(str(request.path_params[name]) for name in ("project", "spider", "job"))
-    return RedirectResponse(f"/ui/{key}" + (f"/{part}" if part in _PARTS else ""), 307, HEADERS)
+    return RedirectResponse(f"/ui/{key}" + (f"/{part}" if part in JOB_PARTS else ""), 307, HEADERS)

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, Self
 
 import msgspec
 
-from scrapy_ext.api.platform.jobs import DEFAULT_PRIORITY
+from scrapy_ext.api.platform.jobs import DEFAULT_PRIORITY, SCRIPT
 from scrapy_ext.api.platform.periodic import MAX_TASKS, Task
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.http import bodies
@@ -21,7 +21,6 @@ from scrapy_ext.server.ui import shapes
 
 #: Empty tasks at the end of the form, for more.
 _SPARE: Final = 1
-_SCRIPT: Final = "py:"
 
 
 class FormTask(NamedTuple):
@@ -34,8 +33,8 @@ class FormTask(NamedTuple):
     @classmethod
     def of(cls, task: Task) -> Self:
         """A stored task."""
-        shown = shapes.hidden({"": task.script_args} if task.name.startswith(_SCRIPT) else task.spider_args)
-        arguments = shown[""] if task.name.startswith(_SCRIPT) else _text_of(shown)
+        shown = shapes.hidden({"": task.script_args} if task.name.startswith(SCRIPT) else task.spider_args)
+        arguments = shown[""] if task.name.startswith(SCRIPT) else _text_of(shown)
         return cls(task.name, str(task.priority), arguments)
 
     @classmethod
@@ -86,7 +85,7 @@ def _task(task: FormTask, stored: Sequence[Task]) -> dict[str, Any]:
     if not task.priority.strip().isdecimal() or len(task.priority) > 3:
         raise refused("tasks.priority", f"must be a number, got {task.priority[:20]!r}", "Choose one of the list.")
     fields: dict[str, Any] = {"name": name, "priority": int(task.priority)}
-    if name.startswith(_SCRIPT):
+    if name.startswith(SCRIPT):
         words = task.arguments.strip()
         before = (each.script_args for each in stored if each.name == name and words == shapes.HIDDEN)
         return {**fields, "script_args": next(before, words)}

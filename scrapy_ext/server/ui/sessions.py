@@ -34,7 +34,7 @@ _SECRET: Final = "page-sessions"  # noqa: S105 - the name of a secret
 _decode: Final = msgspec.json.Decoder(tuple[str, str, int, str]).decode
 
 
-class Session(NamedTuple):
+class PageSession(NamedTuple):
     """Somebody who may look: what the key opens, and the token that each of his forms has to bring."""
 
     grant: Grant
@@ -51,8 +51,7 @@ class Sessions:
 
     async def _load(self) -> None:
         if not self._secret:
-            kept = await self._store.keys.get(_SECRET) or await self._store.keys.keep(_SECRET, secrets.token_hex(32))
-            self._secret = kept.encode()
+            self._secret = await self._store.keys.secret(_SECRET)
 
     def _sign(self, purpose: str, text: str) -> str:
         return hmac.new(self._secret, f"{purpose}\n{text}".encode(), sha256).hexdigest()
@@ -91,7 +90,7 @@ class Sessions:
         # One that lasts longer than any was begun by a clock that was wrong.
         return read if 0 < left <= LIFETIME + _CLOCKS_DIFFER else None
 
-    async def of_cookie(self, value: str) -> Session | None:
+    async def of_cookie(self, value: str) -> PageSession | None:
         """The session of a cookie; None when it was not made here, has ended, or its key opens nothing any more."""
         read = await self._read(value)
         if read is None or await self._store.keys.has_ended(read[-1]):
@@ -101,9 +100,9 @@ class Sessions:
         standing = await self._keys.standing(name)
         if standing is None or not hmac.compare_digest(self._sign("key", standing.hash), proof):
             return None
-        return Session(standing.grant, self._sign("form", text))
+        return PageSession(standing.grant, self._sign("form", text))
 
-    async def of_key(self, key: str) -> Session | None:
+    async def of_key(self, key: str) -> PageSession | None:
         """The session of a request that brings the key itself, as tools do."""
         grant = await self._keys.grant(key)
         if grant is None:
@@ -111,8 +110,8 @@ class Sessions:
         try:
             await self._load()
         except StoreAwayError:  # the page will say so, to this key as much as it may know; no form can be sent
-            return Session(grant, secrets.token_hex(16))
-        return Session(grant, self._sign("form of", grant.name))
+            return PageSession(grant, secrets.token_hex(16))
+        return PageSession(grant, self._sign("form of", grant.name))
 
 
 def from_these_pages(headers: Mapping[str, str]) -> bool:

@@ -11,7 +11,7 @@ import pytest
 
 from scrapy_ext.api.extraction import Problem
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.client.extraction import Attempt, ExtractClient, ExtractTransport, Limiter, RetryPolicy
+from scrapy_ext.client.extraction import ExtractClient, ExtractTransport, Limiter, RequestAttempt, RetryPolicy
 from scrapy_ext.client.extraction.errors import (
     DomainForbiddenError,
     ExtractError,
@@ -46,12 +46,12 @@ def problem(type: str, retry_after: int | None = None) -> Reply:
 
 
 @pytest.fixture
-def attempts() -> list[Attempt]:
+def attempts() -> list[RequestAttempt]:
     return []
 
 
 @pytest.fixture
-async def client(server: PlayedServer, attempts: list[Attempt]) -> AsyncIterator[ExtractClient]:
+async def client(server: PlayedServer, attempts: list[RequestAttempt]) -> AsyncIterator[ExtractClient]:
     transport = ExtractTransport(f"{server.url}/v1", KEY, 30.0)
     client = ExtractClient(transport, Limiter(16, 8), FAST, observe=attempts.append)
     yield client

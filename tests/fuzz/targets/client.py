@@ -13,6 +13,7 @@ from scrapy import Request
 
 from scrapy_ext.api.extraction import Problem
 from scrapy_ext.api.platform.frontier import Batch
+from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.platform.jobs import JobList
 from scrapy_ext.client.extraction.errors import UnexpectedAnswerError, error_of
 from scrapy_ext.client.gunzip import Gunzip
@@ -20,7 +21,6 @@ from scrapy_ext.client.platform import json_lines as lines
 from scrapy_ext.client.platform.answers import Answer, _message
 from scrapy_ext.client.platform.calls import get
 from scrapy_ext.client.platform.errors import PlatformError
-from scrapy_ext.client.platform.urls import Host
 from scrapy_ext.client.waits import parse_retry_after
 from scrapy_ext.crawl.extraction.cookies import cookies_of, for_browser
 from scrapy_ext.crawl.extraction.results import to_response

@@ -16,7 +16,7 @@ from scrapy_ext.server.jobs.cron import CronLoop
 from scrapy_ext.server.net.guard import Guard
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.address import DatabaseUrl
-from scrapy_ext.server.store.jobs.queries import JobFilter, Page
+from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
 from scrapy_ext.server.webhooks.dispatch import Dispatcher
 from scrapy_ext.server.webhooks.sending import Sender
 from scrapy_ext.server.webhooks.signing import new_secret
@@ -63,7 +63,7 @@ async def test_a_server_that_is_killed_in_the_middle_loses_and_doubles_nothing(
             async with asyncio.timeout(60):
                 while (await store.periodic.due()) or await store.jobs.count(1, JobFilter()) < SCHEDULES:
                     await asyncio.sleep(0.05)
-        jobs = await store.jobs.listed(1, JobFilter(), Page(1000, 0))
+        jobs = await store.jobs.listed(1, JobFilter(), JobPage(1000, 0))
         assert sorted(job.metadata["periodic_job_id"] for job in jobs) == list(range(1, SCHEDULES + 1))
         assert {job.metadata["periodic_time"] for job in jobs} == {int(now.timestamp()) * 1000}
         told = [json.loads(one.event)["event"] async for page in store.activity.scan(1) for one in page]

@@ -11,7 +11,7 @@ import msgspec
 from scrapy_ext.api.platform.periodic import PeriodicJob, Task
 from scrapy_ext.server.jobs.cron import CronLoop
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.jobs.queries import JobFilter, Page
+from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
 from scrapy_ext.server.store.jobs.rows import StoredJob
 from tests.server.store.conftest import Clock
 
@@ -29,7 +29,7 @@ def books(cron: str = "0 4 * * *", **fields: Any) -> PeriodicJob:
 
 
 async def jobs_of(store: Store) -> list[StoredJob]:
-    found = await store.jobs.listed(PROJECT, JobFilter(), Page(1000, 0))
+    found = await store.jobs.listed(PROJECT, JobFilter(), JobPage(1000, 0))
     return sorted(found, key=lambda job: job.key)
 
 

@@ -19,9 +19,9 @@ from scrapy_ext.server.store.collections.selections import Collection, Selection
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot
 from scrapy_ext.server.store.jobs.jobs import DuplicateJobError, NewJob
-from scrapy_ext.server.store.jobs.queries import JobFilter, Page
+from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
 from scrapy_ext.server.store.jobs.states import Change
-from scrapy_ext.server.store.records.chunks import ITEMS, Chunk
+from scrapy_ext.server.store.records.chunks import ITEMS, RecordChunk
 from scrapy_ext.server.store.records.records import Span
 from tests.server.store.conftest import FRONTIER_TABLES, Where
 from tests.server.store.packing import pack_chunk
@@ -42,7 +42,7 @@ async def stores(where: Where, clock: Any, look: Any) -> AsyncIterator[list[Stor
         assert await look(deadlocks) == before
 
 
-def chunk(*records: dict[str, Any]) -> Chunk:
+def chunk(*records: dict[str, Any]) -> RecordChunk:
     return pack_chunk(ITEMS, [msgspec.json.encode(record) for record in records], records)
 
 
@@ -206,7 +206,7 @@ async def test_no_field_and_no_tag_of_a_job_is_lost(stores: list[Store]) -> None
             await store.jobs.tag(mine, [f"t{worker}-{n}"], [])
 
     await asyncio.gather(*map(change, range(4)))
-    jobs = await stores[1].jobs.listed(1, JobFilter(keys=tuple(keys)), Page(10))
+    jobs = await stores[1].jobs.listed(1, JobFilter(keys=tuple(keys)), JobPage(10))
     assert len(jobs) == 4
     for job in jobs:
         names = {f"c{worker}-{n}" for worker in range(4) for n in range(8)}

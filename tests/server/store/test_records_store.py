@@ -14,13 +14,13 @@ from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.store import Store, StoreError
 from scrapy_ext.server.store.records import segments as stretches_module
 from scrapy_ext.server.store.records import writes as record_writes
-from scrapy_ext.server.store.records.chunks import ITEMS, MAX_BYTES, MAX_LINES, Chunk, Packer
+from scrapy_ext.server.store.records.chunks import ITEMS, MAX_BYTES, MAX_LINES, Packer, RecordChunk
 from scrapy_ext.server.store.records.records import Span
 
 KEY = JobKey(1, 2, 3)
 
 
-def packed(records: list[dict[str, Any]]) -> list[Chunk]:
+def packed(records: list[dict[str, Any]]) -> list[RecordChunk]:
     packer = Packer(ITEMS)
     chunks = packer.add([msgspec.json.encode(record) for record in records], records)
     return [chunk for chunk in (*chunks, packer.rest()) if chunk is not None]

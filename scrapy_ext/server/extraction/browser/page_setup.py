@@ -23,6 +23,7 @@ from yarl import URL
 
 from scrapy_ext.api.extraction import Header
 from scrapy_ext.api.extraction.errors import unprocessable
+from scrapy_ext.api.extraction.forms import COOKIE_PREFIXES
 from scrapy_ext.api.extraction.private_headers import is_private_header
 from scrapy_ext.server.extraction.outgoing import Cookie, is_dropped, user_agent
 
@@ -103,7 +104,6 @@ def _is_of(origin: URL, url: str) -> bool:
 
 #: What the beginning of a name promises of a cookie (RFC 6265bis, 4.1.3): to be sent over https alone, hidden from
 #: scripts, and for one host alone, which excludes a domain. A cookie with that name has been set so.
-_SECURE: Final = ("__secure-", "__host-", "__http-")
 _HTTP_ONLY: Final = ("__http-", "__host-http-")
 _OF_ONE_HOST: Final = "__host-"
 
@@ -143,7 +143,7 @@ def _param(cookie: Cookie, url: str) -> dict[str, Any]:
         "path": cookie.path,
         "expires": cookie.expires,
         "httpOnly": cookie.http_only or prefix.startswith(_HTTP_ONLY),
-        "secure": cookie.secure or prefix.startswith(_SECURE),
+        "secure": cookie.secure or prefix.startswith(COOKIE_PREFIXES),
         "sameSite": cookie.same_site,
     }
     if cookie.domain is None:

@@ -21,7 +21,7 @@ _PROC: Final = "/proc"
 _MEMORY: Final = (b"RssAnon", b"RssShmem")
 
 
-class Process(NamedTuple):
+class BrowserProcess(NamedTuple):
     """One process of a browser; ``memory`` is in bytes. A renderer has pages in it, as a rule one."""
 
     pid: int
@@ -42,10 +42,10 @@ class ProcessGroup:
         if self.leader and self.leader == os.getpgrp():
             self.leader = 0  # It would be our own end.
 
-    def processes(self) -> list[Process]:
+    def processes(self) -> list[BrowserProcess]:
         """Those that live. It reads some hundred small files: call it in a thread."""
         return [
-            Process(pid, b"--type=renderer" in _read(pid, "cmdline"), _memory(_read(pid, "status")))
+            BrowserProcess(pid, b"--type=renderer" in _read(pid, "cmdline"), _memory(_read(pid, "status")))
             for pid in self._members()
         ]
 

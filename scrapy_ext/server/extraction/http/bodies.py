@@ -14,7 +14,14 @@ from typing import Final
 
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
-from w3lib.encoding import html_body_declared_encoding, html_to_unicode, http_content_type_encoding, read_bom
+from w3lib.encoding import (
+    html_body_declared_encoding,
+    html_to_unicode,
+    http_content_type_encoding,
+    read_bom,
+    resolve_encoding,
+)
+from webencodings.labels import LABELS
 from yarl import URL
 
 from scrapy_ext.api.extraction import Cause
@@ -22,29 +29,15 @@ from scrapy_ext.api.extraction.errors import ExtractionError, permanent, tempora
 from scrapy_ext.server.config.extraction_limits import MIB
 from scrapy_ext.server.extraction.http.codings import CodingError, CutShortError, OverLimitError, undo
 
-#: Codecs of the encodings that the web has (encoding.spec.whatwg.org), and of those that its names stand for in Python.
-_CODECS: Final = frozenset(
-    {
-        *("utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be", "ascii"),
-        *(
-            "cp866",
-            "koi8-r",
-            "koi8-u",
-            "mac-roman",
-            "mac-cyrillic",
-            "mac-turkish",
-            "mac-greek",
-            "mac-latin2",
-            "ptcp154",
-        ),
-        *("gbk", "gb2312", "gb18030", "hz", "big5", "big5hkscs", "cp950", "euc_jp", "euc_jis_2004", "euc_jisx0213"),
-        *("iso2022_jp", "iso2022_jp_1", "iso2022_jp_2", "iso2022_kr", "shift_jis", "shift_jis_2004", "shift_jisx0213"),
-        *("cp932", "euc_kr", "johab", "cp949", "tis-620", "cp874", "kz1048", "koi8-t"),
-        *(f"iso8859-{part}" for part in (*range(1, 12), *range(13, 17))),
-        *(f"cp{page}" for page in (437, 720, 737, 775, 850, 852, 855, 857, 858, 862, 864, 869, 1125)),
-        *(f"cp{page}" for page in range(1250, 1259)),
-    }
+#: Encodings that the web has no label for, and that pages name all the same.
+_OLD: Final = (
+    *("euc_jis_2004", "euc_jisx0213", "iso2022_jp_1", "iso2022_jp_2", "shift_jis_2004", "shift_jisx0213", "johab"),
+    *("koi8-t", "kz1048", "ptcp154", "mac-cyrillic", "mac-greek", "mac-latin2", "mac-turkish"),
+    *(f"cp{page}" for page in (437, 720, 737, 775, 850, 852, 855, 857, 858, 862, 864, 869, 950, 1125)),
+    *("utf-32", "utf-32-le", "utf-32-be"),
 )
+#: Codecs of the web's encodings (encoding.spec.whatwg.org), as w3lib reads their labels, and of the old ones.
+_CODECS: Final = frozenset(map(resolve_encoding, (*LABELS, *_OLD))) - {None}
 _UTF_8: Final = "text/html; charset=utf-8"
 
 

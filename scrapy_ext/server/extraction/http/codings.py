@@ -21,6 +21,8 @@ from typing import Any, Final
 import brotli
 from isal import isal_zlib
 
+from scrapy_ext.api.compression import GZIP_MAGIC
+
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:
@@ -35,7 +37,6 @@ _ZSTD_WINDOW: Final[dict[int, int]] = {zstd.DecompressionParameter.window_log_ma
 _MEMBERS: Final = 100_000
 #: Bytes that are decoded at once.
 _STEP: Final = 64 * 1024
-_GZIP_MAGIC: Final = b"\x1f\x8b"
 _ISAL_ERROR: Final[Any] = isal_zlib.error
 _ERRORS: Final[Any] = (zlib.error, isal_zlib.error, brotli.error, zstd.ZstdError, EOFError)
 
@@ -75,7 +76,7 @@ def undo(body: bytes, content_encoding: str, limit: int) -> bytes:
 
 
 def _gzip(body: bytes, most: int) -> bytes:
-    if not _GZIP_MAGIC.startswith(body[:2]):
+    if not GZIP_MAGIC.startswith(body[:2]):
         raise CodingError
     found, at = bytearray(), 0
     for _ in range(_MEMBERS):
@@ -89,7 +90,7 @@ def _gzip(body: bytes, most: int) -> bytes:
         if not decoder.eof:
             _require_some(found)
             break
-        if len(found) == most or not body.startswith(_GZIP_MAGIC, at):
+        if len(found) == most or not body.startswith(GZIP_MAGIC, at):
             break
     else:
         raise CodingError

@@ -38,6 +38,7 @@ from scrapy_ext.api.extraction.errors import (
     temporary,
     unreachable,
 )
+from scrapy_ext.api.extraction.forms import REDIRECTS
 from scrapy_ext.api.extraction.private_headers import is_private_header
 from scrapy_ext.server.config.extraction_limits import Limits
 from scrapy_ext.server.extraction.http.bodies import Hold, no_count, read_body
@@ -54,7 +55,6 @@ from scrapy_ext.server.net.guard import Guard
 from scrapy_ext.server.net.proxy import PageProxy
 from scrapy_ext.server.net.urls import target_of
 
-_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 #: Real sites send policies of tens of kilobytes in one header.
 _HEADER_BYTES: Final = 64 * 1024
 _HEADERS: Final = 1000
@@ -229,7 +229,7 @@ class _Exchange:
             if response.cookies:
                 self._keep(response.cookies.items())
             location = response.headers.get("Location")
-            if self._follows_redirects and response.status in _REDIRECTS and location is not None:
+            if self._follows_redirects and response.status in REDIRECTS and location is not None:
                 self._redirects.append(Redirect(str(self._url), response.status))
                 self._redirect(response.status, location)
                 return None

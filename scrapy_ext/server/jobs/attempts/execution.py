@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from enum import IntEnum
 from typing import Any, Final, NamedTuple, TypeVar
 
+from scrapy_ext.api.platform.jobs import FAILED, SHUTDOWN
 from scrapy_ext.jobprocess.messages import Launch
 from scrapy_ext.jobprocess.proc import Process, kernel_kills, shared_memory
 from scrapy_ext.server.auth.attempt_tokens import AttemptTokens
@@ -17,7 +18,7 @@ from scrapy_ext.server.jobs.attempts import outcome
 from scrapy_ext.server.jobs.attempts.job_log import add_lines, keep_adding
 from scrapy_ext.server.jobs.attempts.output import Line, LiveLines
 from scrapy_ext.server.jobs.attempts.plan import (
-    Limits,
+    JobLimits,
     NoScriptError,
     environment_of,
     launch_of,
@@ -94,7 +95,7 @@ class Execution:
         self._intent = Intent.NONE
         self._asked = asyncio.Event()
         self._process: JobProcess | None = None
-        self._limits = Limits(0, None)
+        self._limits = JobLimits(0, None)
         self._timers: list[asyncio.TimerHandle] = []
         self._paused = False
         self._kills: int | None = None
@@ -159,7 +160,7 @@ class Execution:
             reason = await self._reason()
         except Exception:
             logger.exception("Job %s failed before it ran", self._attempt)
-            reason = outcome.FAILED
+            reason = FAILED
         await self._settle(reason)
 
     async def _reason(self) -> str | None:
@@ -167,7 +168,7 @@ class Execution:
         key = self._attempt.key
         job = await _stubborn(lambda: self._store.jobs.get(key))
         if job is None or self._intent:
-            return outcome.SHUTDOWN
+            return SHUTDOWN
         try:
             prepared = await self._unless_asked(
                 _stubborn(lambda: self._environments.prepare(key.project, job.metadata.get("version")))
@@ -179,7 +180,7 @@ class Execution:
             await self._tell([Line(logging.ERROR, line) for line in str(error).splitlines()])
             return outcome.BUILD_FAILED
         if prepared is None:  # a build that others may want goes on
-            return outcome.SHUTDOWN
+            return SHUTDOWN
         stored = await _stubborn(lambda: self._store.projects.settings(key.project))
         settings = settings_of(job, stored)
         self._limits = limits_of(job, settings, self._terms.unit_memory, self._terms.timeout)
@@ -191,7 +192,7 @@ class Execution:
         await _stubborn(lambda: self._store.jobs.note(key, {"version": prepared.version}))
         await self._turn()
         if self._intent:  # a build takes its time, and so does the turn
-            return outcome.SHUTDOWN
+            return SHUTDOWN
         return await self._process_of(job, prepared, launch)
 
     async def _turn(self) -> None:
@@ -230,7 +231,7 @@ class Execution:
         except (OSError, ConfinementError) as error:
             self._starts.release()
             await self._tell([Line(logging.ERROR, f"The process of the job could not be started: {error}")])
-            return outcome.FAILED
+            return FAILED
         except BaseException:
             self._starts.release()
             raise
@@ -272,7 +273,7 @@ class Execution:
         if self._intent is Intent.TIME and not (script and status == 0):
             return outcome.TIMED_OUT
         if self._intent and status:
-            return outcome.SHUTDOWN
+            return SHUTDOWN
         return outcome.reason_of(status, script=script)
 
     def _kernel_did_it(self) -> bool:

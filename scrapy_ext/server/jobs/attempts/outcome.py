@@ -5,18 +5,15 @@ from __future__ import annotations
 import signal
 from typing import Final
 
+from scrapy_ext.api.platform.jobs import FAILED, FINISHED
 from scrapy_ext.jobprocess.messages import NO_SPIDER
 
-FINISHED: Final = "finished"
-FAILED: Final = "failed"
 SPIDER_NOT_FOUND: Final = "spider_not_found"
 SCRIPT_NOT_FOUND: Final = "script_not_found"
 NO_VERSION: Final = "no_version"
 BUILD_FAILED: Final = "build_failed"
 TIMED_OUT: Final = "timed out"
 OUT_OF_MEMORY: Final = "killed by oom"
-#: That of a crawl which was asked to stop; of one that was cancelled, it becomes ``cancelled``.
-SHUTDOWN: Final = "shutdown"
 
 
 def reason_of(status: int, *, script: bool) -> str | None:

@@ -29,7 +29,7 @@ class NoScriptError(Exception):
     """A project does not have the script; the message is for the job's log."""
 
 
-class Limits(NamedTuple):
+class JobLimits(NamedTuple):
     """What a job may have: ``memory`` in bytes, ``seconds`` to run."""
 
     memory: int
@@ -48,17 +48,17 @@ def settings_of(job: StoredJob, stored: Mapping[str, bytes]) -> dict[str, Any]:
     return {name: value for name, value in merged.items() if name not in RESERVED_SETTINGS}
 
 
-def limits_of(job: StoredJob, settings: Mapping[str, Any], unit_memory: int, timeout: float | None) -> Limits:
+def limits_of(job: StoredJob, settings: Mapping[str, Any], unit_memory: int, timeout: float | None) -> JobLimits:
     """The limits of a job. ``unit_memory``: MiB for each of its units; ``timeout``: seconds of jobs that set none."""
     units, _ = needs_of(job.metadata)
     try:
         seconds = float(settings.get(JOB_TIMEOUT) or 0) or timeout
     except (TypeError, ValueError):
         seconds = timeout
-    return Limits(units * unit_memory * 2**20, seconds if seconds is None or seconds > 0 else timeout)
+    return JobLimits(units * unit_memory * 2**20, seconds if seconds is None or seconds > 0 else timeout)
 
 
-def launch_of(job: StoredJob, prepared: Prepared, settings: dict[str, Any], limits: Limits) -> Launch:
+def launch_of(job: StoredJob, prepared: Prepared, settings: dict[str, Any], limits: JobLimits) -> Launch:
     """What the process is told; raises :class:`NoScriptError`."""
     if job.spider.startswith(SCRIPT):
         words = job.metadata.get("cmd_args")

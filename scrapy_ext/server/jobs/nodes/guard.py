@@ -28,7 +28,7 @@ _LOOK: Final = 0.5
 _PATIENCE: Final = 12.0
 
 
-class Guard:
+class NodeGuard:
     """The node's side of it. Used by one thread."""
 
     def __init__(self) -> None:

@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 from scrapy_ext.server.jobs.attempts.execution import Door, Execution, Intent, Terms
 from scrapy_ext.server.jobs.clock import elapsing
 from scrapy_ext.server.jobs.nodes.dead_nodes import DEAD_AFTER, Reaper
-from scrapy_ext.server.jobs.nodes.guard import Guard
+from scrapy_ext.server.jobs.nodes.guard import NodeGuard
 from scrapy_ext.server.jobs.nodes.liveness import Presence
 from scrapy_ext.server.jobs.nodes.notifiers import Carrier
 from scrapy_ext.server.jobs.nodes.watch import watch
@@ -89,7 +89,7 @@ class Node:
         self._config = config
         self._carrier = carrier
         self._reaper = Reaper(lines.nodes, carrier, MOST_LOSSES)
-        self._guard = Guard()
+        self._guard = NodeGuard()
         self._presence = presence or Presence(None)
         self._terms = Terms(door.url, config.grace, config.unit_memory, config.job_timeout)
         self._starts = asyncio.Semaphore(_STARTS)

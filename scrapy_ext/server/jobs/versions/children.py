@@ -20,6 +20,7 @@ from typing import Final
 
 from scrapy_ext.jobprocess import supervisor
 from scrapy_ext.jobprocess.confinement import Confinement, own_ports
+from scrapy_ext.jobprocess.confinement.system import PR_SET_PDEATHSIG
 
 #: Lines of output that are kept, the last ones, and characters of each.
 _KEPT_LINES: Final = 100
@@ -27,7 +28,6 @@ _LINE: Final = 1000
 _PIECE: Final = 64 * 1024
 #: Seconds for what a process has said when it has ended, while one that it started keeps its output open.
 _LAST_WORDS: Final = 0.5
-_PR_SET_PDEATHSIG: Final = 1
 #: Seconds for a supervisor to end all that it supervises.
 _PATIENCE: Final = 12.0
 
@@ -89,7 +89,7 @@ def die_with_parent() -> None:
     that, nothing happens."""
     if sys.platform == "linux":
         parent = os.getppid()
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:  # it was gone before it could be noticed
             os._exit(1)
 

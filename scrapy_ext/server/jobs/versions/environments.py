@@ -24,7 +24,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from scrapy_ext.api.platform.versions import LOCAL, SCRIPT, SpiderInfo, VersionState
+from scrapy_ext.api.platform.jobs import SCRIPT
+from scrapy_ext.api.platform.versions import LOCAL, SpiderInfo, VersionState
 from scrapy_ext.jobprocess import file_trees
 from scrapy_ext.jobprocess.confinement import Confinement, own_ports
 from scrapy_ext.server.jobs.confining import ConfinementError, Confining, User, package_folders, paths_of_pip

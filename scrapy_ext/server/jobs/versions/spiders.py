@@ -12,8 +12,8 @@ from typing import Final
 
 import msgspec
 
-from scrapy_ext.api.platform.jobs import is_name
-from scrapy_ext.api.platform.versions import SCRIPT, SpiderInfo
+from scrapy_ext.api.platform.jobs import SCRIPT, is_name
+from scrapy_ext.api.platform.versions import SpiderInfo
 from scrapy_ext.jobprocess.confinement import Confinement
 from scrapy_ext.server.jobs.versions.children import Ended, TimedOutError, run
 

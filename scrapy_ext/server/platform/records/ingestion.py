@@ -20,7 +20,7 @@ from scrapy_ext.api.platform.requests import DEFAULT_METHOD, RequestRecord
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.http import bodies
 from scrapy_ext.server.platform.records.homogeneous import Shapes
-from scrapy_ext.server.store.records.chunks import MAX_BYTES, Chunk, Packer, Record, RecordKind
+from scrapy_ext.server.store.records.chunks import MAX_BYTES, Packer, Record, RecordChunk, RecordKind
 
 _ENDS: Final = itemgetter(0, -1)
 
@@ -124,9 +124,9 @@ LOG: Final = Form("a log record", "Send time (ms), level and message.", type=Log
 SAMPLE: Final = Form("a JSON array", "Send one JSON array per line, which begins with a time (ms).", array=True)
 
 
-async def packed(request: Request, form: Form, kind: RecordKind) -> list[Chunk]:
+async def packed(request: Request, form: Form, kind: RecordKind) -> list[RecordChunk]:
     """The records of a body, checked and compressed; raises ``ContractError`` and :class:`Refusal`."""
-    packer, chunks = Packer(kind), list[Chunk]()
+    packer, chunks = Packer(kind), list[RecordChunk]()
     copy, shapes = bodies.Copy(MAX_BYTES), Shapes()
     as_sent = True
 

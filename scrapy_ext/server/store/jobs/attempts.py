@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
 
-from scrapy_ext.api.platform.jobs import ATTEMPT_OVER, SCRIPT, JobState
+from scrapy_ext.api.platform.jobs import ATTEMPT_OVER, FAILED, SCRIPT, SHUTDOWN, JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store.engine.errors import StoreBusyError
@@ -32,7 +32,6 @@ T = TypeVar("T")
 RUNNER: Final = "runner"
 #: Why a job has ended that no node could keep, and one whose process said nothing.
 NODE_LOST: Final = "node_lost"
-FAILED: Final = "failed"
 #: Jobs placed at once.
 AT_ONCE: Final = 50
 
@@ -218,7 +217,7 @@ async def _end(tx: Transaction, attempt: Attempt, reason: str | None, fields: Ma
     job = await get_job(tx, attempt.key, lock=True)
     if job is not None:
         said = taken[0]
-        if said not in (None, job_states.SHUTDOWN):  # its work was done, whatever became of its process after that
+        if said not in (None, SHUTDOWN):  # its work was done, whatever became of its process after that
             reason = said
         await job_states.end_job(tx, job, reason or said or FAILED, fields, stamp)
     return True
@@ -235,7 +234,7 @@ async def _give_back(tx: Transaction, attempt: Attempt, stamp: Stamp, most: int 
     losses = job.metadata.get("nodes_lost", 0) + (most is not None)
     job = job._replace(metadata={**job.metadata, "nodes_lost": losses}) if losses else job
     outcome = taken[0]
-    if outcome not in (None, job_states.SHUTDOWN):
+    if outcome not in (None, SHUTDOWN):
         await job_states.end_job(tx, job, outcome, {}, stamp)
     elif "cancelled_by" in job.metadata:
         await job_states.end_job(tx, job, job_states.CANCELLED, {}, stamp)

@@ -19,7 +19,7 @@ from scrapy_ext.server.store.counters import advance
 from scrapy_ext.server.store.engine.interface import Engine, Transaction
 from scrapy_ext.server.store.jobs import queries as job_queries
 from scrapy_ext.server.store.jobs import states as job_states
-from scrapy_ext.server.store.jobs.queries import JobFilter, Page
+from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
 from scrapy_ext.server.store.jobs.rows import (
     PROTECTED,
     StoredJob,
@@ -158,7 +158,7 @@ class JobStore:
         """How many jobs match."""
         return await self._engine.glance(job_queries.count_jobs, project, which)
 
-    async def listed(self, project: int, which: JobFilter, page: Page, *, counts: bool = False) -> list[StoredJob]:
+    async def listed(self, project: int, which: JobFilter, page: JobPage, *, counts: bool = False) -> list[StoredJob]:
         """Matching jobs, those that changed state last first; with ``counts``, also what they have stored."""
         return await self._engine.read(job_queries.list_jobs, project, which, page, counts=counts)
 

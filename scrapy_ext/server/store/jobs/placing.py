@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from scrapy_ext.api.platform.job_rules import MAX_RUNNING
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.server.store.engine.interface import Transaction
@@ -30,8 +31,6 @@ Placed = tuple[JobKey, int]
 _QUEUES: Final = 100
 _ALL_QUEUES: Final = 1000
 _STEPS: Final = 200
-#: A project's setting: how many of its jobs may run at once.
-MAX_RUNNING: Final = "max_running"
 
 _decode_tags: Final = msgspec.json.Decoder(list[str]).decode
 

@@ -34,7 +34,7 @@ class JobFilter(NamedTuple):
     keys: tuple[JobKey, ...] = ()
 
 
-class Page(NamedTuple):
+class JobPage(NamedTuple):
     """Which part of a list: ``limit`` jobs after the first ``offset``, and none from ``stop`` on."""
 
     limit: int
@@ -92,7 +92,7 @@ async def list_jobs(
     tx: Transaction,
     project: int,
     which: JobFilter,
-    page: Page,
+    page: JobPage,
     *,
     counts: bool,
 ) -> list[StoredJob]:

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from scrapy_ext.api.platform.activity import JOB_CANCELLED, JOB_INTERRUPTED, STATE_EVENTS, JobEvent
-from scrapy_ext.api.platform.jobs import TRANSITIONS, JobState
+from scrapy_ext.api.platform.jobs import SHUTDOWN, TRANSITIONS, JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store.activity.activity import add_events
@@ -30,8 +30,6 @@ ENTERED: Final[Mapping[JobState, tuple[str, str]]] = {
     JobState.DELETED: ("deleted_time", "deleted_by"),
 }
 ACTIVE: Final = (JobState.PENDING, JobState.RUNNING)
-#: Why a crawl ends that was asked to, by whoever did.
-SHUTDOWN: Final = "shutdown"
 #: Why a job ends that somebody cancelled.
 CANCELLED: Final = "cancelled"
 #: Characters of a reason that the activity tells.

@@ -71,7 +71,7 @@ def tally_of(occurrences: Mapping[tuple[str, ...], int], size: int) -> Tally:
     return tally
 
 
-class Chunk(NamedTuple):
+class RecordChunk(NamedTuple):
     """Consecutive records, ready to be stored."""
 
     records: int
@@ -148,7 +148,7 @@ class Packer:
         """Bytes of memory that the records take which are in no chunk yet."""
         return self._bytes + sum(_OBJECT * (1 + len(names)) for names in self._names)
 
-    def add(self, lines: Sequence[bytes], records: Sequence[Record], text: bytes | None = None) -> list[Chunk]:
+    def add(self, lines: Sequence[bytes], records: Sequence[Record], text: bytes | None = None) -> list[RecordChunk]:
         """Take some records; returns the chunks that are full. ``text``: the lines joined, where that is at hand."""
 
         def count(low: int, high: int) -> None:
@@ -160,7 +160,7 @@ class Packer:
 
     def add_alike(
         self, lines: Sequence[bytes], names: tuple[str, ...], sizes: Sequence[int], text: bytes
-    ) -> list[Chunk]:
+    ) -> list[RecordChunk]:
         """The same with records that count under the same names and have these sizes in stats."""
 
         def count(low: int, high: int) -> None:
@@ -169,8 +169,8 @@ class Packer:
 
         return self._take(lines, text, count)
 
-    def _take(self, lines: Sequence[bytes], text: bytes | None, count: Callable[[int, int], None]) -> list[Chunk]:
-        chunks: list[Chunk] = []
+    def _take(self, lines: Sequence[bytes], text: bytes | None, count: Callable[[int, int], None]) -> list[RecordChunk]:
+        chunks: list[RecordChunk] = []
         at = 0
         while at < len(lines):
             end = at + self._fitting(lines[at : at + MAX_LINES - self._records])
@@ -196,12 +196,12 @@ class Packer:
             self._bytes += len(line)
         return len(lines)
 
-    def rest(self, body: bytes | None = None) -> Chunk | None:
+    def rest(self, body: bytes | None = None) -> RecordChunk | None:
         """The chunk of what is left; ``body``: the same lines, compressed already."""
         if not self._records:
             return None
         packed = pack(b"\n".join(self._texts)) if body is None else body
-        chunk = Chunk(self._records, packed, tally_of(self._names, self._size))
+        chunk = RecordChunk(self._records, packed, tally_of(self._names, self._size))
         self._clear()
         return chunk
 

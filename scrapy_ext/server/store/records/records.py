@@ -13,7 +13,14 @@ from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
 from scrapy_ext.api.platform.stats import Stats, Totals
 from scrapy_ext.server.store.engine.interface import Engine, Row, Transaction
 from scrapy_ext.server.store.read_ahead import READ_AHEAD, ahead, closing, in_thread
-from scrapy_ext.server.store.records.chunks import MAX_LINES, Chunk, RecordKind, split_lines, unpack_line, unpack_pieces
+from scrapy_ext.server.store.records.chunks import (
+    MAX_LINES,
+    RecordChunk,
+    RecordKind,
+    split_lines,
+    unpack_line,
+    unpack_pieces,
+)
 from scrapy_ext.server.store.records.progress import read_progress
 from scrapy_ext.server.store.records.segments import cut, time_at, unpack_stretches
 from scrapy_ext.server.store.records.writes import Owner, write_records
@@ -97,7 +104,9 @@ class RecordStore:
         self._engine = engine
         self._clock = clock
 
-    async def write(self, key: JobKey, start: int | None, chunks: Sequence[Chunk], *, may_skip: bool = False) -> int:
+    async def write(
+        self, key: JobKey, start: int | None, chunks: Sequence[RecordChunk], *, may_skip: bool = False
+    ) -> int:
         """Store records from index ``start`` (None: after the last); returns the index of the first.
 
         What was stored at the same indexes before is replaced, so that sending again changes nothing. Raises

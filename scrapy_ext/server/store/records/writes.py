@@ -23,7 +23,7 @@ from scrapy_ext.server.store.engine.interface import Transaction
 from scrapy_ext.server.store.records.chunks import (
     MAX_BYTES,
     MAX_LINES,
-    Chunk,
+    RecordChunk,
     RecordKind,
     Tally,
     tally_of_lines,
@@ -71,7 +71,7 @@ async def write_records(
     kind: RecordKind,
     owner: Owner,
     start: int | None,
-    chunks: Sequence[Chunk],
+    chunks: Sequence[RecordChunk],
     *,
     now: int,
     may_skip: bool,
@@ -145,7 +145,7 @@ async def _overlapping(tx: Transaction, owner: Owner, low: int, high: int) -> li
     return [row for row in found if row.end > low]
 
 
-async def _is_stored(tx: Transaction, owner: Owner, start: int, chunks: Sequence[Chunk]) -> bool:
+async def _is_stored(tx: Transaction, owner: Owner, start: int, chunks: Sequence[RecordChunk]) -> bool:
     """Whether the very same records are there already, in whichever chunks: the usual case of sending again."""
     for chunk in chunks:
         stop = start + chunk.records

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from scrapy_ext.server.ui.frame import Link, Page
+from scrapy_ext.server.ui.frame import Link, UiPage
 from scrapy_ext.server.ui.views import (
     activity,
     collections,
@@ -43,5 +43,5 @@ VIEWS: Final = (
     nodes,
     keys,
 )
-PAGES: Final[tuple[Page, ...]] = tuple(page for view in VIEWS for page in view.PAGES)
+PAGES: Final[tuple[UiPage, ...]] = tuple(page for view in VIEWS for page in view.PAGES)
 LINKS: Final[tuple[Link, ...]] = tuple(link for view in VIEWS for link in getattr(view, "LINKS", ()))

@@ -18,7 +18,7 @@ from scrapy_ext.api.platform.activity import (
 from scrapy_ext.api.platform.keys import MAX_NUMBER, JobKey
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.store.activity.activity import Message
-from scrapy_ext.server.ui.frame import Link, Page, Visit
+from scrapy_ext.server.ui.frame import Link, UiPage, Visit
 
 _PER_PAGE: Final = 50
 #: Messages that a filter looks at before the page says where to go on.
@@ -113,7 +113,7 @@ def _is_of(project: int, job: str) -> bool:
 
 
 PAGES: Final = (
-    Page("/ui/{project:number}/activity", "activity", _one),
-    Page("/ui/activity", "activity", _all),
+    UiPage("/ui/{project:number}/activity", "activity", _one),
+    UiPage("/ui/activity", "activity", _all),
 )
 LINKS: Final = (Link("activity", "Activity", "/ui/{project}/activity"),)

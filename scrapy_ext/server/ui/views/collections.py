@@ -17,7 +17,7 @@ from scrapy_ext.server.platform.collections import checked
 from scrapy_ext.server.store.collections.collections import Record
 from scrapy_ext.server.store.collections.selections import Collection, Range, Selection, prefix_range
 from scrapy_ext.server.ui.downloads import download_records
-from scrapy_ext.server.ui.frame import Link, MissingError, Page, Visit, field_errors
+from scrapy_ext.server.ui.frame import Link, MissingError, UiPage, Visit, field_errors
 
 _PATH: Final = "/ui/{project:number}/collections"
 _ONE: Final = _PATH + "/{type}/{name}"
@@ -245,9 +245,9 @@ async def _download(visit: Visit) -> Response:
 
 
 PAGES: Final = (
-    Page(_PATH, "collections", _list),
-    Page(_ONE, "collections", _records, _change),
-    Page(_ONE + "/records.jl", "collections", _download),
-    Page(_ONE + "/record", "collections", _record, _save),
+    UiPage(_PATH, "collections", _list),
+    UiPage(_ONE, "collections", _records, _change),
+    UiPage(_ONE + "/records.jl", "collections", _download),
+    UiPage(_ONE + "/record", "collections", _record, _save),
 )
 LINKS: Final = (Link("collections", "Collections", "/ui/{project}/collections"),)

@@ -20,7 +20,7 @@ from scrapy_ext.server.http.answers import Refusal, refused
 from scrapy_ext.server.http.request_context import exchange_of
 from scrapy_ext.server.platform.jobs import Form
 from scrapy_ext.server.ui import playground
-from scrapy_ext.server.ui.frame import Link, Page, Visit
+from scrapy_ext.server.ui.frame import Link, UiPage, Visit
 
 _PATH: Final = "/ui/extract"
 _TAGS: Final = 200
@@ -95,7 +95,7 @@ async def _statistics(visit: Visit) -> Response:
 
 
 PAGES: Final = (
-    Page(_PATH, "extract", _show, _try),
-    Page(_PATH + "/statistics", "extract", _statistics),
+    UiPage(_PATH, "extract", _show, _try),
+    UiPage(_PATH + "/statistics", "extract", _statistics),
 )
 LINKS: Final = (Link("extract", "Extract", _PATH + "?project={project}"),)

@@ -16,7 +16,7 @@ from scrapy_ext.server.http.answers import refused
 from scrapy_ext.server.platform.dead_letters import put_back
 from scrapy_ext.server.store.frontier.frontier import Slot, StoredBatch
 from scrapy_ext.server.store.frontier.overview import FINGERPRINTS
-from scrapy_ext.server.ui.frame import Link, MissingError, Page, Visit
+from scrapy_ext.server.ui.frame import Link, MissingError, UiPage, Visit
 
 _PATH: Final = "/ui/{project:number}/frontiers"
 _ONE: Final = _PATH + "/{frontier}"
@@ -166,8 +166,8 @@ async def _change_slot(visit: Visit) -> Response:
 
 
 PAGES: Final = (
-    Page(_PATH, "frontiers", _list),
-    Page(_ONE, "frontiers", _one, _change),
-    Page(_SLOT, "frontiers", _show_slot, _change_slot),
+    UiPage(_PATH, "frontiers", _list),
+    UiPage(_ONE, "frontiers", _one, _change),
+    UiPage(_SLOT, "frontiers", _show_slot, _change_slot),
 )
 LINKS: Final = (Link("frontiers", "Frontiers", "/ui/{project}/frontiers"),)

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from scrapy_ext.server.ui import shapes
 from scrapy_ext.server.ui.downloads import download
-from scrapy_ext.server.ui.frame import MissingError, Page, Visit
+from scrapy_ext.server.ui.frame import MissingError, UiPage, Visit
 from scrapy_ext.server.ui.job_context import PATH, job_context, records_page, search_page
 
 _PER_PAGE: Final = 50
@@ -66,7 +66,7 @@ async def _download(visit: Visit) -> Response:
 
 
 PAGES: Final = (
-    Page(PATH + "/items", "jobs", _show),
-    Page(PATH + "/items/{number:number}", "jobs", _one),
-    Page(PATH + "/items.{format}", "jobs", _download),
+    UiPage(PATH + "/items", "jobs", _show),
+    UiPage(PATH + "/items/{number:number}", "jobs", _one),
+    UiPage(PATH + "/items.{format}", "jobs", _download),
 )

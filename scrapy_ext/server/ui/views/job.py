@@ -7,15 +7,15 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
+from scrapy_ext.api.platform.jobs import CRAWL_STATS
 from scrapy_ext.server.http.answers import refused
 from scrapy_ext.server.ui import shapes, timeline
-from scrapy_ext.server.ui.frame import Page, Visit
-from scrapy_ext.server.ui.job_context import PATH, job_context
+from scrapy_ext.server.ui.frame import UiPage, Visit
+from scrapy_ext.server.ui.job_context import JOB_PARTS, PATH, job_context
 from scrapy_ext.server.ui.views.run import tags_of_text
 
 #: What stands in its own place on the page, or on a page of its own.
-_PLACED: Final = frozenset(("tags", "spider", "project", "state", "frameworkstats", "scrapystats"))
-_PARTS: Final = ("items", "requests", "log", "stats")
+_PLACED: Final = frozenset(("tags", "spider", "project", "state", CRAWL_STATS, "scrapystats"))
 #: Fields of items that are listed.
 _FIELDS: Final = 100
 
@@ -58,7 +58,7 @@ def _groups(metadata: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
 async def _head(visit: Visit) -> Response:
     """The heading and the tabs alone, as the page of a part has them: what follows a job while its log is read."""
     part = visit.text("part")
-    return visit.rendered("job_base.html", **await job_context(visit, part if part in _PARTS else "overview"))
+    return visit.rendered("job_base.html", **await job_context(visit, part if part in JOB_PARTS else "overview"))
 
 
 async def _tag(visit: Visit) -> Response:
@@ -71,7 +71,7 @@ async def _tag(visit: Visit) -> Response:
 
 
 PAGES: Final = (
-    Page(PATH, "jobs", _show),
-    Page(PATH + "/head", "jobs", _head),
-    Page(PATH + "/tags", "jobs", None, _tag),
+    UiPage(PATH, "jobs", _show),
+    UiPage(PATH + "/head", "jobs", _head),
+    UiPage(PATH + "/tags", "jobs", None, _tag),
 )

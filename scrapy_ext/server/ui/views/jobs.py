@@ -7,21 +7,20 @@ from typing import Final
 
 from starlette.responses import Response
 
-from scrapy_ext.api.platform.jobs import JobState
+from scrapy_ext.api.platform.jobs import SHOWN_STATES, JobState
 from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.server.http.answers import refused
 from scrapy_ext.server.platform.jobs import own_key
 from scrapy_ext.server.store.jobs.jobs import NewJob
 from scrapy_ext.server.store.jobs.queries import JobFilter
-from scrapy_ext.server.store.jobs.queries import Page as Part
+from scrapy_ext.server.store.jobs.queries import JobPage as Part
 from scrapy_ext.server.ui import shapes
-from scrapy_ext.server.ui.frame import Link, Page, Visit
+from scrapy_ext.server.ui.frame import Link, UiPage, Visit
 from scrapy_ext.server.ui.pending_reason import ground_of
 from scrapy_ext.server.ui.sessions import local_path
 
 _PATH: Final = "/ui/{project:number}/jobs"
 _PER_PAGE: Final = 50
-_SHOWN: Final = (JobState.PENDING, JobState.RUNNING, JobState.FINISHED)
 #: Spiders whose names have the text that is looked for, at most.
 _SPIDERS: Final = 500
 #: Jobs that one form is about, at most.
@@ -35,9 +34,9 @@ async def _show(visit: Visit) -> Response:
     state, text, tag = visit.text("state"), visit.text("spider"), visit.text("tag")
     spiders = await _spiders(visit, text) if text else None
     which = JobFilter(spider_ids=spiders, has_tags=(tag,) if tag else ())
-    counts = {each.value: await store.jobs.count(project, which._replace(states=(each,))) for each in _SHOWN}
+    counts = {each.value: await store.jobs.count(project, which._replace(states=(each,))) for each in SHOWN_STATES}
     deleted = await store.jobs.count(project, which._replace(states=(JobState.DELETED,)))
-    states = tuple(each for each in JobState if each.value == state) or _SHOWN
+    states = tuple(each for each in JobState if each.value == state) or SHOWN_STATES
     offset = visit.number("offset")
     part = Part(_PER_PAGE + 1, min(offset, 10**9))
     jobs = await store.jobs.listed(project, which._replace(states=states), part, counts=True)
@@ -103,10 +102,10 @@ async def _rerun(visit: Visit, keys: Sequence[JobKey]) -> int:
 
 
 async def _summaries(visit: Visit, keys: Sequence[JobKey]) -> list[shapes.Summary]:
-    which = JobFilter(keys=tuple(keys), states=_SHOWN)
+    which = JobFilter(keys=tuple(keys), states=SHOWN_STATES)
     jobs = await visit.store.jobs.listed(visit.project, which, Part(_AT_ONCE), counts=True)
     return [shapes.summary(job, visit.store.clock()) for job in jobs]
 
 
-PAGES: Final = (Page(_PATH, "jobs", _show, _act),)
+PAGES: Final = (UiPage(_PATH, "jobs", _show, _act),)
 LINKS: Final = (Link("jobs", "Jobs", "/ui/{project}/jobs"),)

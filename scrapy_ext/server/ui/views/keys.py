@@ -12,7 +12,7 @@ from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.auth.keyring import Grant, add_key
 from scrapy_ext.server.http.answers import Refusal, refused
 from scrapy_ext.server.platform.jobs import Form
-from scrapy_ext.server.ui.frame import Link, Page, Visit, field_errors
+from scrapy_ext.server.ui.frame import Link, UiPage, Visit, field_errors
 
 _PATH: Final = "/ui/keys"
 _OPENS: Final = ("platform", "extraction", "both")
@@ -101,5 +101,5 @@ def _projects(text: str) -> frozenset[int] | None:
     return frozenset(numbers) or None
 
 
-PAGES: Final = (Page(_PATH, "keys", _show, _change),)
+PAGES: Final = (UiPage(_PATH, "keys", _show, _change),)
 LINKS: Final = (Link("keys", "Keys", _PATH + "?project={project}", _may),)

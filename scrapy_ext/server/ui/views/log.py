@@ -14,7 +14,7 @@ from scrapy_ext.api.platform.logs import LEVELS
 from scrapy_ext.server.store.records.records import Span
 from scrapy_ext.server.ui import shapes
 from scrapy_ext.server.ui.downloads import download
-from scrapy_ext.server.ui.frame import HEADERS, Page, Visit
+from scrapy_ext.server.ui.frame import HEADERS, UiPage, Visit
 from scrapy_ext.server.ui.job_context import PATH, job_context, records_page
 from scrapy_ext.server.ui.live import Event, Live
 from scrapy_ext.server.ui.search import Found, logged, look_through
@@ -133,8 +133,8 @@ async def _download(visit: Visit) -> Response:
 
 
 PAGES: Final = (
-    Page(PATH + "/log", "jobs", _show),
-    Page(PATH + "/log/first-error", "jobs", _first_error),
-    Page(PATH + "/log/live", "jobs", _live),
-    Page(PATH + "/log.{format}", "jobs", _download),
+    UiPage(PATH + "/log", "jobs", _show),
+    UiPage(PATH + "/log/first-error", "jobs", _first_error),
+    UiPage(PATH + "/log/live", "jobs", _live),
+    UiPage(PATH + "/log.{format}", "jobs", _download),
 )

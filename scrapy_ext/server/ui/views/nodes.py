@@ -11,7 +11,7 @@ from scrapy_ext.server.http.answers import Refusal
 from scrapy_ext.server.store.jobs.attempts import HeldJob
 from scrapy_ext.server.store.jobs.nodes import Node
 from scrapy_ext.server.store.jobs.pending import Waiting
-from scrapy_ext.server.ui.frame import Link, Page, Visit
+from scrapy_ext.server.ui.frame import Link, UiPage, Visit
 
 #: Nodes whose jobs are shown, and jobs of each.
 _NODES: Final = 200
@@ -58,5 +58,5 @@ async def _show(visit: Visit) -> Response:
     )
 
 
-PAGES: Final = (Page("/ui/nodes", "nodes", _show),)
+PAGES: Final = (UiPage("/ui/nodes", "nodes", _show),)
 LINKS: Final = (Link("nodes", "Nodes", "/ui/nodes?project={project}", _may),)

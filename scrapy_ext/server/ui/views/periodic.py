@@ -16,7 +16,7 @@ from scrapy_ext.server.http.answers import refused
 from scrapy_ext.server.platform.periodic import blank, edited
 from scrapy_ext.server.store.jobs.jobs import DuplicateJobError
 from scrapy_ext.server.store.periodic.runs import ScheduleState, jobs_of
-from scrapy_ext.server.ui.frame import Link, MissingError, Page, Visit, field_errors
+from scrapy_ext.server.ui.frame import Link, MissingError, UiPage, Visit, field_errors
 from scrapy_ext.server.ui.schedule_form import FormTask, fields_of, form_tasks
 
 _PATH: Final = "/ui/{project:number}/periodic"
@@ -210,8 +210,8 @@ async def _save(visit: Visit, state: ScheduleState, own: str) -> Response:
 
 
 PAGES: Final = (
-    Page(_PATH, "periodic", _list, _create),
-    Page(_PATH + "/new", "periodic", _new),
-    Page(_PATH + "/{number:number}", "periodic", _one, _change),
+    UiPage(_PATH, "periodic", _list, _create),
+    UiPage(_PATH + "/new", "periodic", _new),
+    UiPage(_PATH + "/{number:number}", "periodic", _one, _change),
 )
 LINKS: Final = (Link("periodic", "Periodic jobs", "/ui/{project}/periodic"),)

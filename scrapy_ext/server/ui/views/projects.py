@@ -7,12 +7,11 @@ from typing import Final, NamedTuple
 
 from starlette.responses import Response
 
-from scrapy_ext.api.platform.jobs import JobState
+from scrapy_ext.api.platform.jobs import SHOWN_STATES
 from scrapy_ext.server.store.projects import Holding
-from scrapy_ext.server.ui.frame import Link, Page, Visit
+from scrapy_ext.server.ui.frame import Link, UiPage, Visit
 
 _PER_PAGE: Final = 50
-_STATES: Final = (JobState.PENDING, JobState.RUNNING, JobState.FINISHED)
 #: Kinds of records, as the table has them.
 _KINDS: Final = ("items", "requests", "logs")
 
@@ -30,11 +29,11 @@ async def _list(visit: Visit) -> Response:
     rows = []
     for project in visit.projects[offset : offset + _PER_PAGE]:
         holdings = await visit.store.projects.holdings(project)
-        states = {state.value: counts.get(project, {}).get(state, 0) for state in _STATES}
+        states = {state.value: counts.get(project, {}).get(state, 0) for state in SHOWN_STATES}
         size = sum(holding.bytes for holding in holdings.values())
         rows.append(_Row(project, states, {kind: holdings.get(kind, Holding(0, 0)) for kind in _KINDS}, size))
     return visit.rendered("projects.html", rows=rows, offset=offset, total=len(visit.projects), size=_PER_PAGE)
 
 
-PAGES: Final = (Page("/ui/projects", "projects", _list),)
+PAGES: Final = (UiPage("/ui/projects", "projects", _list),)
 LINKS: Final = (Link("projects", "Projects", "/ui/projects?project={project}"),)

@@ -9,10 +9,11 @@ from typing import Any, Final
 import msgspec
 from starlette.responses import Response
 
+from scrapy_ext.api.platform.jobs import CRAWL_STATS
 from scrapy_ext.server.store.records.records import Span
 from scrapy_ext.server.ui import charts, shapes, timeline
 from scrapy_ext.server.ui.downloads import download
-from scrapy_ext.server.ui.frame import Page, Visit
+from scrapy_ext.server.ui.frame import UiPage, Visit
 from scrapy_ext.server.ui.job_context import PATH, job_context, records_page, search_page
 
 _PER_PAGE: Final = 50
@@ -54,7 +55,7 @@ async def _show(visit: Visit) -> Response:
 async def _statuses(visit: Visit, metadata: Mapping[str, Any], total: int) -> tuple[Mapping[int, int], int]:
     """How often each status came, and of how many responses that tells: of all where they are few or the crawl itself
     has counted them, else of the last."""
-    stats = metadata.get("frameworkstats")
+    stats = metadata.get(CRAWL_STATS)
     if total > _COUNTED and isinstance(stats, dict):
         counted = {
             int(name.removeprefix(_STATUS_STAT)): number
@@ -79,4 +80,4 @@ async def _download(visit: Visit) -> Response:
     return await download(visit, visit.store.requests)
 
 
-PAGES: Final = (Page(PATH + "/requests", "jobs", _show), Page(PATH + "/requests.{format}", "jobs", _download))
+PAGES: Final = (UiPage(PATH + "/requests", "jobs", _show), UiPage(PATH + "/requests.{format}", "jobs", _download))

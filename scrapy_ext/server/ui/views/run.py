@@ -23,7 +23,7 @@ from scrapy_ext.server.http.answers import refused
 from scrapy_ext.server.platform.jobs import Form, check_name, check_tags
 from scrapy_ext.server.platform.runnable import check_spider
 from scrapy_ext.server.store.jobs.jobs import DuplicateJobError, NewJob, run_key
-from scrapy_ext.server.ui.frame import Page, Visit, field_errors
+from scrapy_ext.server.ui.frame import UiPage, Visit, field_errors
 
 T = TypeVar("T")
 
@@ -129,4 +129,4 @@ def tags_of_text(text: str) -> tuple[str, ...]:
     return check_tags("tags", list(dict.fromkeys(filter(None, (tag.strip() for tag in text.split(","))))))
 
 
-PAGES: Final = (Page("/ui/{project:number}/jobs/run", "jobs", _show, _run),)
+PAGES: Final = (UiPage("/ui/{project:number}/jobs/run", "jobs", _show, _run),)

@@ -6,8 +6,9 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
+from scrapy_ext.api.platform.jobs import CRAWL_STATS
 from scrapy_ext.server.ui import shapes
-from scrapy_ext.server.ui.frame import Page, Visit
+from scrapy_ext.server.ui.frame import UiPage, Visit
 from scrapy_ext.server.ui.job_context import PATH, job_context
 
 #: Stats with these names are times: Scrapy's are datetimes, which the platform has as milliseconds.
@@ -19,7 +20,7 @@ _MOST: Final = 2000
 async def _show(visit: Visit) -> Response:
     context = await job_context(visit, "stats")
     stats: dict[str, Any] = {}
-    for group in ("scrapystats", "frameworkstats"):
+    for group in ("scrapystats", CRAWL_STATS):
         found = context["job"].metadata.get(group)
         stats |= found if isinstance(found, dict) else {}
     text = visit.text("q")
@@ -34,4 +35,4 @@ def _shown(name: str, value: Any) -> str:
     return f"{shapes.when(value)} UTC" if name in _TIMES else shapes.number(value)
 
 
-PAGES: Final = (Page(PATH + "/stats", "jobs", _show),)
+PAGES: Final = (UiPage(PATH + "/stats", "jobs", _show),)

@@ -1,4 +1,4 @@
-"""Errors of the command line that name what was probably meant."""
+"""The parser of command lines, whose errors are one line that names what was probably meant."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 class SuggestingParser(argparse.ArgumentParser):
-    """A parser, with the parsers of its actions, that names what was probably meant."""
+    """A parser that names what was probably meant, of its own options and those of its actions."""
 
     def error(self, message: str) -> NoReturn:
         """End the command with the message and what may have been meant."""

@@ -1,0 +1,13 @@
+"""The hosts of the platform, which a server of this package has as one (platform-api.md, Hosts)."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Host(str, Enum):
+    """A host of the platform."""
+
+    APP = "app"
+    STORAGE = "storage"
+    JOBQ = "jobq"

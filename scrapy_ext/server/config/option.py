@@ -1,0 +1,237 @@
+"""One option of the server: its record, and the kinds of value that options take."""
+
+from __future__ import annotations
+
+import argparse
+import ipaddress
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Flag, auto
+from pathlib import Path
+from typing import Any, Final, get_args
+from urllib.parse import urlsplit
+
+from scrapy_ext.server.store.engine.address import DatabaseUrl
+from scrapy_ext.server.store.engine.errors import StoreError
+
+_MOST: Final = 1_000_000
+_BELOW: Final = 1_000_000_000
+_METAVARS: Final = {"seconds": "SECONDS", "MiB": "MIB"}
+
+
+class Role(Flag):
+    """Commands that take an option: ``serve``, ``worker``, and those that work on a store, such as ``backup``."""
+
+    SERVER = auto()
+    WORKER = auto()
+    STORE = auto()
+    #: Both run jobs, and extract for them.
+    NODE = SERVER | WORKER
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """An option. ``field``, ``type`` and ``value`` (its default) are those of the configuration."""
+
+    meaning: str
+    roles: Role = Role.NODE
+    #: On the command line. None: made of the field's name; empty: not there.
+    names: tuple[str, ...] | None = None
+    unit: str = ""
+    #: The least whole number, and what it is for.
+    least: int = 1
+    why: str = ""
+    #: Reads a value; else the type and the unit say how.
+    read: Callable[[str], Any] | None = None
+    metavar: str | None = None
+    choices: tuple[str, ...] | None = None
+    #: The default in words, where the value alone does not say it.
+    default: str = ""
+    #: The environment variable, and what stands between several values in it (None: white space).
+    variable: str = ""
+    separator: str | None = ","
+    #: The Scrapy setting, which the embedded server and, in a project, `serve` and `worker` take.
+    setting: str = ""
+    secret: bool = False
+    field: str = ""
+    type: Any = str
+    value: Any = None
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether it takes several values, one each time that it is written."""
+        return self.type == tuple[str, ...] and self.read is not tags
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The names on the command line."""
+        if self.names is not None:
+            return self.names
+        return (f"--{'no-' if self.value is True else ''}{self.field.replace('_', '-')}",)
+
+    @property
+    def reader(self) -> Callable[[str], Any]:
+        """What makes a value of the option of text; raises ``argparse.ArgumentTypeError``."""
+        if self.read is not None:
+            return self.read
+        if int in self._types:
+            return whole(self.unit, least=self.least, why=self.why)
+        if float in self._types:
+            return positive(self.unit)
+        if DatabaseUrl in self._types:
+            return database_url
+        return Path if Path in self._types else str
+
+    @property
+    def default_text(self) -> str:
+        """The default in words; empty for none."""
+        if self.default or self.value in (None, ()) or isinstance(self.value, bool):
+            return self.default
+        return f"{self.value:g}" if isinstance(self.value, float) else str(self.value)
+
+    @property
+    def help(self) -> str:
+        """The meaning, with the default and the environment variable."""
+        notes = [
+            self.repeatable and "repeatable",
+            self.default_text and f"default: {self.default_text}",
+            self.variable and f"environment variable: {self.variable}",
+        ]
+        more = "; ".join(note for note in notes if note)
+        hidden = ", which does not show in process lists" if self.secret and self.variable else ""
+        return f"{self.meaning} ({more}{hidden})" if more else self.meaning
+
+    def add_to(self, parser: argparse._ActionsContainer) -> None:
+        """Add the option to a parser. Not given, its value is None."""
+        told = self.help.replace("%", "%%")
+        if self.type is bool:
+            parser.add_argument(
+                *self.options, dest=self.field, action="store_const", const=not self.value, default=None, help=told
+            )
+            return
+        parser.add_argument(
+            *self.options,
+            dest=self.field,
+            type=self.reader,
+            action="append" if self.repeatable else "store",
+            choices=self.choices,
+            metavar=self._metavar(),
+            help=told,
+        )
+
+    def _metavar(self) -> str | None:
+        if self.metavar is not None or self.choices is not None:
+            return self.metavar
+        if self.read is None and (self.unit or int in self._types):
+            return _METAVARS.get(self.unit, "N")
+        return self.options[0].removeprefix("--").upper().replace("-", "_")
+
+    @property
+    def _types(self) -> tuple[Any, ...]:
+        """The type, or the types of a union."""
+        return get_args(self.type) or (self.type,)
+
+
+def port(text: str) -> int:
+    """A port to listen on, 0 for a free one."""
+    if text.isascii() and text.isdigit() and int(text) <= 65535:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"must be 0 to 65535, got {text!r}")
+
+
+def program(text: str) -> str:
+    """A file that can be run."""
+    path = Path(text).expanduser()
+    if path.is_file() and os.access(path, os.X_OK):
+        return text
+    raise argparse.ArgumentTypeError(f"{text} is not a program; name a Chromium, or leave it out")
+
+
+def tags(text: str) -> tuple[str, ...]:
+    """Tags with commas between them: sorted, each once."""
+    return tuple(sorted({tag.strip() for tag in text.split(",") if tag.strip()}))
+
+
+def project_folder(text: str) -> Path:
+    """The folder of a Scrapy project."""
+    folder = Path(text).expanduser().absolute()
+    if (folder / "scrapy.cfg").is_file():
+        return folder
+    raise argparse.ArgumentTypeError(f"{text} has no scrapy.cfg; name the folder of a Scrapy project")
+
+
+def existing_path(text: str) -> str:
+    """A file or folder that is there."""
+    path = Path(text).expanduser().absolute()
+    if path.exists():
+        return str(path)
+    raise argparse.ArgumentTypeError(f"{text} is not there; name a file or folder")
+
+
+def denied_address(text: str) -> str:
+    """A network, and a port if it has one: ``NETWORK`` or ``NETWORK PORT``."""
+    network, port = text, ""
+    if text.startswith("["):
+        network, _, port = text[1:].partition("]")
+        port = port.removeprefix(":")
+    elif text.count(":") == 1:
+        network, _, port = text.partition(":")
+    try:
+        found = ipaddress.ip_network(network)
+    except ValueError:
+        found = None
+    if found is None or (port and not (port.isascii() and port.isdigit() and 0 < int(port[:6]) <= 65535)):
+        raise argparse.ArgumentTypeError(f"must be NETWORK or NETWORK:PORT, such as 10.0.0.0/8, got {text!r}")
+    return f"{found} {port}".strip()
+
+
+def positive(unit: str) -> Callable[[str], float]:
+    """A number over 0 of a unit."""
+
+    def read(text: str) -> float:
+        try:
+            number = float(text)
+        except ValueError:
+            number = 0.0
+        if 0 < number < _BELOW:
+            return number
+        raise argparse.ArgumentTypeError(f"must be a number of {unit} over 0 and below {_BELOW}, got {text!r}")
+
+    return read
+
+
+def whole(unit: str = "", *, least: int = 1, why: str = "") -> Callable[[str], int]:
+    """A whole number of a unit; ``why`` says in the error what the least is for."""
+    rule = f"must be a whole number{unit and f' of {unit}'} from {least} to {_MOST}{why and f' ({why})'}"
+
+    def read(text: str) -> int:
+        if text.isascii() and text.isdigit() and least <= int(text[:10]) <= _MOST:
+            return int(text)
+        raise argparse.ArgumentTypeError(f"{rule}, got {text[:60]!r}")
+
+    return read
+
+
+def network(text: str) -> str:
+    """An address, or a network."""
+    try:
+        return str(ipaddress.ip_network(text, strict=False))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be an address or network such as 10.0.0.0/8, got {text!r}") from None
+
+
+def database_url(text: str) -> DatabaseUrl:
+    """The address of a database."""
+    try:
+        return DatabaseUrl(text)
+    except StoreError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def server_url(text: str) -> str:
+    """The address of a server."""
+    parts = urlsplit(text)
+    if parts.scheme in ("http", "https") and parts.hostname and not parts.query and not parts.username:
+        return text.rstrip("/")
+    raise argparse.ArgumentTypeError(f"must be the address of a server, such as http://10.0.0.5:8700, got {text!r}")
