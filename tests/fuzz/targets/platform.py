@@ -15,8 +15,8 @@ from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.http import bodies
 from scrapy_ext.server.http.answers import Refusal
 from scrapy_ext.server.platform import frontier, jobs
-from scrapy_ext.server.platform.collections import checked
-from scrapy_ext.server.platform.periodic import blank, edited
+from scrapy_ext.server.store.collections.incoming import checked
+from scrapy_ext.api.platform.periodic import blank, edited
 from scrapy_ext.server.platform.records import ingestion as intake
 from scrapy_ext.server.store.engine.errors import StoreError
 from scrapy_ext.server.store.records.chunks import (

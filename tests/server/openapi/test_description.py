@@ -16,7 +16,7 @@ from jsonschema_rs import meta
 from scrapy_ext.server import platform
 from scrapy_ext.server.auth.keyring import add_key
 from scrapy_ext.server.openapi.document import document, operations
-from scrapy_ext.server.openapi.words import FORM, MULTIPART, Operation
+from scrapy_ext.server.http.schemas import FORM, MULTIPART, Operation
 from scrapy_ext.server.platform import PlatformService
 from scrapy_ext.server.store import Store
 from tests.server.http import Http

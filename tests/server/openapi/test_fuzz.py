@@ -19,7 +19,7 @@ from schemathesis.checks import CHECKS, load_all_checks
 from schemathesis.openapi import from_dict
 
 from scrapy_ext.server.openapi.document import document
-from scrapy_ext.server.openapi.words import JSON_LINES
+from scrapy_ext.server.http.schemas import JSON_LINES
 from tests.server.extraction.targets import Target
 from tests.server.jobs.packed import tar_of
 from tests.servers import RunningServer

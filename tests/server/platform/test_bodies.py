@@ -21,7 +21,7 @@ from scrapy_ext.api.json_decoder import decoder
 from scrapy_ext.api.weights import weight
 from scrapy_ext.server.http import bodies
 from scrapy_ext.server.openapi.document import operations
-from scrapy_ext.server.openapi.words import FORM, JSON, MULTIPART, Operation
+from scrapy_ext.server.http.schemas import FORM, JSON, MULTIPART, Operation
 from tests.server.http import Http
 from tests.server.raw import Raw
 from tests.servers import RunningServer

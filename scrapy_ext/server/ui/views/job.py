@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from scrapy_ext.server.http.answers import refused
+from scrapy_ext.api.violations import refused
 from scrapy_ext.server.ui import shapes, timeline
 from scrapy_ext.server.ui.frame import Page, Visit
 from scrapy_ext.server.ui.job_context import PATH, job_context
