@@ -122,8 +122,10 @@ async def _start(parts: _Parts, config: ServerConfig, front: Front, stack: conte
     tokens = JobTokens(store)
     health = Health(front, store, partial(presented, grant_of=keys.grant), extraction.metrics)
     services = {
-        JobTokens: tokens, Deploys: Deploys(deployments, config.deploy),
-        Health: health, Description: Description(routes.ROUTES),
+        JobTokens: tokens,
+        Deploys: Deploys(deployments, config.deploy),
+        Health: health,
+        Description: Description(routes.ROUTES),
     }
     declared = [each for each in routes.ROUTES if each.access is not Access.EXTRACTION]
     if config.open_metrics:
