@@ -2,7 +2,7 @@
 
 ``.. settings-of:: PREFIX`` describes the settings whose names begin so; a setting that no page describes is a warning.
 ``.. extract-fields::``, ``.. extract-actions::``, ``.. extract-action-members::``, ``.. problem-types::`` and
-``.. attempts::`` are the tables of the extraction API.
+``.. attempts::`` are the tables of the extraction API; ``.. paths::`` is the table of all routes.
 """
 
 from __future__ import annotations
@@ -225,6 +225,24 @@ class ZyteApiNames(Generated):
         yield from table(("With scrapy-zyte-api", "Here", "To know"), rows, (35, 25, 40))
 
 
+class Paths(Generated):
+    """Every path of both services, as it is declared, by its first part."""
+
+    sources = ("scrapy_ext.server.http.routes",)
+
+    def lines(self) -> Iterable[str]:
+        # Imports the extraction libraries, which only the build of this page needs.
+        from scrapy_ext.server.routes import ROUTES
+
+        by_first: dict[str, list[tuple[str, str, str]]] = {}
+        for route in ROUTES:
+            row = (f"{route.method} {code(route.shown)}", text(route.summary), text(route.access.value))
+            by_first.setdefault(route.first if len(route.parts) > 1 else "", []).append(row)
+        for first, rows in sorted(by_first.items(), key=lambda each: (not each[0], each[0])):
+            title = code(f"/{first}/") if first else "The server itself"
+            yield from (title, "-" * len(title), "", *table(("Call", "Meaning", "For"), rows, (40, 40, 20)))
+
+
 class Floors(Generated):
     """``.. floors:: FOLDER``: the floors of a folder of the package (none: the package), each part with the first
     sentence of its docstring."""
@@ -263,6 +281,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         "attempts": Attempts,
         "zyte-api-names": ZyteApiNames,
         "floors": Floors,
+        "paths": Paths,
     }
     for name, directive in directives.items():
         app.add_directive(name, directive)

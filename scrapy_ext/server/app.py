@@ -25,7 +25,7 @@ from scrapy_ext.server.http.health import Health
 from scrapy_ext.server.http.limits import MIB
 from scrapy_ext.server.http.middleware import Front
 from scrapy_ext.server.http.openapi import Description
-from scrapy_ext.server.http.routes import Access, Route
+from scrapy_ext.server.http.routes import Access
 from scrapy_ext.server.http.service import Service
 from scrapy_ext.server.jobs.cron import CronLoop
 from scrapy_ext.server.jobs.server_url import check_door
@@ -59,13 +59,12 @@ class _Parts:
     others: Starlette
 
     def __init__(self) -> None:
-        #: By the first part of the path, with the slash that follows it.
+        #: By the first part of the path, with the slash that follows it, if any.
         self._apps: dict[str, ASGIApp] = {}
 
-    def serve(self, app: ASGIApp, routes: Iterable[Route]) -> None:
-        """Have these routes, and what else is below the first parts of their paths, answered by ``app``."""
-        for route in routes:
-            self._apps[route.first + "/" * (len(route.parts) > 1)] = app
+    def serve(self, app: ASGIApp, beginnings: Iterable[str]) -> None:
+        """Have ``app`` answer whatever begins so; a beginning is the first part of a path, with its slash if any."""
+        self._apps.update(dict.fromkeys(beginnings, app))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         app: ASGIApp | None = None
@@ -91,7 +90,7 @@ async def _start(parts: _Parts, config: ServerConfig, front: Front, stack: conte
     # Imported when it starts: the extraction libraries are heavy, and whoever reads the configuration needs none.
     from scrapy_ext.server import routes
     from scrapy_ext.server.extraction import ExtractionService
-    from scrapy_ext.server.extraction import routes as extraction_routes
+    from scrapy_ext.server.extraction.routes import EXTRACT
     from scrapy_ext.server.net.guard import Guard
     from scrapy_ext.server.webhooks.dispatch import Dispatcher
     from scrapy_ext.server.webhooks.sending import Sender
@@ -135,8 +134,8 @@ async def _start(parts: _Parts, config: ServerConfig, front: Front, stack: conte
     pages = Pages(store, Services(keys, extraction, service.router), lambda: front.ending)
     if not config.exit_with_stdin:  # a server that a crawl waits for, and hardly anybody looks at
         pages.prepare()
-    parts.serve(service, declared)
-    parts.serve(extraction.app, extraction_routes.ROUTES)
+    parts.serve(service, (route.beginning for route in declared))
+    parts.serve(extraction.app, (EXTRACT.first, EXTRACT.beginning))
     parts.others.router.routes[:] = pages.routes
     front.metrics.resources = {route.first for route in routes.ROUTES} | {"ui"}
 
@@ -144,7 +143,7 @@ async def _start(parts: _Parts, config: ServerConfig, front: Front, stack: conte
 async def _start_worker(parts: _Parts, config: ServerConfig, front: Front, stack: contextlib.AsyncExitStack) -> None:
     """Start what jobs need, and open it to the processes of jobs alone."""
     from scrapy_ext.server.extraction import ExtractionService  # as above
-    from scrapy_ext.server.extraction import routes as extraction_routes
+    from scrapy_ext.server.extraction.routes import EXTRACT
 
     if config.database is None:
         raise ConfigError("A worker needs a database that others reach, too: --database postgresql://…")
@@ -158,9 +157,10 @@ async def _start_worker(parts: _Parts, config: ServerConfig, front: Front, stack
         await extraction.start()
         tokens = JobTokens(store)
         check = AccessCheck(_nobody, tokens, AttemptTokens(store), None)
-        parts.serve(Service(platform.ROUTES, store, check, {JobTokens: tokens}), platform.ROUTES)
-        parts.serve(extraction.app, extraction_routes.ROUTES)
-        front.metrics.resources = {route.first for route in (*platform.ROUTES, *extraction_routes.ROUTES)}
+        service = Service(platform.ROUTES, store, check, {JobTokens: tokens})
+        parts.serve(service, (route.beginning for route in platform.ROUTES))
+        parts.serve(extraction.app, (EXTRACT.first, EXTRACT.beginning))
+        front.metrics.resources = {EXTRACT.first, *(route.first for route in platform.ROUTES)}
     environments = environments_of(store, config)
     stack.push_async_callback(_ended, asyncio.create_task(environments.confining.report()))
     node = await start_node(store, config, environments, stack)

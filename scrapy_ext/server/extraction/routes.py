@@ -90,7 +90,6 @@ EXTRACT: Final = Route(
     access=Access.EXTRACTION,
     tag="extraction",
 )
-ROUTES: Final = (EXTRACT,)
 
 
 class Paths:

@@ -78,6 +78,11 @@ class Route:
         """The first part of the path: the resource, by which requests are counted."""
         return self.parts[0]
 
+    @property
+    def beginning(self) -> str:
+        """The first part of the path, with the slash that follows it, if any."""
+        return self.first + "/" * (len(self.parts) > 1)
+
 
 def host_of(first: str) -> Host:
     """The host of the API that a path belongs to, by its first part."""
