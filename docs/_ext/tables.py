@@ -240,7 +240,7 @@ class Paths(Generated):
             by_first.setdefault(route.first if len(route.parts) > 1 else "", []).append(row)
         for first, rows in sorted(by_first.items(), key=lambda each: (not each[0], each[0])):
             title = code(f"/{first}/") if first else "The server itself"
-            yield from (title, "-" * len(title), "", *table(("Call", "Meaning", "For"), rows, (40, 40, 20)))
+            yield from (f".. rubric:: {title}", "", *table(("Call", "Meaning", "For"), rows, (40, 40, 20)))
 
 
 class Floors(Generated):

@@ -1,6 +1,6 @@
 """What the server counts, in the text format of Prometheus.
 
-Written here and not with ``prometheus-client`` (``docs/architecture/dependencies`` has the figures): a request costs one
+Written here and not with ``prometheus-client`` (``docs/architecture/dependencies`` has the figures): a request costs a
 look-up and a few additions. All counting happens in the event loop, so that nothing is locked; what other threads count
 is read when it is asked for.
 """
