@@ -67,7 +67,9 @@ class Service:
             yield
             await self.service.stop()
 
-        app: Any = Starlette(routes=[Route("/v1/{rest:path}", self.service.app)], lifespan=lifespan)
+        app: Any = Starlette(
+            routes=[Route(path, self.service.app) for path in ("/v1", "/v1/{rest:path}")], lifespan=lifespan
+        )
         if memory is not None:
             app = self.front = Front(app, slow=1000, patience=60)
             self.front.memory.limit = memory
