@@ -69,8 +69,13 @@ async def presented(call: Call, grant_of: GrantOf) -> Grant | Unknown:
 
 def refuse_guesses(call: Call) -> None:
     """Count the wrong key of a call, if it has one; raises :class:`Refusal` (429) after many."""
-    if call.header(b"authorization") is not None and (wait := note_wrong_key(call.request.scope)):
-        raise Refusal(429, too_many(wait), {"Retry-After": str(wait)})
+    if call.header(b"authorization") and (refusal := _guessed(call)):
+        raise refusal
+
+
+def _guessed(call: Call) -> Refusal | None:
+    wait = note_wrong_key(call.request.scope)
+    return Refusal(429, too_many(wait), {"Retry-After": str(wait)}) if wait else None
 
 
 class AccessCheck:
@@ -106,9 +111,7 @@ class AccessCheck:
         if grant is None and password:
             grant = await self._job(call, access, name, password)
         if grant is None:
-            if wait := note_wrong_key(call.request.scope):
-                raise Refusal(429, too_many(wait), {"Retry-After": str(wait)})
-            raise _unauthorized(call)
+            raise _guessed(call) or _unauthorized(call)
         call.grant = grant
         call.exchange.who = grant.name
         if self._rates is not None and (wait := self._rates.take(grant.name)):
