@@ -91,7 +91,7 @@ class Call:
 
     @property
     def unfenced(self) -> Store:
-        """The store, in which a process may finish a write that it began while its attempt was the job's, as records do.
+        """The store, in which a process finishes a write that it began while its attempt was the job's: of records.
 
         Raises :class:`Refusal` (403) for a limited key before its projects were asked for.
         """
