@@ -2,7 +2,8 @@
 
 ``.. settings-of:: PREFIX`` describes the settings with this prefix; a setting that no page describes is a warning.
 ``.. extract-fields::``, ``.. extract-actions::``, ``.. extract-action-members::``, ``.. problem-types::`` and
-``.. attempts::`` are the tables of the extraction API; ``.. server-options::`` is that of the server's options.
+``.. attempts::`` are the tables of the extraction API; ``.. server-options::`` is that of the server's options, and
+``.. paths::`` that of all routes.
 """
 
 from __future__ import annotations
@@ -257,6 +258,24 @@ class ZyteApiNames(Generated):
         yield from table(("With scrapy-zyte-api", "Here", "Notes"), rows, (35, 25, 40))
 
 
+class Paths(Generated):
+    """Every path of both services, as it is declared, by its first part."""
+
+    sources = ("scrapy_ext.server.http.routes",)
+
+    def lines(self) -> Iterable[str]:
+        # Imports the extraction libraries, which only the build of this page needs.
+        from scrapy_ext.server.routes import ROUTES
+
+        by_first: dict[str, list[tuple[str, str, str]]] = {}
+        for route in ROUTES:
+            row = (f"{route.method} {code(route.shown)}", text(route.summary), text(route.access.value))
+            by_first.setdefault(route.first if len(route.parts) > 1 else "", []).append(row)
+        for first, rows in sorted(by_first.items(), key=lambda each: (not each[0], each[0])):
+            title = code(f"/{first}/") if first else "The server itself"
+            yield from (f".. rubric:: {title}", "", *table(("Call", "Meaning", "For"), rows, (40, 40, 20)))
+
+
 class Floors(Generated):
     """Table of the floors of a folder, by default of the whole package: ``.. floors:: FOLDER``.
 
@@ -298,6 +317,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         "server-options": ServerOptions,
         "zyte-api-names": ZyteApiNames,
         "floors": Floors,
+        "paths": Paths,
     }
     for name, directive in directives.items():
         app.add_directive(name, directive)

@@ -47,3 +47,8 @@ class ContractError(ValueError):
     def status(self) -> int:
         """The HTTP status of the answer: that of the first violation with the lowest status."""
         return min((violation.status for violation in self.violations), default=400)
+
+
+def refused(field: str, rule: str, remedy: str) -> ContractError:
+    """The error of one field that breaks one rule."""
+    return ContractError([Violation(field, rule, remedy)])

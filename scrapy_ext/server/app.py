@@ -6,24 +6,31 @@ import asyncio
 import contextlib
 import logging
 import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import replace
+from functools import partial
 
 from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from scrapy_ext.server import platform
 from scrapy_ext.server.auth.api_keys import Caller
 from scrapy_ext.server.auth.attempt_tokens import AttemptTokens
+from scrapy_ext.server.auth.job_tokens import JobTokens
 from scrapy_ext.server.auth.keyring import Keyring
 from scrapy_ext.server.auth.rates import RateLimits
 from scrapy_ext.server.config.config import ConfigError, ServerConfig
+from scrapy_ext.server.http.access import AccessCheck, presented
 from scrapy_ext.server.http.health import Health
 from scrapy_ext.server.http.limits import MIB
 from scrapy_ext.server.http.middleware import Front
+from scrapy_ext.server.http.openapi import Description
+from scrapy_ext.server.http.routes import Access
+from scrapy_ext.server.http.service import Service
 from scrapy_ext.server.jobs.cron import CronLoop
 from scrapy_ext.server.jobs.server_url import check_server_url
 from scrapy_ext.server.jobs.starting import environments_of, start_node
 from scrapy_ext.server.jobs.versions.deployments import Deployments
-from scrapy_ext.server.platform import PlatformService
 from scrapy_ext.server.platform.versions import Deploys
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.errors import StoreError
@@ -47,20 +54,23 @@ def build(config: ServerConfig) -> Front:
 
 
 class _Parts:
-    """The application without its front. What is asked for most goes straight to its resource; a request that would
-    be compared with one route after the other took longer to get there than to be answered."""
+    """The application without its front: each request goes to the part that declares its path, others to the pages."""
 
     others: Starlette
 
     def __init__(self) -> None:
-        #: By the first part of the path, when others follow it.
-        self.resources: dict[str, ASGIApp] = {}
+        #: By the first part of the path, with the slash that follows it, if any.
+        self._apps: dict[str, ASGIApp] = {}
+
+    def serve(self, app: ASGIApp, beginnings: Iterable[str]) -> None:
+        """Have ``app`` answer whatever begins so; a beginning is the first part of a path, with its slash if any."""
+        self._apps.update(dict.fromkeys(beginnings, app))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         app: ASGIApp | None = None
         if scope["type"] == "http":
             first, slash, _ = scope["path"][1:].partition("/")
-            app = self.resources.get(first) if slash else None
+            app = self._apps.get(first + slash)
         await (app or self.others)(scope, receive, send)
 
 
@@ -78,9 +88,10 @@ async def _lifespan(parts: _Parts, config: ServerConfig, front: Front) -> AsyncI
 async def _start(parts: _Parts, config: ServerConfig, front: Front, stack: contextlib.AsyncExitStack) -> None:
     """Start the parts, which ``stack`` will stop."""
     # Imported when it starts: the extraction libraries are heavy, and whoever reads the configuration needs none.
+    from scrapy_ext.server import routes
     from scrapy_ext.server.extraction import ExtractionService
+    from scrapy_ext.server.extraction.routes import EXTRACT
     from scrapy_ext.server.net.guard import Guard
-    from scrapy_ext.server.openapi import document as openapi
     from scrapy_ext.server.webhooks.dispatch import Dispatcher
     from scrapy_ext.server.webhooks.sending import Sender
 
@@ -107,18 +118,32 @@ async def _start(parts: _Parts, config: ServerConfig, front: Front, stack: conte
         webhooks = Dispatcher(store, Sender(Guard(config.allow_hosts, config.connect_to)))
         for part in (CronLoop(store), webhooks):
             stack.push_async_callback(_ended, asyncio.create_task(part.run()))
-    platform = PlatformService(store, keys.grant, _rates(config), Deploys(deployments, config.deploy))
-    pages = Pages(store, Services(keys, extraction), lambda: front.ending)
+    tokens = JobTokens(store)
+    health = Health(front, store, partial(presented, grant_of=keys.grant), extraction.metrics)
+    services = {
+        JobTokens: tokens,
+        Deploys: Deploys(deployments, config.deploy),
+        Health: health,
+        Description: Description(routes.ROUTES),
+    }
+    declared = [each for each in routes.ROUTES if each.access is not Access.EXTRACTION]
+    if config.open_metrics:
+        declared = [replace(each, access=Access.ANYONE) if each.access is Access.SERVER else each for each in declared]
+    check = AccessCheck(keys.grant, tokens, AttemptTokens(store), _rates(config))
+    service = Service(declared, store, check, services)
+    pages = Pages(store, Services(keys, extraction, service.router), lambda: front.ending)
     if not config.exit_with_stdin:  # a server that a crawl waits for, and hardly anybody looks at
         pages.prepare()
-    health = Health(front, store, keys.grant, extraction.metrics, open_metrics=config.open_metrics)
-    parts.others.router.routes[:] = [*extraction.routes, *health.routes, openapi.route(), *pages.routes]
-    parts.resources = {**platform.resources, "v1": extraction.app}
+    parts.serve(service, (route.beginning for route in declared))
+    parts.serve(extraction.app, (EXTRACT.first, EXTRACT.beginning))
+    parts.others.router.routes[:] = pages.routes
+    front.metrics.resources = {route.first for route in routes.ROUTES} | {"ui"}
 
 
 async def _start_worker(parts: _Parts, config: ServerConfig, front: Front, stack: contextlib.AsyncExitStack) -> None:
     """Start what jobs need, and open it to the processes of jobs alone."""
     from scrapy_ext.server.extraction import ExtractionService  # as above
+    from scrapy_ext.server.extraction.routes import EXTRACT
 
     if config.database is None:
         raise ConfigError("A worker needs a database that others reach, too: --database postgresql://…")
@@ -130,8 +155,12 @@ async def _start_worker(parts: _Parts, config: ServerConfig, front: Front, stack
         extraction = ExtractionService(config, AttemptTokens(store).caller)
         stack.push_async_callback(extraction.stop)
         await extraction.start()
-        parts.others.router.routes[:] = extraction.routes
-        parts.resources = {**PlatformService(store, _nobody, None).resources, "v1": extraction.app}
+        tokens = JobTokens(store)
+        check = AccessCheck(_nobody, tokens, AttemptTokens(store), None)
+        service = Service(platform.ROUTES, store, check, {JobTokens: tokens})
+        parts.serve(service, (route.beginning for route in platform.ROUTES))
+        parts.serve(extraction.app, (EXTRACT.first, EXTRACT.beginning))
+        front.metrics.resources = {EXTRACT.first, *(route.first for route in platform.ROUTES)}
     environments = environments_of(store, config)
     stack.push_async_callback(_ended, asyncio.create_task(environments.confining.report()))
     node = await start_node(store, config, environments, stack)

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from base64 import b64encode
+from functools import partial
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
 from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.routing import Route
 
+from scrapy_ext.server.auth.attempt_tokens import AttemptTokens
+from scrapy_ext.server.auth.job_tokens import JobTokens
 from scrapy_ext.server.auth.keyring import Grant
 from scrapy_ext.server.auth.wrong_keys import BURST, SCOPE_KEY, WrongKeys, address_of
-from scrapy_ext.server.http.health import Health
+from scrapy_ext.server.http.access import AccessCheck, presented
+from scrapy_ext.server.http.health import ROUTES, Health
 from scrapy_ext.server.http.middleware import Front
+from scrapy_ext.server.http.service import Service
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.errors import StoreAwayError
 from tests.servers import RunningServer
@@ -88,6 +92,10 @@ async def test_readiness_is_reported_without_a_key_and_to_guesses_only_so_often(
             assert await asyncio.gather(*(probe(headers) for _ in range(2 * BURST))) == [200] * 2 * BURST
 
 
+async def _nothing() -> Any:
+    return {"type": "http.request", "body": b""}
+
+
 @pytest.mark.parametrize("path", ["/readyz", "/metrics"])
 async def test_keys_that_cannot_be_looked_up_now_count_as_wrong_ones(tmp_path: Path, path: str) -> None:
     async def grant_of(_key: str) -> Grant | None:
@@ -96,12 +104,20 @@ async def test_keys_that_cannot_be_looked_up_now_count_as_wrong_ones(tmp_path: P
     front = Front(Starlette(), slow=1, patience=1, memory=2**20)
     front.ending = True  # not ready
     store = await Store.open(tmp_path)
-    health = Health(front, store, grant_of, lambda: iter(()), open_metrics=False)
-    route = next(route for route in health.routes if isinstance(route, Route) and route.path == path)
+    health = Health(front, store, partial(presented, grant_of=grant_of), lambda: iter(()))
+    check = AccessCheck(grant_of, JobTokens(store), AttemptTokens(store), None)
+    service = Service(ROUTES, store, check, {Health: health})
+    statuses: list[int] = []
+
+    async def send(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            statuses.append(message["status"])
+
     headers = [(name.lower().encode(), value.encode()) for name, value in basic("guess").items()]
-    scope = {"type": "http", "method": "GET", "path": path, "headers": headers, "client": ("192.0.2.7", 1)}
-    scope[SCOPE_KEY] = WrongKeys()
-    statuses = [(await route.endpoint(Request(scope))).status_code for _ in range(BURST + 20)]
+    scope = {"type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "query_string": b""}
+    scope |= {"headers": headers, "client": ("192.0.2.7", 1), SCOPE_KEY: WrongKeys()}
+    for _ in range(BURST + 20):
+        await service(scope, _nothing, send)
     await store.close()
     assert statuses[:BURST] == [503] * BURST
     assert 429 in statuses[BURST:]

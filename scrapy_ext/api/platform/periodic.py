@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from scrapy_ext.api.platform.jobs import DEFAULT_PRIORITY, MAX_NAME, MAX_PRIORITY, MIN_PRIORITY, SCRIPT, is_name
-from scrapy_ext.api.violations import ContractError, Violation
+from scrapy_ext.api.violations import ContractError, Violation, refused
 
 
 class PeriodicType(str, Enum):
@@ -59,6 +59,8 @@ class PeriodicPage(msgspec.Struct):
 
 #: The fields of a schedule that its owner sets.
 EDITABLE: Final = ("cron", "tasks", "addtags", "disabled", "description")
+#: Fields that may be sent as they are.
+_READ_ONLY: Final = ("id", "project", "type")
 #: Schedules of one page.
 MAX_PER_PAGE: Final = 1000
 MAX_TASKS: Final = 100
@@ -232,3 +234,50 @@ def task_faults(task: Task) -> Iterator[Violation]:
         )
     if task.script_args and not task.name.startswith(SCRIPT):
         yield Violation("tasks.script_args", "belongs to a script", "Use spider_args, or a name starting with py:.")
+
+
+def blank(project: int) -> PeriodicJob:
+    """A schedule without anything in it."""
+    return PeriodicJob(id=0, project=project, disabled=False, type="", description="", cron="", addtags=[], tasks=[])
+
+
+def edited(schedule: PeriodicJob, fields: dict[str, Any]) -> PeriodicJob:
+    """The schedule with fields changed; raises ``ContractError``."""
+    for name, value in fields.items():
+        if name not in EDITABLE and name not in _READ_ONLY:
+            raise refused(name[:60], "is no field of a periodic job", f"The fields are {', '.join(EDITABLE)}.")
+        _check_type(name, value)
+    known = {name: fields[name] for name in EDITABLE if name in fields}
+    changed = msgspec.convert({**msgspec.to_builtins(schedule), **known}, PeriodicJob)
+    changed.type = type_of(changed.tasks).value
+    faults = list(schedule_faults(changed))
+    if faults:
+        raise ContractError(faults)
+    for name in _READ_ONLY:
+        wanted, present = fields.get(name), getattr(changed if name == "type" else schedule, name)
+        if wanted is not None and wanted != present:
+            raise refused(name, f"is {present!r} and cannot be changed", "Leave it out.")
+    return changed
+
+
+#: What each field must be.
+_TYPES: Final = {
+    "cron": (str, "text of five fields"),
+    "description": (str, "text"),
+    "disabled": (bool, "true or false"),
+    "addtags": (list[str], "an array of strings"),
+    "tasks": (list[Task], 'an array of objects such as {"name": "spider"}'),
+}
+
+
+def _check_type(name: str, value: Any) -> None:
+    if name not in _TYPES:
+        return
+    kind, words = _TYPES[name]
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise refused(name, f"must be {words}: {error}", "Correct the field.") from None
+    unknown = {field for task in value for field in task} - set(Task.__struct_fields__) if name == "tasks" else ()
+    if unknown:
+        raise refused("tasks", f"have no field {min(unknown)[:60]!r}", f"Use {', '.join(Task.__struct_fields__)}.")

@@ -23,7 +23,6 @@ from typing import Final
 from urllib.parse import urlsplit
 
 import msgspec
-from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from scrapy_ext.api.extraction import (
@@ -38,7 +37,7 @@ from scrapy_ext.api.extraction import (
 from scrapy_ext.api.extraction.decoding import InvalidJsonError
 from scrapy_ext.api.extraction.errors import ExtractionError, overloaded, timed_out
 from scrapy_ext.api.extraction.limits import MAX_BODY_BYTES
-from scrapy_ext.api.extraction.problems import PROBLEM_CONTENT_TYPE
+from scrapy_ext.api.extraction.problems import PROBLEM_CONTENT_TYPE, PROBLEM_TYPES
 from scrapy_ext.api.extraction.rules import body_too_large, problem_of, too_many_values
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.api.weights import weight
@@ -48,6 +47,8 @@ from scrapy_ext.server.config.extraction_limits import Limits
 from scrapy_ext.server.extraction.http.bodies import Hold, growing
 from scrapy_ext.server.extraction.measures import LEFT, Measures
 from scrapy_ext.server.http.request_context import SCOPE_KEY, Exchange, GoneError
+from scrapy_ext.server.http.routes import Access, Route
+from scrapy_ext.server.http.schemas import JSON, Body, value
 from scrapy_ext.server.observability.logs import REQUEST_ID
 from scrapy_ext.server.store.engine.errors import StoreError
 
@@ -79,16 +80,27 @@ class _Disconnected(Exception):  # noqa: N818  (an event)
     """The caller went away."""
 
 
+EXTRACT: Final = Route(
+    "POST",
+    "/v1/extract",
+    "Fetch a page, and extract from it what is asked for.",
+    value("What was asked for.", ExtractResult),
+    body=Body(JSON, ExtractRequest),
+    errors=(404, 405, 408, 414, 415, 431, *sorted({problem.status for problem in PROBLEM_TYPES.values()})),
+    access=Access.EXTRACTION,
+    tag="extraction",
+)
+
+
 class Paths:
     """What is at and below ``/v1``; ``extract`` answers one request that holds to the contract, for one caller."""
 
     def __init__(self, extract: Extract, caller_of: CallerOf, limits: Limits, measures: Measures) -> None:
         self._extract = _ExtractEndpoint(extract, caller_of, limits, measures)
-        self.routes = [Route("/v1", _no_such_path), Route("/v1/{rest:path}", self)]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request for a path below ``/v1``."""
-        app = self._extract if scope["path"] == "/v1/extract" else _no_such_path
+        app = self._extract if scope["path"] == EXTRACT.path else _no_such_path
         await app(scope, receive, send)
 
 
@@ -141,8 +153,8 @@ class _ExtractEndpoint:
             await _send_problem(scope, send, Problem.of("/server/internal", detail))
 
     async def _answer(self, scope: Scope, receive: Receive) -> ExtractResult:
-        if scope["method"] != "POST":
-            raise _Refusal(_plain(405, "Send a POST request."), ((b"allow", b"POST"),))
+        if scope["method"] != EXTRACT.method:
+            raise _Refusal(_plain(405, "Send a POST request."), ((b"allow", EXTRACT.method.encode()),))
         headers = {name.lower(): value for name, value in scope["headers"]}
         caller = await self._check_key(scope, headers.get(b"authorization"))
         exchange: Exchange | None = scope.get(SCOPE_KEY)

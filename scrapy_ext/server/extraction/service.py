@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 
 import msgspec
 import pybase64
-from starlette.routing import Route
 from w3lib.url import safe_url_string
 from yarl import URL
 
@@ -76,9 +75,8 @@ class ExtractionService:
         self._robots = Robots(self.fetcher.fetch) if config.obey_robots else None
         self._domains = DomainLimits(limits, config.domain_requests, config.domain_delay)
         self._requests = FairSemaphore("requests", limits.requests, 0, 0)
-        #: What answers below ``/v1``; with ``routes`` where it is part of a Starlette application.
+        #: What answers below ``/v1``.
         self.app = Paths(self.extract, caller_of, limits, self.measures)
-        self.routes: list[Route] = self.app.routes
 
     async def start(self) -> None:
         """Get ready; the browser and the extractors start with the first request that needs them."""

@@ -15,7 +15,7 @@ import msgspec
 from starlette.responses import Response
 
 from scrapy_ext.api.platform.hosts import Host
-from scrapy_ext.api.violations import ContractError, Violation
+from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.http.repeats import Repeats
 from scrapy_ext.server.observability.logs import REQUEST_ID
 from scrapy_ext.server.store.engine.errors import StoreAwayError, StoreBusyError, StoreError, StoreFullError
@@ -52,11 +52,6 @@ def method_not_allowed(*allowed: str) -> Refusal:
     """The refusal of a method."""
     choices = ", ".join(allowed)
     return Refusal(405, f"Method Not Allowed. This path takes {choices}.", {"Allow": choices})
-
-
-def refused(field: str, rule: str, remedy: str) -> ContractError:
-    """The error of a parameter or path."""
-    return ContractError([Violation(field, rule, remedy)])
 
 
 def json(value: Any, status: int = 200) -> Response:

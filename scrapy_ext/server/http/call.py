@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import parse_qsl, unquote_to_bytes, urlencode
 
 from starlette.requests import Request
@@ -13,23 +13,31 @@ from starlette.types import Receive, Scope
 from scrapy_ext.api.platform.formats import META_FIELDS, whole_number
 from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.platform.keys import JobKey, is_number, number_of
+from scrapy_ext.api.violations import refused
 from scrapy_ext.server.auth.keyring import Grant
 from scrapy_ext.server.http import bodies
-from scrapy_ext.server.http.answers import Refusal, refused
+from scrapy_ext.server.http.answers import Refusal
 from scrapy_ext.server.http.request_context import Exchange, exchange_of
 from scrapy_ext.server.store import Store
 
+if TYPE_CHECKING:
+    from scrapy_ext.server.http.routes import Route
+
+T = TypeVar("T")
+
 #: What a call may do before it is known whose it is.
 _NOBODY: Final = Grant("", frozenset(), write=False)
-#: Before a project's number in paths of the app host.
-_PROJECTS: Final = "projects"
 
 
 class Call:
-    """What a handler is given. ``path`` are the parts after the resource's name, decoded."""
+    """What a handler is given: ``parts`` of the path, decoded, and ``path``, those after the first. ``services`` are
+    what handlers use beside the store, by type."""
 
-    def __init__(self, scope: Scope, receive: Receive, store: Store) -> None:
-        self.path = _parts(scope["raw_path"])[1:]
+    def __init__(self, scope: Scope, receive: Receive, store: Store, services: Mapping[type, Any]) -> None:
+        self.parts = _parts(scope["raw_path"])
+        self.path = self.parts[1:]
+        #: The route that answers it; None before it is found, and where there is none.
+        self.route: Route | None = None
         self.grant = _NOBODY
         #: Whether the answer is a file that a person opens, and not for a program.
         self.for_people = False
@@ -38,6 +46,7 @@ class Call:
         self._scope = scope
         self._receive = receive
         self._store = store
+        self.services = services
         self._asked = False
         query: bytes = scope["query_string"]
         self._parameters = parse_qsl(query.decode("latin-1"), keep_blank_values=True) if query else []
@@ -70,18 +79,34 @@ class Call:
     def moved(self, path: str, query: Sequence[tuple[str, str]]) -> Call:
         """The same call, of the same caller, as if it were for another address."""
         scope = {**self._scope, "raw_path": path.encode(), "query_string": urlencode(query).encode()}
-        call = Call(scope, self._receive, self._store)
+        call = Call(scope, self._receive, self._store, self.services)
         call.grant, call._asked = self.grant, self._asked
         return call
 
+    def service(self, kind: type[T]) -> T:
+        """A part of the server, by its type; raises :class:`Refusal` (403) where this server has none."""
+        if (found := self.services.get(kind)) is None:
+            raise Refusal(403, "Forbidden. This server does not offer this.")
+        service: T = found
+        return service
+
     @property
-    def store(self) -> Store:
-        """Where the data is; raises :class:`Refusal` (403) for a limited key before its projects were asked for."""
+    def unfenced(self) -> Store:
+        """The store, in which a process finishes a write that it began while its attempt was the job's: of records.
+
+        Raises :class:`Refusal` (403) for a limited key before its projects were asked for.
+        """
         if not (self._asked or self.grant.all_projects or self.grant.job):
             raise self._forbidden("is limited to projects, and this is about all of them")
-        if self.grant.attempt is not None and self.method != "GET":
-            return self._store.fenced(self.grant.attempt)
         return self._store
+
+    @property
+    def store(self) -> Store:
+        """The store, in which a process writes no more once its attempt is over; raises as :attr:`unfenced` does."""
+        store = self.unfenced
+        if self.grant.attempt is not None and self.method != "GET":
+            return store.fenced(self.grant.attempt)
+        return store
 
     @property
     def who(self) -> str:
@@ -110,12 +135,12 @@ class Call:
         if not self.grant.may_write(project):
             raise self._forbidden("may read, and not write")
 
-    def need_where_named(self, host: Host) -> None:
+    def need_where_named(self) -> None:
         """Ask for the projects that the address names: in the path, and for the app in ``project``."""
-        named = self.path[:1]
-        if host is Host.APP:
-            places = [place for place, part in enumerate(self.path) if part == _PROJECTS]
-            named = [part for place in places for part in self.path[place + 1 : place + 2]] + self.all("project")
+        place = self._places.get("project")
+        named = [] if place is None else [self.path[place]]
+        if self.route is not None and self.route.host is Host.APP:
+            named += self.all("project")
         for text in named:
             if is_number(text):
                 self.need(int(text))
@@ -152,9 +177,25 @@ class Call:
         return asked
 
     @property
+    def _places(self) -> Mapping[str, int]:
+        return self.route.places if self.route is not None else {}
+
+    def part(self, name: str) -> str:
+        """A variable part of the path."""
+        return self.path[self._places[name]]
+
+    def has_part(self, name: str) -> bool:
+        """Whether the path has a variable part."""
+        return name in self._places
+
+    def part_number(self, name: str) -> int:
+        """A variable part of the path that is a number; raises ``ContractError``."""
+        return path_number(self.part(name), name)
+
+    @property
     def project(self) -> int:
-        """The project, which is the first part of the path."""
-        return path_number(self.path, 0, "project")
+        """The project of the path."""
+        return self.part_number("project")
 
     def asked_project(self) -> int:
         """The project that the parameter ``project`` names; raises ``ContractError``."""
@@ -165,13 +206,13 @@ class Call:
 
     @property
     def job(self) -> JobKey:
-        """The job that the first three parts of the path name."""
-        return JobKey(self.project, path_number(self.path, 1, "spider"), path_number(self.path, 2, "job"))
+        """The job of the path."""
+        return JobKey(self.project, self.part_number("spider"), self.part_number("job"))
 
 
-def path_number(path: list[str], place: int, name: str) -> int:
+def path_number(part: str, name: str) -> int:
     """A part of a path that is a number; raises ``ContractError``."""
-    return number_of(path[place] if place < len(path) else "", name, "Check the path of the address.")
+    return number_of(part, name, "Check the path of the address.")
 
 
 def _parts(raw_path: bytes) -> list[str]:

@@ -25,7 +25,8 @@ from scrapy_ext.api.compression import GzipFrame, deflated
 from scrapy_ext.api.compression import gzip as gzipped
 from scrapy_ext.api.json_decoder import decoder
 from scrapy_ext.api.platform.formats import CONTENT_TYPES, TEXT_FORMATS, CsvOptions, Format, choose, csv_options
-from scrapy_ext.server.http.answers import Refusal, refused
+from scrapy_ext.api.violations import refused
+from scrapy_ext.server.http.answers import Refusal
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.request_context import Exchange
 from scrapy_ext.server.store.read_ahead import READ_AHEAD, ahead, closing, in_thread

@@ -7,7 +7,6 @@ all projects, and is in the log. So are the metrics, unless the server was told 
 from __future__ import annotations
 
 import asyncio
-import enum
 import logging
 import os
 import resource
@@ -18,17 +17,16 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
-from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import BaseRoute, Route
 
-from scrapy_ext.server.auth.api_keys import basic_credentials
 from scrapy_ext.server.auth.keyring import Grant
-from scrapy_ext.server.auth.wrong_keys import note_wrong_key, too_many
+from scrapy_ext.server.http.access import Unknown, refuse_guesses
+from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.middleware import Front
+from scrapy_ext.server.http.routes import Access, Routes
+from scrapy_ext.server.http.schemas import STRING, TEXT, Answer, value
 from scrapy_ext.server.observability.metrics import CONTENT_TYPE, counter, distribution, gauge
 from scrapy_ext.server.store import Store, StoreError
-from scrapy_ext.server.store.engine.errors import StoreAwayError
 from scrapy_ext.server.store.engine.measures import GROUPS
 
 logger = logging.getLogger(__name__)
@@ -38,54 +36,43 @@ _PROBE_TIME: Final = 5.0
 #: A probe's outcome holds for so long: asking often costs no disk more than once a second.
 _PROBE_HOLDS: Final = 1.0
 _STARTED: Final = time.time()
-_RETRY_AFTER: Final = "1"
-_FORBIDDEN: Final = "Forbidden. The key {name} is limited to projects, and this is about all of them.\n"
-_UNAUTHORIZED: Final = "Unauthorized. The user name is a platform API key that opens all projects.\n"
+_READY: Final = {
+    "type": "object",
+    "properties": {"status": {"enum": ["ok", "unavailable"]}, "message": STRING},
+    "required": ["status"],
+}
 
-GrantOf = Callable[[str], Awaitable[Grant | None]]
-
-
-class _Unknown(enum.Enum):
-    """The reason why a key opens nothing."""
-
-    WRONG = enum.auto()
-    #: Whose it is cannot be found out now.
-    AWAY = enum.auto()
+ROUTES: Final = Routes(tag="server")
 
 
 class Health:
-    """``routes`` are to be mounted at the root; ``more`` gives the metrics of the other parts."""
+    """``caller`` says whose key a call has; ``more`` gives the metrics of the other parts."""
 
     def __init__(
-        self, front: Front, store: Store, grant_of: GrantOf, more: Callable[[], Iterator[str]], *, open_metrics: bool
+        self,
+        front: Front,
+        store: Store,
+        caller: Callable[[Call], Awaitable[Grant | Unknown]],
+        more: Callable[[], Iterator[str]],
     ) -> None:
         self._more = more
         self._front = front
         self._store = store
-        self._grant_of = grant_of
-        self._open_metrics = open_metrics
+        self._caller = caller
         self._probe: asyncio.Task[str | None] | None = None
         self._probed = -_PROBE_HOLDS
         #: What was wrong by the last probe, and was written to the log then.
         self._told: str | None = None
-        self.routes: list[BaseRoute] = [
-            Route("/healthz", self._up),
-            Route("/readyz", self._ready),
-            Route("/metrics", self._metrics),
-        ]
 
-    async def _up(self, _request: Request) -> Response:
-        return PlainTextResponse("ok\n")
-
-    async def _ready(self, request: Request) -> Response:
+    async def ready(self, call: Call) -> Response:
+        """The answer of ``/readyz``."""
         wrong = "The server is shutting down." if self._front.ending else await self._wrong()
         answer: dict[str, Any] = {"status": "ok" if wrong is None else "unavailable"}
-        if "authorization" in request.headers:
-            grant = await self._grant(request)
-            if not isinstance(grant, Grant) and (wait := note_wrong_key(request.scope)):
-                return _too_many(wait)
-            if wrong is not None and isinstance(grant, Grant) and grant.all_projects:
-                answer["message"] = wrong
+        grant = await self._caller(call)
+        if not isinstance(grant, Grant):
+            refuse_guesses(call)
+        elif wrong is not None and grant.all_projects:
+            answer["message"] = wrong
         return Response(
             msgspec.json.encode(answer),
             200 if wrong is None else 503,
@@ -120,29 +107,10 @@ class Health:
         self._told = wrong
         return wrong
 
-    async def _metrics(self, request: Request) -> Response:
-        if not self._open_metrics:
-            grant = await self._grant(request)
-            if not isinstance(grant, Grant):
-                if "authorization" in request.headers and (wait := note_wrong_key(request.scope)):
-                    return _too_many(wait)
-                if grant is _Unknown.AWAY:
-                    return PlainTextResponse(f"{StoreAwayError.public}\n", 503, {"Retry-After": _RETRY_AFTER})
-                return PlainTextResponse(_UNAUTHORIZED, 401, {"WWW-Authenticate": 'Basic realm="platform API key"'})
-            if not grant.all_projects:
-                return PlainTextResponse(_FORBIDDEN.format(name=grant.name), 403)
+    async def metrics(self) -> Response:
+        """The answer of ``/metrics``."""
         lines = [*self._front.metrics.lines(), *self._server(), *await self._size(), *self._more(), *_process()]
         return Response("\n".join(lines) + "\n", media_type=CONTENT_TYPE)
-
-    async def _grant(self, request: Request) -> Grant | _Unknown:
-        """Return what the key of a request opens. One that is not right, or not known to be while the database is
-        away, is to be counted: the server's own key is known without the database, and guesses at it would show."""
-        name, _ = basic_credentials(request.headers.get("authorization", "")) or ("", "")
-        try:
-            async with asyncio.timeout(_PROBE_TIME):
-                return (await self._grant_of(name) if name else None) or _Unknown.WRONG
-        except (StoreError, TimeoutError):
-            return _Unknown.AWAY
 
     async def _size(self) -> Iterable[str]:
         """What the database tells of itself; nothing while it is away, when the other numbers matter most."""
@@ -176,8 +144,34 @@ class Health:
         yield from counter("store_commit_seconds_total", "Time that commits took.", [({}, store.seconds)])
 
 
-def _too_many(wait: int) -> Response:
-    return PlainTextResponse(f"{too_many(wait)}\n", 429, {"Retry-After": str(wait)})
+@ROUTES.add(
+    "GET /healthz",
+    "Whether the process is up.",
+    Answer("It is.", {TEXT: STRING}),
+    access=Access.ANYONE,
+)
+async def _up(_: Call) -> Response:
+    return PlainTextResponse("ok\n")
+
+
+@ROUTES.add(
+    "GET /readyz",
+    "Whether data can be read and written; 503 when not, with the reason for a key that opens all.",
+    value("It can.", _READY),
+    access=Access.ANYONE,
+)
+async def _ready(call: Call) -> Response:
+    return await call.service(Health).ready(call)
+
+
+@ROUTES.add(
+    "GET /metrics",
+    "Numbers for Prometheus; a platform key that opens all projects is needed.",
+    Answer("The numbers.", {TEXT: STRING}),
+    access=Access.SERVER,
+)
+async def _metrics(call: Call) -> Response:
+    return await call.service(Health).metrics()
 
 
 def _process() -> Iterator[str]:

@@ -1,27 +1,20 @@
 """What the server counts, in the text format of Prometheus.
 
-Written here and not with ``prometheus-client``: a request costs one look-up and a few additions, where that library
-takes a lock for each number, and the format is a page of code that does not change. All counting happens in the
-event loop, so that nothing is locked; what other threads count is read when it is asked for.
+Written here and not with ``prometheus-client`` (``docs/architecture/dependencies`` has the figures): a request costs a
+look-up and a few additions. All counting happens in the event loop, so that nothing is locked; what other threads count
+is read when it is asked for.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 #: Upper bounds of the classes of durations, in seconds.
 DURATIONS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
-#: First parts of paths that are told apart; any other is counted as one.
-RESOURCES: Final = frozenset(
-    (
-        *("items", "requests", "logs", "samples", "collections", "hcf", "activity", "jobs", "jobq", "api", "comments"),
-        *("ids", "spiders", "projects", "system", "v1", "ui", "healthz", "readyz", "metrics", "openapi.json"),
-    )
-)
 _METHODS: Final = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 _OTHER: Final = "other"
 
@@ -45,6 +38,8 @@ class Metrics:
     """Counters of requests and records."""
 
     def __init__(self) -> None:
+        #: First parts of paths, by which requests are counted; those of any other path are counted as one.
+        self.resources: Container[str] = frozenset()
         self._series: dict[tuple[str, str, int], _Series] = {}
         self._records: dict[str, int] = {}
         self._unreadable: dict[int, int] = {}
@@ -52,7 +47,7 @@ class Metrics:
     def request(self, what: tuple[str, str], status: int, seconds: float, received: int, sent: int) -> None:
         """Count a request (path and method) that has ended; ``status`` 0: it broke off before there was one."""
         path, method = what
-        key = (resource_of(path), method, status // 100)
+        key = (self._resource_of(path), method, status // 100)
         series = self._series.get(key)
         if series is None:
             key = (key[0], method if method in _METHODS else _OTHER, key[2])
@@ -65,12 +60,18 @@ class Metrics:
 
     def records(self, path: str, number: int) -> None:
         """Count records that were stored."""
-        resource = resource_of(path)
+        resource = self._resource_of(path)
         self._records[resource] = self._records.get(resource, 0) + number
 
     def unreadable(self, status: int) -> None:
         """Count what was refused before it was a request."""
         self._unreadable[status] = self._unreadable.get(status, 0) + 1
+
+    def _resource_of(self, path: str) -> str:
+        first = path[1:].partition("/")[0]
+        if first in self.resources:
+            return first
+        return _OTHER if first else "ui"
 
     def lines(self) -> Iterator[str]:
         """The counters as text."""
@@ -107,14 +108,6 @@ class Metrics:
             "Records that were stored and synced.",
             (({"resource": resource}, number) for resource, number in sorted(self._records.items())),
         )
-
-
-def resource_of(path: str) -> str:
-    """The resource that a path is of."""
-    first = path[1:].partition("/")[0]
-    if first in RESOURCES:
-        return first
-    return _OTHER if first else "ui"
 
 
 def counter(name: str, meaning: str, samples: Iterable[tuple[Labels, float]]) -> Iterator[str]:

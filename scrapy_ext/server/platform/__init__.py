@@ -1,5 +1,30 @@
-"""The crawling platform over HTTP: paths, parameters and formats. What is kept, and how, is the store's matter."""
+"""The crawling platform over HTTP: its resources, each with its routes."""
 
-from scrapy_ext.server.platform.service import PlatformService
+from __future__ import annotations
 
-__all__ = ["PlatformService"]
+from typing import Final
+
+from scrapy_ext.server.http.routes import Route
+from scrapy_ext.server.platform import (
+    activity,
+    collections,
+    comments,
+    frontier,
+    jobq,
+    jobs,
+    legacy,
+    metadata,
+    periodic,
+    projects,
+    spiders,
+    system,
+    versions,
+    webhooks,
+)
+from scrapy_ext.server.platform.records import records
+
+_RESOURCES: Final = (
+    *(records, collections, frontier, jobs, legacy, metadata, jobq, projects, spiders, versions, webhooks, periodic),
+    *(comments, activity, system),
+)
+ROUTES: Final[tuple[Route, ...]] = tuple(route for resource in _RESOURCES for route in resource.ROUTES)

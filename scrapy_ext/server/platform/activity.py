@@ -10,11 +10,24 @@ from starlette.responses import Response
 
 from scrapy_ext.api.platform.items import MAX_ITEM_BYTES, too_large
 from scrapy_ext.api.platform.keys import number_of
-from scrapy_ext.api.violations import ContractError
+from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.http import bodies
-from scrapy_ext.server.http.answers import NotFound, empty, method_not_allowed, refused
+from scrapy_ext.server.http.answers import empty
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.formats import Page, result, with_meta
+from scrapy_ext.server.http.routes import Access, Routes
+from scrapy_ext.server.http.schemas import (
+    COUNT,
+    COUNTER,
+    DONE,
+    FILTERS,
+    NUMBER,
+    OBJECT,
+    SHAPING,
+    Parameter,
+    json_lines,
+    lines,
+)
 from scrapy_ext.server.platform.filters import Filter
 from scrapy_ext.server.store.activity.activity import Message
 
@@ -25,27 +38,35 @@ _MAX_PROJECTS: Final = 1000
 _EVENT: Final = 256
 
 
-async def activity(call: Call) -> Response:
-    """Answer a call."""
-    match call.path, call.method:
-        case ["projects"], "GET":
-            return await _projects(call)
-        case [_], "GET":
-            return await result(call, _pages(call, _chosen(call, call.project, call.number("count"))))
-        case [_], "POST":
-            return await _add(call)
-        case [_], _:
-            raise method_not_allowed("GET", "POST")
-        case _:
-            raise NotFound
+ROUTES: Final = Routes(Access.PROCESS)
+
+_META: Final = Parameter(
+    "meta", "what to add to each message", {"type": "array", "items": {"enum": ["_ts", "_project"]}}
+)
 
 
+@ROUTES.add(
+    "GET /activity/{project}",
+    "Read messages of a project, the newest first.",
+    lines("The messages.", OBJECT),
+    parameters=(COUNT, _META, *FILTERS, *SHAPING),
+)
+async def _read(call: Call) -> Response:
+    return await result(call, _pages(call, _chosen(call, call.project, call.number("count"))))
+
+
+@ROUTES.add(
+    "POST /activity/{project}",
+    "Add messages.",
+    DONE,
+    body=json_lines(OBJECT),
+)
 async def _add(call: Call) -> Response:
     project = call.project
     events: list[bytes] = []
-    async for lines in bodies.gathered(call.request, _sent):
-        bodies.keep(sum(map(len, lines)) + _EVENT * len(lines))
-        events += lines
+    async for sent in bodies.gathered(call.request, _sent):
+        bodies.keep(sum(map(len, sent)) + _EVENT * len(sent))
+        events += sent
     if events:
         await call.store.activity.add(project, events)
         call.wrote(len(events))
@@ -59,6 +80,19 @@ def _sent(line: bytes, number: int) -> tuple[bytes]:
     return (line.strip(),)
 
 
+@ROUTES.add(
+    "GET /activity/projects",
+    "Read messages of several projects, the newest first.",
+    lines("The messages.", OBJECT),
+    parameters=(
+        Parameter("p", "the projects (default: all that the key opens)", {"type": "array", "items": NUMBER}),
+        Parameter("pcount", "at most so many of each project", COUNTER),
+        COUNT,
+        _META,
+        *FILTERS,
+        *SHAPING,
+    ),
+)
 async def _projects(call: Call) -> Response:
     asked = [number_of(text, "p") for text in call.all("p")]
     for project in asked:

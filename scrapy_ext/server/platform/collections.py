@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Final
 
@@ -11,15 +10,39 @@ import msgspec
 from starlette.background import BackgroundTask
 from starlette.responses import Response
 
-from scrapy_ext.api.platform.collections import Count, check_name, parse_type, record_faults
+from scrapy_ext.api.platform.collections import CollectionName, Count, check_name, parse_type
 from scrapy_ext.api.platform.formats import is_true
-from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.http import bodies
-from scrapy_ext.server.http.answers import TEXT, NotFound, empty, json, method_not_allowed, refused
+from scrapy_ext.api.violations import ContractError, refused
+from scrapy_ext.server.http import bodies, schemas
+from scrapy_ext.server.http.answers import TEXT, NotFound, empty, json
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.formats import Page, result, result_of, with_meta
+from scrapy_ext.server.http.routes import Access, Routes
+from scrapy_ext.server.http.schemas import (
+    COLLECTION_NAME,
+    COUNT,
+    COUNTER,
+    DONE,
+    FILTERS,
+    META,
+    NAME,
+    NODATA,
+    OBJECT,
+    SHAPING,
+    SHAPING_OR_MSGPACK,
+    STRING,
+    STRINGS,
+    Answer,
+    Body,
+    Parameter,
+    Schema,
+    json_lines,
+    lines,
+    value,
+)
 from scrapy_ext.server.platform.filters import Filter, refuse_filters
 from scrapy_ext.server.store.collections.collections import Record
+from scrapy_ext.server.store.collections.incoming import checked
 from scrapy_ext.server.store.collections.selections import Collection, Range, Selection, key_range, prefix_range
 
 #: Keys or prefixes that one request may name.
@@ -31,40 +54,41 @@ _RECORD: Final = 400
 #: Records that a count with a filter looks at before it says where to go on.
 _MAX_LOOKED_AT: Final = 20_000
 
-#: The beginning of an object whose first member is its key, up to the second.
-_KEY_FIRST: Final = re.compile(rb'\s*\{\s*"_key"\s*:\s*"(?:[^"\\]|\\.)*"\s*,\s*')
 
-_members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+ROUTES: Final = Routes(Access.PROCESS)
 
-
-async def collections(call: Call) -> Response:
-    """Answer a call."""
-    match call.path:
-        case [_, "list"]:
-            return await _list(call)
-        case [_, "delete" | "rename" as action]:
-            return await (_drop if action == "delete" else _rename)(call)
-        case [_, _, _]:
-            return await _whole(call)
-        case [_, _, _, "count"] if call.method == "GET":
-            return await _count(call)
-        case [_, _, _, "deleted"] if call.method == "POST":
-            return await _delete_keys(call)
-        case [_, _, _, key]:
-            return await _one(call, key)
-        case [_, _, _, key, "value"]:
-            return await _value(call, key)
-        case _:
-            raise NotFound
+_SELECTING: Final = (
+    Parameter("key", "records with these keys", STRINGS),
+    Parameter("prefix", "records whose keys begin so", STRINGS),
+    Parameter("prefixcount", "at most so many for each prefix", COUNTER),
+    Parameter("startts", "stored at this time (ms) or later", COUNTER),
+    Parameter("endts", "stored before this time (ms)", COUNTER),
+    Parameter("start", "from this key on", STRING),
+    Parameter("startafter", "behind this key", STRING),
+)
+_RECORD_SCHEMA: Final[Schema] = {"type": "object", "properties": {"_key": NAME}, "required": ["_key"]}
+_DELETED: Final[Schema] = {
+    "type": "object",
+    "properties": {"deleted": COUNTER, "scanned": COUNTER, "nextstart": STRING},
+    "required": ["deleted", "scanned"],
+}
+_WHOLE: Final = "/collections/{project}/{type}/{collection}"
+_ONE: Final = f"{_WHOLE}/{{key}}"
 
 
 def _collection(call: Call) -> Collection:
-    check_name(call.path[2])
-    return Collection(call.project, parse_type(call.path[1]), call.path[2])
+    name = call.part("collection")
+    check_name(name)
+    return Collection(call.project, parse_type(call.part("type")), name)
 
 
+@ROUTES.add(
+    "GET /collections/{project}/list",
+    "List the collections of a project.",
+    lines("Their types and names.", CollectionName),
+    parameters=SHAPING,
+)
 async def _list(call: Call) -> Response:
-    _only(call, "GET")
     names = await call.store.collections.names(call.project)
 
     async def pages() -> AsyncIterator[Page]:
@@ -73,8 +97,14 @@ async def _list(call: Call) -> Response:
     return await result(call, pages())
 
 
+@ROUTES.add(
+    "POST /collections/{project}/delete",
+    "Delete a collection.",
+    value("It is gone.", OBJECT),
+    status=202,
+    parameters=(Parameter("name", "its name", COLLECTION_NAME, required=True),),
+)
 async def _drop(call: Call) -> Response:
-    _only(call, "POST")
     name = _parameter(call, "name")
     await call.store.collections.drop(call.project, name)
     purge = BackgroundTask(call.store.purge)
@@ -83,8 +113,17 @@ async def _drop(call: Call) -> Response:
     return answer
 
 
+@ROUTES.add(
+    "POST /collections/{project}/rename",
+    "Rename a collection.",
+    value("It has its new name.", OBJECT),
+    parameters=(
+        Parameter("name", "its name", COLLECTION_NAME, required=True),
+        Parameter("new_name", "its new name", COLLECTION_NAME, required=True),
+    ),
+    errors=(409,),
+)
 async def _rename(call: Call) -> Response:
-    _only(call, "POST")
     name, new_name = _parameter(call, "name"), _parameter(call, "new_name")
     check_name(new_name, "new_name")
     if not await call.store.collections.rename(call.project, name, new_name):
@@ -93,24 +132,36 @@ async def _rename(call: Call) -> Response:
 
 
 def _parameter(call: Call, name: str) -> str:
-    value = call.query.get(name)
-    if not value:
+    given = call.query.get(name)
+    if not given:
         raise refused(name, "is required", f"Add ?{name}=… to the address.")
-    return value
+    return given
 
 
-def _only(call: Call, *methods: str) -> None:
-    if call.method not in methods:
-        raise method_not_allowed(*methods)
-
-
-async def _whole(call: Call) -> Response:
-    _only(call, "GET", "POST", "DELETE")
-    if call.method == "POST":
-        return await _write(call, None)
+@ROUTES.add(
+    f"GET {_WHOLE}",
+    "Read records, in the order of their keys.",
+    lines("The records.", OBJECT, msgpack=True),
+    parameters=(*_SELECTING, *FILTERS, COUNT, META, NODATA, *SHAPING_OR_MSGPACK),
+)
+async def _read(call: Call) -> Response:
     which, selection = _selected(call)
-    if call.method == "GET":
-        return await result(call, _pages(call, _chosen(call, which, selection)), msgpack=True)
+    return await result(call, _pages(call, _chosen(call, which, selection)), msgpack=True)
+
+
+@ROUTES.add(f"POST {_WHOLE}", "Write records.", DONE, body=json_lines(_RECORD_SCHEMA))
+async def _write_all(call: Call) -> Response:
+    return await _write(call, None)
+
+
+@ROUTES.add(
+    f"DELETE {_WHOLE}",
+    "Delete the records that are selected.",
+    value("How many were deleted.", _DELETED),
+    parameters=_SELECTING,
+)
+async def _delete(call: Call) -> Response:
+    which, selection = _selected(call)
     refuse_filters(call)
     if "count" in call.query:  # to ignore it would be to delete more than was asked
         raise refused("count", "is not supported here", "Leave it out, or delete by key.")
@@ -140,6 +191,12 @@ def _json(record: Record) -> bytes:
     return record.value
 
 
+@ROUTES.add(
+    f"GET {_WHOLE}/count",
+    "Count records.",
+    value("The number; with nextstart, counting goes on there.", Count),
+    parameters=(*_SELECTING, *FILTERS),
+)
 async def _count(call: Call) -> Response:
     which, selection = _selected(call)
     conditions = Filter.of(call)
@@ -154,16 +211,19 @@ async def _count(call: Call) -> Response:
     return json(Count(total, scanned))
 
 
-async def _one(call: Call, key: str) -> Response:
-    _only(call, "GET", "POST", "DELETE")
-    which = _collection(call)
-    if call.method == "POST":
-        return await _write(call, key)
-    if call.method == "DELETE":
-        await call.store.collections.delete_keys(which, [key.encode()])
-        return empty()
-
-    copies = call.number("copies")
+@ROUTES.add(
+    f"GET {_ONE}",
+    "Read a record.",
+    lines("The record; with copies, those that there are.", OBJECT, msgpack=True),
+    parameters=(
+        Parameter("copies", "at most so many of the copies that vs and vcs keep, the newest first", COUNTER),
+        META,
+        NODATA,
+        *SHAPING_OR_MSGPACK,
+    ),
+)
+async def _read_one(call: Call) -> Response:
+    which, key, copies = _collection(call), call.part("key"), call.number("copies")
     store = call.store.collections
     found = [await _found(call, which, key)] if copies is None else await store.copies(which, key.encode())
     if not found:
@@ -171,13 +231,33 @@ async def _one(call: Call, key: str) -> Response:
     return await result_of(call, list(map(_line(call), found[:copies])), msgpack=True)
 
 
-async def _value(call: Call, key: str) -> Response:
-    _only(call, "GET")
-    record = msgspec.json.decode((await _found(call, _collection(call), key)).value)
+@ROUTES.add(
+    f"POST {_ONE}",
+    "Write a record.",
+    DONE,
+    body=Body("application/x-jsonlines", _RECORD_SCHEMA, "One record."),
+)
+async def _write_one(call: Call) -> Response:
+    return await _write(call, call.part("key"))
+
+
+@ROUTES.add(f"DELETE {_ONE}", "Delete a record.", DONE)
+async def _delete_one(call: Call) -> Response:
+    await call.store.collections.delete_keys(_collection(call), [call.part("key").encode()])
+    return empty()
+
+
+@ROUTES.add(
+    f"GET {_ONE}/value",
+    "Read the field named value of a record.",
+    Answer("Its value.", {schemas.TEXT: STRING}),
+)
+async def _value(call: Call) -> Response:
+    record = msgspec.json.decode((await _found(call, _collection(call), call.part("key"))).value)
     if "value" not in record:
         raise NotFound("Not Found. The record has no field named value.")
-    value = record["value"]
-    return Response(value if isinstance(value, str) else msgspec.json.encode(value), media_type=TEXT)
+    text = record["value"]
+    return Response(text if isinstance(text, str) else msgspec.json.encode(text), media_type=TEXT)
 
 
 async def _found(call: Call, which: Collection, key: str) -> Record:
@@ -218,36 +298,12 @@ def _numbered(line: bytes, number: int) -> tuple[tuple[int, bytes, dict[str, Any
     return ((number, line, bodies.record(line, number)),)
 
 
-def checked(given: Sequence[tuple[int, bytes, dict[str, Any]]], key: str | None) -> list[tuple[bytes, bytes]]:
-    """Keys and records without them, of (number of the line, line, object); raises ``ContractError``."""
-    records: list[tuple[bytes, bytes]] = []
-    for number, line, record in given:
-        place = f"line {number}"
-        if key is not None and record.setdefault("_key", key) != key:
-            raise refused(place, f"has _key {record['_key']!r}, and the path says {key!r}", "Make them the same.")
-        faults = list(record_faults(record, len(line), place))
-        if faults:
-            raise ContractError(faults)
-        records.append((record["_key"].encode(), _without_key(line, record)))
-    return records
-
-
-def _without_key(line: bytes, record: dict[str, Any]) -> bytes:
-    """The record without its key, which is stored apart; the other members keep their bytes."""
-    if len(record) == 1:
-        return b"{}"
-    if (first := _KEY_FIRST.match(line)) and not _perhaps_key(rest := line[first.end() :]):
-        return b"{" + rest.strip()
-    members = _members(line)
-    members.pop("_key", None)
-    return b"{" + b",".join(msgspec.json.encode(name) + b":" + bytes(raw) for name, raw in members.items()) + b"}"
-
-
-def _perhaps_key(rest: bytes) -> bool:
-    """Whether another member may be named _key, plainly or in escapes."""
-    return b'_key"' in rest or b"\\u00" in rest
-
-
+@ROUTES.add(
+    f"POST {_WHOLE}/deleted",
+    "Delete records by their keys.",
+    DONE,
+    body=json_lines({"anyOf": [STRING, STRINGS]}),
+)
 async def _delete_keys(call: Call) -> Response:
     which = _collection(call)
     async for keys in bodies.strings(call.request):

@@ -17,36 +17,44 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.server.http.answers import NotFound, json, method_not_allowed, refused
+from scrapy_ext.api.violations import refused
+from scrapy_ext.server.http.answers import NotFound, json
 from scrapy_ext.server.http.call import Call, path_number
-from scrapy_ext.server.platform.jobs import Form, check_name, iso_time
+from scrapy_ext.server.http.forms import Form, check_name
+from scrapy_ext.server.http.routes import Routes
+from scrapy_ext.server.http.schemas import COUNTER, FORM, PATH_PARTS, STRING, Body, Schema, value
+from scrapy_ext.server.platform.jobs import iso_time
 from scrapy_ext.server.store.comments import Comment, Place
 
 #: Characters of a comment.
 MAX_TEXT: Final = 10_000
 
 
-async def comments(call: Call) -> Response:
-    """Answer a call. ``call.path`` begins with ``comments``."""
-    match call.path[1:]:
-        case [_]:
-            return await _one(call)
-        case [_, "stats"]:
-            if call.method != "GET":
-                raise method_not_allowed("GET")
-            project = path_number(call.path, 1, "project")
-            call.need(project)
-            stats = await call.store.comments.stats(project)
-            return json({str(job): items for job, items in stats.items()})
-        case [_, _, _]:
-            if call.method != "GET":
-                raise method_not_allowed("GET")
-            return await _of_job(call)
-        case [_, _, _, _, *rest] if len(rest) < 2:
-            return await _at(call, rest[0] if rest else "")
-        case _:
-            raise NotFound
+ROUTES: Final = Routes()
+
+_COMMENT: Final[Schema] = {
+    "type": "object",
+    "properties": {"id": PATH_PARTS["comment"], "text": STRING, "created": STRING, "author": STRING},
+    "required": ["id", "text", "created", "author"],
+}
+_COMMENTS: Final[Schema] = {"type": "array", "items": _COMMENT}
+_DELETED: Final[Schema] = {
+    "type": "object",
+    "properties": {"status": {"const": "ok"}, "count": COUNTER},
+    "required": ["status", "count"],
+}
+_TEXT: Final = Body(
+    FORM,
+    {
+        "type": "object",
+        "properties": {"text": {"type": "string", "minLength": 1, "maxLength": MAX_TEXT}},
+        "required": ["text"],
+    },
+)
+_JOB: Final = "/api/comments/{project}/{spider}/{job}"
+_ITEM: Final = f"{_JOB}/{{item}}"
+_FIELD: Final = f"{_ITEM}/{{field}}"
+_ONE: Final = "/api/comments/{comment}"
 
 
 def _shown(comment: Comment) -> dict[str, Any]:
@@ -58,52 +66,77 @@ def _shown(comment: Comment) -> dict[str, Any]:
     }
 
 
-def _job(call: Call) -> JobKey:
-    key = JobKey(*(path_number(call.path, place, name) for place, name in enumerate(("project", "spider", "job"), 1)))
-    call.need(key.project)
-    return key
+@ROUTES.add(
+    "GET /api/comments/{project}/stats",
+    "Count the items with comments.",
+    value("The number for each job.", {"type": "object", "additionalProperties": COUNTER}),
+)
+async def _stats(call: Call) -> Response:
+    stats = await call.store.comments.stats(call.project)
+    return json({str(job): items for job, items in stats.items()})
 
 
+@ROUTES.add(
+    f"GET {_JOB}",
+    "Read the comments on the items of a job.",
+    value("Comments by <item> and <item>/<field>.", {"type": "object", "additionalProperties": _COMMENTS}),
+)
 async def _of_job(call: Call) -> Response:
     found: dict[str, list[dict[str, Any]]] = {}
-    job = _job(call)
-    for comment in await call.store.comments.of_job(job):
+    for comment in await call.store.comments.of_job(call.job):
         item, field = comment.place.item.number, comment.place.field
         found.setdefault(f"{item}/{field}" if field else str(item), []).append(_shown(comment))
     return json(found)
 
 
-async def _at(call: Call, field: str) -> Response:
-    place = Place(_job(call).entity(path_number(call.path, 4, "item")), field)
-    match call.method:
-        case "GET":
-            return json([_shown(comment) for comment in await call.store.comments.at(place)])
-        case "POST":
-            if field:
-                check_name("field", field)
-            added = await call.store.comments.add(place, call.who, await _text(call))
-            call.wrote(1)
-            return json(_shown(added), 201)
-        case "DELETE":
-            return json({"status": "ok", "count": await call.store.comments.clear(place)})
-        case _:
-            raise method_not_allowed("GET", "POST", "DELETE")
+def _place(call: Call) -> Place:
+    field = call.part("field") if call.has_part("field") else ""
+    return Place(call.job.entity(call.part_number("item")), field)
 
 
-async def _one(call: Call) -> Response:
-    project, number = _id(call.path[1])
-    call.need(project)
-    match call.method:
-        case "GET":
-            comment = await call.store.comments.get(project, number)
-        case "PUT":
-            comment = await call.store.comments.replace(project, number, await _text(call))
-        case "DELETE":
-            if not await call.store.comments.remove(project, number):
-                raise _absent()
-            return json({"status": "ok", "count": 1})
-        case _:
-            raise method_not_allowed("GET", "PUT", "DELETE")
+@ROUTES.add(f"GET {_ITEM}", "Read the comments on an item, the oldest first.", value("The comments.", _COMMENTS))
+@ROUTES.add(
+    f"GET {_FIELD}", "Read the comments on a field of an item, the oldest first.", value("The comments.", _COMMENTS)
+)
+async def _at(call: Call) -> Response:
+    return json([_shown(comment) for comment in await call.store.comments.at(_place(call))])
+
+
+@ROUTES.add(f"POST {_ITEM}", "Comment on an item.", value("The comment.", _COMMENT), status=201, body=_TEXT)
+@ROUTES.add(f"POST {_FIELD}", "Comment on a field of an item.", value("The comment.", _COMMENT), status=201, body=_TEXT)
+async def _add(call: Call) -> Response:
+    place = _place(call)
+    if place.field:
+        check_name("field", place.field)
+    added = await call.store.comments.add(place, call.who, await _text(call))
+    call.wrote(1)
+    return json(_shown(added), 201)
+
+
+@ROUTES.add(f"DELETE {_ITEM}", "Delete the comments on an item.", value("How many were deleted.", _DELETED))
+@ROUTES.add(f"DELETE {_FIELD}", "Delete the comments on a field of an item.", value("How many were deleted.", _DELETED))
+async def _clear(call: Call) -> Response:
+    return json({"status": "ok", "count": await call.store.comments.clear(_place(call))})
+
+
+@ROUTES.add(f"GET {_ONE}", "Read a comment.", value("It.", _COMMENT))
+async def _read(call: Call) -> Response:
+    return _found(await call.store.comments.get(*_id(call)))
+
+
+@ROUTES.add(f"PUT {_ONE}", "Replace the text of a comment.", value("The comment.", _COMMENT), body=_TEXT)
+async def _replace(call: Call) -> Response:
+    return _found(await call.store.comments.replace(*_id(call), await _text(call)))
+
+
+@ROUTES.add(f"DELETE {_ONE}", "Delete a comment.", value("It is gone.", _DELETED))
+async def _remove(call: Call) -> Response:
+    if not await call.store.comments.remove(*_id(call)):
+        raise _absent()
+    return json({"status": "ok", "count": 1})
+
+
+def _found(comment: Comment | None) -> Response:
     if comment is None:
         raise _absent()
     return json(_shown(comment))
@@ -113,11 +146,15 @@ def _absent() -> NotFound:
     return NotFound("There is no such comment.")
 
 
-def _id(text: str) -> tuple[int, int]:
+def _id(call: Call) -> tuple[int, int]:
+    """The project, which the key must open, and the number of a comment."""
+    text = call.part("comment")
     parts = text.split("-")
     if len(parts) != 2:
         raise refused("comment", f"must be <project>-<number>, got {text[:60]!r}", "Use the id of a comment.")
-    return path_number(parts, 0, "project"), path_number(parts, 1, "comment")
+    project, number = path_number(parts[0], "project"), path_number(parts[1], "comment")
+    call.need(project)
+    return project, number
 
 
 async def _text(call: Call) -> str:

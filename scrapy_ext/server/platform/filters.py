@@ -16,8 +16,8 @@ import regex
 
 from scrapy_ext.api.json_decoder import decoder
 from scrapy_ext.api.platform.keys import MAX_NUMBER
-from scrapy_ext.api.violations import ContractError, Violation
-from scrapy_ext.server.http.answers import Refusal, refused
+from scrapy_ext.api.violations import ContractError, Violation, refused
+from scrapy_ext.server.http.answers import Refusal
 from scrapy_ext.server.http.call import Call
 
 T = TypeVar("T")

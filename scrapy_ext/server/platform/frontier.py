@@ -10,12 +10,32 @@ from starlette.background import BackgroundTask
 from starlette.responses import Response
 
 from scrapy_ext.api.json_decoder import decoder
-from scrapy_ext.api.platform.frontier import FrontierRequest, NewCount, check_name, request_faults
-from scrapy_ext.api.violations import ContractError
+from scrapy_ext.api.platform.frontier import (
+    Batch,
+    Fingerprint,
+    FrontierRequest,
+    NewCount,
+    QueueCount,
+    check_name,
+    request_faults,
+)
+from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.http import bodies
-from scrapy_ext.server.http.answers import NotFound, empty, json, method_not_allowed, refused
+from scrapy_ext.server.http.answers import empty, json
 from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.formats import Page, hold_answer, result, result_of
+from scrapy_ext.server.http.routes import Access, Routes
+from scrapy_ext.server.http.schemas import (
+    COUNTER,
+    DONE,
+    SHAPING,
+    STRING,
+    STRINGS,
+    Parameter,
+    json_lines,
+    lines,
+    value,
+)
 from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot, StoredBatch, is_batch_id, priority_of
 
 #: Requests that a read gives when it names no ``mincount``.
@@ -34,42 +54,37 @@ _decode_raw: Final = msgspec.json.Decoder(_RawRequest).decode
 _encode: Final = msgspec.json.Encoder().encode
 
 
-async def frontier(call: Call) -> Response:
-    """Answer a call."""
-    match call.path, call.method:
-        case [_, "list"], "GET":
-            return json(await call.store.frontier.frontiers(call.project))
-        case [_, name, "list"], "GET":
-            check_name(name, "frontier")
-            return json(await call.store.frontier.slots(call.project, name))
-        case [_, _, "s", _], "POST":
-            return await _add(call)
-        case [_, _, "s", _], "DELETE":
-            return await _delete_slot(call)
-        case [_, _, "s", _, "q"], "GET":
-            return await _read(call)
-        case [_, _, "s", _, "q", "count"], "GET":
-            return await _count(call)
-        case [_, _, "s", _, "q", "deleted"], "POST":
-            return await _delete_batches(call)
-        case [_, _, "s", _, "f"], "GET":
-            return await _fingerprints(call)
-        case [_, _, "s", _], _:
-            raise method_not_allowed("POST", "DELETE")
-        case (([_, "list"] | [_, _, "list"] | [_, _, "s", _, "q" | "f"] | [_, _, "s", _, "q", "count"]), _):
-            raise method_not_allowed("GET")
-        case [_, _, "s", _, "q", "deleted"], _:
-            raise method_not_allowed("POST")
-        case _:
-            raise NotFound
+ROUTES: Final = Routes(Access.PROCESS)
+
+_SLOT: Final = "/hcf/{project}/{frontier}/s/{slot}"
+_NAMES: Final = value("Their names.", STRINGS)
+
+
+@ROUTES.add("GET /hcf/{project}/list", "List the frontiers of a project.", _NAMES)
+async def _frontiers(call: Call) -> Response:
+    return json(await call.store.frontier.frontiers(call.project))
+
+
+@ROUTES.add("GET /hcf/{project}/{frontier}/list", "List the slots of a frontier.", _NAMES)
+async def _slots(call: Call) -> Response:
+    name = call.part("frontier")
+    check_name(name, "frontier")
+    return json(await call.store.frontier.slots(call.project, name))
 
 
 def _slot(call: Call) -> Slot:
-    check_name(call.path[1], "frontier")
-    check_name(call.path[3], "slot")
-    return Slot(call.project, call.path[1], call.path[3])
+    name, slot = call.part("frontier"), call.part("slot")
+    check_name(name, "frontier")
+    check_name(slot, "slot")
+    return Slot(call.project, name, slot)
 
 
+@ROUTES.add(
+    f"POST {_SLOT}",
+    "Add requests whose fingerprints the slot does not know.",
+    value("How many were new.", NewCount),
+    body=json_lines(FrontierRequest),
+)
 async def _add(call: Call) -> Response:
     slot = _slot(call)
     added = 0
@@ -93,6 +108,17 @@ def _queued(line: bytes, number: int) -> tuple[QueuedRequest]:
     return (QueuedRequest(raw.fp.encode(), pair, bytes(raw.fdata) or None, raw.p),)
 
 
+@ROUTES.add(
+    f"GET {_SLOT}/q",
+    "Read batches of requests; the same ones until they are deleted.",
+    lines("Batches.", Batch),
+    parameters=(
+        Parameter("mincount", "at least so many requests, if there are", COUNTER),
+        Parameter("startafter", "the ID of a batch: only batches behind it", STRING),
+        Parameter("meta", "_p: add the priority of a batch's requests", STRING),
+        *SHAPING,
+    ),
+)
 async def _read(call: Call) -> Response:
     mincount = call.number("mincount", _DEFAULT_MINCOUNT) or 1
     after = _batch_id(call, "startafter", "Read from the beginning, without startafter.")
@@ -104,17 +130,22 @@ async def _read(call: Call) -> Response:
         priority = b',"_p":%d' % priority_of(batch.id) if priorities else b""
         return b'{"id":"' + batch.id.encode() + b'","requests":[' + batch.requests + b"]" + priority + b"}"
 
-    lines = map(line, batches)
     if len(batches) == 1:
-        return await result_of(call, list(lines))
+        return await result_of(call, list(map(line, batches)))
 
     async def pages() -> AsyncIterator[Page]:
-        for line in lines:
-            yield [line]
+        for batch in batches:
+            yield [line(batch)]
 
     return await result(call, pages())
 
 
+@ROUTES.add(
+    f"GET {_SLOT}/q/count",
+    "Count the requests in the queue.",
+    value("The number; with nextstart, counting goes on there.", QueueCount),
+    parameters=(Parameter("start", "the nextstart of a count before", STRING),),
+)
 async def _count(call: Call) -> Response:
     start = _batch_id(call, "start", "Count from the beginning, without start.")
     return json(await call.store.frontier.count(_slot(call), start))
@@ -127,6 +158,12 @@ def _batch_id(call: Call, name: str, remedy: str) -> str | None:
     return text
 
 
+@ROUTES.add(
+    f"POST {_SLOT}/q/deleted",
+    "Delete batches that were processed.",
+    DONE,
+    body=json_lines({"anyOf": [STRING, STRINGS]}, "IDs of batches."),
+)
 async def _delete_batches(call: Call) -> Response:
     slot = _slot(call)
     async for ids in bodies.strings(call.request):
@@ -134,6 +171,12 @@ async def _delete_batches(call: Call) -> Response:
     return empty()
 
 
+@ROUTES.add(
+    f"GET {_SLOT}/f",
+    "List the fingerprints of a slot, in their order.",
+    lines("The fingerprints.", Fingerprint),
+    parameters=SHAPING,
+)
 async def _fingerprints(call: Call) -> Response:
     found = call.store.frontier.fingerprints(_slot(call))
 
@@ -144,6 +187,7 @@ async def _fingerprints(call: Call) -> Response:
     return await result(call, pages())
 
 
+@ROUTES.add(f"DELETE {_SLOT}", "Delete a slot.", DONE)
 async def _delete_slot(call: Call) -> Response:
     await call.store.frontier.delete_slot(_slot(call))
     answer = empty()

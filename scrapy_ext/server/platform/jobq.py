@@ -1,8 +1,4 @@
-"""``/jobq``: the job queue (platform-api.md, Finished-job queue; the rest as its real clients use it).
-
-- ``GET /jobq/<project>/count``, ``list``, ``jobsummary``, and ``[<spider>/]summary[/<state>]``
-- ``POST /jobq/<project>/push``, ``startjob``, ``update``, ``cancel``, and ``<spider>/<job>/cancel``
-"""
+"""``/jobq``: the job queue (platform-api.md, Finished-job queue; the rest as its real clients use it)."""
 
 from __future__ import annotations
 
@@ -13,13 +9,34 @@ from starlette.responses import Response
 from scrapy_ext.api.platform.jobq import MAX_LIST, PushedJob, RefusedPush
 from scrapy_ext.api.platform.jobs import DEFAULT_PRIORITY, DEFAULT_UNITS, MAX_NAME, SHOWN_STATES, JobState
 from scrapy_ext.api.platform.keys import JobKey, is_number
-from scrapy_ext.server.http import bodies
-from scrapy_ext.server.http.access import JobTokens
-from scrapy_ext.server.http.answers import TEXT, NotFound, Refusal, empty, json, method_not_allowed, refused
-from scrapy_ext.server.http.call import Call, path_number
-from scrapy_ext.server.platform.job_lines import answer, line, wanted_of
-from scrapy_ext.server.platform.jobs import check_job, check_name, check_tags, job_filter, own_key, parse_state
-from scrapy_ext.server.platform.runnable import check_spider
+from scrapy_ext.api.violations import refused
+from scrapy_ext.server.auth.job_tokens import JobTokens
+from scrapy_ext.server.http import bodies, schemas
+from scrapy_ext.server.http.answers import TEXT, NotFound, Refusal, empty, json
+from scrapy_ext.server.http.call import Call
+from scrapy_ext.server.http.forms import check_job, check_name, check_tags, own_key, parse_state
+from scrapy_ext.server.http.routes import Access, Routes
+from scrapy_ext.server.http.schemas import (
+    COUNTER,
+    JOB_KEY,
+    JSON,
+    NAME,
+    OBJECT,
+    SHAPING,
+    STATE,
+    STRING,
+    STRINGS,
+    Answer,
+    Body,
+    Parameter,
+    Schema,
+    json_lines,
+    lines,
+    value,
+)
+from scrapy_ext.server.jobs.versions.runnable import check_spider
+from scrapy_ext.server.platform.job_lines import JOB_LINE, JOBMETA, answer, line, wanted_of
+from scrapy_ext.server.platform.jobs import JOB_FILTERS, job_filter
 from scrapy_ext.server.store.jobs.attempts import Attempt
 from scrapy_ext.server.store.jobs.jobs import DuplicateJobError, NewJob, unique_key
 from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
@@ -33,91 +50,114 @@ MAX_CHANGES: Final = 5000
 _PROJECT_SETTING: Final = "botgroups"
 
 
-class JobQueue:
-    """The resource."""
+ROUTES: Final = Routes()
 
-    def __init__(self, tokens: JobTokens) -> None:
-        self._tokens = tokens
-
-    async def __call__(self, call: Call) -> Response:
-        """Answer a call."""
-        allowed = _method(call.path)
-        if call.method != allowed:
-            raise method_not_allowed(allowed)
-        return await (_read(call) if allowed == "GET" else self._write(call))
-
-    async def _write(self, call: Call) -> Response:
-        match call.path:
-            case [_, "push"]:
-                return await self._push(call)
-            case [_, "startjob"]:
-                return await self._start(call)
-            case [_, "update"]:
-                return await _update(call)
-            case [_, "cancel"]:
-                return await _cancel(call)
-            case _:
-                return await _cancel_one(call)
-
-    async def _push(self, call: Call) -> Response:
-        project = call.project
-        records = await _few(call)
-        for number, record in records:  # all are checked before the first is stored
-            async with call.exchange.memory.turn():
-                _check_push(record, f"line {number}")
-        await _check_spiders(call, records)
-        jobs = [_pushed(record) for _, record in records]
-        outcomes = await call.store.jobs.add(project, jobs, call.who)
-        lines: list[PushedJob | RefusedPush] = []
-        call.wrote(sum(isinstance(added, JobKey) for added in outcomes))
-        for added, job, (_, record) in zip(outcomes, jobs, records, strict=True):
-            if isinstance(added, DuplicateJobError):
-                lines.append(RefusedPush(record, str(added)))
-            else:
-                auth = await self._tokens.token(added) if job.state is JobState.RUNNING else None
-                lines.append(PushedJob(str(added), auth))
-        return await answer(call, lines)
-
-    async def _start(self, call: Call) -> Response:
-        """Start the next job. The answer is empty when there is none, which is how clients know."""
-        fields = await bodies.document(call.request, empty={})
-        if not isinstance(fields, dict):
-            raise refused("body", "must be a JSON object", 'Write {} or {"field": value}.')
-        if not await _in_group(call, fields.get("botgroup")):
-            return empty()
-        job = await call.store.jobs.start_next(call.project, fields, call.who)
-        if job is None:
-            return empty()
-        worker = {"_shub_worker": call.who, **job.metadata}
-        return json({**worker, "key": str(job.key), "auth": await self._tokens.token(job.key)})
+_ONE_KEY: Final[Schema] = {"type": "object", "properties": {"key": JOB_KEY}, "required": ["key"]}
+_PUSHED: Final[Schema] = {
+    "type": "object",
+    "properties": {
+        "spider": NAME,
+        "state": STATE,
+        "tags": STRINGS,
+        "unique": {"description": "of several jobs that have the same here, one may be pending or running"},
+    },
+    "required": ["spider"],
+}
+_OUTCOME: Final[Schema] = {
+    "type": "object",
+    "properties": {"key": JOB_KEY, "auth": {"type": ["string", "null"]}, "error": STRING, "request": OBJECT},
+}
+_CHANGE: Final[Schema] = {
+    "type": "object",
+    "properties": {
+        "key": {"type": "string", "description": "a job, or <project>/<spider> for all jobs of a spider"},
+        "state": STATE,
+    },
+    "required": ["key"],
+}
+_CHANGED: Final[Schema] = {
+    "type": "object",
+    "properties": {"key": JOB_KEY, "prevstate": STATE},
+    "required": ["key", "prevstate"],
+}
+_STARTED: Final[Schema] = {
+    "type": "object",
+    "properties": {"key": JOB_KEY, "auth": STRING},
+    "required": ["key", "auth"],
+}
+_CANCELLED: Final[Schema] = {"type": "object", "properties": {"count": COUNTER}, "required": ["count"]}
+_STATE_SUMMARY: Final[Schema] = {
+    "type": "object",
+    "properties": {"name": STATE, "count": COUNTER, "summary": {"type": "array", "items": JOB_LINE}},
+    "required": ["name", "count", "summary"],
+}
+_KEYS: Final = Parameter("key", "these jobs", {"type": "array", "items": JOB_KEY, "maxItems": MAX_LIST})
+_PAGE: Final = (Parameter("count", "at most so many", COUNTER), Parameter("start", "leave out so many", COUNTER))
 
 
-def _method(path: list[str]) -> str:
-    """The one method that a path takes; raises :class:`NotFound` for what is no path."""
-    match path:
-        case [_, "count" | "list" | "jobsummary" | "summary"] | [_, "summary", _]:
-            return "GET"
-        case [_, _, "summary"] | [_, _, "summary", _]:
-            return "GET"
-        case [_, "push" | "startjob" | "update" | "cancel"] | [_, _, _, "cancel"]:
-            return "POST"
-        case _:
-            raise NotFound
+@ROUTES.add(
+    "POST /jobq/{project}/push",
+    "Add jobs.",
+    lines("The jobs, or why there is none.", _OUTCOME),
+    parameters=SHAPING,
+    body=json_lines(_PUSHED, f"At most {MAX_CHANGES} lines; further fields become metadata."),
+    errors=(409,),
+)
+async def _push(call: Call) -> Response:
+    project, tokens = call.project, call.service(JobTokens)
+    records = await _few(call)
+    for number, record in records:  # all are checked before the first is stored
+        async with call.exchange.memory.turn():
+            _check_push(record, f"line {number}")
+    await _check_spiders(call, records)
+    jobs = [_pushed(record) for _, record in records]
+    outcomes = await call.store.jobs.add(project, jobs, call.who)
+    outcome: list[PushedJob | RefusedPush] = []
+    call.wrote(sum(isinstance(added, JobKey) for added in outcomes))
+    for added, job, (_, record) in zip(outcomes, jobs, records, strict=True):
+        if isinstance(added, DuplicateJobError):
+            outcome.append(RefusedPush(record, str(added)))
+        else:
+            auth = await tokens.token(added) if job.state is JobState.RUNNING else None
+            outcome.append(PushedJob(str(added), auth))
+    return await answer(call, outcome)
 
 
-async def _read(call: Call) -> Response:
-    match call.path:
-        case [_, "count"]:
-            count = await call.store.jobs.count(call.project, job_filter(call, _FINISHED))
-            return Response(str(count), media_type=TEXT)  # which is a JSON number too
-        case [_, "list"]:
-            return await _list(call)
-        case [_, "jobsummary"]:
-            return await _job_summary(call)
-        case [_, "summary", *state] | [_, _, "summary", *state]:
-            return await _summary(call, state)
-        case _:
-            raise NotFound
+@ROUTES.add(
+    "POST /jobq/{project}/startjob",
+    "Start the pending job that is next.",
+    Answer(
+        "The job's metadata, its key and its token; empty text when none waits.", {JSON: _STARTED, schemas.TEXT: STRING}
+    ),
+    body=Body(
+        JSON,
+        {"type": "object", "properties": {"botgroup": STRING}},
+        "Written to the job's metadata; may be empty. With botgroup, the project's setting botgroups must list it.",
+    ),
+)
+async def _start(call: Call) -> Response:
+    """Start the next job. The answer is empty when there is none, which is how clients know."""
+    fields = await bodies.document(call.request, empty={})
+    if not isinstance(fields, dict):
+        raise refused("body", "must be a JSON object", 'Write {} or {"field": value}.')
+    if not await _in_group(call, fields.get("botgroup")):
+        return empty()
+    job = await call.store.jobs.start_next(call.project, fields, call.who)
+    if job is None:
+        return empty()
+    worker = {"_shub_worker": call.who, **job.metadata}
+    return json({**worker, "key": str(job.key), "auth": await call.service(JobTokens).token(job.key)})
+
+
+@ROUTES.add(
+    "GET /jobq/{project}/count",
+    "Count jobs; finished ones, unless states are named.",
+    Answer("The number.", {schemas.TEXT: COUNTER}),
+    parameters=JOB_FILTERS,
+)
+async def _count(call: Call) -> Response:
+    count = await call.store.jobs.count(call.project, job_filter(call, _FINISHED))
+    return Response(str(count), media_type=TEXT)  # which is a JSON number too
 
 
 async def _in_group(call: Call, group: Any) -> bool:
@@ -175,6 +215,19 @@ def _pushed(record: dict[str, Any]) -> NewJob:
     )
 
 
+@ROUTES.add(
+    "GET /jobq/{project}/list",
+    "List jobs, the newest first; finished ones, unless states are named.",
+    lines("The jobs.", JOB_LINE),
+    parameters=(
+        *JOB_FILTERS,
+        *_PAGE,
+        Parameter("stop", "up to this job, without it", JOB_KEY),
+        _KEYS,
+        JOBMETA,
+        *SHAPING,
+    ),
+)
 async def _list(call: Call) -> Response:
     project, stop = call.project, call.query.get("stop")
     keys = tuple(own_key(text, project, "key") for text in call.all("key"))
@@ -190,6 +243,12 @@ async def _list(call: Call) -> Response:
     return await answer(call, (line(job, now, wanted) for job in jobs))
 
 
+@ROUTES.add(
+    "GET /jobq/{project}/jobsummary",
+    "Read jobs that are named, in the order of their names.",
+    lines("Those that there are.", JOB_LINE),
+    parameters=(_KEYS, JOBMETA, *SHAPING),
+)
 async def _job_summary(call: Call) -> Response:
     """Named jobs in the order of their names."""
     project, wanted = call.project, wanted_of(call)
@@ -204,10 +263,29 @@ async def _job_summary(call: Call) -> Response:
     return await answer(call, (line(jobs[key], now, wanted) for key in keys if key in jobs))
 
 
-async def _summary(call: Call, named: list[str]) -> Response:
-    """For each state: how many jobs are in it, and the newest of them."""
-    states = [parse_state(text) for text in named] or SHOWN_STATES
-    spider = path_number(call.path, 1, "spider") if call.path[1] != "summary" else None
+_SUMMARY_ANSWER: Final = lines("For each state how many jobs are in it, and the newest of them.", _STATE_SUMMARY)
+_SUMMARY_OPTIONS: Final = (*_PAGE, JOBMETA, *SHAPING)
+_OF_SPIDER: Final = "/jobq/{project}/{spider}/summary"
+
+
+@ROUTES.add(
+    "GET /jobq/{project}/summary", "The newest jobs of each state.", _SUMMARY_ANSWER, parameters=_SUMMARY_OPTIONS
+)
+@ROUTES.add(
+    "GET /jobq/{project}/summary/{state}", "The newest jobs of one state.", _SUMMARY_ANSWER, parameters=_SUMMARY_OPTIONS
+)
+@ROUTES.add(
+    f"GET {_OF_SPIDER}", "The newest jobs of a spider, of each state.", _SUMMARY_ANSWER, parameters=_SUMMARY_OPTIONS
+)
+@ROUTES.add(
+    f"GET {_OF_SPIDER}/{{state}}",
+    "The newest jobs of a spider, of one state.",
+    _SUMMARY_ANSWER,
+    parameters=_SUMMARY_OPTIONS,
+)
+async def _summary(call: Call) -> Response:
+    states = [parse_state(call.part("state"))] if call.has_part("state") else SHOWN_STATES
+    spider = call.part_number("spider") if call.has_part("spider") else None
     page = JobPage(min(call.number("count", _SUMMARY) or 0, MAX_LIST), call.number("start", 0) or 0)
     wanted, summaries = wanted_of(call), []
     for state in states:
@@ -215,11 +293,20 @@ async def _summary(call: Call, named: list[str]) -> Response:
         count = await call.store.jobs.count(call.project, which)
         jobs = await call.store.jobs.listed(call.project, which, page, counts=not wanted)
         now = call.store.clock()
-        lines = [line(job, now, wanted) for job in jobs]
-        summaries.append({"name": state.value, "count": count, "summary": lines})
+        summary = [line(job, now, wanted) for job in jobs]
+        summaries.append({"name": state.value, "count": count, "summary": summary})
     return await answer(call, summaries)
 
 
+@ROUTES.add(
+    "POST /jobq/{project}/update",
+    "Change states and metadata of jobs.",
+    lines("The state before, of each job that there is.", _CHANGED),
+    parameters=SHAPING,
+    body=json_lines(_CHANGE, f"At most {MAX_CHANGES} lines; further fields are written to the metadata."),
+    errors=(409,),
+    access=Access.PROCESS,
+)
 async def _update(call: Call) -> Response:
     """Lines that name jobs are made first, then those that name all jobs of a spider."""
     project = call.project
@@ -235,11 +322,11 @@ async def _update(call: Call) -> Response:
             changes.append(Change(own_key(text, project, f"{place}: key"), state, record))
     if call.grant.attempt is not None:
         return await answer(call, await _said(call, call.grant.attempt, changes))
-    lines = await _changed(call, changes)
+    changed = await _changed(call, changes)
     for spider, state, record in spiders:
         async for keys in call.store.jobs.of_spider(project, spider):
-            lines += await _changed(call, [Change(key, state, record) for key in keys])
-    return await answer(call, lines)
+            changed += await _changed(call, [Change(key, state, record) for key in keys])
+    return await answer(call, changed)
 
 
 async def _said(call: Call, attempt: Attempt, changes: list[Change]) -> list[dict[str, str]]:
@@ -273,6 +360,19 @@ def _own_spider(text: str, project: int, field: str) -> int:
     return int(spider)
 
 
+@ROUTES.add(
+    "POST /jobq/{project}/cancel",
+    "Cancel jobs that are named, or any number of them.",
+    value("How many were pending or running.", _CANCELLED),
+    parameters=(
+        Parameter(
+            "count",
+            "cancel so many; what would start last before others, then what runs",
+            {"type": "integer", "minimum": 0, "maximum": MAX_CHANGES},
+        ),
+    ),
+    body=Body(JSON, {"type": "array", "items": _ONE_KEY, "maxItems": MAX_CHANGES}, "Not read when there is a count."),
+)
 async def _cancel(call: Call) -> Response:
     """Cancel the jobs of a JSON array of ``{"key": …}``, or any ``count`` of them."""
     project, count = call.project, call.number("count")
@@ -289,6 +389,11 @@ async def _cancel(call: Call) -> Response:
     return json({"count": await _cancelled(call, list(dict.fromkeys(keys)))})
 
 
+@ROUTES.add(
+    "POST /jobq/{project}/{spider}/{job}/cancel",
+    "Cancel a job.",
+    value("1 if it was pending or running, else 0.", _CANCELLED),
+)
 async def _cancel_one(call: Call) -> Response:
     key = call.job
     if await call.store.jobs.get(key) is None:

@@ -5,7 +5,6 @@ Older clients also use ``schedule.json``, which is ``run.json``, and ``jobs/coun
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -13,12 +12,10 @@ import msgspec
 from starlette.responses import Response
 
 from scrapy_ext.api.platform.formats import CONTENT_TYPES, Format
-from scrapy_ext.api.platform.job_rules import violations_of_job
 from scrapy_ext.api.platform.jobs import (
     CRAWL_STATS,
     DEFAULT_PRIORITY,
     DEFAULT_UNITS,
-    MAX_NAME,
     MAX_PRIORITY,
     MAX_UNITS,
     MIN_PRIORITY,
@@ -28,15 +25,32 @@ from scrapy_ext.api.platform.jobs import (
     Job,
     JobList,
     JobState,
-    is_name,
 )
-from scrapy_ext.api.platform.keys import JobKey, number_of
-from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.http import bodies
-from scrapy_ext.server.http.answers import NotFound, json, method_not_allowed, refused
+from scrapy_ext.api.violations import refused
+from scrapy_ext.server.http.answers import NotFound, json
 from scrapy_ext.server.http.call import Call
-from scrapy_ext.server.jobs.versions.environments import Environments
-from scrapy_ext.server.platform.runnable import check_local_spider, check_spider
+from scrapy_ext.server.http.forms import Form, check_job, check_name, check_tags, own_key, parse_state
+from scrapy_ext.server.http.routes import Routes
+from scrapy_ext.server.http.schemas import (
+    COUNTER,
+    FORM,
+    JOB_KEY,
+    JSON_LINES,
+    NAME,
+    NUMBER,
+    OBJECT,
+    STATE,
+    STRING,
+    STRINGS,
+    Answer,
+    Body,
+    Many,
+    Parameter,
+    Schema,
+    value,
+)
+from scrapy_ext.server.jobs.versions.runnable import check_local_spider, check_spider
+from scrapy_ext.server.platform.versions import environments_of
 from scrapy_ext.server.store.jobs.jobs import DuplicateJobError, NewJob, run_key
 from scrapy_ext.server.store.jobs.queries import JobFilter, JobPage
 from scrapy_ext.server.store.jobs.rows import StoredJob, tags_of
@@ -45,78 +59,72 @@ from scrapy_ext.server.store.jobs.rows import StoredJob, tags_of
 MAX_LIST: Final = 1000
 
 
-async def jobs(call: Call, environments: Environments | None = None) -> Response:
-    """Answer a call to ``/api/run.json`` or ``/api/jobs/….json``."""
-    match call.path, call.method:
-        case ["run.json" | "schedule.json"], "POST":
-            return await _run(call, Form(await call.form()), environments)
-        case ["jobs", "count.json"], "GET":
-            project, which = _selection(call)
-            return json({"status": "ok", "total": await call.store.jobs.count(project, which)})
-        case ["jobs", "list.json" | "list.jl"], "GET":
-            return await _list(call)
-        case ["jobs", "update.json" | "delete.json" | "stop.json" as action], "POST":
-            form = Form(await call.form())
-            return await {"update.json": _update, "delete.json": _delete, "stop.json": _stop}[action](call, form)
-        case ["jobs", "list.json" | "list.jl" | "count.json"], _:
-            raise method_not_allowed("GET")
-        case ((["run.json" | "schedule.json"] | ["jobs", "update.json" | "delete.json" | "stop.json"]), _):
-            raise method_not_allowed("POST")
-        case _:
-            raise NotFound
+ROUTES: Final = Routes()
+
+JOB_FILTERS: Final = (
+    Parameter("spider", "only jobs of the spider with this name", STRING),
+    Parameter("state", "only jobs in one of these states", {"type": "array", "items": STATE}),
+    Parameter("has_tag", "only jobs with one of these tags", STRINGS),
+    Parameter("lacks_tag", "only jobs with none of these tags", STRINGS),
+    Parameter("startts", "changed at this time (ms) or later", COUNTER),
+    Parameter("endts", "changed before this time (ms)", COUNTER),
+)
+_CHOOSING: Final = (
+    Parameter("project", "the project", NUMBER, required=True),
+    Parameter("job", "only these jobs", {"type": "array", "items": JOB_KEY}),
+    *JOB_FILTERS,
+)
+_LISTING: Final = (
+    *_CHOOSING,
+    Parameter("count", "at most so many", COUNTER),
+    Parameter("offset", "leave out so many", COUNTER),
+)
+_OK: Final[Schema] = {
+    "type": "object",
+    "properties": {"status": {"const": "ok"}, "count": COUNTER},
+    "required": ["status"],
+}
+_TOTAL: Final[Schema] = {
+    "type": "object",
+    "properties": {"status": {"const": "ok"}, "total": COUNTER},
+    "required": ["status", "total"],
+}
+_ADDED: Final[Schema] = {
+    "type": "object",
+    "properties": {"status": {"const": "ok"}, "jobid": JOB_KEY},
+    "required": ["jobid"],
+}
+_TAGS: Final[Schema] = {"type": "array", "items": NAME}
+_JOBS: Final[Schema] = {"type": "array", "items": JOB_KEY, "minItems": 1}
 
 
-class Form:
-    """Fields of a form body."""
-
-    def __init__(self, fields: Sequence[tuple[str, str]]) -> None:
-        self.fields = fields
-
-    def all(self, name: str) -> tuple[str, ...]:
-        """Every value of a field."""
-        return tuple(value for each, value in self.fields if each == name)
-
-    def get(self, name: str) -> str | None:
-        """The last value of a field."""
-        values = self.all(name)
-        return values[-1] if values else None
-
-    def number(self, name: str, default: int, low: int, high: int) -> int:
-        """A field that is a whole number in a range; raises ``ContractError``."""
-        text = self.get(name)
-        number = default if text is None else number_of(text, name)
-        if not low <= number <= high:
-            raise refused(name, f"must be {low} to {high}, got {number}", "Correct the number.")
-        return number
-
-    def project(self) -> int:
-        """The required project."""
-        return self.key_number("project")
-
-    def key_number(self, name: str) -> int:
-        """A required field that is a number of a key; raises ``ContractError``."""
-        text = self.get(name)
-        if text is None:
-            raise refused(name, "is required", f"Send the form field {name}.")
-        return number_of(text, name)
-
-    def object(self, name: str) -> dict[str, Any] | None:
-        """A field that is a JSON object; raises ``ContractError``."""
-        text = self.get(name)
-        if not text:
-            return None
-        value = bodies.value(text.encode(), name)
-        if not isinstance(value, dict):
-            raise refused(name, "must be a JSON object", f'Write {name}={{"NAME": "value"}}.')
-        return value
-
-    def jobs(self) -> list[JobKey]:
-        """The jobs that are named, all of the project; raises ``ContractError``."""
-        project = self.project()
-        return [own_key(text, project, "job") for text in self.all("job")]
+def _form(*required: str, **fields: Any) -> Body:
+    return Body(FORM, {"type": "object", "properties": {"project": NUMBER, **fields}, "required": list(required)})
 
 
-async def _run(call: Call, form: Form, environments: Environments | None) -> Response:
+_RUN: Final = _form(
+    "project",
+    spider=NAME,
+    jobq_id=NUMBER,
+    add_tag=_TAGS,
+    priority={"type": "integer", "minimum": MIN_PRIORITY, "maximum": MAX_PRIORITY},
+    units={"type": "integer", "minimum": MIN_UNITS, "maximum": MAX_UNITS},
+    job_settings={"type": "string", "description": "a JSON object"},
+    meta={"type": "string", "description": "a JSON object"},
+    environment={"type": "string", "description": "a JSON object"},
+    cmd_args=STRING,
+)
+
+
+@ROUTES.add(
+    "POST /api/run.json",
+    "Schedule a job. Fields that are not named here are arguments of the spider.",
+    value("The job.", _ADDED),
+    body=_RUN,
+)
+@ROUTES.add("POST /api/schedule.json", "The same as run.json.", value("The job.", _ADDED), body=_RUN)
+async def _run(call: Call) -> Response:
+    form = Form(await call.form())
     project = form.project()
     spider = form.get("spider") or await _spider_by_id(call, project, form)
     check_name("spider", spider)
@@ -124,7 +132,7 @@ async def _run(call: Call, form: Form, environments: Environments | None) -> Res
     if state is JobState.PENDING:
         check_job(spider, metadata)
         await check_spider(call.store, project, spider, metadata.get("version"))
-        if environments is not None:
+        if (environments := environments_of(call)) is not None:
             await check_local_spider(call.store, environments, project, spider)
     job = NewJob(spider, state, metadata, run_key(spider, metadata))
     (added,) = await call.store.jobs.add(project, [job], call.who)
@@ -164,45 +172,6 @@ def _run_metadata(form: Form) -> tuple[dict[str, Any], JobState]:
     return {**metadata, **extra}, state
 
 
-def own_key(text: str, project: int, field: str) -> JobKey:
-    """A job of the project that the request is about; raises ``ContractError``."""
-    key = JobKey.parse(text, field)
-    if key.project != project:
-        raise refused(field, f"{key} is not of project {project}", "Name jobs of one project.")
-    return key
-
-
-def parse_state(text: Any, field: str = "state") -> JobState:
-    """Read a state; raises ``ContractError``."""
-    try:
-        return JobState(text)
-    except ValueError:
-        choices = ", ".join(state.value for state in JobState)
-        raise refused(field, f"must be one of {choices}, got {str(text)[:60]!r}", "Use one of these.") from None
-
-
-def check_name(field: str, name: str) -> None:
-    """Refuses what can be no name of a spider, of a setting or of a field."""
-    if not is_name(name):
-        raise refused(field, f"must be 1 to {MAX_NAME} characters, none of them NUL", "Correct the name.")
-
-
-def check_job(spider: str, metadata: Mapping[str, Any], place: str = "") -> None:
-    """Refuses a job that could not run; ``place``: where it is in a body. Raises ``ContractError``."""
-    if violations := list(violations_of_job(spider, metadata)):
-        raise ContractError([msgspec.structs.replace(each, field=f"{place}{each.field}") for each in violations])
-
-
-def check_tags(field: str, tags: Sequence[str]) -> tuple[str, ...]:
-    """The tags; raises ``ContractError`` for what can be no tag."""
-    for tag in tags:
-        if not is_name(tag):
-            raise refused(
-                field, f"must be 1 to {MAX_NAME} characters, none of them NUL, got {tag[:60]!r}", "Choose another tag."
-            )
-    return tuple(tags)
-
-
 def job_filter(call: Call, default_states: tuple[JobState, ...] = ()) -> JobFilter:
     """The filters that the app API and the job queue share."""
     return JobFilter(
@@ -222,6 +191,24 @@ def _selection(call: Call) -> tuple[int, JobFilter]:
     return project, job_filter(call, tuple(JobState) if keys else SHOWN_STATES)._replace(keys=keys)
 
 
+@ROUTES.add(
+    "GET /api/jobs/count.json",
+    "Count jobs; all but deleted ones, unless states or jobs are named.",
+    value("The number.", _TOTAL),
+    parameters=_CHOOSING,
+)
+async def _count(call: Call) -> Response:
+    project, which = _selection(call)
+    return json({"status": "ok", "total": await call.store.jobs.count(project, which)})
+
+
+@ROUTES.add("GET /api/jobs/list.json", "List jobs, the newest first.", value("The jobs.", JobList), parameters=_LISTING)
+@ROUTES.add(
+    "GET /api/jobs/list.jl",
+    "The same as lines: what list.json has beside the jobs, then a job a line.",
+    Answer("The jobs.", {JSON_LINES: Many(OBJECT)}),
+    parameters=_LISTING,
+)
 async def _list(call: Call) -> Response:
     project, which = _selection(call)
     page = JobPage(min(call.number("count", MAX_LIST) or 0, MAX_LIST), call.number("offset", 0) or 0)
@@ -278,7 +265,14 @@ def iso_time(milliseconds: int) -> str:
         return ""
 
 
-async def _update(call: Call, form: Form) -> Response:
+@ROUTES.add(
+    "POST /api/jobs/update.json",
+    "Add tags to jobs and remove tags.",
+    value("How many jobs there were.", _OK),
+    body=_form("project", job=_JOBS, spider=NAME, add_tag=_TAGS, remove_tag=STRINGS),
+)
+async def _update(call: Call) -> Response:
+    form = Form(await call.form())
     keys, name = form.jobs(), form.get("spider")
     add, remove = check_tags("add_tag", form.all("add_tag")), form.all("remove_tag")
     if keys:
@@ -293,14 +287,28 @@ async def _update(call: Call, form: Form) -> Response:
     return json({"count": count, "status": "ok"})
 
 
-async def _delete(call: Call, form: Form) -> Response:
+@ROUTES.add(
+    "POST /api/jobs/delete.json",
+    "Delete jobs.",
+    value("How many were deleted.", _OK),
+    body=_form("project", "job", job=_JOBS),
+)
+async def _delete(call: Call) -> Response:
+    form = Form(await call.form())
     keys = form.jobs()
     if not keys:
         raise refused("job", "is required", "Name the jobs to delete.")
     return json({"status": "ok", "count": await call.store.jobs.delete(form.project(), keys, call.who)})
 
 
-async def _stop(call: Call, form: Form) -> Response:
+@ROUTES.add(
+    "POST /api/jobs/stop.json",
+    "Stop jobs.",
+    value("They are asked to stop.", _OK),
+    body=_form("project", "job", job=_JOBS),
+)
+async def _stop(call: Call) -> Response:
+    form = Form(await call.form())
     keys = form.jobs()
     if not keys:
         raise refused("job", "is required", "Name the job to stop.")

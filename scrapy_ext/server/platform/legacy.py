@@ -10,29 +10,55 @@ from typing import Final
 
 from starlette.responses import Response
 
-from scrapy_ext.server.http.answers import NotFound, method_not_allowed, refused
+from scrapy_ext.api.violations import refused
 from scrapy_ext.server.http.call import Call
-from scrapy_ext.server.platform.jobs import own_key
-from scrapy_ext.server.platform.records.items import items
-from scrapy_ext.server.platform.records.logs import logs
+from scrapy_ext.server.http.forms import own_key
+from scrapy_ext.server.http.routes import Router, Routes
+from scrapy_ext.server.http.schemas import (
+    COUNT,
+    COUNTER,
+    FILTERS,
+    JOB_KEY,
+    JSON_LINES,
+    META,
+    NODATA,
+    NUMBER,
+    OBJECT,
+    Answer,
+    Many,
+    Parameter,
+)
 
 #: Parameters of these paths that the others do not have, or that mean something else there.
 _OWN: Final = ("project", "job", "offset", "format", "index", "start", "startafter")
 
 
-async def legacy_records(call: Call) -> Response:
-    """Answer a call."""
-    match call.path, call.method:
-        case ["items.jl"], "GET":
-            moved = _moved(call, "items")
-            return await items(moved.store.items)(moved)
-        case ["log.jl"], "GET":
-            moved = _moved(call, "logs")
-            return await logs(moved.store.logs)(moved)
-        case ["items.jl" | "log.jl"], _:
-            raise method_not_allowed("GET")
-        case _:
-            raise NotFound
+ROUTES: Final = Routes()
+
+_PARAMETERS: Final = (
+    Parameter("project", "the project", NUMBER, required=True),
+    Parameter("job", "the job", JOB_KEY, required=True),
+    Parameter("offset", "leave out so many", COUNTER),
+    COUNT,
+    META,
+    NODATA,
+    *FILTERS,
+)
+
+
+def _summary(what: str) -> tuple[str, Answer]:
+    summary = f"Read {what} of a job, as clients do that are older than the storage host."
+    return summary, Answer("A record a line.", {JSON_LINES: Many(OBJECT)})
+
+
+@ROUTES.add("GET /api/items.jl", *_summary("items"), parameters=_PARAMETERS)
+async def _items(call: Call) -> Response:
+    return await call.service(Router).answer(_moved(call, "items"))
+
+
+@ROUTES.add("GET /api/log.jl", *_summary("log lines"), parameters=_PARAMETERS)
+async def _log(call: Call) -> Response:
+    return await call.service(Router).answer(_moved(call, "logs"))
 
 
 def _moved(call: Call, resource: str) -> Call:

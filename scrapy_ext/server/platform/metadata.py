@@ -3,66 +3,119 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from starlette.responses import Response
 
 from scrapy_ext.api.platform.formats import CONTENT_TYPES, Format, choose
 from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.violations import refused
+from scrapy_ext.server.auth.job_tokens import JobTokens
 from scrapy_ext.server.http import bodies
-from scrapy_ext.server.http.access import JobTokens
-from scrapy_ext.server.http.answers import NotFound, empty, json, method_not_allowed, refused
-from scrapy_ext.server.http.call import Call, path_number
+from scrapy_ext.server.http.answers import NotFound, empty, json
+from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.formats import Page, result, with_meta
+from scrapy_ext.server.http.routes import Access, Routes
+from scrapy_ext.server.http.schemas import (
+    ANY,
+    COUNT,
+    DONE,
+    JSON,
+    JSON_LINES,
+    OBJECT,
+    SHAPING,
+    STRING,
+    Answer,
+    Body,
+    Many,
+    Parameter,
+    lines,
+    value,
+)
 from scrapy_ext.server.store.jobs.rows import PROTECTED
 
+ROUTES: Final = Routes(Access.JOB)
 
-class Metadata:
-    """The resource."""
+_JOB: Final = "/jobs/{project}/{spider}/{job}"
+_FIELD: Final = f"{_JOB}/{{field}}"
 
-    def __init__(self, tokens: JobTokens) -> None:
-        self._tokens = tokens
 
-    async def __call__(self, call: Call) -> Response:
-        """Answer a call."""
-        match call.path, call.method:
-            case (([_] | [_, _]), "GET"):
-                return await result(call, _all(call))
-            case [_, _, _], "GET":
-                return _whole(call, await _read(call))
-            case [_, _, _], "POST":
-                fields = await bodies.document(call.request)
-                if not isinstance(fields, dict):
-                    raise refused("body", "must be a JSON object", 'Write {"field": value}.')
-                return await _merge(call, fields)
-            case [_, _, _], "DELETE":
-                await call.store.jobs.delete(call.project, [call.job], call.who)
-                return empty()
-            case [_, _, _, "auth"], "GET":
-                return json(await self._token(call))
-            case [_, _, _, field], "GET":
-                return json((await _read(call)).get(field))
-            case [_, _, _, field], "POST":
-                _check_writable(field)
-                return await _merge(call, {field: await bodies.document(call.request)})
-            case [_, _, _, field], "DELETE":
-                _check_writable(field)
-                await call.store.jobs.remove_field(call.job, field)
-                return empty()
-            case (([_] | [_, _]), _):
-                raise method_not_allowed("GET")
-            case (([_, _, _] | [_, _, _, _]), _):
-                raise method_not_allowed("GET", "POST", "DELETE")
-            case _:
-                raise NotFound
+def _of_many(whose: str) -> tuple[str, Answer]:
+    summary = f"Read the metadata of the jobs of {whose}, in the order of their keys."
+    return summary, lines("An object for each job.", OBJECT)
 
-    async def _token(self, call: Call) -> str:
-        if not call.grant.job:
-            call.need_write(call.project)  # which is what the token does
-        if await call.store.jobs.get(call.job) is None:
-            raise _unknown(call.job)
-        return await self._tokens.token(call.job)
+
+_LISTING: Final = (
+    COUNT,
+    Parameter("meta", "what to add to each", {"type": "array", "items": {"const": "_key"}}),
+    *SHAPING,
+)
+
+
+@ROUTES.add("GET /jobs/{project}", *_of_many("a project"), parameters=_LISTING)
+@ROUTES.add("GET /jobs/{project}/{spider}", *_of_many("a spider"), parameters=_LISTING)
+async def _list(call: Call) -> Response:
+    return await result(call, _all(call))
+
+
+@ROUTES.add(
+    f"GET {_JOB}",
+    "Read the metadata of a job.",
+    Answer("One object, on one line.", {JSON_LINES: Many(OBJECT), JSON: OBJECT}),
+    parameters=(Parameter("format", "json, else JSON lines", {"enum": ["json", "jl"]}),),
+)
+async def _metadata(call: Call) -> Response:
+    """One object, on one line: its content type depends on who asks."""
+    kind = choose(call.query.get("format"), call.header(b"accept") or "")
+    kind = kind if kind is Format.JSON else Format.JSON_LINES
+    body = msgspec.json.encode(await _read(call)) + b"\n"
+    return Response(body, media_type=f"{CONTENT_TYPES[kind]}; charset=UTF-8")
+
+
+@ROUTES.add(
+    f"POST {_JOB}", "Write fields of the metadata; those that are not named stay.", DONE, body=Body(JSON, OBJECT)
+)
+async def _write(call: Call) -> Response:
+    fields = await bodies.document(call.request)
+    if not isinstance(fields, dict):
+        raise refused("body", "must be a JSON object", 'Write {"field": value}.')
+    return await _merge(call, fields)
+
+
+@ROUTES.add(f"DELETE {_JOB}", "Delete a job.", DONE, access=Access.KEY)
+async def _delete(call: Call) -> Response:
+    await call.store.jobs.delete(call.project, [call.job], call.who)
+    return empty()
+
+
+@ROUTES.add(f"GET {_JOB}/auth", "The token of a job.", value("The token.", STRING))
+async def _token(call: Call) -> Response:
+    if not call.grant.job:
+        call.need_write(call.project)  # which is what the token does
+    if await call.store.jobs.get(call.job) is None:
+        raise _unknown(call.job)
+    return json(await call.service(JobTokens).token(call.job))
+
+
+@ROUTES.add(f"GET {_FIELD}", "Read a field; null if absent.", value("Its value.", ANY))
+async def _field(call: Call) -> Response:
+    return json((await _read(call)).get(call.part("field")))
+
+
+@ROUTES.add(f"POST {_FIELD}", "Write a field.", DONE, body=Body(JSON, ANY))
+async def _write_field(call: Call) -> Response:
+    field = call.part("field")
+    _check_writable(field)
+    return await _merge(call, {field: await bodies.document(call.request)})
+
+
+@ROUTES.add(f"DELETE {_FIELD}", "Remove a field.", DONE)
+async def _remove_field(call: Call) -> Response:
+    field = call.part("field")
+    _check_writable(field)
+    await call.store.jobs.remove_field(call.job, field)
+    return empty()
 
 
 async def _read(call: Call) -> dict[str, Any]:
@@ -73,7 +126,7 @@ async def _read(call: Call) -> dict[str, Any]:
 
 async def _all(call: Call) -> AsyncIterator[Page]:
     """The metadata of the jobs of a project or a spider, in the order of their keys."""
-    spider = path_number(call.path, 1, "spider") if len(call.path) > 1 else None
+    spider = call.part_number("spider") if call.has_part("spider") else None
     meta, left = call.meta("_key"), call.number("count")
     async for jobs in call.store.jobs.scan(call.project, spider):
         shown = jobs if left is None else jobs[:left]
@@ -87,14 +140,6 @@ async def _merge(call: Call, fields: dict[str, Any]) -> Response:
     if not await call.store.jobs.merge(call.job, fields):
         raise _unknown(call.job)
     return empty()
-
-
-def _whole(call: Call, metadata: dict[str, Any]) -> Response:
-    """One object, on one line: what it is called depends on who asks."""
-    kind = choose(call.query.get("format"), call.header(b"accept") or "")
-    kind = kind if kind is Format.JSON else Format.JSON_LINES
-    body = msgspec.json.encode(metadata) + b"\n"
-    return Response(body, media_type=f"{CONTENT_TYPES[kind]}; charset=UTF-8")
 
 
 def _unknown(key: JobKey) -> NotFound:

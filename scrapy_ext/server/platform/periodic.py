@@ -9,74 +9,121 @@ from __future__ import annotations
 from typing import Any, Final
 from urllib.parse import urlencode
 
-import msgspec
 from starlette.responses import Response
 
+from scrapy_ext.api.platform.jobs import MAX_PRIORITY, MIN_PRIORITY
 from scrapy_ext.api.platform.periodic import (
-    EDITABLE,
+    MAX_DESCRIPTION,
     MAX_PER_PAGE,
+    MAX_TAGS,
+    MAX_TASKS,
     PeriodicJob,
     PeriodicPage,
-    Task,
-    schedule_faults,
+    blank,
+    edited,
     suggested_hour,
-    type_of,
 )
-from scrapy_ext.api.violations import ContractError
+from scrapy_ext.api.violations import refused
 from scrapy_ext.server.http import bodies
-from scrapy_ext.server.http.answers import NotFound, json, method_not_allowed, refused
-from scrapy_ext.server.http.call import Call, path_number
+from scrapy_ext.server.http.answers import NotFound, json
+from scrapy_ext.server.http.call import Call
+from scrapy_ext.server.http.routes import Routes
+from scrapy_ext.server.http.schemas import COUNTER, JSON, NAME, OBJECT, Answer, Body, Parameter, Schema, value
 
 _PER_PAGE: Final = 100
-_READ_ONLY: Final = ("id", "project", "type")
 _MAX_BODY: Final = 1024 * 1024
 
 
-async def periodic(call: Call) -> Response:
-    """Answer a call. ``call.path`` is ``projects/<project>/periodicjobs[/<number>]``."""
-    project = path_number(call.path, 1, "project")
-    match call.path[3:], call.method:
-        case [], "GET":
-            return await _page(call, project)
-        case [], "POST":
-            schedule = edited(blank(project), await _fields(call))
-            added = await call.store.periodic.add(schedule)
-            call.wrote(1)
-            return json(added, 201)
-        case [], _:
-            raise method_not_allowed("GET", "POST")
-        case [_], "GET":
-            return json(_found(await call.store.periodic.get(project, _number(call))))
-        case [_], "PATCH":
-            fields = await _fields(call)
-            found = await call.store.periodic.edit(project, _number(call), lambda stored: edited(stored, fields))
-            return json(_found(found))
-        case [_], "DELETE":
-            if not await call.store.periodic.remove(project, _number(call)):
-                raise NotFound("There is no such periodic job.")
-            return Response(status_code=204)
-        case [_], _:
-            raise method_not_allowed("GET", "PATCH", "DELETE")
-        case _:
-            raise NotFound
+ROUTES: Final = Routes()
+
+_TASK: Final[Schema] = {
+    "type": "object",
+    "properties": {
+        "name": NAME,
+        "priority": {"type": "integer", "minimum": MIN_PRIORITY, "maximum": MAX_PRIORITY},
+        "spider_args": OBJECT,
+        "script_args": {"type": "string", "description": "with a name that begins with py:"},
+        "jobq_id": {"type": ["integer", "null"], "description": "follows from the name"},
+    },
+    "required": ["name"],
+    "additionalProperties": False,
+}
+_SCHEDULE: Final[Schema] = {
+    "type": "object",
+    "properties": {
+        "cron": {"type": "string", "pattern": r"^([0-9]{1,2}|\*)( ([0-9]{1,2}|\*)){4}$"},
+        "tasks": {"type": "array", "items": _TASK, "minItems": 1, "maxItems": MAX_TASKS},
+        "addtags": {"type": "array", "items": NAME, "maxItems": MAX_TAGS},
+        "disabled": {"type": "boolean"},
+        "description": {"type": "string", "maxLength": MAX_DESCRIPTION},
+    },
+}
+_ANSWER: Final = value("The periodic job.", PeriodicJob)
+_ALL: Final = "/api/projects/{project}/periodicjobs"
+_ONE: Final = f"{_ALL}/{{schedule}}"
 
 
-def _number(call: Call) -> int:
-    return path_number(call.path, 3, "periodic job")
+@ROUTES.add(
+    f"POST {_ALL}",
+    "Add a periodic job.",
+    _ANSWER,
+    status=201,
+    body=Body(JSON, {**_SCHEDULE, "required": ["cron", "tasks"]}),
+)
+async def _add(call: Call) -> Response:
+    added = await call.store.periodic.add(edited(blank(call.project), await _fields(call)))
+    call.wrote(1)
+    return json(added, 201)
+
+
+@ROUTES.add(f"GET {_ONE}", "Read a periodic job.", _ANSWER)
+async def _read(call: Call) -> Response:
+    return json(_found(await call.store.periodic.get(call.project, call.part_number("schedule"))))
+
+
+@ROUTES.add(
+    f"PATCH {_ONE}",
+    "Change fields of a periodic job; those that are not named stay.",
+    _ANSWER,
+    body=Body(JSON, _SCHEDULE),
+)
+async def _change(call: Call) -> Response:
+    fields, number = await _fields(call), call.part_number("schedule")
+    return json(_found(await call.store.periodic.edit(call.project, number, lambda stored: edited(stored, fields))))
+
+
+@ROUTES.add(f"DELETE {_ONE}", "Remove a periodic job.", Answer("It is gone."), status=204)
+async def _remove(call: Call) -> Response:
+    if not await call.store.periodic.remove(call.project, call.part_number("schedule")):
+        raise _missing()
+    return Response(status_code=204)
+
+
+def _missing() -> NotFound:
+    return NotFound("There is no such periodic job.")
 
 
 def _found(schedule: PeriodicJob | None) -> PeriodicJob:
     if schedule is None:
-        raise NotFound("There is no such periodic job.")
+        raise _missing()
     return schedule
 
 
-async def _page(call: Call, project: int) -> Response:
+@ROUTES.add(
+    f"GET {_ALL}",
+    "Read the periodic jobs of a project, by pages.",
+    value("A page; its next and previous are addresses.", PeriodicPage),
+    parameters=(
+        Parameter("count", "at most so many", {"type": "integer", "minimum": 1, "maximum": MAX_PER_PAGE}),
+        Parameter("offset", "leave out so many", COUNTER),
+    ),
+)
+async def _page(call: Call) -> Response:
     count = call.number("count", _PER_PAGE) or 0
     offset = call.number("offset", 0) or 0
     if not 1 <= count <= MAX_PER_PAGE:
         raise refused("count", f"must be 1 to {MAX_PER_PAGE}, got {count}", "Ask for several pages.")
-    page = await call.store.periodic.page(project, count, offset)
+    page = await call.store.periodic.page(call.project, count, offset)
 
     def link(place: int) -> str:
         return f"{str(call.request.url).partition('?')[0]}?{urlencode({'count': count, 'offset': place})}"
@@ -97,50 +144,3 @@ async def _fields(call: Call) -> dict[str, Any]:
     if not isinstance(fields, dict):
         raise refused("body", "must be a JSON object", 'Write {"cron": "30 4 * * *", "tasks": [{"name": "spider"}]}.')
     return fields
-
-
-def blank(project: int) -> PeriodicJob:
-    """A schedule without anything in it."""
-    return PeriodicJob(id=0, project=project, disabled=False, type="", description="", cron="", addtags=[], tasks=[])
-
-
-def edited(schedule: PeriodicJob, fields: dict[str, Any]) -> PeriodicJob:
-    """The schedule with fields changed; raises ``ContractError``."""
-    for name, value in fields.items():
-        if name not in EDITABLE and name not in _READ_ONLY:
-            raise refused(name[:60], "is no field of a periodic job", f"The fields are {', '.join(EDITABLE)}.")
-        _check_type(name, value)
-    known = {name: fields[name] for name in EDITABLE if name in fields}
-    changed = msgspec.convert({**msgspec.to_builtins(schedule), **known}, PeriodicJob)
-    changed.type = type_of(changed.tasks).value
-    faults = list(schedule_faults(changed))
-    if faults:
-        raise ContractError(faults)
-    for name in _READ_ONLY:
-        wanted, present = fields.get(name), getattr(changed if name == "type" else schedule, name)
-        if wanted is not None and wanted != present:
-            raise refused(name, f"is {present!r} and cannot be changed", "Leave it out.")
-    return changed
-
-
-#: What each field must be.
-_TYPES: Final = {
-    "cron": (str, "text of five fields"),
-    "description": (str, "text"),
-    "disabled": (bool, "true or false"),
-    "addtags": (list[str], "an array of strings"),
-    "tasks": (list[Task], 'an array of objects such as {"name": "spider"}'),
-}
-
-
-def _check_type(name: str, value: Any) -> None:
-    if name not in _TYPES:
-        return
-    kind, words = _TYPES[name]
-    try:
-        msgspec.convert(value, kind)
-    except msgspec.ValidationError as error:
-        raise refused(name, f"must be {words}: {error}", "Correct the field.") from None
-    unknown = {field for task in value for field in task} - set(Task.__struct_fields__) if name == "tasks" else ()
-    if unknown:
-        raise refused("tasks", f"have no field {min(unknown)[:60]!r}", f"Use {', '.join(Task.__struct_fields__)}.")

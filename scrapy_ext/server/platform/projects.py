@@ -7,57 +7,120 @@ On the storage host ``/projects/jobsummaries``, ``/projects/<project>/jobsummary
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from starlette.responses import Response
 
 from scrapy_ext.api.platform.job_rules import violations_of_project
 from scrapy_ext.api.platform.jobs import SHOWN_STATES, JobState
-from scrapy_ext.api.violations import ContractError
+from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.http import bodies
-from scrapy_ext.server.http.answers import NotFound, empty, json, method_not_allowed, refused
+from scrapy_ext.server.http.answers import empty, json
 from scrapy_ext.server.http.call import Call
-from scrapy_ext.server.platform.jobs import check_name, parse_state
+from scrapy_ext.server.http.forms import check_name, parse_state
+from scrapy_ext.server.http.routes import Routes
+from scrapy_ext.server.http.schemas import (
+    ANY,
+    COUNTER,
+    DONE,
+    JSON,
+    NAME,
+    NUMBER,
+    OBJECT,
+    STATE,
+    STRING,
+    Body,
+    Parameter,
+    Schema,
+    value,
+)
 from scrapy_ext.server.store.jobs.states import ACTIVE
 
+ROUTES: Final = Routes()
 
-async def projects(call: Call) -> Response:
-    """Answer a call to ``/projects``."""
-    match call.path, call.method:
-        case ["jobsummaries"], "GET":
-            return await _summaries(call)
-        case [_, "jobsummary"], "GET":
-            return json(_summary(call.project, await call.store.jobs.states(call.project)))
-        case [_, "settings"], "GET":
-            stored = await call.store.projects.settings(call.project)
-            return json({name: msgspec.Raw(value) for name, value in stored.items()})
-        case [_, "settings"], "POST":
-            return await _merge(call, await bodies.document(call.request))
-        case [_, "settings", name], "GET":
-            return json(msgspec.Raw(await call.store.projects.setting(call.project, name) or b"null"))
-        case [_, "settings", name], "POST":
-            return await _merge(call, {name: await bodies.document(call.request)})
-        case [_, "settings", name], "DELETE":
-            await call.store.projects.remove(call.project, name)
-            return empty()
-        case ((["jobsummaries"] | [_, "jobsummary"]), _):
-            raise method_not_allowed("GET")
-        case [_, "settings"], _:
-            raise method_not_allowed("GET", "POST")
-        case [_, "settings", _], _:
-            raise method_not_allowed("GET", "POST", "DELETE")
-        case _:
-            raise NotFound
+_STATES: Final = [state.value for state in SHOWN_STATES]
+_SUMMARY: Final[Schema] = {
+    "type": "object",
+    "properties": {"project": NUMBER, **dict.fromkeys(_STATES, COUNTER), "has_capacity": {"type": "boolean"}},
+    "required": ["project", *_STATES, "has_capacity"],
+}
+_SETTINGS: Final = "/projects/{project}/settings"
+_ONE: Final = f"{_SETTINGS}/{{name}}"
 
 
-async def listed(call: Call) -> Response:
-    """``/api/scrapyd/listprojects.json``."""
-    call.may_read(0)  # what follows tells of those projects only that the key opens
+@ROUTES.add(
+    "GET /api/scrapyd/listprojects.json",
+    "List the projects that have jobs; those that the key opens.",
+    value(
+        "Their numbers.",
+        {
+            "type": "object",
+            "properties": {"status": {"const": "ok"}, "projects": {"type": "array", "items": NUMBER}},
+            "required": ["status", "projects"],
+        },
+    ),
+)
+async def _listed(call: Call) -> Response:
+    call.may_read(0)  # what follows is of those projects only that the key opens
     found = await call.store.jobs.projects()
     return json({"projects": [project for project in found if call.may_read(project)], "status": "ok"})
 
 
+@ROUTES.add(
+    "GET /api/v2/users/me",
+    "Who asks.",
+    value("The name of the key.", {"type": "object", "properties": {"username": STRING}, "required": ["username"]}),
+)
+async def _me(call: Call) -> Response:
+    return json({"username": call.who})
+
+
+@ROUTES.add(
+    "GET /projects/{project}/jobsummary", "Count the jobs of a project.", value("A count for each state.", _SUMMARY)
+)
+async def _job_summary(call: Call) -> Response:
+    return json(_summary(call.project, await call.store.jobs.states(call.project)))
+
+
+@ROUTES.add(f"GET {_SETTINGS}", "Read the settings.", value("All of them.", OBJECT))
+async def _settings(call: Call) -> Response:
+    stored = await call.store.projects.settings(call.project)
+    return json({name: msgspec.Raw(text) for name, text in stored.items()})
+
+
+@ROUTES.add(
+    f"POST {_SETTINGS}",
+    "Write settings; those that are not named stay.",
+    DONE,
+    body=Body(JSON, {"type": "object", "propertyNames": NAME}),
+)
+async def _write_settings(call: Call) -> Response:
+    return await _merge(call, await bodies.document(call.request))
+
+
+@ROUTES.add(f"GET {_ONE}", "Read a setting; null if absent.", value("Its value.", ANY))
+async def _setting(call: Call) -> Response:
+    return json(msgspec.Raw(await call.store.projects.setting(call.project, call.part("name")) or b"null"))
+
+
+@ROUTES.add(f"POST {_ONE}", "Write a setting.", DONE, body=Body(JSON, ANY))
+async def _write_setting(call: Call) -> Response:
+    return await _merge(call, {call.part("name"): await bodies.document(call.request)})
+
+
+@ROUTES.add(f"DELETE {_ONE}", "Remove a setting.", DONE)
+async def _remove_setting(call: Call) -> Response:
+    await call.store.projects.remove(call.project, call.part("name"))
+    return empty()
+
+
+@ROUTES.add(
+    "GET /projects/jobsummaries",
+    "Count the jobs of the projects that have some in these states; those that the key opens.",
+    value("A count for each state of each project.", {"type": "array", "items": _SUMMARY}),
+    parameters=(Parameter("state", "default: pending and running", {"type": "array", "items": STATE}),),
+)
 async def _summaries(call: Call) -> Response:
     """Projects with jobs in these states; without any, with jobs that wait or run."""
     states = tuple(parse_state(text) for text in call.all("state")) or ACTIVE

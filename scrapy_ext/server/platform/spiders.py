@@ -1,9 +1,6 @@
 """Spiders: their numbers, tags and last jobs (as the real clients of the API use them).
 
 A spider is known once a job or a schedule has named it, or a deployed version has it.
-On the storage host ``/ids/<project>/spider/<name>`` and
-``/spiders/<project>[/<spider>]/lastjobsummary``; on the app host ``/api/spiders/list.json``,
-``/api/v2/projects/<project>/spiders/<spider>`` and its ``tags``.
 """
 
 from __future__ import annotations
@@ -18,13 +15,31 @@ from starlette.responses import Response
 from scrapy_ext.api.platform.jobs import SCRIPT
 from scrapy_ext.api.platform.keys import MAX_NUMBER, is_number
 from scrapy_ext.api.platform.versions import LOCAL
+from scrapy_ext.api.violations import refused
 from scrapy_ext.server.http import bodies
-from scrapy_ext.server.http.answers import NotFound, json, method_not_allowed, refused
-from scrapy_ext.server.http.call import Call, path_number
+from scrapy_ext.server.http.answers import NotFound, json
+from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.formats import Page, result
+from scrapy_ext.server.http.forms import check_name, check_tags
+from scrapy_ext.server.http.routes import Routes
+from scrapy_ext.server.http.schemas import (
+    COUNT,
+    FLAG,
+    JSON,
+    NAME,
+    NUMBER,
+    SHAPING,
+    STRING,
+    STRINGS,
+    Body,
+    Parameter,
+    Schema,
+    lines,
+    value,
+)
 from scrapy_ext.server.jobs.versions.environments import BuildError, Environments
-from scrapy_ext.server.platform.job_lines import line, wanted_of
-from scrapy_ext.server.platform.jobs import check_name, check_tags
+from scrapy_ext.server.platform.job_lines import JOB_LINE, JOBMETA, line, wanted_of
+from scrapy_ext.server.platform.versions import environments_of
 from scrapy_ext.server.store.spiders import Spider
 
 #: Spiders whose last jobs are read at a time.
@@ -32,36 +47,64 @@ _PAGE: Final = 200
 _NOTHING_TO_DO: Final = 'At least one of "add" or "remove" arguments must not be empty'
 
 
-async def ids(call: Call) -> Response:
-    """Answer a call to ``/ids``: a spider's number, null when it has none; with ``create``, it is given one."""
-    match call.path, call.method:
-        case [_, "spider", *parts], "GET" if parts:
-            name = "/".join(parts)
-            if call.query.get("create", "").lower() in ("1", "y", "true"):
-                check_name("spider", name)
-                call.need_write(call.project)
-                return json(await call.store.spiders.add(call.project, name))
-            return json(await call.store.spiders.find(call.project, name))
-        case [_, "spider", *_], _:
-            raise method_not_allowed("GET")
-        case _:
-            raise NotFound
+ROUTES: Final = Routes()
+
+_PLACE: Final[Schema] = {"type": "string", "pattern": r"^([0-9]{1,18}/)?[0-9]{1,18}$"}
+_TIME: Final[Schema] = {"type": ["string", "null"]}
+_TAGS: Final[Schema] = {"type": "array", "items": NAME}
+_LISTED: Final[Schema] = {
+    "type": "object",
+    "properties": {"id": STRING, "tags": STRINGS, "type": STRING, "version": {"type": ["string", "null"]}},
+    "required": ["id", "tags"],
+}
+_SPIDER: Final[Schema] = {
+    "type": "object",
+    "properties": {"id": NUMBER, "name": STRING, "tags": STRINGS, "created_at": _TIME, "modified_at": _TIME},
+    "required": ["id", "name", "tags"],
+}
+_ONE: Final = "/api/v2/projects/{project}/spiders/{spider}"
 
 
-async def last_jobs(call: Call) -> Response:
-    """Answer a call to ``/spiders``: of each spider the job that finished last."""
-    match call.path, call.method:
-        case (([_, "lastjobsummary"] | [_, _, "lastjobsummary"]), "GET"):
-            return await result(call, _last_jobs(call))
-        case (([_, "lastjobsummary"] | [_, _, "lastjobsummary"]), _):
-            raise method_not_allowed("GET")
-        case _:
-            raise NotFound
+@ROUTES.add(
+    "GET /ids/{project}/spider/{name:path}",
+    "The number of a spider.",
+    value("The number; null if it has none.", {"type": ["integer", "null"]}),
+    parameters=(Parameter("create", "give it a number if it has none; a key that may write is needed", FLAG),),
+)
+async def _number(call: Call) -> Response:
+    name = "/".join(call.path[2:])
+    if call.query.get("create", "").lower() in ("1", "y", "true"):
+        check_name("spider", name)
+        call.need_write(call.project)
+        return json(await call.store.spiders.add(call.project, name))
+    return json(await call.store.spiders.find(call.project, name))
+
+
+@ROUTES.add(
+    "GET /spiders/{project}/lastjobsummary",
+    "Of each spider the job that finished last.",
+    lines("The jobs.", JOB_LINE),
+    parameters=(
+        Parameter("start", "from this spider on: its number, or <project>/<spider>", _PLACE),
+        Parameter("startafter", "behind this spider", _PLACE),
+        COUNT,
+        JOBMETA,
+        *SHAPING,
+    ),
+)
+@ROUTES.add(
+    "GET /spiders/{project}/{spider}/lastjobsummary",
+    "The job of a spider that finished last.",
+    lines("The job, if there is one.", JOB_LINE),
+    parameters=(COUNT, JOBMETA, *SHAPING),
+)
+async def _last(call: Call) -> Response:
+    return await result(call, _last_jobs(call))
 
 
 async def _last_jobs(call: Call) -> AsyncIterator[Page]:
     project, wanted, left = call.project, wanted_of(call), call.number("count")
-    one = path_number(call.path, 1, "spider") if len(call.path) > 2 else None
+    one = call.part_number("spider") if call.has_part("spider") else None
     after = _first(call) - 1
     while left is None or left > 0:
         numbers = [one] if one is not None else await _spiders_after(call, project, after)
@@ -91,8 +134,24 @@ def _first(call: Call) -> int:
     return 0
 
 
-async def spider_list(call: Call, environments: Environments | None) -> Response:
-    """``/api/spiders/list.json``: the spiders of the current version. Without one, any name can be run: those that
+@ROUTES.add(
+    "GET /api/spiders/list.json",
+    "List the spiders of the current version; without one, those that jobs and schedules have named.",
+    value(
+        "The spiders.",
+        {
+            "type": "object",
+            "properties": {"status": {"const": "ok"}, "spiders": {"type": "array", "items": _LISTED}},
+            "required": ["status", "spiders"],
+        },
+    ),
+    parameters=(
+        Parameter("project", "the project", NUMBER, required=True),
+        Parameter("spider", "only spiders with these names", STRINGS),
+    ),
+)
+async def _list(call: Call) -> Response:
+    """The spiders of the current version. Without one, any name can be run: those that
     jobs and schedules have named, and those in the server's own folder."""
     project = call.asked_project()
     named = set(call.all("spider"))
@@ -102,7 +161,7 @@ async def spider_list(call: Call, environments: Environments | None) -> Response
         found = await call.store.versions.spiders(project)
         names: dict[str, str | None] = {spider.name: version for spider in found if not spider.name.startswith(SCRIPT)}
     else:
-        names = {**dict.fromkeys(known), **dict.fromkeys(await _local(environments, project), LOCAL)}
+        names = {**dict.fromkeys(known), **dict.fromkeys(await _local(environments_of(call), project), LOCAL)}
     spiders = [
         {"id": name, "tags": known.get(name, []), "type": "manual", "version": of}
         for name, of in names.items()
@@ -120,27 +179,28 @@ async def _local(environments: Environments | None, project: int) -> list[str]:
         return []
 
 
-async def one_spider(call: Call) -> Response:
-    """``/api/v2/projects/<project>/spiders/<spider>[/tags]``."""
-    project = path_number(call.path, 2, "project")
-    number = path_number(call.path, 4, "spider")
-    match call.path[5:], call.method:
-        case [], "GET":
-            spider = await call.store.spiders.get(project, number)
-        case ["tags"], "PATCH":
-            change = await bodies.document(call.request)
-            add, remove = _tags(change, "add"), _tags(change, "remove")
-            if not add and not remove:
-                return json(
-                    {"status": "badrequest", "message": _NOTHING_TO_DO, "non_field_errors": [_NOTHING_TO_DO]}, 400
-                )
-            spider = await call.store.spiders.tag(project, number, add, remove)
-        case [], _:
-            raise method_not_allowed("GET")
-        case ["tags"], _:
-            raise method_not_allowed("PATCH")
-        case _:
-            raise NotFound
+@ROUTES.add(f"GET {_ONE}", "Read a spider.", value("The spider.", _SPIDER))
+async def _read(call: Call) -> Response:
+    number = call.part_number("spider")
+    return _answer(call.project, number, await call.store.spiders.get(call.project, number))
+
+
+@ROUTES.add(
+    f"PATCH {_ONE}/tags",
+    "Add tags to a spider and remove tags.",
+    value("The spider.", _SPIDER),
+    body=Body(JSON, {"type": "object", "properties": {"add": _TAGS, "remove": _TAGS}}, "One of the two, or both."),
+)
+async def _tag(call: Call) -> Response:
+    project, number = call.project, call.part_number("spider")
+    change = await bodies.document(call.request)
+    add, remove = _tags(change, "add"), _tags(change, "remove")
+    if not add and not remove:
+        return json({"status": "badrequest", "message": _NOTHING_TO_DO, "non_field_errors": [_NOTHING_TO_DO]}, 400)
+    return _answer(project, number, await call.store.spiders.tag(project, number, add, remove))
+
+
+def _answer(project: int, number: int, spider: Spider | None) -> Response:
     if spider is None:
         raise NotFound(f"There is no spider {project}/{number}.")
     return json(_shown(project, spider))

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from starlette.responses import Response
 
-from scrapy_ext.server.http.answers import TEXT, NotFound, method_not_allowed
+from scrapy_ext.server.http import schemas
+from scrapy_ext.server.http.answers import TEXT
 from scrapy_ext.server.http.call import Call
+from scrapy_ext.server.http.routes import Access, Routes
+from scrapy_ext.server.http.schemas import COUNTER, Answer
 from scrapy_ext.server.store.store import now_ms
 
+ROUTES: Final = Routes(tag="server")
 
-async def system(call: Call) -> Response:
-    """Answer a call with the time in milliseconds, as text that is a JSON number too."""
-    if call.path != ["ts"]:
-        raise NotFound
-    if call.method != "GET":
-        raise method_not_allowed("GET")
-    return Response(str(now_ms()), media_type=TEXT)
+
+@ROUTES.add(
+    "GET /system/ts",
+    "The server's time.",
+    Answer("Milliseconds since 1970.", {schemas.TEXT: COUNTER}),
+    access=Access.ANYONE,
+)
+async def _time(_: Call) -> Response:
+    return Response(str(now_ms()), media_type=TEXT)  # which is a JSON number too

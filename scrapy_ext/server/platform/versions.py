@@ -27,19 +27,15 @@ from scrapy_ext.api.platform.versions import (
     settings_faults,
     version_faults,
 )
-from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.http import bodies
-from scrapy_ext.server.http.answers import (
-    TEXT,
-    NotFound,
-    Refusal,
-    json,
-    method_not_allowed,
-    refused,
-)
-from scrapy_ext.server.http.call import Call, path_number
+from scrapy_ext.api.violations import ContractError, refused
+from scrapy_ext.server.http import bodies, schemas
+from scrapy_ext.server.http.answers import TEXT, NotFound, Refusal, json
+from scrapy_ext.server.http.call import Call
+from scrapy_ext.server.http.routes import Routes
+from scrapy_ext.server.http.schemas import MULTIPART, NUMBER, STRING, Answer, Body, Parameter, Schema, value
 from scrapy_ext.server.jobs.versions.archives import ArchiveError
 from scrapy_ext.server.jobs.versions.deployments import Deployments
+from scrapy_ext.server.jobs.versions.environments import Environments
 from scrapy_ext.server.store.versions.rows import StoredVersion
 from scrapy_ext.server.store.versions.versions import InUseError
 
@@ -63,113 +59,157 @@ class Upload(NamedTuple):
     fields: dict[str, str]
 
 
-class Deploys:
-    """The resource. ``allowed`` says which keys may deploy: ``all`` (those of all projects), ``project``, ``none``."""
+ROUTES: Final = Routes()
 
-    def __init__(self, deployments: Deployments, allowed: str = "all") -> None:
-        self.deployments = deployments
-        self._allowed = allowed
+_FILE: Final[Schema] = {"type": "string", "format": "binary"}
+_ALL: Final = "/api/projects/{project}/versions"
+_ONE: Final = f"{_ALL}/{{version}}"
+_NOT_HOSTED: Final = "The hosted platform has no such path."
 
-    async def versions(self, call: Call) -> Response:
-        """Answer a call to ``projects/<project>/versions[/<version>[/current]]``."""
-        project = path_number(call.path, 1, "project")
-        match call.path[3:], call.method:
-            case [], "GET":
-                return json(Versions(await call.store.versions.listed(project)))
-            case [], "POST":
-                return await self._upload(call, project)
-            case [], _:
-                raise method_not_allowed("GET", "POST")
-            case [name], "GET":
-                return await self._show(call, project, name)
-            case [name], "DELETE":
-                return await _remove(call, project, name)
-            case [_], _:
-                raise method_not_allowed("GET", "DELETE")
-            case [name, "current"], "POST":
-                return await _make_current(call, project, name)
-            case [_, "current"], _:
-                raise method_not_allowed("POST")
-            case _:
-                raise NotFound
 
-    async def add_version(self, call: Call) -> Response:
-        """``/api/scrapyd/addversion.json``: the answer has what the check says, line by line, and ends with a line of
-        JSON that says whether the version is the current one now."""
-        self._check_may_deploy(call)
-        upload = await _received(call)
-        with upload.file:
-            text = upload.fields.get("project")
-            if text is None:
-                raise refused("project", "is required", "Send the form field project.")
-            project = number_of(text, "project")
-            call.need(project)
-            taken = await self._take(call, project, upload)
-        return StreamingResponse(self._told(call, project, taken.shown), media_type=TEXT)
+class Deploys(NamedTuple):
+    """The taking of code. ``allowed``: the keys that may deploy, ``all`` (of all projects), ``project`` or ``none``."""
 
-    async def _upload(self, call: Call, project: int) -> Response:
-        self._check_may_deploy(call)
-        upload = await _received(call)
-        with upload.file:
-            taken = await self._take(call, project, upload)
-        return json(taken.shown, 201)
+    deployments: Deployments
+    allowed: str = "all"
 
-    async def _take(self, call: Call, project: int, upload: Upload) -> StoredVersion:
-        fields = upload.fields
-        name, settings = fields.get("version", ""), fields.get("settings", "")
-        faults = [*version_faults(name), *(settings_faults(settings) if settings else [])]
-        if faults:
-            raise ContractError(faults)
-        requirements = fields.get("requirements", "")
-        try:
-            taken = await self.deployments.take(
-                project, name, upload.file, call.who, settings=settings, requirements=requirements
-            )
-        except ArchiveError as error:
-            raise refused("archive", f"cannot be used: {error}", "Build it again.") from None
-        call.wrote(1)
-        return taken
-
-    async def _show(self, call: Call, project: int, name: str) -> Response:
-        number = call.number("deploy_id")
-        if number is None:
-            found = await call.store.versions.named(project, name)
-        else:
-            found = await call.store.versions.get(project, number)
-        if found is None or found.shown.version != name:
-            raise _no_version(project, name)
-        shown = await self.deployments.look_after(project, found)
-        if shown.state is VersionState.READY:
-            shown.spiders = await call.store.versions.spiders(project, name)
-        return json(shown)
-
-    async def _told(self, call: Call, project: int, version: Version) -> AsyncIterator[bytes]:
-        told = time.monotonic()
-        async for line in self.deployments.follow(project, version.deploy_id):
-            if line or time.monotonic() - told > _SIGN:
-                told = time.monotonic()
-                yield f"{line}\n".encode()
-        found = await call.store.versions.get(project, version.deploy_id)
-        state = found.shown.state if found else None
-        if found is None or state is VersionState.UPLOADED:
-            answer: dict[str, Any] = {"status": "error", "message": "The check was cut off. Deploy again."}
-        elif state is VersionState.FAILED:
-            yield f"{found.shown.message}\n".encode()
-            answer = {"status": "error", "message": found.shown.message.partition("\n")[0]}
-        else:
-            spiders = await call.store.versions.spiders(project, version.version)
-            answer = {"status": "ok", "project": project, "version": version.version, "spiders": len(spiders)}
-        yield msgspec.json.encode(answer) + b"\n"
-
-    def _check_may_deploy(self, call: Call) -> None:
-        if self._allowed == "none":
+    def check(self, call: Call) -> None:
+        """Refuse a caller who may not deploy."""
+        if self.allowed == "none":
             raise Refusal(403, "Forbidden. This server takes no code (--deploy none).")
-        if self._allowed == "all" and not call.grant.all_projects:
+        if self.allowed == "all" and not call.grant.all_projects:
             raise Refusal(
                 403,
                 f"Forbidden. The key {call.who} is limited to projects, and code that is deployed runs with the rights "
                 "of the server. Use a key that opens all projects, or start the server with --deploy project.",
             )
+
+
+def environments_of(call: Call) -> Environments | None:
+    """The environments of the server, where it takes code."""
+    deploys: Deploys | None = call.services.get(Deploys)
+    return None if deploys is None else deploys.deployments.environments
+
+
+@ROUTES.add(
+    f"GET {_ALL}",
+    f"List the versions of a project. {_NOT_HOSTED}",
+    value("The versions, the newest first, without their spiders.", Versions),
+)
+async def _list(call: Call) -> Response:
+    return json(Versions(await call.store.versions.listed(call.project)))
+
+
+@ROUTES.add(
+    "POST /api/scrapyd/addversion.json",
+    "Deploy a version and wait until it is checked.",
+    Answer(
+        'What the check says, and a last line of JSON: {"status": "ok", …}, or "error" with a message.',
+        {schemas.TEXT: STRING},
+    ),
+    body=Body(
+        MULTIPART,
+        {
+            "type": "object",
+            "properties": {"project": NUMBER, "version": STRING, "egg": _FILE, "requirements": _FILE},
+            "required": ["project", "version", "egg"],
+        },
+    ),
+)
+async def _add_version(call: Call) -> Response:
+    """Answer with the lines of the check, and a last one of JSON that says whether the version is the current one."""
+    call.service(Deploys).check(call)
+    upload = await _received(call)
+    with upload.file:
+        text = upload.fields.get("project")
+        if text is None:
+            raise refused("project", "is required", "Send the form field project.")
+        project = number_of(text, "project")
+        call.need(project)
+        taken = await _take(call, project, upload)
+    return StreamingResponse(_told(call, project, taken.shown), media_type=TEXT)
+
+
+@ROUTES.add(
+    f"POST {_ALL}",
+    f"Deploy a version, which is current once it is checked; ask for it to see when. {_NOT_HOSTED}",
+    value("The version, which is about to be checked.", Version),
+    status=201,
+    body=Body(
+        MULTIPART,
+        {
+            "type": "object",
+            "properties": {"version": STRING, "archive": _FILE, "settings": STRING, "requirements": STRING},
+            "required": ["version", "archive"],
+        },
+        "An archive: a wheel, an egg, a source distribution or a packed folder with scrapy.cfg. It may also be the "
+        "whole body, with the other fields as query parameters. requirements: the text of a requirements file; "
+        "settings: the settings module, where the archive does not say it.",
+    ),
+)
+async def _upload(call: Call) -> Response:
+    call.service(Deploys).check(call)
+    project, upload = call.project, await _received(call)
+    with upload.file:
+        taken = await _take(call, project, upload)
+    return json(taken.shown, 201)
+
+
+async def _take(call: Call, project: int, upload: Upload) -> StoredVersion:
+    fields = upload.fields
+    name, settings = fields.get("version", ""), fields.get("settings", "")
+    faults = [*version_faults(name), *(settings_faults(settings) if settings else [])]
+    if faults:
+        raise ContractError(faults)
+    requirements = fields.get("requirements", "")
+    try:
+        taken = await call.service(Deploys).deployments.take(
+            project, name, upload.file, call.who, settings=settings, requirements=requirements
+        )
+    except ArchiveError as error:
+        raise refused("archive", f"cannot be used: {error}", "Build it again.") from None
+    call.wrote(1)
+    return taken
+
+
+@ROUTES.add(
+    f"GET {_ONE}",
+    f"Read a version; its spiders too, once it is ready. {_NOT_HOSTED}",
+    value("The version.", Version),
+    parameters=(Parameter("deploy_id", "this deploy of the name, and no other", NUMBER),),
+)
+async def _show(call: Call) -> Response:
+    project, name = call.project, call.part("version")
+    number = call.number("deploy_id")
+    if number is None:
+        found = await call.store.versions.named(project, name)
+    else:
+        found = await call.store.versions.get(project, number)
+    if found is None or found.shown.version != name:
+        raise _no_version(project, name)
+    shown = await call.service(Deploys).deployments.look_after(project, found)
+    if shown.state is VersionState.READY:
+        shown.spiders = await call.store.versions.spiders(project, name)
+    return json(shown)
+
+
+async def _told(call: Call, project: int, version: Version) -> AsyncIterator[bytes]:
+    told = time.monotonic()
+    async for line in call.service(Deploys).deployments.follow(project, version.deploy_id):
+        if line or time.monotonic() - told > _SIGN:
+            told = time.monotonic()
+            yield f"{line}\n".encode()
+    found = await call.store.versions.get(project, version.deploy_id)
+    state = found.shown.state if found else None
+    if found is None or state is VersionState.UPLOADED:
+        answer: dict[str, Any] = {"status": "error", "message": "The check was cut off. Deploy again."}
+    elif state is VersionState.FAILED:
+        yield f"{found.shown.message}\n".encode()
+        answer = {"status": "error", "message": found.shown.message.partition("\n")[0]}
+    else:
+        spiders = await call.store.versions.spiders(project, version.version)
+        answer = {"status": "ok", "project": project, "version": version.version, "spiders": len(spiders)}
+    yield msgspec.json.encode(answer) + b"\n"
 
 
 class _Parts(MultiPartParser):
@@ -229,14 +269,14 @@ async def _form(call: Call) -> Upload:
         ) from None
     file: Any = None
     try:
-        fields = {name: value for name, value in call.query.items() if name != "apikey"}
-        for name, value in form.multi_items():
-            if isinstance(value, str):
-                fields[name] = value
+        fields = {name: text for name, text in call.query.items() if name != "apikey"}
+        for name, sent in form.multi_items():
+            if isinstance(sent, str):
+                fields[name] = sent
             elif name in ("archive", "egg") and file is None:
-                file = value.file
+                file = sent.file
             elif name == "requirements":
-                fields[name] = await _text(value)
+                fields[name] = await _text(sent)
             else:
                 what = "is an egg of its own" if name == "eggs" else "is no field of this form"
                 raise refused(name[:60], what, "Name what the project needs in its requirements.")
@@ -253,9 +293,9 @@ async def _form(call: Call) -> Upload:
 
 
 async def _close_others(form: FormData, kept: Any) -> None:
-    for _, value in form.multi_items():
-        if isinstance(value, UploadFile) and value.file is not kept:
-            await value.close()
+    for _, sent in form.multi_items():
+        if isinstance(sent, UploadFile) and sent.file is not kept:
+            await sent.close()
 
 
 async def _text(sent: UploadFile) -> str:
@@ -271,7 +311,15 @@ async def _text(sent: UploadFile) -> str:
     return text
 
 
-async def _remove(call: Call, project: int, name: str) -> Response:
+@ROUTES.add(
+    f"DELETE {_ONE}",
+    f"Delete a version that no job needs and that is not the current one of several. {_NOT_HOSTED}",
+    Answer("It is deleted."),
+    status=204,
+    errors=(409,),
+)
+async def _remove(call: Call) -> Response:
+    project, name = call.project, call.part("version")
     try:
         found = await call.store.versions.remove(project, name)
     except InUseError as error:
@@ -281,7 +329,14 @@ async def _remove(call: Call, project: int, name: str) -> Response:
     return Response(status_code=204)
 
 
-async def _make_current(call: Call, project: int, name: str) -> Response:
+@ROUTES.add(
+    f"POST {_ONE}/current",
+    f"Let new jobs run a version. {_NOT_HOSTED}",
+    value("The version.", Version),
+    errors=(409,),
+)
+async def _make_current(call: Call) -> Response:
+    project, name = call.project, call.part("version")
     found = await call.store.versions.named(project, name)
     if found is None:
         raise _no_version(project, name)

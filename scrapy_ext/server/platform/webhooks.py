@@ -7,11 +7,13 @@ from typing import Any, Final
 import msgspec
 from starlette.responses import Response
 
-from scrapy_ext.api.platform.webhooks import Webhook, webhook_faults
-from scrapy_ext.api.violations import ContractError
+from scrapy_ext.api.platform.webhooks import MAX_EVENTS, MAX_URL, Delivery, Webhook, webhook_faults
+from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.http import bodies
-from scrapy_ext.server.http.answers import NotFound, Refusal, json, method_not_allowed, refused
-from scrapy_ext.server.http.call import Call, path_number
+from scrapy_ext.server.http.answers import NotFound, json
+from scrapy_ext.server.http.call import Call
+from scrapy_ext.server.http.routes import Routes
+from scrapy_ext.server.http.schemas import JSON, Answer, Body, Many, Parameter, Schema, value
 from scrapy_ext.server.webhooks.signing import new_secret
 
 _MAX_BODY: Final = 64 * 1024
@@ -20,46 +22,67 @@ _MAX_PER_PAGE: Final = 1000
 _FORM: Final = 'Write {"url": "https://hooks.example.com/jobs", "events": ["job:completed"]}.'
 
 
-async def webhooks(call: Call) -> Response:
-    """Answer a call. ``call.path`` is ``projects/<project>/webhooks[/<number>[/test|/deliveries]]``."""
-    project = path_number(call.path, 1, "project")
-    match call.path[3:], call.method:
-        case [], "GET":
-            return json(await call.store.webhooks.listed(project))
-        case [], "POST":
-            return await _add(call, project)
-        case [_], "GET":
-            return json(_found(await call.store.webhooks.get(project, _number(call))))
-        case [_], "PATCH":
-            return await _disable(call, project)
-        case [_], "DELETE":
-            if not await call.store.webhooks.remove(project, _number(call)):
-                raise _missing()
-            return Response(status_code=204)
-        case [_, "test"], "POST":
-            return json(_found(await call.store.webhooks.test(project, _number(call))), 202)
-        case [_, "deliveries"], "GET":
-            return await _deliveries(call, project)
-        case _:
-            raise _unanswered(call.path[3:])
+ROUTES: Final = Routes()
 
-
-#: What each path takes.
-_METHODS: Final = {
-    (): ("GET", "POST"),
-    ("*",): ("GET", "PATCH", "DELETE"),
-    ("*", "test"): ("POST",),
-    ("*", "deliveries"): ("GET",),
+_NEW: Final[Schema] = {
+    "type": "object",
+    "properties": {
+        "url": {
+            "type": "string",
+            "pattern": r"^https?://[A-Za-z0-9.\-]+(:[1-9][0-9]{0,3})?/[0-9A-Za-z%/._~?=&\-]*$",
+            "maxLength": MAX_URL,
+        },
+        "events": {
+            "type": "array",
+            "items": {"type": "string", "pattern": r"^([A-Za-z0-9_.:\-]{1,100}\*?|\*)$"},
+            "minItems": 1,
+            "maxItems": MAX_EVENTS,
+        },
+    },
+    "required": ["url", "events"],
+    "additionalProperties": False,
 }
+_CHANGE: Final[Schema] = {
+    "type": "object",
+    "properties": {"disabled": {"type": "boolean"}},
+    "required": ["disabled"],
+    "additionalProperties": False,
+}
+_ALL: Final = "/api/projects/{project}/webhooks"
+_ONE: Final = f"{_ALL}/{{webhook}}"
 
 
-def _unanswered(path: list[str]) -> Refusal:
-    methods = _METHODS.get(("*", *path[1:]) if path else ())
-    return method_not_allowed(*methods) if methods else NotFound()
+@ROUTES.add(
+    f"GET {_ALL}", "Read the webhooks of a project.", value("The webhooks, without their secrets.", Many(Webhook))
+)
+async def _list(call: Call) -> Response:
+    return json(await call.store.webhooks.listed(call.project))
 
 
-def _number(call: Call) -> int:
-    return path_number(call.path, 3, "webhook")
+@ROUTES.add(f"GET {_ONE}", "Read a webhook.", value("The webhook, without its secret.", Webhook))
+async def _read(call: Call) -> Response:
+    return json(_found(await call.store.webhooks.get(*_place(call))))
+
+
+@ROUTES.add(f"DELETE {_ONE}", "Remove a webhook.", Answer("It is gone."), status=204)
+async def _remove(call: Call) -> Response:
+    if not await call.store.webhooks.remove(*_place(call)):
+        raise _missing()
+    return Response(status_code=204)
+
+
+@ROUTES.add(
+    f"POST {_ONE}/test",
+    "Send a test to a webhook; the deliveries tell what came of it.",
+    value("The delivery, which is sent now.", Delivery),
+    status=202,
+)
+async def _test(call: Call) -> Response:
+    return json(_found(await call.store.webhooks.test(*_place(call))), 202)
+
+
+def _place(call: Call) -> tuple[int, int]:
+    return call.project, call.part_number("webhook")
 
 
 def _missing() -> NotFound:
@@ -72,32 +95,51 @@ def _found(found: Any) -> Any:
     return found
 
 
-async def _add(call: Call, project: int) -> Response:
+@ROUTES.add(
+    f"POST {_ALL}",
+    "Add a webhook.",
+    value("The webhook, with its secret, which is not shown again.", Webhook),
+    status=201,
+    body=Body(JSON, _NEW),
+)
+async def _add(call: Call) -> Response:
     fields = await _fields(call, "url", "events")
     faults = list(webhook_faults(fields.get("url"), fields.get("events")))
     if faults:
         raise ContractError(faults)
     secret = new_secret()
     events = list(dict.fromkeys(fields["events"]))
-    added: Webhook = await call.store.webhooks.add(project, fields["url"], events, secret)
+    added: Webhook = await call.store.webhooks.add(call.project, fields["url"], events, secret)
     call.wrote(1)
     return json(msgspec.structs.replace(added, secret=secret), 201)
 
 
-async def _disable(call: Call, project: int) -> Response:
+@ROUTES.add(
+    f"PATCH {_ONE}",
+    "Disable a webhook, which forgets what it was to be told, or enable it.",
+    value("The webhook.", Webhook),
+    body=Body(JSON, _CHANGE),
+)
+async def _disable(call: Call) -> Response:
     disabled = (await _fields(call, "disabled")).get("disabled")
     if not isinstance(disabled, bool):
         raise refused("disabled", "must be true or false", 'Write {"disabled": false}.')
-    return json(_found(await call.store.webhooks.disable(project, _number(call), disabled)))
+    return json(_found(await call.store.webhooks.disable(*_place(call), disabled)))
 
 
-async def _deliveries(call: Call, project: int) -> Response:
+@ROUTES.add(
+    f"GET {_ONE}/deliveries",
+    "Read what was sent to a webhook lately, and what is to be sent, newest first.",
+    value("The deliveries.", Many(Delivery)),
+    parameters=(Parameter("count", "at most so many", {"type": "integer", "minimum": 1, "maximum": _MAX_PER_PAGE}),),
+)
+async def _deliveries(call: Call) -> Response:
     count = call.number("count", _PER_PAGE) or 0
     if not 1 <= count <= _MAX_PER_PAGE:
         raise refused("count", f"must be 1 to {_MAX_PER_PAGE}, got {count}", "Ask for fewer.")
-    number = _number(call)
-    _found(await call.store.webhooks.get(project, number))
-    return json(await call.store.webhooks.deliveries(project, number, count))
+    place = _place(call)
+    _found(await call.store.webhooks.get(*place))
+    return json(await call.store.webhooks.deliveries(*place, count))
 
 
 async def _fields(call: Call, *known: str) -> dict[str, Any]:

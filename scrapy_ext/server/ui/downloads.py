@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlencode
 
 from starlette.responses import Response
 
 from scrapy_ext.server.http.call import Call
-from scrapy_ext.server.platform.collections import collections
-from scrapy_ext.server.platform.records.items import items
-from scrapy_ext.server.platform.records.logs import logs
-from scrapy_ext.server.platform.records.requests import requests
 from scrapy_ext.server.store.collections.selections import Collection
 from scrapy_ext.server.store.records.records import RecordStore
 from scrapy_ext.server.ui.frame import HEADERS, MissingError, Visit
 
-_RESOURCES: Final = {"items": items, "requests": requests, "logs": logs}
 _FORMATS: Final = ("csv", "json", "jl", "xml")
 #: Columns of a CSV file at most.
 _COLUMNS: Final = 1000
@@ -35,26 +30,24 @@ async def download(visit: Visit, store: RecordStore) -> Response:
         names = [field for field in sorted(counts, key=lambda field: (-counts[field], field)) if "," not in field]
         names = _LOG_FIELDS if kind == "logs" else names or ["_key"]
         query |= {"fields": ",".join(names[:_COLUMNS]), "include_headers": "1"}
-    return await _answer(visit, f"/{kind}/{key}", query, _RESOURCES[kind](store))
+    return await _answer(visit, f"/{kind}/{key}", query)
 
 
 async def download_records(visit: Visit, which: Collection, prefix: str) -> Response:
     """The records of a collection, with their keys, as JSON lines in a file; those only whose keys start so."""
     query = {"meta": "_key", "format": "jl", "saveas": f"{which.name}.jl"} | ({"prefix": prefix} if prefix else {})
     path = f"/collections/{which.project}/{which.type.value}/{which.name}"
-    return await _answer(visit, path, query, collections)
+    return await _answer(visit, path, query)
 
 
-async def _answer(
-    visit: Visit, path: str, query: Mapping[str, str], resource: Callable[[Call], Awaitable[Response]]
-) -> Response:
-    """What a resource of the platform answers to this visitor."""
+async def _answer(visit: Visit, path: str, query: Mapping[str, str]) -> Response:
+    """What the platform answers to this visitor."""
     scope = {**visit.request.scope, "raw_path": path.encode(), "query_string": urlencode(query).encode()}
-    call = Call(scope, visit.request.receive, visit.store)
+    call = Call(scope, visit.request.receive, visit.store, {})
     call.grant = visit.grant
     call.for_people = True
     call.need(visit.project)
-    answer = await resource(call)
+    answer = await visit.services.router.answer(call)
     answer.headers.update(HEADERS)
     return answer
 

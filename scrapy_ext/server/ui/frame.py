@@ -18,10 +18,11 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.api.violations import ContractError
+from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.auth.keyring import Grant, Keyring
-from scrapy_ext.server.http.answers import Refusal, refusal_of, refused
-from scrapy_ext.server.platform.jobs import Form
+from scrapy_ext.server.http.answers import Refusal, refusal_of
+from scrapy_ext.server.http.forms import Form
+from scrapy_ext.server.http.routes import Router
 from scrapy_ext.server.store import Store, StoreError
 from scrapy_ext.server.store.engine.errors import StoreAwayError
 from scrapy_ext.server.ui import shapes
@@ -48,6 +49,8 @@ class Services(NamedTuple):
 
     keys: Keyring
     extraction: ExtractionService
+    #: Answers as the platform does, for downloads.
+    router: Router
 
 
 class MissingError(Exception):

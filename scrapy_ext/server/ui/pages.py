@@ -16,12 +16,13 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from scrapy_ext.api.violations import refused
 from scrapy_ext.server.auth.api_keys import basic_credentials
 from scrapy_ext.server.auth.wrong_keys import WrongKeys, note_wrong_key, too_many
 from scrapy_ext.server.http import bodies
-from scrapy_ext.server.http.answers import Refusal, refused
+from scrapy_ext.server.http.answers import Refusal
+from scrapy_ext.server.http.forms import Form
 from scrapy_ext.server.http.request_context import exchange_of
-from scrapy_ext.server.platform.jobs import Form
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.ui.assets import Assets
 from scrapy_ext.server.ui.frame import HEADERS, Frame, MissingError, Services, UiPage, Visit

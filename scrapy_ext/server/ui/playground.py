@@ -12,9 +12,9 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from scrapy_ext.api.extraction import EXTRACT_TYPES, ExtractResult
+from scrapy_ext.api.violations import refused
 from scrapy_ext.server.http import bodies
-from scrapy_ext.server.http.answers import refused
-from scrapy_ext.server.platform.jobs import Form
+from scrapy_ext.server.http.forms import Form
 
 #: Outputs that are ticked, beside one kind of automatic extraction.
 TICKS: Final = {

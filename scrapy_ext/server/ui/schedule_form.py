@@ -13,10 +13,9 @@ import msgspec
 
 from scrapy_ext.api.platform.jobs import DEFAULT_PRIORITY, SCRIPT
 from scrapy_ext.api.platform.periodic import MAX_TASKS, Task
-from scrapy_ext.api.violations import ContractError, Violation
+from scrapy_ext.api.violations import ContractError, Violation, refused
 from scrapy_ext.server.http import bodies
-from scrapy_ext.server.http.answers import refused
-from scrapy_ext.server.platform.jobs import Form
+from scrapy_ext.server.http.forms import Form
 from scrapy_ext.server.ui import shapes
 
 #: Empty tasks at the end of the form, for more.

@@ -11,13 +11,14 @@ from typing import Any
 
 import msgspec
 
+from scrapy_ext.api.platform.periodic import blank, edited
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.http import bodies
 from scrapy_ext.server.http.answers import Refusal
+from scrapy_ext.server.http.forms import Form, check_job
 from scrapy_ext.server.platform import frontier, jobs
-from scrapy_ext.server.platform.collections import checked
-from scrapy_ext.server.platform.periodic import blank, edited
 from scrapy_ext.server.platform.records import ingestion as intake
+from scrapy_ext.server.store.collections.incoming import checked
 from scrapy_ext.server.store.engine.errors import StoreError
 from scrapy_ext.server.store.records.chunks import (
     ITEMS,
@@ -125,10 +126,10 @@ def strings(data: bytes) -> None:
 )
 def form(data: bytes) -> None:
     """A job's metadata made of a form can be written as JSON."""
-    fields = jobs.Form(run(bodies.form(request_of(data))))
+    fields = Form(run(bodies.form(request_of(data))))
     assert len(fields.fields) <= len(data)
     metadata, state = jobs._run_metadata(fields)
-    jobs.check_job(fields.get("spider") or "s", metadata)
+    check_job(fields.get("spider") or "s", metadata)
     assert msgspec.json.decode(msgspec.json.encode(metadata)) is not None
     assert state.value
     assert all(key.project == fields.project() for key in fields.jobs())

@@ -14,6 +14,7 @@ from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.routing import Route
 
 from scrapy_ext.server.auth.api_keys import Caller
 from scrapy_ext.server.config.config import ServerConfig
@@ -66,7 +67,9 @@ class Service:
             yield
             await self.service.stop()
 
-        app: Any = Starlette(routes=self.service.routes, lifespan=lifespan)
+        app: Any = Starlette(
+            routes=[Route(path, self.service.app) for path in ("/v1", "/v1/{rest:path}")], lifespan=lifespan
+        )
         if memory is not None:
             app = self.front = Front(app, slow=1000, patience=60)
             self.front.memory.limit = memory

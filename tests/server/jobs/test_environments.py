@@ -30,8 +30,8 @@ from scrapy_ext.server.jobs.versions.environments import (
     NoVersionError,
     Prepared,
 )
+from scrapy_ext.server.jobs.versions.runnable import check_local_spider
 from scrapy_ext.server.jobs.versions.spiders import ReadingError, read_spiders
-from scrapy_ext.server.platform.runnable import check_local_spider
 from scrapy_ext.server.store import Store
 from tests.server.jobs import packed
 

@@ -1,23 +1,21 @@
-"""The description and the routes say the same."""
+"""Routes seen from outside: each answers those for whom it is declared, and nothing else does."""
 
 from __future__ import annotations
 
-import ast
 import asyncio
 import json
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema_rs import meta
 
-from scrapy_ext.server import platform
 from scrapy_ext.server.auth.keyring import add_key
-from scrapy_ext.server.openapi.document import document, operations
-from scrapy_ext.server.openapi.words import FORM, MULTIPART, Operation
-from scrapy_ext.server.platform import PlatformService
+from scrapy_ext.server.http.openapi import document
+from scrapy_ext.server.http.routes import Access, Route
+from scrapy_ext.server.http.schemas import FORM, MULTIPART
+from scrapy_ext.server.routes import ROUTES
 from scrapy_ext.server.store import Store
 from tests.server.http import Http
 from tests.server.jobs.packed import tar_of
@@ -36,26 +34,16 @@ _PARTS = {"project": "4400", "spider": "1", "job": "1", "index": "0", "field": "
     "webhook": "1",
     "version": "v",
 }
-#: What handlers match: the parts of the path, not how many there are.
-_PATH = re.compile(r"(?<!len\()\bcall\.path|^path$")
-#: Parts of paths that come before those which a handler matches: module and how many.
-_BEFORE = {
-    ("comments", 1): ("comments",),
-    ("periodic", 3): ("projects", "*", "periodicjobs"),
-    ("webhooks", 3): ("projects", "*", "webhooks"),
-    ("spiders", 5): ("v2", "projects", "*", "spiders", "*"),
-    ("versions", 3): ("projects", "*", "versions"),
-}
 
 
 async def test_anyone_may_read_it(http: Http) -> None:
     answer = await http.get("/openapi.json", Authorization="Basic Og==")
-    assert (answer.status, answer.json) == (200, document())
+    assert (answer.status, answer.json) == (200, document(ROUTES))
     assert answer.json["openapi"] == "3.1.0"
 
 
 def test_its_schemas_are_schemas_and_its_references_lead_somewhere() -> None:
-    described = document()
+    described = document(ROUTES)
     for schema in described["components"]["schemas"].values():
         meta.validate({"$schema": "https://json-schema.org/draft/2020-12/schema", **schema})
     for reference in set(_references(described)):
@@ -98,8 +86,8 @@ async def there(http: Http) -> dict[str, str]:
     return {**_PARTS, "comment": comment, "schedule": str(made), "webhook": str(webhook[0]["id"])}
 
 
-@pytest.mark.parametrize("each", operations(), ids=lambda each: f"{each.method} {each.path}")
-async def test_every_path_that_is_described_is_there(http: Http, there: dict[str, str], each: Operation) -> None:
+@pytest.mark.parametrize("each", ROUTES, ids=lambda each: f"{each.method} {each.shown}")
+async def test_every_path_that_is_described_is_there(http: Http, there: dict[str, str], each: Route) -> None:
     if "{version}" in each.path:
         # One that fails its check is there, too, and leaves the project as it was.
         await http.post(f"/api/projects/{_PARTS['project']}/versions?version=v", tar_of({"scrapy.cfg": ""}))
@@ -113,10 +101,14 @@ async def test_every_path_refuses_strangers_and_keys_of_other_projects(server: R
         elsewhere = await add_key(store, "elsewhere", frozenset({4499}), may_write=True)
     finally:
         await store.close()
-    guarded = [each for each in operations() if not each.open]
+    guarded = [each for each in ROUTES if each.access is not Access.ANYONE]
     assert len(guarded) > 40
+    assert {each.access for each in guarded} | {Access.ANYONE} == set(Access)
     async with Http(server.url, None) as stranger, Http(server.url, elsewhere) as other:
         await _until_known(other)
+        for each in ROUTES:
+            if each.access is Access.ANYONE:
+                assert (await stranger.call(each.method, each.path)).status == 200, each.path
         for each in guarded:
             path = _address(each, _PARTS)
             assert (await stranger.call(each.method, path)).status == 401, path
@@ -124,7 +116,7 @@ async def test_every_path_refuses_strangers_and_keys_of_other_projects(server: R
             form = {"project": _PARTS["project"]} if is_form else None
             answer = await other.call(each.method, path, form)
             # The metrics are of all projects, and no key of the platform opens the extraction service.
-            if form or _names_a_project(each) or each.path in ("/metrics", "/v1/extract"):
+            if form or _names_a_project(each) or each.access in (Access.SERVER, Access.EXTRACTION):
                 assert answer.status == 403, f"{path}: {answer.text}"
             else:  # of several projects: those that the key opens; or not of the platform
                 assert answer.status in (200, 401), f"{path}: {answer.text}"
@@ -136,91 +128,49 @@ async def _until_known(http: Http) -> None:
             await asyncio.sleep(0.1)
 
 
-def _names_a_project(each: Operation) -> bool:
-    return bool({"{project}", "{comment}"} & set(each.path.split("/"))) or any(
+def _names_a_project(each: Route) -> bool:
+    return bool({"{project}", "{comment}"} & set(each.shown.split("/"))) or any(
         parameter.name == "project" for parameter in each.parameters
     )
 
 
-def _address(each: Operation, parts: Mapping[str, str]) -> str:
-    path = re.sub(r"{(\w+)}", lambda match: parts[match[1]], each.path)
+def _address(each: Route, parts: Mapping[str, str]) -> str:
+    path = re.sub(r"{(\w+)}", lambda match: parts[match[1]], each.shown)
     named = [(parameter.name, _PARTS.get(parameter.name, "c")) for parameter in each.parameters if parameter.required]
     return path + "?" + "&".join(f"{name}={value}" for name, value in named)
 
 
-async def test_every_resource_is_described(tmp_path: Path) -> None:
-    store = await Store.open(tmp_path)
-    try:
-        resources = set(PlatformService(store, _nobody).resources)
-    finally:
-        await store.close()
-    assert resources <= {each.path.split("/")[1] for each in operations()}
+async def test_another_method_is_refused_with_those_that_a_path_has(http: Http) -> None:
+    methods: dict[str, set[str]] = {}
+    for each in ROUTES:
+        methods.setdefault(_address(each, _PARTS).partition("?")[0], set()).add(each.method)
+    assert len(methods) > 80
+    for path, declared in methods.items():
+        answer = await http.call("PURGE", path)
+        assert answer.status == 405, path
+        assert declared <= set(answer.headers["Allow"].split(", ")), path
 
 
-async def _nobody(_key: str) -> None:
-    return None
+async def test_what_no_route_declares_is_not_there(http: Http, server: RunningServer) -> None:
+    resources = {each.first for each in ROUTES if len(each.parts) > 1}
+    assert len(resources) > 10
+    async with Http(server.url, None) as stranger:
+        for name in resources:
+            for below in ("", "1/1/no/such/path/at/all/here"):
+                assert (await http.get(f"/{name}/{below}")).status == 404, f"/{name}/{below}"
+            # Who has no key does not learn which paths there are; the extraction service has one, and tells.
+            assert (await stranger.get(f"/{name}/1/no/such/path")).status == (404 if name == "v1" else 401), name
+    assert (await http.get("/v1")).json["status"] == 404
+    assert (await http.get("/healthz/")).status == (await http.get("/nothing/at/all")).status == 404
 
 
-def test_every_path_that_a_handler_takes_is_described() -> None:
-    described = {(each.method, _shape(each.path)) for each in operations()}
-    missing = [
-        f"{module}: {method or 'any method'} {'/'.join(shape)}"
-        for module, method, shape in _taken()
-        if not any(shape == other and method in (None, its) for its, other in described)
-    ]
-    assert missing == []
-
-
-def _shape(path: str) -> tuple[str, ...]:
-    """The parts behind the resource's name; ``*`` for those that vary."""
-    return tuple("*" if part.startswith("{") else part for part in path.split("/")[2:])
-
-
-def _taken() -> Iterator[tuple[str, str | None, tuple[str, ...]]]:
-    """Module, method and shape of every path in the ``match`` statements of the handlers."""
-    for file in sorted(Path(platform.__file__).parent.glob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-            if not isinstance(node, ast.Match) or not _PATH.search(ast.unparse(node.subject)):
-                continue
-            sliced = re.search(r"call\.path\[(\d+):\]", ast.unparse(node.subject))
-            before = _BEFORE[file.stem, int(sliced[1])] if sliced else ()
-            for case in node.cases:
-                for method, shape in _cases(case.pattern, case.guard):
-                    yield file.stem, method, (*before, *shape)
-
-
-def _cases(pattern: ast.pattern, guard: ast.expr | None) -> Iterator[tuple[str | None, tuple[str, ...]]]:
-    found = re.search(r"method == '(\w+)'", ast.unparse(guard)) if guard else None
-    method = found[1] if found else None
-    if isinstance(pattern, ast.MatchSequence) and len(pattern.patterns) == 2:
-        first, second = pattern.patterns
-        if isinstance(first, ast.MatchSequence):
-            if not isinstance(second, ast.MatchValue):
-                return  # (path, any method): the refusal of a method
-            yield from ((str(_text(second)), shape) for shape in _shapes(first))
-            return
-        if isinstance(first, ast.MatchOr) and any(isinstance(each, ast.MatchSequence) for each in first.patterns):
-            return
-    for each in pattern.patterns if isinstance(pattern, ast.MatchOr) else [pattern]:
-        if isinstance(each, ast.MatchSequence):
-            yield from ((method, shape) for shape in _shapes(each))
-
-
-def _shapes(pattern: ast.MatchSequence) -> list[tuple[str, ...]]:
-    shapes: list[tuple[str, ...]] = [()]
-    for part in pattern.patterns:
-        shapes = [(*shape, choice) for shape in shapes for choice in _choices(part)]
-    return shapes
-
-
-def _choices(part: ast.pattern) -> list[str]:
-    if isinstance(part, ast.MatchAs) and part.pattern is not None:
-        return _choices(part.pattern)
-    if isinstance(part, ast.MatchOr):
-        return [choice for each in part.patterns for choice in _choices(each)]
-    return [_text(part)] if isinstance(part, ast.MatchValue) else ["*"]
-
-
-def _text(part: ast.MatchValue) -> str:
-    assert isinstance(part.value, ast.Constant)
-    return str(part.value.value)
+async def test_a_record_may_be_named_as_a_path_is(http: Http, project: int) -> None:
+    collection, frontier = f"/collections/{project}/s/c", f"/hcf/{project}/list"
+    assert (await http.post(f"{collection}/count", [{"value": 1}])).status == 200
+    assert (await http.get(f"{collection}/count")).json["count"] == 1
+    assert (await http.call("DELETE", f"{collection}/count")).status == 200
+    assert (await http.get(f"{collection}/count")).json["count"] == 0
+    assert (await http.post(f"{frontier}/s/s", [{"fp": "a"}])).json == {"newcount": 1}
+    assert (await http.get(f"{frontier}/list")).json == ["s"]
+    assert (await http.get(f"/hcf/{project}/list")).json == ["list"]
+    assert (await http.get(f"/ids/{project}/spider/with/slashes?create=1")).json == 1

@@ -18,8 +18,9 @@ from schemathesis import GenerationMode
 from schemathesis.checks import CHECKS, load_all_checks
 from schemathesis.openapi import from_dict
 
-from scrapy_ext.server.openapi.document import document
-from scrapy_ext.server.openapi.words import JSON_LINES
+from scrapy_ext.server.http.openapi import document
+from scrapy_ext.server.http.schemas import JSON_LINES
+from scrapy_ext.server.routes import ROUTES
 from tests.server.extraction.targets import Target
 from tests.server.jobs.packed import tar_of
 from tests.servers import RunningServer
@@ -39,7 +40,7 @@ load_all_checks()
 _CHECKS = CHECKS.get_by_names(
     ["not_a_server_error", "status_code_conformance", "content_type_conformance", "response_schema_conformance"]
 )
-_SCHEMA = from_dict(document())
+_SCHEMA = from_dict(document(ROUTES))
 _OPERATIONS = {
     f"{operation.method.upper()} {operation.path}": operation
     for operation in (result.ok() for result in _SCHEMA.get_all_operations())

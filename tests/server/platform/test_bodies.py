@@ -20,8 +20,9 @@ import scrapy_ext.server
 from scrapy_ext.api.json_decoder import decoder
 from scrapy_ext.api.weights import weight
 from scrapy_ext.server.http import bodies
-from scrapy_ext.server.openapi.document import operations
-from scrapy_ext.server.openapi.words import FORM, JSON, MULTIPART, Operation
+from scrapy_ext.server.http.routes import Route
+from scrapy_ext.server.http.schemas import FORM, JSON, MULTIPART
+from scrapy_ext.server.routes import ROUTES
 from tests.server.http import Http
 from tests.server.raw import Raw
 from tests.servers import RunningServer
@@ -109,7 +110,7 @@ def test_what_is_decoded_takes_no_more_than_was_counted(text: bytes) -> None:
     assert taken <= weight(text)
 
 
-def _bombs(each: Operation) -> Iterator[tuple[bytes, str]]:
+def _bombs(each: Route) -> Iterator[tuple[bytes, str]]:
     assert each.body is not None
     size = 10 * MIB
     if each.body.kind == FORM:
@@ -124,13 +125,13 @@ def _bombs(each: Operation) -> Iterator[tuple[bytes, str]]:
 
 
 async def test_a_bomb_at_any_path_takes_no_more_memory_than_there_is(small: RunningServer) -> None:
-    taking = [each for each in operations() if each.body is not None]
+    taking = [each for each in ROUTES if each.body is not None]
     assert len(taking) > 20
     async with Http(small.url, small.platform_key) as http, Http(small.url, small.extract_key) as extract:
         assert (await http.post("/jobq/1/push", [{"spider": "s", "state": "running"}])).status == 200
         before = highest(small)
         for each in taking:
-            path = re.sub(r"\{(\w+)\}", lambda match: _PARTS.get(match[1], "c"), each.path)
+            path = re.sub(r"\{(\w+)\}", lambda match: _PARTS.get(match[1], "c"), each.shown)
             for bomb, kind in _bombs(each):
                 client = extract if path.startswith("/v1/") else http
                 answer = await client.call(each.method, path, bomb, Content_Encoding="gzip", Content_Type=kind)

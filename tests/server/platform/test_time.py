@@ -10,10 +10,14 @@ from typing import Any
 
 import pytest
 
+from scrapy_ext.server.auth.attempt_tokens import AttemptTokens
+from scrapy_ext.server.auth.job_tokens import JobTokens
 from scrapy_ext.server.auth.keyring import Grant
 from scrapy_ext.server.http import limits
+from scrapy_ext.server.http.access import AccessCheck
 from scrapy_ext.server.http.middleware import Front
-from scrapy_ext.server.platform import PlatformService
+from scrapy_ext.server.http.service import Service
+from scrapy_ext.server.platform import ROUTES
 from scrapy_ext.server.store import Store
 
 
@@ -23,7 +27,8 @@ async def _everything(_key: str) -> Grant:
 
 async def test_a_write_that_waits_too_long_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = await Store.open(tmp_path)
-    collections = PlatformService(store, _everything).resources["collections"]
+    check = AccessCheck(_everything, JobTokens(store), AttemptTokens(store), None)
+    platform = Service(ROUTES, store, check)
     lock = sqlite3.connect(tmp_path / "platform.db", isolation_level=None)
     lock.execute("BEGIN IMMEDIATE")
     monkeypatch.setattr(limits, "REQUEST", 0.2)
@@ -44,7 +49,7 @@ async def test_a_write_that_waits_too_long_is_given_up(tmp_path: Path, monkeypat
         "query_string": b"",
         "headers": [(b"authorization", b"Basic " + b64encode(b"k:")), (b"content-length", b"13")],
     }
-    await Front(collections, slow=60, patience=60)(scope, receive, send)
+    await Front(platform, slow=60, patience=60)(scope, receive, send)
     lock.execute("ROLLBACK")
     lock.close()
     await store.close()

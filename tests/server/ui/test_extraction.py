@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from scrapy_ext.api.extraction import ExtractResult, Header
-from scrapy_ext.server.platform.jobs import Form
+from scrapy_ext.server.http.forms import Form
 from scrapy_ext.server.ui import playground
 from tests.server.extraction.targets import Target
 from tests.server.http import Http

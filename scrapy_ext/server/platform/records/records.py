@@ -1,24 +1,45 @@
-"""The records of jobs: ``/items``, ``/requests``, ``/logs`` and ``/samples``, which differ in what a record must be.
-
-Paths: ``/<resource>/<project>[/<spider>[/<job>[/<index>[/<field>]]]]``, ``.../<job>/<field>`` and ``.../<job>/stats``.
-"""
+"""The records of jobs: ``/items``, ``/requests``, ``/logs`` and ``/samples``, which differ in what a record must be."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import Final, NamedTuple
+from functools import partial
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from starlette.responses import Response
 
 from scrapy_ext.api.platform.formats import Format, is_true
-from scrapy_ext.api.platform.items import HIDDEN_PREFIX, parse_content_range
+from scrapy_ext.api.platform.items import HIDDEN_PREFIX, MAX_ITEM_BYTES, parse_content_range
 from scrapy_ext.api.platform.keys import MAX_NUMBER, EntityKey, number_of
+from scrapy_ext.api.platform.logs import LogRecord
+from scrapy_ext.api.platform.requests import RequestRecord
 from scrapy_ext.api.platform.stats import Stats
-from scrapy_ext.server.http.answers import NotFound, empty, json, method_not_allowed, refused
-from scrapy_ext.server.http.call import Call, path_number
+from scrapy_ext.api.violations import refused
+from scrapy_ext.server.http.answers import NotFound, empty, json
+from scrapy_ext.server.http.call import Call
 from scrapy_ext.server.http.formats import Page, Text, format_of, result, result_of, with_meta
+from scrapy_ext.server.http.routes import Access, Routes
+from scrapy_ext.server.http.schemas import (
+    ANY,
+    COUNT,
+    COUNTER,
+    DONE,
+    ENTITY_KEY,
+    FILTERS,
+    FLAG,
+    META,
+    NODATA,
+    OBJECT,
+    SHAPING,
+    SHAPING_OR_MSGPACK,
+    Parameter,
+    Schema,
+    json_lines,
+    lines,
+    value,
+)
 from scrapy_ext.server.platform.filters import Filter, TimeWindow, refuse_filters
 from scrapy_ext.server.platform.records import ingestion as intake
 from scrapy_ext.server.store.read_ahead import closing
@@ -30,116 +51,175 @@ _MAX_INDEXES: Final = 1000
 _members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
-class Traits(NamedTuple):
-    """In what the resources differ: what their records are, and how they are read.
+ROUTES: Final = Routes(Access.JOB)
+
+_READING: Final = (
+    COUNT,
+    Parameter("index", "records with these numbers", {"type": "array", "items": COUNTER}),
+    Parameter("start", "from this key on", ENTITY_KEY),
+    Parameter("startafter", "behind this key", ENTITY_KEY),
+)
+_CHOOSING: Final = (META, NODATA, *FILTERS)
+_WINDOW: Final = (
+    Parameter("startts", "with this time (ms) or a later one", COUNTER),
+    Parameter("endts", "with an earlier time (ms)", COUNTER),
+)
+_WRITING: Final = (
+    Parameter("start", "the number of the first record; a write that is sent again is stored once", COUNTER),
+    Parameter(
+        "Content-Range",
+        "the same as a header: items <start>-/*",
+        {"type": "string", "pattern": r"^items [0-9]{1,18}-/\*$"},
+        "header",
+    ),
+)
+
+
+class Kind(NamedTuple):
+    """A kind of records: the name of its resource and store, what one is, and how they are read.
 
     ``meta_first``: meta comes before the record's own fields. ``drop_nulls``: fields that are null are left out.
     ``msgpack``: MessagePack is offered, ``msgpack_keys``: with ``_key`` in it. ``plain``: records are no objects, so
     that they have no fields, no meta, no stats, and cannot be chosen by a filter.
     """
 
+    name: str
+    plural: str
+    singular: str
     form: intake.Form
     meta_first: bool = False
     drop_nulls: bool = False
-    msgpack: bool = False
+    msgpack: bool = True
     msgpack_keys: bool = True
     plain: bool = False
 
+    def store(self, call: Call) -> RecordStore:
+        """The records of this kind."""
+        found: RecordStore = getattr(call.unfenced, self.name)
+        return found
 
-class RecordResource:
-    """One of the four."""
 
-    def __init__(self, store: RecordStore, traits: Traits) -> None:
-        self._store = store
-        self._traits = traits
+def _declare(kind: Kind, sent: Any, answered: Schema) -> None:
+    """Declare the routes of a kind; a record is ``sent`` in one schema and ``answered`` in another."""
+    spider = f"/{kind.name}/{{project}}/{{spider}}"
+    job, read = f"{spider}/{{job}}", partial(_read, kind)
+    choosing = _WINDOW if kind.plain else _CHOOSING
+    shaping = SHAPING_OR_MSGPACK if kind.msgpack else SHAPING
+    rest = "" if kind.plain else "; with nodata, only what meta adds"
+    for path in (f"/{kind.name}/{{project}}", spider, job):
+        ROUTES.add(
+            f"GET {path}",
+            f"Read {kind.plural}, in the order of their keys.",
+            lines(f"The {kind.plural}{rest}.", answered, msgpack=kind.msgpack),
+            parameters=(*_READING, *choosing, *shaping),
+        )(read)
+    ROUTES.add(
+        f"POST {job}",
+        f"Add {kind.plural} to a job.",
+        DONE,
+        parameters=_WRITING,
+        body=json_lines(sent, f"One record a line, none over {MAX_ITEM_BYTES} bytes."),
+        errors=(409,),
+    )(partial(_write, kind))
+    ROUTES.add(
+        f"GET {job}/{{index:int}}",
+        f"Read one {kind.singular}.",
+        lines(f"The {kind.singular}{rest}.", answered, msgpack=kind.msgpack),
+        parameters=(*choosing, *shaping),
+    )(partial(_read_one, kind))
+    if kind.plain:
+        return
+    ROUTES.add(
+        f"GET {job}/stats",
+        f"How many {kind.plural} a job has, how large they are, and how often each field occurs.",
+        value("The stats.", Stats),
+        parameters=(Parameter("all", "hidden fields too", FLAG),),
+    )(partial(_stats, kind))
+    ROUTES.add(
+        f"GET {job}/{{index:int}}/{{field}}",
+        "Read a field of one record.",
+        lines("Its value.", ANY, msgpack=kind.msgpack),
+        parameters=shaping,
+    )(partial(_read_one, kind))
+    ROUTES.add(
+        f"GET {job}/{{field}}",
+        "Read a field of all records that have it.",
+        lines("Its values.", ANY, msgpack=kind.msgpack),
+        parameters=(*_READING, *FILTERS, *shaping),
+    )(read)
 
-    async def __call__(self, call: Call) -> Response:
-        """Answer a call."""
-        match call.method, len(call.path):
-            case "GET", 4 if call.path[3] == "stats" and not self._traits.plain:
-                return await self._stats(call)
-            case "GET", 1 | 2 | 3 | 4 | 5:
-                return await self._read(call)
-            case "POST", 3:
-                return await self._write(call)
-            case _, 3:
-                raise method_not_allowed("GET", "POST")
-            case _, 1 | 2 | 4 | 5:
-                raise method_not_allowed("GET")
-            case _:
-                raise NotFound
 
-    async def _write(self, call: Call) -> Response:
-        key, (start, may_skip) = call.job, _start(call)
-        chunks = await intake.packed(call.request, self._traits.form, self._store.kind)
-        await self._store.write(key, start, chunks, may_skip=may_skip)
-        call.wrote(sum(chunk.records for chunk in chunks))
-        return empty()
+async def _write(kind: Kind, call: Call) -> Response:
+    key, (start, may_skip), store = call.job, _start(call), kind.store(call)
+    chunks = await intake.packed(call.request, kind.form, store.kind)
+    await store.write(key, start, chunks, may_skip=may_skip)
+    call.wrote(sum(chunk.records for chunk in chunks))
+    return empty()
 
-    async def _stats(self, call: Call) -> Response:
-        stats = await self._store.stats(call.job)
-        if not is_true(call.query.get("all")):
-            counts = {name: count for name, count in stats.counts.items() if not name.startswith(HIDDEN_PREFIX)}
-            stats = Stats(counts, stats.totals)
-        return json(stats)
 
-    async def _read(self, call: Call) -> Response:
-        if self._traits.plain and (len(call.path) == 5 or (len(call.path) == 4 and not call.path[3].isdigit())):
-            raise NotFound
-        shape = self._shape(call)
-        if len(call.path) > 3 and call.path[3].isdigit():
-            found = await self._store.at(call.job, [path_number(call.path, 3, "index")])
-            page = shape.page(found[0]) if found else ()
-            if not page:
-                raise NotFound
-            return await result_of(call, page, msgpack=self._traits.msgpack)
-        if call.all("index"):
-            numbers = [number_of(text, "index") for text in call.all("index")]
-            if len(numbers) > _MAX_INDEXES:
-                raise refused("index", f"must be given {_MAX_INDEXES} times at most", "Use start and count.")
-            found = await self._store.at(call.job, numbers)
-            return await self._result(call, _each([shape.page(part) for part in found]))
-        span, start = _span(call), _position(call)
-        return await self._result(call, self._scan(shape, span, start))
+async def _stats(kind: Kind, call: Call) -> Response:
+    stats = await kind.store(call).stats(call.job)
+    if not is_true(call.query.get("all")):
+        counts = {name: count for name, count in stats.counts.items() if not name.startswith(HIDDEN_PREFIX)}
+        stats = Stats(counts, stats.totals)
+    return json(stats)
 
-    async def _result(self, call: Call, pages: AsyncIterator[Page]) -> Response:
-        return await result(call, pages, msgpack=self._traits.msgpack)
 
-    async def _scan(self, shape: _Shape, span: Span, start: Position) -> AsyncIterator[Page]:
-        # With a filter, how much has to be read for so many records is not known before.
-        async with closing(self._store.scan(span, start, shape.left if shape.filter is None else None)) as parts:
-            async for part in parts:
-                # Others have their turn while conditions are looked at.
-                yield shape.page(part) if shape.filter is None else await asyncio.to_thread(shape.page, part)
-                if shape.left == 0:
-                    return
+async def _read_one(kind: Kind, call: Call) -> Response:
+    shape = _shape(kind, call)
+    found = await kind.store(call).at(call.job, [call.part_number("index")])
+    page = shape.page(found[0]) if found else ()
+    if not page:
+        raise NotFound
+    return await result_of(call, page, msgpack=kind.msgpack)
 
-    def _shape(self, call: Call) -> _Shape:
-        traits = self._traits
-        if traits.plain:
-            refuse_filters(call)
-            if call.all("meta") or is_true(call.query.get("nodata")):
-                raise refused("meta", "and nodata are not supported here", "Leave them out.")
-        meta = call.meta("_key", "_ts")
-        if not traits.msgpack_keys and format_of(call, msgpack=traits.msgpack) is Format.MSGPACK:
-            meta = tuple(name for name in meta if name != "_key")
-        return _Shape(traits, call, meta)
+
+async def _read(kind: Kind, call: Call) -> Response:
+    shape, store = _shape(kind, call), kind.store(call)
+    if call.all("index"):
+        numbers = [number_of(text, "index") for text in call.all("index")]
+        if len(numbers) > _MAX_INDEXES:
+            raise refused("index", f"must be given {_MAX_INDEXES} times at most", "Use start and count.")
+        found = await store.at(call.job, numbers)
+        return await result(call, _each([shape.page(part) for part in found]), msgpack=kind.msgpack)
+    return await result(call, _scan(store, shape, _span(call), _position(call)), msgpack=kind.msgpack)
+
+
+async def _scan(store: RecordStore, shape: _Shape, span: Span, start: Position) -> AsyncIterator[Page]:
+    # With a filter, how much has to be read for so many records is not known before.
+    async with closing(store.scan(span, start, shape.left if shape.filter is None else None)) as parts:
+        async for part in parts:
+            # Others have their turn while conditions are looked at.
+            yield shape.page(part) if shape.filter is None else await asyncio.to_thread(shape.page, part)
+            if shape.left == 0:
+                return
+
+
+def _shape(kind: Kind, call: Call) -> _Shape:
+    if kind.plain:
+        refuse_filters(call)
+        if call.all("meta") or is_true(call.query.get("nodata")):
+            raise refused("meta", "and nodata are not supported here", "Leave them out.")
+    meta = call.meta("_key", "_ts")
+    if not kind.msgpack_keys and format_of(call, msgpack=kind.msgpack) is Format.MSGPACK:
+        meta = tuple(name for name in meta if name != "_key")
+    return _Shape(kind, call, meta)
 
 
 class _Shape:
     """What records look like in a result, and which of them are in it."""
 
-    def __init__(self, traits: Traits, call: Call, meta: Sequence[str]) -> None:
-        self._traits = traits
+    def __init__(self, kind: Kind, call: Call, meta: Sequence[str]) -> None:
+        self._kind = kind
         self._meta = meta
-        self._field = _field(call.path)
+        self._field = call.part("field") if call.has_part("field") else None
         self._nodata = is_true(call.query.get("nodata"))
-        self.filter = TimeWindow.of(call) if traits.plain else Filter.of(call)
+        self.filter = TimeWindow.of(call) if kind.plain else Filter.of(call)
         #: Whether the lines of the result are those that are stored, line breaks and all.
-        self._as_text = format_of(call, msgpack=traits.msgpack) is Format.JSON_LINES
+        self._as_text = format_of(call, msgpack=kind.msgpack) is Format.JSON_LINES
         #: How many records may still follow; None: all there are.
         self.left = call.number("count")
-        self._plain = self._field is None and not meta and not self._nodata and not traits.drop_nulls
+        self._plain = self._field is None and not meta and not self._nodata and not kind.drop_nulls
 
     def page(self, part: Slice) -> Page:
         """The lines of the result that some records give."""
@@ -153,7 +233,7 @@ class _Shape:
         return [self._shaped(line, part, number) for number, line in chosen]
 
     def _chosen(self, part: Slice) -> Iterator[tuple[int, bytes]]:
-        drop = self._traits.drop_nulls
+        drop = self._kind.drop_nulls
         for number, stored in enumerate(part.lines, part.start):
             line = _without_nulls(stored) if drop and b"null" in stored else stored
             if self.filter is None:
@@ -168,7 +248,7 @@ class _Shape:
     def _shaped(self, line: bytes, part: Slice, number: int) -> bytes:
         values: dict[str, str | int] = {"_key": str(part.key.entity(number)) if self._meta else "", "_ts": part.ts}
         members = [(name, values[name]) for name in self._meta]
-        return with_meta(b"{}" if self._nodata else line, members, first=self._traits.meta_first)
+        return with_meta(b"{}" if self._nodata else line, members, first=self._kind.meta_first)
 
 
 def _without_nulls(line: bytes) -> bytes:
@@ -196,19 +276,8 @@ def _start(call: Call) -> tuple[int | None, bool]:
     return start, True
 
 
-def _field(path: list[str]) -> str | None:
-    if len(path) == 5:
-        return path[4]
-    return path[3] if len(path) == 4 and not path[3].isdigit() else None
-
-
 def _span(call: Call) -> Span:
-    parts = [
-        path_number(call.path, place, name)
-        for place, name in enumerate(("project", "spider", "job"))
-        if place < len(call.path)
-    ]
-    return Span(*parts)
+    return Span(*(call.part_number(name) for name in ("project", "spider", "job") if call.has_part(name)))
 
 
 def _position(call: Call) -> Position:
@@ -221,3 +290,15 @@ def _position(call: Call) -> Position:
                 raise refused(name, f"is a key of project {key.project}", f"Read /{key.project} for that.")
             return (key.spider, key.job, min(key.number + step, MAX_NUMBER))
     return (0, 0, 0)
+
+
+_SAMPLE: Final[Schema] = {"type": "array", "prefixItems": [{"type": "number", "minimum": 0}], "minItems": 1}
+
+_declare(Kind("items", "items", "record", intake.ITEM), OBJECT, OBJECT)
+_declare(
+    Kind("requests", "request records", "record", intake.REQUEST, meta_first=True, drop_nulls=True, msgpack=False),
+    RequestRecord,
+    OBJECT,
+)
+_declare(Kind("logs", "log lines", "record", intake.LOG, meta_first=True, msgpack_keys=False), LogRecord, OBJECT)
+_declare(Kind("samples", "samples", "sample", intake.SAMPLE, plain=True), _SAMPLE, {"type": "array"})

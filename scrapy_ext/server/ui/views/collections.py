@@ -10,11 +10,10 @@ from starlette.background import BackgroundTask
 from starlette.responses import Response
 
 from scrapy_ext.api.platform.collections import CollectionName, check_name, parse_type
-from scrapy_ext.api.violations import ContractError
+from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.http import bodies
-from scrapy_ext.server.http.answers import refused
-from scrapy_ext.server.platform.collections import checked
 from scrapy_ext.server.store.collections.collections import Record
+from scrapy_ext.server.store.collections.incoming import checked
 from scrapy_ext.server.store.collections.selections import Collection, Range, Selection, prefix_range
 from scrapy_ext.server.ui.downloads import download_records
 from scrapy_ext.server.ui.frame import Link, MissingError, UiPage, Visit, field_errors

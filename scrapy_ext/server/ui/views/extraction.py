@@ -14,11 +14,11 @@ from starlette.responses import Response
 from scrapy_ext.api.extraction import EXTRACT_TYPES, Problem, parse
 from scrapy_ext.api.extraction.decoding import InvalidJsonError
 from scrapy_ext.api.extraction.fields import EXTRACT_FROM
-from scrapy_ext.api.violations import ContractError
+from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.auth.api_keys import Caller
-from scrapy_ext.server.http.answers import Refusal, refused
+from scrapy_ext.server.http.answers import Refusal
+from scrapy_ext.server.http.forms import Form
 from scrapy_ext.server.http.request_context import exchange_of
-from scrapy_ext.server.platform.jobs import Form
 from scrapy_ext.server.ui import playground
 from scrapy_ext.server.ui.frame import Link, UiPage, Visit
 

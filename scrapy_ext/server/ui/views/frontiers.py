@@ -11,9 +11,8 @@ from starlette.responses import Response
 
 from scrapy_ext.api.platform.deadletters import DEAD_LETTERS
 from scrapy_ext.api.platform.frontier import check_name
-from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.http.answers import refused
-from scrapy_ext.server.platform.dead_letters import put_back
+from scrapy_ext.api.violations import ContractError, refused
+from scrapy_ext.server.store.frontier.dead_letters import put_back
 from scrapy_ext.server.store.frontier.frontier import Slot, StoredBatch
 from scrapy_ext.server.store.frontier.overview import FINGERPRINTS
 from scrapy_ext.server.ui.frame import Link, MissingError, UiPage, Visit

@@ -8,7 +8,7 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from scrapy_ext.api.platform.jobs import CRAWL_STATS
-from scrapy_ext.server.http.answers import refused
+from scrapy_ext.api.violations import refused
 from scrapy_ext.server.ui import shapes, timeline
 from scrapy_ext.server.ui.frame import UiPage, Visit
 from scrapy_ext.server.ui.job_context import JOB_PARTS, PATH, job_context

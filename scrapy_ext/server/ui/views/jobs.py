@@ -9,8 +9,8 @@ from starlette.responses import Response
 
 from scrapy_ext.api.platform.jobs import SHOWN_STATES, JobState
 from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.server.http.answers import refused
-from scrapy_ext.server.platform.jobs import own_key
+from scrapy_ext.api.violations import refused
+from scrapy_ext.server.http.forms import own_key
 from scrapy_ext.server.store.jobs.jobs import NewJob
 from scrapy_ext.server.store.jobs.queries import JobFilter
 from scrapy_ext.server.store.jobs.queries import JobPage as Part

@@ -8,10 +8,10 @@ from typing import Final
 from starlette.responses import Response
 
 from scrapy_ext.api.platform.keys import number_of
-from scrapy_ext.api.violations import ContractError
+from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.auth.keyring import Grant, add_key
-from scrapy_ext.server.http.answers import Refusal, refused
-from scrapy_ext.server.platform.jobs import Form
+from scrapy_ext.server.http.answers import Refusal
+from scrapy_ext.server.http.forms import Form
 from scrapy_ext.server.ui.frame import Link, UiPage, Visit, field_errors
 
 _PATH: Final = "/ui/keys"

@@ -10,10 +10,8 @@ from starlette.responses import Response
 
 from scrapy_ext.api.platform.jobs import MAX_PRIORITY, MIN_PRIORITY
 from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.api.platform.periodic import Cron, PeriodicJob, suggested_hour
-from scrapy_ext.api.violations import ContractError
-from scrapy_ext.server.http.answers import refused
-from scrapy_ext.server.platform.periodic import blank, edited
+from scrapy_ext.api.platform.periodic import Cron, PeriodicJob, blank, edited, suggested_hour
+from scrapy_ext.api.violations import ContractError, refused
 from scrapy_ext.server.store.jobs.jobs import DuplicateJobError
 from scrapy_ext.server.store.periodic.runs import ScheduleState, jobs_of
 from scrapy_ext.server.ui.frame import Link, MissingError, UiPage, Visit, field_errors

@@ -18,10 +18,9 @@ from scrapy_ext.api.platform.jobs import (
     RUN_PARAMETERS,
     JobState,
 )
-from scrapy_ext.api.violations import ContractError, Violation
-from scrapy_ext.server.http.answers import refused
-from scrapy_ext.server.platform.jobs import Form, check_name, check_tags
-from scrapy_ext.server.platform.runnable import check_spider
+from scrapy_ext.api.violations import ContractError, Violation, refused
+from scrapy_ext.server.http.forms import Form, check_name, check_tags
+from scrapy_ext.server.jobs.versions.runnable import check_spider
 from scrapy_ext.server.store.jobs.jobs import DuplicateJobError, NewJob, run_key
 from scrapy_ext.server.ui.frame import UiPage, Visit, field_errors
 

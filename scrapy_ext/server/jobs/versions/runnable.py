@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Any, Final
 
 from scrapy_ext.api.platform.jobs import SCRIPT
-from scrapy_ext.server.http.answers import refused
+from scrapy_ext.api.violations import refused
 from scrapy_ext.server.jobs.versions.environments import BuildError, Environments
 from scrapy_ext.server.store import Store
 

@@ -1,59 +1,29 @@
-"""Makes the description of the tables."""
+"""The OpenAPI 3.1 document of a table of routes: ``GET /openapi.json``. Shapes and bounds come from ``api/``."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from http import HTTPStatus
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
 import msgspec
-from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from scrapy_ext.api.extraction.problems import PROBLEM_CONTENT_TYPE, PROBLEM_TYPES, Problem
 from scrapy_ext.api.platform.hosts import Host
-from scrapy_ext.server.openapi import (
-    activity,
-    collections,
-    comments,
-    extraction,
-    frontier,
-    jobq,
-    jobs,
-    operation,
-    periodic,
-    projects,
-    records,
-    spiders,
-    versions,
-    webhooks,
-)
-from scrapy_ext.server.openapi.words import JSON, PATH_PARTS, TEXT, Many, Operation, Parameter, Schema
+from scrapy_ext.server.http.call import Call
+from scrapy_ext.server.http.routes import Access, Route, Routes
+from scrapy_ext.server.http.schemas import JSON, OBJECT, PATH_PARTS, TEXT, Many, Parameter, Schema, value
 
-_GROUPS: Final = (
-    records,
-    collections,
-    frontier,
-    jobs,
-    jobq,
-    projects,
-    spiders,
-    versions,
-    webhooks,
-    periodic,
-    comments,
-    activity,
-    extraction,
-    operation,
-)
+ROUTES: Final = Routes(tag="server")
+
 _REFS: Final = "#/components/schemas/{name}"
-#: What any call to the platform can get beside what its entry says.
-_ALWAYS: Final = (400, 401, 403, 404, 408, 414, 415, 429, 431, 500, 503, 507)
-_OPEN: Final = (400, 408, 414, 429, 431, 503)
+#: Statuses of refusals that any call can get, beside those of its declaration.
+_REFUSALS: Final = (400, 401, 403, 404, 408, 414, 415, 429, 431, 500, 503, 507)
+_ALWAYS: Final[Mapping[Access, Sequence[int]]] = {Access.ANYONE: (400, 408, 414, 429, 431, 503), Access.EXTRACTION: ()}
 _APP_ERROR: Final[Schema] = {
     "type": "object",
     "properties": {"status": {"enum": ["error", "badrequest"]}, "message": {"type": "string"}},
@@ -66,21 +36,39 @@ _JOBQ_ERROR: Final[Schema] = {
 }
 
 
-def operations() -> list[Operation]:
-    """Every entry of every table."""
-    return [each for group in _GROUPS for each in group.OPERATIONS]
+class Description:
+    """The document of a server, made when it is first read."""
+
+    def __init__(self, routes: Sequence[Route]) -> None:
+        self._routes = routes
+
+    @cached_property
+    def encoded(self) -> bytes:
+        """The document as JSON."""
+        return msgspec.json.encode(document(self._routes))
 
 
-@cache
-def document() -> dict[str, Any]:
-    """The description as JSON values."""
-    types = {id(kind): kind for kind in _types(operations())}
+@ROUTES.add(
+    "GET /openapi.json",
+    "This description.",
+    value("The description.", OBJECT),
+    access=Access.ANYONE,
+)
+async def _describe(call: Call) -> Response:
+    """Answer anyone: it has nothing that the documentation does not have."""
+    encoded = call.service(Description).encoded
+    return Response(encoded, media_type="application/json; charset=UTF-8", headers={"Cache-Control": "max-age=300"})
+
+
+def document(routes: Sequence[Route]) -> dict[str, Any]:
+    """The OpenAPI document of a table of routes, as JSON values."""
+    types = {id(kind): kind for kind in _types(routes)}
     schemas, components = msgspec.json.schema_components(list(types.values()), ref_template=_REFS)
     known = dict(zip(types, schemas, strict=True))
     shared = _Shared(known)
     paths: dict[str, dict[str, Any]] = {}
-    for each in operations():
-        paths.setdefault(each.path, {})[each.method.lower()] = _operation(each, shared)
+    for each in routes:
+        paths.setdefault(each.shown, {})[each.method.lower()] = _operation(each, shared)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -111,20 +99,6 @@ def document() -> dict[str, Any]:
     }
 
 
-def route() -> Route:
-    """``GET /openapi.json``, for anyone: it has nothing that the documentation does not have."""
-    return Route("/openapi.json", _answer)
-
-
-async def _answer(_request: Request) -> Response:
-    return Response(_encoded(), media_type="application/json; charset=UTF-8", headers={"Cache-Control": "max-age=300"})
-
-
-@cache
-def _encoded() -> bytes:
-    return msgspec.json.encode(document())
-
-
 def _version() -> str:
     try:
         return version("scrapy-ext")
@@ -132,7 +106,7 @@ def _version() -> str:
         return "0"
 
 
-def _types(found: Sequence[Operation]) -> Iterator[Any]:
+def _types(found: Sequence[Route]) -> Iterator[Any]:
     for each in found:
         shapes = [*each.answer.bodies.values(), *([each.body.shape] if each.body else [])]
         for shape in shapes:
@@ -143,7 +117,7 @@ def _types(found: Sequence[Operation]) -> Iterator[Any]:
 
 
 class _Shared:
-    """What many operations have stands once, and they refer to it."""
+    """Parameters and refusals that several operations refer to."""
 
     def __init__(self, schemas: dict[int, Schema]) -> None:
         self.schemas = schemas
@@ -165,12 +139,12 @@ class _Shared:
             }
         return {"$ref": f"#/components/parameters/{name}"}
 
-    def refusal(self, each: Operation, status: int) -> dict[str, str]:
+    def refusal(self, each: Route, status: int) -> dict[str, str]:
         """A reference to a refusal: that of the service, or a line of text where the request did not get so far."""
         content: dict[str, Any] = {TEXT: {"schema": {"type": "string"}}}
         kind = each.host.value
-        if each.tag == extraction.TAG:
-            kind, content[PROBLEM_CONTENT_TYPE] = each.tag, {"schema": self.schemas[id(Problem)]}
+        if each.access is Access.EXTRACTION:
+            kind, content[PROBLEM_CONTENT_TYPE] = "extraction", {"schema": self.schemas[id(Problem)]}
         elif status >= 500 or each.host is Host.APP:
             content[JSON] = {"schema": _APP_ERROR}
         elif each.host is Host.JOBQ:
@@ -185,15 +159,15 @@ class _Shared:
         return shape if isinstance(shape, dict) else self.schemas[id(shape)]
 
 
-def _operation(each: Operation, shared: _Shared) -> dict[str, Any]:
+def _operation(each: Route, shared: _Shared) -> dict[str, Any]:
     path = [
         {"name": name, "in": "path", "required": True, "schema": PATH_PARTS[name]}
-        for name in re.findall(r"{(\w+)}", each.path)
+        for name in re.findall(r"{(\w+)}", each.shown)
     ]
     described: dict[str, Any] = {
-        "operationId": "_".join([each.method.lower(), *re.findall(r"\w+", each.path)]),
+        "operationId": "_".join([each.method.lower(), *re.findall(r"\w+", each.shown)]),
         "summary": each.summary,
-        "tags": [each.tag or each.path.split("/")[1]],
+        "tags": [each.tag or each.first],
         "parameters": path + [shared.parameter(parameter) for parameter in each.parameters],
         "responses": {str(status): body for status, body in _answers(each, shared)},
         "security": _security(each),
@@ -206,21 +180,22 @@ def _operation(each: Operation, shared: _Shared) -> dict[str, Any]:
     return described
 
 
-def _security(each: Operation) -> list[dict[str, list[str]]]:
-    if each.open:
+def _security(each: Route) -> list[dict[str, list[str]]]:
+    if each.access is Access.ANYONE:
         return []
-    if each.tag == extraction.TAG:
+    if each.access is Access.EXTRACTION:
         return [{"extraction": []}]
     return [{"platform": []}, {"platformParameter": []}]
 
 
-def _answers(each: Operation, shared: _Shared) -> Iterator[tuple[int, dict[str, Any]]]:
+def _answers(each: Route, shared: _Shared) -> Iterator[tuple[int, dict[str, Any]]]:
     good: dict[str, Any] = {"description": each.answer.meaning}
     if each.answer.bodies:
         good["content"] = {kind: {"schema": shared.schema(shape)} for kind, shape in each.answer.bodies.items()}
     yield each.status, good
-    always = _OPEN if each.open else () if each.tag == extraction.TAG else _ALWAYS
-    for status in sorted({*always, *each.errors} - {each.status}):
+    always = _ALWAYS.get(each.access, _REFUSALS)
+    too_large = (413,) if each.body is not None else ()
+    for status in sorted({*always, *too_large, *each.errors} - {each.status}):
         yield status, shared.refusal(each, status)
 
 

@@ -1,15 +1,15 @@
-"""What descriptions are written in: operations, parameters, bodies and answers."""
+"""Parameters, bodies and answers, in which routes are declared, and the schemas that several routes have."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
 
+from scrapy_ext.api.platform import collections, frontier
+from scrapy_ext.api.platform.collections import CollectionType
 from scrapy_ext.api.platform.formats import CONTENT_TYPES, TEXT_FORMATS, Format
-from scrapy_ext.api.platform.hosts import Host
-from scrapy_ext.api.platform.items import MAX_ITEM_BYTES
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import MAX_NUMBER
 
@@ -32,6 +32,8 @@ FLAG: Final[Schema] = {"enum": ["1", "Y"]}
 JOB_KEY: Final[Schema] = {"type": "string", "pattern": r"^(0|[1-9][0-9]{0,18})(/(0|[1-9][0-9]{0,18})){2}$"}
 ENTITY_KEY: Final[Schema] = {"type": "string", "pattern": r"^(0|[1-9][0-9]{0,18})(/(0|[1-9][0-9]{0,18})){3}$"}
 STATE: Final[Schema] = {"enum": [state.value for state in JobState]}
+COLLECTION_NAME: Final[Schema] = {"type": "string", "pattern": f"^{collections.NAME_PATTERN}$"}
+FRONTIER_NAME: Final[Schema] = {"type": "string", "pattern": f"^{frontier.NAME_PATTERN}$"}
 
 
 class Parameter(msgspec.Struct, frozen=True):
@@ -42,6 +44,12 @@ class Parameter(msgspec.Struct, frozen=True):
     schema: Schema
     place: str = "query"
     required: bool = False
+
+
+class Many(msgspec.Struct, frozen=True):
+    """An array of one shape."""
+
+    item: Any
 
 
 class Body(msgspec.Struct, frozen=True):
@@ -59,32 +67,24 @@ class Answer(msgspec.Struct, frozen=True):
     bodies: Mapping[str, Any] = {}
 
 
-class Operation(msgspec.Struct, frozen=True, kw_only=True):
-    """One method of one path. ``errors`` are the statuses of refusals beside those that every call can get."""
-
-    method: str
-    path: str
-    summary: str
-    answer: Answer
-    status: int = 200
-    parameters: Sequence[Parameter] = ()
-    body: Body | None = None
-    errors: Sequence[int] = ()
-    host: Host = Host.STORAGE
-    tag: str = ""
-    open: bool = False
-
-
-#: Parts of paths and what they are.
+#: Variable parts of paths.
 PATH_PARTS: Final[dict[str, Schema]] = {
     "project": NUMBER,
     "spider": NUMBER,
     "job": NUMBER,
+    "item": COUNTER,
     "index": COUNTER,
+    "schedule": NUMBER,
+    "webhook": NUMBER,
     "field": NAME,
     "key": NAME,
     "name": NAME,
     "state": STATE,
+    "type": {"enum": [kind.value for kind in CollectionType]},
+    "collection": COLLECTION_NAME,
+    "frontier": FRONTIER_NAME,
+    "slot": FRONTIER_NAME,
+    "comment": {"type": "string", "pattern": "^[0-9]{1,19}-[0-9]{1,19}$"},
     "version": {"type": "string", "pattern": r"^[A-Za-z0-9_.+!\-]{1,100}$"},
 }
 
@@ -133,26 +133,12 @@ def value(meaning: str, shape: Any) -> Answer:
 
 def lines(meaning: str, shape: Any, *, msgpack: bool = False) -> Answer:
     """Results in the format that was asked for, ``msgpack`` where that is offered; ``shape`` is that of one."""
-    many = list_of(shape)
+    many = Many(shape)
     rest = {CONTENT_TYPES[kind]: STRING for kind in (Format.XML, Format.CSV, Format.TEXT)}
     packed = {CONTENT_TYPES[Format.MSGPACK]: ANY} if msgpack else {}
     return Answer(meaning, {JSON_LINES: many, JSON: many, **rest, **packed})
 
 
-class Many(msgspec.Struct, frozen=True):
-    """The shape of an array."""
-
-    item: Any
-
-
-def list_of(shape: Any) -> Many:
-    """An array of that."""
-    return Many(shape)
-
-
 def json_lines(shape: Any, meaning: str = "") -> Body:
     """A body of JSON lines; ``shape`` is that of one."""
-    return Body(JSON_LINES, list_of(shape), meaning)
-
-
-RECORD_TOO_LARGE: Final = f"over {MAX_ITEM_BYTES} bytes"
+    return Body(JSON_LINES, Many(shape), meaning)

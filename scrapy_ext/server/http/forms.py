@@ -1,0 +1,103 @@
+"""Fields of forms, and checks of fields that the API and the pages have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from scrapy_ext.api.platform.job_rules import violations_of_job
+from scrapy_ext.api.platform.jobs import MAX_NAME, JobState, is_name
+from scrapy_ext.api.platform.keys import JobKey, number_of
+from scrapy_ext.api.violations import ContractError, refused
+from scrapy_ext.server.http import bodies
+
+
+class Form:
+    """Fields of a form body."""
+
+    def __init__(self, fields: Sequence[tuple[str, str]]) -> None:
+        self.fields = fields
+
+    def all(self, name: str) -> tuple[str, ...]:
+        """Every value of a field."""
+        return tuple(value for each, value in self.fields if each == name)
+
+    def get(self, name: str) -> str | None:
+        """The last value of a field."""
+        values = self.all(name)
+        return values[-1] if values else None
+
+    def number(self, name: str, default: int, low: int, high: int) -> int:
+        """A field that is a whole number in a range; raises ``ContractError``."""
+        text = self.get(name)
+        number = default if text is None else number_of(text, name)
+        if not low <= number <= high:
+            raise refused(name, f"must be {low} to {high}, got {number}", "Correct the number.")
+        return number
+
+    def project(self) -> int:
+        """The required project."""
+        return self.key_number("project")
+
+    def key_number(self, name: str) -> int:
+        """A required field that is a number of a key; raises ``ContractError``."""
+        text = self.get(name)
+        if text is None:
+            raise refused(name, "is required", f"Send the form field {name}.")
+        return number_of(text, name)
+
+    def object(self, name: str) -> dict[str, Any] | None:
+        """A field that is a JSON object; raises ``ContractError``."""
+        text = self.get(name)
+        if not text:
+            return None
+        value = bodies.value(text.encode(), name)
+        if not isinstance(value, dict):
+            raise refused(name, "must be a JSON object", f'Write {name}={{"NAME": "value"}}.')
+        return value
+
+    def jobs(self) -> list[JobKey]:
+        """The jobs that are named, all of the project; raises ``ContractError``."""
+        project = self.project()
+        return [own_key(text, project, "job") for text in self.all("job")]
+
+
+def own_key(text: str, project: int, field: str) -> JobKey:
+    """A job of the project that the request is about; raises ``ContractError``."""
+    key = JobKey.parse(text, field)
+    if key.project != project:
+        raise refused(field, f"{key} is not of project {project}", "Name jobs of one project.")
+    return key
+
+
+def parse_state(text: Any, field: str = "state") -> JobState:
+    """Read a state; raises ``ContractError``."""
+    try:
+        return JobState(text)
+    except ValueError:
+        choices = ", ".join(state.value for state in JobState)
+        raise refused(field, f"must be one of {choices}, got {str(text)[:60]!r}", "Use one of these.") from None
+
+
+def check_name(field: str, name: str) -> None:
+    """Refuses what can be no name of a spider, of a setting or of a field."""
+    if not is_name(name):
+        raise refused(field, f"must be 1 to {MAX_NAME} characters, none of them NUL", "Correct the name.")
+
+
+def check_job(spider: str, metadata: Mapping[str, Any], place: str = "") -> None:
+    """Refuses a job that could not run; ``place``: where it is in a body. Raises ``ContractError``."""
+    if violations := list(violations_of_job(spider, metadata)):
+        raise ContractError([msgspec.structs.replace(each, field=f"{place}{each.field}") for each in violations])
+
+
+def check_tags(field: str, tags: Sequence[str]) -> tuple[str, ...]:
+    """The tags; raises ``ContractError`` for what can be no tag."""
+    for tag in tags:
+        if not is_name(tag):
+            raise refused(
+                field, f"must be 1 to {MAX_NAME} characters, none of them NUL, got {tag[:60]!r}", "Choose another tag."
+            )
+    return tuple(tags)

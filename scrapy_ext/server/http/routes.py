@@ -1,0 +1,200 @@
+"""Routes: each path of the server is declared once, beside the function that answers it.
+
+Made of the declarations are the look-up (:class:`Router`), the check of the caller (``access``), the OpenAPI document
+(``openapi``), the labels of the metrics, and the reference page of paths.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+from starlette.responses import Response
+
+from scrapy_ext.api.platform.hosts import Host
+from scrapy_ext.server.http.answers import NotFound
+from scrapy_ext.server.http.schemas import Answer, Body, Parameter
+
+if TYPE_CHECKING:
+    from scrapy_ext.server.http.call import Call
+
+Handler = Callable[["Call"], Awaitable[Response]]
+
+#: A variable part of a path: any text, ``int``: digits alone, ``path``: this part and all that follow.
+_VARIABLE: Final = re.compile(r"{(\w+)(?::(int|path))?}")
+
+
+class Access(Enum):
+    """Who may call a route, in words for the reference page. A key must open the project that the call names."""
+
+    ANYONE = "anyone"
+    KEY = "an API key"
+    JOB = "an API key, the token of the job"
+    PROCESS = "an API key, the process of a job of the project"
+    SERVER = "an API key of all projects"
+    EXTRACTION = "an extraction key, the process of a job"
+
+
+@dataclass(eq=False)
+class Route:
+    """One method of one path; ``errors`` are statuses of refusals beside those that every call of its host can get.
+
+    ``access``: a process of a job may also read whatever takes an API key, in its project. Without ``handler`` the
+    part of the server that declares the route answers it.
+    """
+
+    method: str
+    path: str
+    summary: str
+    answer: Answer
+    handler: Handler | None = None
+    status: int = 200
+    parameters: Sequence[Parameter] = ()
+    body: Body | None = None
+    errors: Sequence[int] = ()
+    access: Access = Access.KEY
+    tag: str = ""
+    #: The path as documents show it.
+    shown: str = field(init=False)
+    host: Host = field(init=False)
+    #: Where the variable parts are, counted from the part after the first.
+    places: Mapping[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.shown = _VARIABLE.sub(r"{\1}", self.path)
+        self.host = host_of(self.first)
+        variables = map(_VARIABLE.fullmatch, self.parts[1:])
+        self.places = {found[1]: place for place, found in enumerate(variables) if found}
+
+    @property
+    def parts(self) -> list[str]:
+        """The parts of the path."""
+        return self.path.split("/")[1:]
+
+    @property
+    def first(self) -> str:
+        """The first part of the path: the resource, by which requests are counted."""
+        return self.parts[0]
+
+    @property
+    def beginning(self) -> str:
+        """The first part of the path, with the slash that follows it, if any."""
+        return self.first + "/" * (len(self.parts) > 1)
+
+
+def host_of(first: str) -> Host:
+    """The host of the API that a path belongs to, by its first part."""
+    return {"api": Host.APP, "jobq": Host.JOBQ}.get(first, Host.STORAGE)
+
+
+class Routes(list[Route]):
+    """The routes of a module, in the order of their declaration; ``access`` and ``tag`` are those of most of them."""
+
+    def __init__(self, access: Access = Access.KEY, tag: str = "") -> None:
+        super().__init__()
+        self._access = access
+        self._tag = tag
+
+    def add(
+        self,
+        call: str,
+        summary: str,
+        answer: Answer,
+        *,
+        status: int = 200,
+        parameters: Sequence[Parameter] = (),
+        body: Body | None = None,
+        errors: Sequence[int] = (),
+        access: Access | None = None,
+    ) -> Callable[[Handler], Handler]:
+        """Declare what the decorated function answers; ``call`` is the method and the path."""
+        method, path = call.split(" ")
+        who, tag = access or self._access, self._tag
+
+        def declare(handler: Handler) -> Handler:
+            self.append(Route(method, path, summary, answer, handler, status, parameters, body, errors, who, tag))
+            return handler
+
+        return declare
+
+
+class _Node:
+    """The routes that end here, and where the next part of a path leads."""
+
+    __slots__ = ("named", "number", "rest", "routes", "text")
+
+    def __init__(self) -> None:
+        self.routes: dict[str, Route] = {}
+        self.named: dict[str, _Node] = {}
+        self.number: _Node | None = None
+        self.text: _Node | None = None
+        self.rest: _Node | None = None
+
+
+class Router:
+    """Finds the route of a path. A part that a route names comes before a variable one, where that route has the
+    method: ``GET /collections/1/s/c/count`` counts, and ``POST`` there writes the record of the key ``count``."""
+
+    def __init__(self, routes: Iterable[Route]) -> None:
+        self._root = _Node()
+        for route in routes:
+            node = self._root
+            for part in route.parts:
+                node = _branch(node, part)
+            node.routes[route.method] = route
+
+    def find(self, parts: Sequence[str], method: str) -> Route | None:
+        """The route of a path, in parts, and a method."""
+        node = self._root
+        for part in parts:
+            found = node.named.get(part)
+            if found is None:
+                found = node.number if node.number is not None and part.isdigit() else node.text
+                if found is None:
+                    break
+            node = found
+        else:
+            if (route := node.routes.get(method)) is not None:
+                return route
+        return next((end.routes[method] for end in _ends(self._root, parts) if method in end.routes), None)
+
+    def at(self, parts: Sequence[str]) -> list[Route]:
+        """The routes of a path, one of each method."""
+        found: dict[str, Route] = {}
+        for end in _ends(self._root, parts):
+            found = {**end.routes, **found}
+        return list(found.values())
+
+    async def answer(self, call: Call) -> Response:
+        """The answer to a call whose caller was checked; raises :class:`NotFound` without a route."""
+        route = call.route = call.route or self.find(call.parts, call.method)
+        if route is None or route.handler is None:
+            raise NotFound
+        return await route.handler(call)
+
+
+def _branch(node: _Node, part: str) -> _Node:
+    found = _VARIABLE.fullmatch(part)
+    if found is None:
+        return node.named.setdefault(part, _Node())
+    kind = {"int": "number", "path": "rest"}.get(found[2], "text")
+    if getattr(node, kind) is None:
+        setattr(node, kind, _Node())
+    branch: _Node = getattr(node, kind)
+    return branch
+
+
+def _ends(node: _Node, parts: Sequence[str]) -> Iterator[_Node]:
+    """Every place to which a path leads, the most particular first."""
+    if not parts:
+        yield node
+        return
+    part, rest = parts[0], parts[1:]
+    for child in (node.named.get(part), node.number if part.isdigit() else None, node.text):
+        if child is not None:
+            yield from _ends(child, rest)
+    if node.rest is not None:
+        yield node.rest

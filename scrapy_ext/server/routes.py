@@ -1,0 +1,12 @@
+"""The routes of the server, from all of its parts; the addresses of pages are in ``ui``."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from scrapy_ext.server import platform
+from scrapy_ext.server.extraction.routes import EXTRACT
+from scrapy_ext.server.http import health, openapi
+from scrapy_ext.server.http.routes import Route
+
+ROUTES: Final[tuple[Route, ...]] = (*platform.ROUTES, EXTRACT, *health.ROUTES, *openapi.ROUTES)
