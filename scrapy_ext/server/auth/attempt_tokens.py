@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hmac
 import re
-import secrets
 from hashlib import sha256
 from typing import Final
 
@@ -62,5 +61,5 @@ class AttemptTokens:
         return Caller(str(attempt.key), f"project {attempt.key.project}", refusal)
 
     async def _digest(self, named: str) -> str:
-        secret = await self._store.keys.get(_SECRET) or await self._store.keys.keep(_SECRET, secrets.token_hex(32))
-        return hmac.new(secret.encode(), f"attempt {named}".encode(), sha256).hexdigest()
+        secret = await self._store.keys.secret(_SECRET)
+        return hmac.new(secret, f"attempt {named}".encode(), sha256).hexdigest()

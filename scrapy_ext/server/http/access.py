@@ -10,7 +10,6 @@ that forgets to ask refuses instead of telling.
 from __future__ import annotations
 
 import hmac
-import secrets
 from collections.abc import Awaitable, Callable
 from hashlib import sha256
 from typing import Final
@@ -54,8 +53,8 @@ class JobTokens:
 
     async def token(self, key: JobKey) -> str:
         """The token of a job."""
-        secret = await self._store.keys.get(_SECRET) or await self._store.keys.keep(_SECRET, secrets.token_hex(32))
-        return hmac.new(secret.encode(), str(key).encode(), sha256).hexdigest()
+        secret = await self._store.keys.secret(_SECRET)
+        return hmac.new(secret, str(key).encode(), sha256).hexdigest()
 
     async def opens(self, key: JobKey, token: str) -> bool:
         """Whether this is the job's token, in time that does not depend on either, and the job was not deleted.

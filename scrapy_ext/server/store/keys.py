@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
@@ -40,6 +41,10 @@ class KeyStore:
     async def keep(self, name: str, value: str) -> str:
         """Store a secret unless there is one of this name; returns the one that is stored."""
         return await self._engine.write(_keep, name, value, self._clock())
+
+    async def secret(self, name: str) -> bytes:
+        """Return the random secret of this name, which is made when it is needed first."""
+        return (await self.get(name) or await self.keep(name, secrets.token_hex(32))).encode()
 
     async def end_session(self, session: str, lasts: int) -> None:
         """Note that a session has ended before its time; it is kept for ``lasts`` seconds, as long as any session."""

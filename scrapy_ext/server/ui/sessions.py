@@ -51,8 +51,7 @@ class Sessions:
 
     async def _load(self) -> None:
         if not self._secret:
-            kept = await self._store.keys.get(_SECRET) or await self._store.keys.keep(_SECRET, secrets.token_hex(32))
-            self._secret = kept.encode()
+            self._secret = await self._store.keys.secret(_SECRET)
 
     def _sign(self, purpose: str, text: str) -> str:
         return hmac.new(self._secret, f"{purpose}\n{text}".encode(), sha256).hexdigest()
