@@ -21,7 +21,7 @@ from playwright.async_api import Browser as Chromium
 from playwright.async_api import CDPSession, Error
 
 from scrapy_ext.server.config.extraction_limits import MIB, Limits
-from scrapy_ext.server.extraction.browser.processes import Process, ProcessGroup, kill
+from scrapy_ext.server.extraction.browser.processes import BrowserProcess, ProcessGroup, kill
 
 _log = logging.getLogger(__name__)
 
@@ -122,7 +122,7 @@ class Generation:
                 asked = loop.time()
         return None
 
-    def _judge(self, processes: list[Process]) -> None:
+    def _judge(self, processes: list[BrowserProcess]) -> None:
         for process in processes:
             if process.is_renderer and process.memory >= self._limits.page_memory_mib * MIB:
                 _log.warning("A page held %d MiB of memory; it is ended.", process.memory // MIB)
