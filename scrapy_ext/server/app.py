@@ -20,8 +20,7 @@ from scrapy_ext.server.http.health import Health
 from scrapy_ext.server.http.limits import MIB
 from scrapy_ext.server.http.middleware import Front
 from scrapy_ext.server.jobs.cron import CronLoop
-from scrapy_ext.server.jobs.server_url import check_door
-from scrapy_ext.server.jobs.starting import environments_of, start_node
+from scrapy_ext.server.jobs.starting import check_server_url, environments_of, start_node
 from scrapy_ext.server.jobs.versions.deployments import Deployments
 from scrapy_ext.server.platform import PlatformService
 from scrapy_ext.server.platform.versions import Deploys
@@ -125,7 +124,7 @@ async def _start_worker(parts: _Parts, config: ServerConfig, front: Front, stack
     store = await Store.open(config.database, line=WORKER)
     stack.push_async_callback(store.close)
     if config.door is not None:
-        await check_door(config.door, store)
+        await check_server_url(config.door, store)
     else:
         extraction = ExtractionService(config, AttemptTokens(store).caller)
         stack.push_async_callback(extraction.stop)
