@@ -14,7 +14,7 @@ from typing import Any
 import asyncpg
 import procrastinate
 import pytest
-from procrastinate.exceptions import ConnectorException
+from procrastinate.exceptions import AlreadyEnqueued, ConnectorException
 from procrastinate.jobs import Job, Status
 from procrastinate.periodic import PeriodicDeferrer
 
@@ -108,6 +108,40 @@ async def test_a_job_goes_to_a_node_with_room_for_it(both: Both) -> None:
     key = await both.add(units=4)
     assert len(await both.placed()) == 1
     assert await both.node_of(key) == "large"
+
+
+async def test_jobs_are_spread_over_the_nodes(both: Both) -> None:
+    """Delayed: the worker that asks first takes as many as it may, and its jobs share one machine."""
+    first = await both.engine.register_worker()
+    await both.engine.register_worker()
+    for _ in range(2):
+        await both.crawl.defer_async()
+    assert [await both.fetched(first) is not None for _ in range(2)] == [True, True]
+    keys = [await both.add() for _ in range(2)]
+    for name in ("a", "b"):
+        await both.join(name, 2)
+    await both.placed()
+    assert {await both.node_of(key) for key in keys} == {"a", "b"}
+
+
+async def test_each_job_that_is_added_is_notified(both: Both) -> None:
+    """Delayed: one message for all may be read before a job is committed for which no other could be written."""
+    worker = await both.engine.register_worker()
+    await both.crawl.configure(queueing_lock="pending").defer_async()
+    with pytest.raises(AlreadyEnqueued):
+        await both.crawl.configure(queueing_lock="pending").defer_async()
+    read = await both.fetched(worker)
+    assert read is not None
+    await both.engine.finish_job(read, Status.SUCCEEDED, delete_job=True)
+    assert await both.fetched(worker) is None
+    notified = asyncio.Queue[None]()
+    listening = await Connector.connect(DatabaseUrl(both.url), lambda: notified.put_nowait(None))
+    try:
+        for _ in range(2):
+            await both.add()
+            await asyncio.wait_for(notified.get(), 60)
+    finally:
+        listening.break_off()
 
 
 async def test_as_many_jobs_of_a_project_run_as_it_may(both: Both) -> None:
