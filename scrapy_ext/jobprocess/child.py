@@ -84,7 +84,7 @@ class Child:
                 own_ports=own_ports.descriptor() if ports is None else ports,
             )
             command, environment, given = supervisor.command(), supervisor.environment(), supervisor.line_of(task)
-            descriptors = supervisor.descriptors(task)
+            descriptors, folder = supervisor.descriptors(task), None  # the supervisor enters the folder
         process = await asyncio.create_subprocess_exec(
             *command,
             cwd=folder,
