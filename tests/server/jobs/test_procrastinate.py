@@ -39,12 +39,11 @@ OUTAGE = 20.0
 class Both:
     """One database with the platform's tables and Procrastinate's."""
 
-    def __init__(self, cluster: Cluster, store: Store, connector: Connector, url: str) -> None:
+    def __init__(self, cluster: Cluster, store: Store, url: str) -> None:
         self._cluster = cluster
         self.store = store
-        self.connector = connector
         self.url = url
-        self.app = procrastinate.App(connector=connector)
+        self.app = procrastinate.App(connector=procrastinate.PsycopgConnector(conninfo=url, min_size=1, max_size=2))
         self.engine = self.app.job_manager
 
         @self.app.task(name="crawl", queue="jobs")
@@ -92,9 +91,9 @@ async def both(postgresql: Cluster) -> AsyncIterator[Both]:
         store = await Store.open(DatabaseUrl(url))
         stack.push_async_callback(store.close)
         await ProcrastinateNotifier.open(store, DatabaseUrl(url))
-        connector = await Connector.connect(DatabaseUrl(url), lambda: None)
-        stack.callback(connector.break_off)
-        yield Both(postgresql, store, connector, url)
+        both = Both(postgresql, store, url)
+        await stack.enter_async_context(both.app.open_async())
+        yield both
 
 
 async def test_a_job_goes_to_a_node_with_room_for_it(both: Both) -> None:
@@ -246,8 +245,10 @@ async def test_a_process_that_dies_while_it_places_holds_nobody_up(both: Both) -
 async def test_a_connection_that_is_lost_ends_no_job(both: Both) -> None:
     """Lost: a worker whose heartbeat fails once ends, and with it all jobs that it runs."""
     began, ended = asyncio.Event(), asyncio.Event()
+    connector = await Connector.connect(DatabaseUrl(both.url), lambda: None)
+    app = procrastinate.App(connector=connector)
 
-    @both.app.task(name="long", queue="long")
+    @app.task(name="long", queue="long")
     async def long() -> None:
         began.set()
         try:
@@ -255,9 +256,9 @@ async def test_a_connection_that_is_lost_ends_no_job(both: Both) -> None:
         finally:
             ended.set()
 
-    await long.defer_async()
+    both.query("INSERT INTO procrastinate_jobs (queue_name, task_name) VALUES ('long', 'long')")
     worker = asyncio.create_task(
-        both.app.run_worker_async(
+        app.run_worker_async(
             queues=["long"],
             update_heartbeat_interval=0.05,
             shutdown_graceful_timeout=0,
@@ -265,7 +266,7 @@ async def test_a_connection_that_is_lost_ends_no_job(both: Both) -> None:
         )
     )
     await asyncio.wait_for(began.wait(), 60)
-    both.connector.break_off()
+    connector.break_off()
     await asyncio.wait_for(ended.wait(), 60)
     with pytest.raises(ConnectorException):
         await worker
