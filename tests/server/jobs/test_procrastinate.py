@@ -228,8 +228,9 @@ async def test_a_process_that_dies_while_it_places_holds_nobody_up(both: Both) -
         await both.crawl.configure(lock="placing").defer_async()
     assert await both.fetched(dead) is not None
     assert await both.fetched(lives) is None
-    await both.join("node")
-    await both.placed()  # makes the row
+    await both.join("node", 2)
+    await both.add()
+    assert len(await both.placed()) == 1  # which has made the row
     dying = await asyncpg.connect(both.url)
     await dying.execute("BEGIN")
     await dying.execute("SELECT taken FROM turns WHERE name = 'placing' FOR UPDATE")
