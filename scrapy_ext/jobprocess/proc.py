@@ -1,4 +1,4 @@
-"""The processes of this machine, as Linux shows them: whose children they are, and the memory that they have.
+"""The processes of this machine, as Linux shows them in ``/proc``: their parents, their groups and their memory.
 
 Elsewhere nothing is known of them: then :func:`table` is empty.
 """
@@ -14,7 +14,9 @@ from typing import Final, NamedTuple
 
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 #: Places of fields in /proc/PID/stat, counted from behind the name of the program.
-_STATE, _PARENT, _STARTED, _RESIDENT = 0, 1, 19, 21
+_STATE, _PARENT, _GROUP, _STARTED, _RESIDENT = 0, 1, 2, 19, 21
+#: Lines of /proc/PID/status: memory that a process shares with nobody through a file.
+_OWN_MEMORY: Final = (b"RssAnon", b"RssShmem")
 _SHARED: Final = "/dev/shm"  # noqa: S108 - the folder of shared memory
 #: Beginnings of the names of files that are in memory.
 _IN_MEMORY: Final = ("/memfd:", f"{_SHARED}/")
@@ -29,12 +31,14 @@ _LOOKS: Final = 20
 
 
 class Process(NamedTuple):
-    """A process: its ID, that of its parent, when it was started (no other of the same ID was then), resident bytes."""
+    """A process and its parent, by their IDs. ``started``: no other process of the same ID was started then.
+    ``memory``: resident bytes. ``group``: the ID of its process group."""
 
     pid: int
     parent: int
     started: int
     memory: int
+    group: int
 
 
 def table() -> dict[int, Process]:
@@ -45,14 +49,15 @@ def table() -> dict[int, Process]:
     except OSError:
         return {}
     for name in names:
-        if name.isdigit() and (process := _process(name)) is not None:
+        if name.isdigit() and (process := of_pid(int(name))) is not None:
             found[process.pid] = process
     return found
 
 
-def _process(name: str) -> Process | None:
+def of_pid(pid: int) -> Process | None:
+    """The process of an ID; None when it has ended."""
     try:
-        file = os.open(f"/proc/{name}/stat", os.O_RDONLY)
+        file = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
     except OSError:
         return None
     try:
@@ -63,7 +68,42 @@ def _process(name: str) -> Process | None:
         os.close(file)
     if len(fields) <= _RESIDENT or fields[_STATE] in (b"Z", b"X"):
         return None
-    return Process(int(name), int(fields[_PARENT]), int(fields[_STARTED]), int(fields[_RESIDENT]) * _PAGE)
+    numbers = [int(fields[place]) for place in (_PARENT, _STARTED, _RESIDENT, _GROUP)]
+    return Process(pid, numbers[0], numbers[1], numbers[2] * _PAGE, numbers[3])
+
+
+def command_line(pid: int) -> bytes:
+    """The command line of a process, its arguments divided by zero bytes; empty when it has ended."""
+    return _read(pid, "cmdline")
+
+
+def own_memory(pid: int) -> int:
+    """Bytes that a process holds for itself. The pages of its program, which processes share, are not among them.
+
+    Readable for sandboxed processes too, whose ``smaps_rollup`` (PSS) is not."""
+    return sum(1024 * int(value.split()[0]) for name, value in _status(pid) if name in _OWN_MEMORY)
+
+
+def process_of(thread: int) -> int:
+    """The ID of the process that a thread belongs to; raises ``ProcessLookupError``."""
+    for name, value in _status(thread):
+        if name == b"Tgid":
+            return int(value)
+    raise ProcessLookupError(f"there is no thread {thread}")
+
+
+def _status(pid: int) -> Iterator[tuple[bytes, bytes]]:
+    for line in _read(pid, "status").splitlines():
+        name, _, value = line.partition(b":")
+        yield name, value
+
+
+def _read(pid: int, name: str) -> bytes:
+    try:
+        with open(f"/proc/{pid}/{name}", "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
 
 
 def below(roots: Collection[int], processes: Mapping[int, Process]) -> dict[int, list[Process]]:
@@ -155,6 +195,14 @@ def _files_in_memory(pid: int, most: int) -> Iterator[os.stat_result]:
             with contextlib.suppress(OSError):  # it was closed
                 if os.readlink(descriptor.path).startswith(_IN_MEMORY):
                     yield os.stat(descriptor.path)
+
+
+def open_descriptors() -> int | None:
+    """How many files and sockets this process has open; None where that is not known."""
+    try:
+        return len(os.listdir("/proc/self/fd"))
+    except OSError:
+        return None
 
 
 def machine_memory() -> int:

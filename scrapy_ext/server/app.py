@@ -28,8 +28,7 @@ from scrapy_ext.server.http.openapi import Description
 from scrapy_ext.server.http.routes import Access
 from scrapy_ext.server.http.service import Service
 from scrapy_ext.server.jobs.cron import CronLoop
-from scrapy_ext.server.jobs.server_url import check_server_url
-from scrapy_ext.server.jobs.starting import environments_of, start_node
+from scrapy_ext.server.jobs.starting import check_server_url, environments_of, start_node
 from scrapy_ext.server.jobs.versions.deployments import Deployments
 from scrapy_ext.server.platform.versions import Deploys
 from scrapy_ext.server.store import Store

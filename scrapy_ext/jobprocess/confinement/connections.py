@@ -22,6 +22,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from scrapy_ext.jobprocess import proc
 from scrapy_ext.jobprocess.confinement import own_ports
 from scrapy_ext.jobprocess.confinement.seccomp import CALLS
 from scrapy_ext.jobprocess.confinement.system import call, system_call
@@ -285,7 +286,7 @@ class _Call(NamedTuple):
         try:
             process = system_call(_PIDFD_OPEN, self.process, os.O_EXCL)  # of a thread: Linux 6.9 and later
         except OSError:
-            process = system_call(_PIDFD_OPEN, _group(self.process), 0)
+            process = system_call(_PIDFD_OPEN, proc.process_of(self.process), 0)
         try:
             fcntl.ioctl(self.listener, _IS_VALID, struct.pack("Q", self.id))
             found = system_call(_PIDFD_GETFD, process, number, 0)
@@ -343,12 +344,6 @@ def _bounded(length: int) -> int:
     if length > _MAX_DATAGRAM:
         raise OSError(errno.EMSGSIZE, "longer than a datagram")
     return length
-
-
-def _group(thread: int) -> int:
-    """The process of a thread."""
-    with open(f"/proc/{thread}/status") as file:
-        return next(int(line.split()[1]) for line in file if line.startswith("Tgid:"))
 
 
 def _denied(text: str) -> Denied:

@@ -9,7 +9,6 @@ has no keys.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import os
 import sys
@@ -19,6 +18,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from scrapy_ext.api.extraction.errors import internal, timed_out, unprocessable
+from scrapy_ext.jobprocess.child import Child
 from scrapy_ext.server.config.extraction_limits import MIB, Limits
 from scrapy_ext.server.extraction.auto_process import Outcome, Task, message
 from scrapy_ext.server.extraction.browser.executable import clean_environment
@@ -42,7 +42,7 @@ class Extractors:
     def __init__(self, limits: Limits, *, module: str = _MODULE) -> None:
         self._limits = limits
         self._module = module
-        self._idle: list[asyncio.subprocess.Process] = []
+        self._idle: list[Child] = []
         # Nobody is refused here: those who wait have places of the server already, and a time for their request.
         self._permits = FairSemaphore("extraction", limits.extractors, limits.requests, limits.request, reserve=True)
 
@@ -78,15 +78,15 @@ class Extractors:
     async def stop(self) -> None:
         """End the processes."""
         idle, self._idle = self._idle, []
-        for process in idle:
-            await _end(process)
+        for child in idle:
+            await child.end()
 
     async def _ask(self, task: bytes) -> Outcome:
-        process = self._idle.pop() if self._idle else await self._start()
+        child = self._idle.pop() if self._idle else await self._start()
         done = False
         try:
             async with asyncio.timeout(self._limits.extract):
-                outcome = await _exchange(process, task)
+                outcome = await _exchange(child, task)
             done = True
             return outcome
         except TimeoutError:
@@ -95,38 +95,20 @@ class Extractors:
             raise _Broken from None
         finally:
             if done and len(self._idle) < self._limits.extractors:
-                self._idle.append(process)
+                self._idle.append(child)
             else:
                 # Whatever it was doing is wanted by nobody any more, or there are enough.
-                await asyncio.shield(_end(process))
+                await asyncio.shield(child.end())
 
-    async def _start(self) -> asyncio.subprocess.Process:
-        return await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            self._module,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            env=clean_environment(os.environ),
-            # A Ctrl-C in the server's terminal is the server's to handle.
-            start_new_session=True,
+    async def _start(self) -> Child:
+        return await Child.start(
+            [sys.executable, "-m", self._module], environment=clean_environment(os.environ), errors=None
         )
 
 
-async def _exchange(process: asyncio.subprocess.Process, task: bytes) -> Outcome:
-    assert process.stdin is not None  # noqa: S101  (both are pipes)
-    assert process.stdout is not None  # noqa: S101
-    process.stdin.write(task)
-    await process.stdin.drain()
-    size = int.from_bytes(await process.stdout.readexactly(4))
+async def _exchange(child: Child, task: bytes) -> Outcome:
+    await child.feed(task)
+    size = int.from_bytes(await child.output.readexactly(4))
     if size > _MAX_ANSWER:
         raise OSError("an answer of that size")
-    return msgspec.json.decode(await process.stdout.readexactly(size), type=Outcome)
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        process.kill()
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(5):
-            await process.wait()
+    return msgspec.json.decode(await child.output.readexactly(size), type=Outcome)

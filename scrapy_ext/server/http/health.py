@@ -13,12 +13,12 @@ import resource
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 from starlette.responses import PlainTextResponse, Response
 
+from scrapy_ext.jobprocess import proc
 from scrapy_ext.server.auth.keyring import Grant
 from scrapy_ext.server.http.access import Unknown, refuse_guesses
 from scrapy_ext.server.http.call import Call
@@ -179,15 +179,9 @@ def _process() -> Iterator[str]:
     usage = resource.getrusage(resource.RUSAGE_SELF)
     cpu = usage.ru_utime + usage.ru_stime
     yield from counter("process_cpu_seconds_total", "CPU time of the process.", [({}, cpu)])
-    yield from gauge("process_resident_memory_bytes", "Memory of the process.", _resident(usage.ru_maxrss))
+    own = proc.of_pid(os.getpid())  # elsewhere than on Linux the most that it ever had
+    resident = own.memory if own is not None else usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    yield from gauge("process_resident_memory_bytes", "Memory of the process.", resident)
     yield from gauge("process_start_time_seconds", "When the process started, in seconds since 1970.", _STARTED)
-    descriptors = Path("/proc/self/fd")
-    if descriptors.exists():
-        yield from gauge("process_open_fds", "Open files and sockets.", len(os.listdir(descriptors)))
-
-
-def _resident(highest: int) -> int:
-    try:
-        return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * resource.getpagesize()
-    except (OSError, IndexError, ValueError):  # not Linux: the most that it ever was
-        return highest if sys.platform == "darwin" else highest * 1024
+    if (descriptors := proc.open_descriptors()) is not None:
+        yield from gauge("process_open_fds", "Open files and sockets.", descriptors)

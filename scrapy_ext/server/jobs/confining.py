@@ -28,6 +28,7 @@ from typing import Final, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 from scrapy_ext.jobprocess import supervisor
+from scrapy_ext.jobprocess.child import Child, run
 from scrapy_ext.jobprocess.confinement import Confinement
 from scrapy_ext.jobprocess.confinement.applying import CONNECTIONS, FILTER, LANDLOCK, SIGNALS, VIEW
 from scrapy_ext.jobprocess.confinement.connections import is_own
@@ -196,24 +197,13 @@ class Confining:
 
 
 async def _probe() -> Found:
-    process = await asyncio.create_subprocess_exec(
-        *supervisor.command("confinement.probing"),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        env=supervisor.environment(),
-    )
+    command, environment = supervisor.command("confinement.probing"), supervisor.environment()
+    starting = Child.start(command, environment=environment, given=b"", errors=asyncio.subprocess.DEVNULL)
     try:
-        async with asyncio.timeout(_SECONDS):
-            said, _ = await process.communicate()
-        return Found(**json.loads(said))
+        return Found(**json.loads((await run(starting, seconds=_SECONDS)).output))
     except (TimeoutError, ValueError, TypeError):
         logger.exception("The defences of this system could not be found")
         return Found([])
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
 
 
 def _undefended(found: Found, other_user: bool) -> list[str]:

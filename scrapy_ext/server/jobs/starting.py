@@ -1,20 +1,48 @@
-"""Starts the node of a server or a worker: its lines to the database, its carrier, and what it is told."""
+"""Start of the node of a server or a worker: its connection pools, its notifier, and its configuration."""
 
 from __future__ import annotations
 
 import contextlib
+from typing import Final
 
-from scrapy_ext.server.config.config import ServerConfig
-from scrapy_ext.server.jobs.attempts.execution import Door
+import aiohttp
+
+from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.server.auth.attempt_tokens import AttemptTokens
+from scrapy_ext.server.config.config import ConfigError, ServerConfig
 from scrapy_ext.server.jobs.confining import Confining, Policy
-from scrapy_ext.server.jobs.nodes.liveness import Presence
-from scrapy_ext.server.jobs.nodes.node import Lines, Node, NodeConfig
-from scrapy_ext.server.jobs.nodes.notifiers import Carrier
-from scrapy_ext.server.jobs.nodes.notifiers.local import LocalCarrier
+from scrapy_ext.server.jobs.nodes.dead_nodes import NodeLocks
+from scrapy_ext.server.jobs.nodes.node import Node, NodeConfig, Pools
+from scrapy_ext.server.jobs.nodes.notifier import LocalNotifier, Notifier
 from scrapy_ext.server.jobs.versions.environments import Environments, LocalProject
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.errors import StoreError
 from scrapy_ext.server.store.engine.postgresql.pool_sizes import BEATS, RUNNER
+from scrapy_ext.server.store.jobs.attempts import Attempt, over
+
+_URL_SECONDS: Final = 15
+#: An attempt that never was: only a server with the same secret, which is in the database, knows that it is over.
+_NEVER: Final = Attempt(JobKey(1, 1, 1), 0)
+
+
+async def check_server_url(url: str, store: Store) -> None:
+    """Check that a server answers jobs of this database; raises :class:`ConfigError`."""
+    token = await AttemptTokens(store).token(_NEVER)
+    where = f"{url}/jobs/{_NEVER.key}"
+    try:
+        async with (
+            aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=_URL_SECONDS)) as session,
+            session.get(where, auth=aiohttp.BasicAuth(token, ""), allow_redirects=False) as response,
+        ):
+            status, answer = response.status, (await response.content.read(4096)).decode(errors="replace")
+    except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
+        reason = str(error) or type(error).__name__
+        raise ConfigError(f"--url {url} cannot be reached ({reason}). Start the server, or leave --url out.") from error
+    if status == 403 and over(_NEVER).rule in answer:
+        return
+    if status in (401, 403):
+        raise ConfigError(f"--url {url} does not know this database's jobs ({status}): it has another database.")
+    raise ConfigError(f"--url {url} is no platform: it answers {status}. Name a server of this database.")
 
 
 def _local(config: ServerConfig) -> LocalProject | None:
@@ -32,11 +60,11 @@ async def start_node(
 ) -> Node:
     """Start a node, which ``stack`` will stop."""
     host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(config.host, config.host)  # noqa: S104
-    lines = await _lines(store, config, stack)
+    pools = await _pools(store, config, stack)
     node = Node(
-        lines,
+        pools,
         environments,
-        Door(config.server_url or f"http://{host}:{config.port}"),
+        config.server_url or f"http://{host}:{config.port}",
         NodeConfig(
             config.units,
             frozenset(config.node_tags),
@@ -45,32 +73,32 @@ async def start_node(
             config.unit_memory,
             config.job_timeout,
         ),
-        await _carrier(lines.nodes, config),
-        presence=Presence(config.data if config.database is None else None),
+        await _notifier(pools.nodes, config),
+        locks=NodeLocks(config.data if config.database is None else None),
     )
     await node.start()
     stack.push_async_callback(node.stop)
     return node
 
 
-async def _lines(store: Store, config: ServerConfig, stack: contextlib.AsyncExitStack) -> Lines:
+async def _pools(store: Store, config: ServerConfig, stack: contextlib.AsyncExitStack) -> Pools:
     if config.database is None:
-        return Lines(store, store, store)
+        return Pools(store, store, store)
     beside = []
     for line in (RUNNER, BEATS):
         beside.append(await store.beside(config.database, line))
         stack.push_async_callback(beside[-1].close)
-    return Lines(store, *beside)
+    return Pools(store, *beside)
 
 
-async def _carrier(store: Store, config: ServerConfig) -> Carrier:
+async def _notifier(store: Store, config: ServerConfig) -> Notifier:
     if config.database is None:
-        return LocalCarrier()
+        return LocalNotifier()
     try:
         # Imported where it is used: the queue engine is an extra.
-        from scrapy_ext.server.jobs.nodes.notifiers.procrastinate import ProcrastinateCarrier
+        from scrapy_ext.server.jobs.nodes.procrastinate import ProcrastinateNotifier
     except ImportError as error:
         if error.name != "procrastinate":
             raise
         raise StoreError(f'{config.database} needs Procrastinate: pip install "scrapy-ext[postgresql]".') from error
-    return await ProcrastinateCarrier.open(store, config.database)
+    return await ProcrastinateNotifier.open(store, config.database)

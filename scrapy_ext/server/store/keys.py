@@ -38,13 +38,13 @@ class KeyStore:
         """A stored secret."""
         return await self._engine.glance(_get, name)
 
-    async def secret(self, name: str) -> bytes:
-        """The secret of a purpose, made where there is none."""
-        return (await self.get(name) or await self.keep(name, secrets.token_hex(32))).encode()
-
     async def keep(self, name: str, value: str) -> str:
         """Store a secret unless there is one of this name; returns the one that is stored."""
         return await self._engine.write(_keep, name, value, self._clock())
+
+    async def secret(self, name: str) -> bytes:
+        """Return the random secret of this name, which is made when it is needed first."""
+        return (await self.get(name) or await self.keep(name, secrets.token_hex(32))).encode()
 
     async def end_session(self, session: str, lasts: int) -> None:
         """Note that a session has ended before its time; it is kept for ``lasts`` seconds, as long as any session."""

@@ -23,8 +23,8 @@ from scrapy_ext.server.store.frontier.overview import FrontierOverview
 from scrapy_ext.server.store.jobs.attempts import Attempt, AttemptStore, FencedEngine
 from scrapy_ext.server.store.jobs.jobs import JobStore
 from scrapy_ext.server.store.jobs.nodes import NodeStore
-from scrapy_ext.server.store.jobs.pending import WaitingStore
-from scrapy_ext.server.store.jobs.queue_messages import CarriedStore
+from scrapy_ext.server.store.jobs.placing import WaitingStore
+from scrapy_ext.server.store.jobs.queue_messages import QueueMessageStore
 from scrapy_ext.server.store.keys import KeyStore
 from scrapy_ext.server.store.periodic.periodic import PeriodicStore
 from scrapy_ext.server.store.projects import ProjectStore
@@ -68,7 +68,7 @@ class Store:
         self.nodes = NodeStore(engine)
         self.waiting = WaitingStore(engine)
         self.attempts = AttemptStore(engine, clock)
-        self.carried = CarriedStore(engine)
+        self.queue_messages = QueueMessageStore(engine)
 
     @classmethod
     async def open(cls, where: Path | DatabaseUrl, clock: Callable[[], int] = now_ms, line: Line = SERVER) -> Store:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Any
 
+from scrapy_ext.jobprocess.child import Child, Supervision
+from scrapy_ext.jobprocess.confinement import Confinement
 from tests.server.http import Answer, Http
 
 #: Seconds that a machine with much else to do may take for anything.
@@ -21,6 +24,11 @@ async def wait_for(look: Callable[[], Awaitable[Any]], what: str) -> Any:
         assert time.monotonic() < deadline, f"waited in vain for {what}"
         await asyncio.sleep(0.05)
     return found
+
+
+def confined(command: Sequence[str], confinement: Confinement) -> Awaitable[Child]:
+    """Start a program that is confined, without any variables."""
+    return Child.start(command, folder=Path("/"), environment={}, given=b"", supervision=Supervision(confinement))
 
 
 class Platform:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from scrapy_ext.jobprocess.child import run
 from scrapy_ext.jobprocess.confinement import view
 from scrapy_ext.jobprocess.confinement.connections import Rules
 from scrapy_ext.jobprocess.confinement.probing import probe
@@ -21,12 +22,11 @@ from scrapy_ext.jobprocess.proc import below, shared_memory, table
 from scrapy_ext.server.config.config import ConfigError
 from scrapy_ext.server.jobs.confining import FIRST_USER, METADATA, Confining, Policy, paths_of_pip
 from scrapy_ext.server.jobs.versions.building import WORK
-from scrapy_ext.server.jobs.versions.children import run
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from tests.postgresql import Cluster
 from tests.server.http import Http
 from tests.server.jobs import packed
-from tests.server.jobs.running import Platform, wait_for
+from tests.server.jobs.running import Platform, confined, wait_for
 from tests.servers import RunningServer
 
 SPIDERS = Path(__file__).with_name("hostile_spider.py").read_text("utf-8")
@@ -250,7 +250,7 @@ def test_the_defences_of_this_system_are_found() -> None:
 @pytest.mark.parametrize(("program", "status"), [("/bin/true", 0), ("/bin/false", 1), ("/nothing/there", 126)])
 async def test_work_that_ends_at_once_has_its_exit_status(tmp_path: Path, program: str, status: int) -> None:
     confinement = await Confining().of(1, [], [])
-    ended = await run([program], folder=Path("/"), environment={}, seconds=60, confinement=confinement)
+    ended = await run(confined([program], confinement), seconds=60)
     assert ended.status == status
 
 
@@ -262,8 +262,8 @@ async def test_a_temporary_folder_is_removed_however_deep_the_work_has_made_it(
     code = "import os; os.chdir(os.environ['TMPDIR']); [(os.mkdir('d'), os.chdir('d')) for _ in range(3000)]"
     confinement = await Confining().of(1, [], [])
     command = [sys.executable, "-I", "-S", "-c", f"{code}; print('made')"]
-    ended = await run(command, folder=Path("/"), environment={}, seconds=60, confinement=confinement)
-    assert (ended.status, ended.said) == (0, "made")
+    ended = await run(confined(command, confinement), seconds=60)
+    assert (ended.status, ended.output) == (0, "made")
     assert os.listdir(tmp_path) == []
 
 
@@ -295,11 +295,11 @@ async def test_shared_memory_of_a_project_with_a_user_of_its_own_is_bounded_and_
         (tmp_path / "counted").write_text("")
 
     command = [sys.executable, "-I", "-S", "-c", FILL, str(tmp_path / "counted")]
-    ended = await run(command, folder=Path("/"), environment={}, seconds=60, confinement=confinement, on_line=count)
+    ended = await run(confined(command, confinement), seconds=60, on_line=count)
     if confinement.user is None:
-        assert ended.said == str(2**25)
+        assert ended.output == str(2**25)
     else:
-        assert ended.said == f"ENOSPC {2**23}"
+        assert ended.output == f"ENOSPC {2**23}"
         assert counted[0] >= 2**23
 
 
@@ -328,6 +328,6 @@ async def test_deployed_code_makes_no_user_namespaces_and_no_memory_that_outlive
     ]
     command = [sys.executable, "-I", "-S", "-c", CALL, json.dumps(calls)]
     confinement = await Confining().of(1, [], [])
-    ended = await run(command, folder=Path("/"), environment={}, seconds=60, confinement=confinement)
+    ended = await run(confined(command, confinement), seconds=60)
     refused = ["EPERM"] * 3 + ["ENOSYS", "EPERM"] + ["ENOSYS"] * len(CALLS.system_v)
-    assert ended.said.split() == [*refused, "thread", "process"]
+    assert ended.output.split() == [*refused, "thread", "process"]

@@ -18,10 +18,10 @@ import pytest
 from scrapy_ext.api.platform.versions import SpiderArgument, SpiderInfo, Version, VersionState
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.jobprocess import file_trees
+from scrapy_ext.jobprocess.child import run
 from scrapy_ext.server.jobs.versions import archives, environments
 from scrapy_ext.server.jobs.versions.archives import ArchiveError
 from scrapy_ext.server.jobs.versions.building import BASE, IN_USE, PART, READY
-from scrapy_ext.server.jobs.versions.children import run
 from scrapy_ext.server.jobs.versions.deployments import Deployments
 from scrapy_ext.server.jobs.versions.environments import (
     BuildError,

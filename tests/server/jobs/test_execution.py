@@ -11,9 +11,9 @@ import pytest
 
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.server.jobs.attempts.execution import Door, Execution, Intent, Terms
-from scrapy_ext.server.jobs.nodes.node import Lines, Node, NodeConfig
-from scrapy_ext.server.jobs.nodes.notifiers.local import LocalCarrier
+from scrapy_ext.server.jobs.attempts.execution import Execution, Intent, Terms
+from scrapy_ext.server.jobs.nodes.node import Node, NodeConfig, Pools
+from scrapy_ext.server.jobs.nodes.notifier import LocalNotifier
 from scrapy_ext.server.jobs.versions.environments import Environments, LocalProject, Prepared
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.errors import StoreAwayError
@@ -89,12 +89,12 @@ async def test_a_node_that_leaves_gives_back_what_it_has_not_begun(
     environments = Building(store, tmp_path / "cache", local)
     config = NodeConfig(units=1, local=local)
     other = await Store.open(tmp_path / "data")  # of another process: the node hears nothing of what that adds
-    node = Node(Lines(store, store, store), environments, Door("http://127.0.0.1:1"), config, LocalCarrier())
+    node = Node(Pools(store, store, store), environments, "http://127.0.0.1:1", config, LocalNotifier())
 
     async def look() -> None:
         """Begin nothing: a node on a busy machine would look in between."""
 
-    monkeypatch.setattr(node, "_look", look)
+    monkeypatch.setattr(node, "_poll", look)
     await node.start()
     try:
         key = await scheduled(other, "py:script.py")
@@ -112,7 +112,7 @@ async def test_a_node_leaves_without_a_database(store: Store, tmp_path: Path, mo
     local = LocalProject(1, tmp_path)
     config = NodeConfig(units=1, local=local, grace=0)
     building = Building(store, tmp_path / "cache", local)
-    node = Node(Lines(store, store, store), building, Door("http://127.0.0.1:1"), config, LocalCarrier())
+    node = Node(Pools(store, store, store), building, "http://127.0.0.1:1", config, LocalNotifier())
     await node.start()
     await scheduled(store)
     node.wake()

@@ -15,12 +15,12 @@ from typing import BinaryIO
 import pytest
 
 from scrapy_ext.jobprocess import supervisor
+from scrapy_ext.jobprocess.child import run
 from scrapy_ext.jobprocess.confinement import Confinement
 from scrapy_ext.jobprocess.confinement.applying import SIGNALS
 from scrapy_ext.jobprocess.confinement.privileges import MAX_PROCESSES
 from scrapy_ext.server.jobs.confining import Confining
-from scrapy_ext.server.jobs.versions.children import run
-from tests.server.jobs.running import PATIENCE
+from tests.server.jobs.running import PATIENCE, confined
 
 #: Processes that start another and end, in sessions of their own, for longer than any test takes.
 STORM = """
@@ -141,6 +141,6 @@ async def test_users_of_projects_have_a_bounded_number_of_processes(tmp_path: Pa
     code = "import resource; print(resource.getrlimit(resource.RLIMIT_NPROC)[0])"
     command = [sys.executable, "-I", "-S", "-c", code]
     confinement = await Confining().of(1, [], [])
-    ended = await run(command, folder=Path("/"), environment={}, seconds=60, confinement=confinement)
+    ended = await run(confined(command, confinement), seconds=60)
     bare = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    assert ended.said == (bare if confinement.user is None else str(MAX_PROCESSES))
+    assert ended.output == (bare if confinement.user is None else str(MAX_PROCESSES))

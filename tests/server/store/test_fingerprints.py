@@ -98,18 +98,6 @@ async def test_what_was_rolled_back_is_not_known(store: Store) -> None:
     assert await store.frontier.add(SLOT, requests(500, 501, 99)) == 0
 
 
-async def test_a_slot_from_before_there_were_runs_is_one_run(store: Store) -> None:
-    await store.frontier.add(SLOT, requests(*range(30)))
-
-    async def as_before(tx: Transaction) -> None:
-        await tx.execute("UPDATE frontier_slots SET runs = NULL, stamp = 0")
-
-    await store._engine.write(as_before)
-    for first in range(0, 400, 20):
-        assert await store.frontier.add(SLOT, requests(*range(first, first + 40))) == (20 if first else 10)
-    assert len(await listed(store)) == 420
-
-
 async def test_filters_have_a_bound_together(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fingerprint_filter, "MAX_BYTES", 4096)
     slots = [Slot(1, "f", str(n)) for n in range(4)]
@@ -135,29 +123,8 @@ async def test_a_filter_that_grows_is_asked_until_the_larger_one_knows_all() -> 
     assert len(chosen.doubtful(b"other %d" % n for n in range(1000))) < 200
 
 
-#: Three runs of rows, of which two are being poured into another one of rows, as they were before runs were packed.
-ROWS_BEING_MERGED = b"[[5,1,0,null],[1,0,40,5],[2,0,40,5],[3,0,40,null],[4,0,7,null]]"
 #: A packed run and an open one.
 PACKED = b"[[1,1,0,null,true],[2,0,0,null]]"
-
-
-async def test_a_merge_that_began_before_runs_were_packed_ends(store: Store, look: Any) -> None:
-    await store.frontier.add(SLOT, requests(1000))
-    slot = (await look("SELECT number FROM frontier_slots"))[0][0]
-
-    async def as_before(tx: Transaction) -> None:
-        await tx.execute("DELETE FROM frontier_fingerprints")
-        await tx.execute_many(
-            "INSERT INTO frontier_fingerprints (project, slot, run, fp, fdata) VALUES (1, $1, $2, $3, NULL)",
-            [(slot, 5 if n < 20 else 1 + n % 4, b"%05d" % n) for n in range(160)],
-        )
-        await tx.execute("UPDATE frontier_slots SET runs = $1, stamp = 0", ROWS_BEING_MERGED)
-
-    await store._engine.write(as_before)
-    for first in range(140, 1000, 20):
-        assert await store.frontier.add(SLOT, requests(*range(first, first + 40))) == 20
-    assert await listed(store) == [b"%05d" % n for n in range(1020)]
-    assert sorted(fp for fp, _ in await kept(look)) == [b"%05d" % n for n in range(1020)]
 
 
 async def test_what_another_engine_packed_is_known(store: Store, look: Any) -> None:

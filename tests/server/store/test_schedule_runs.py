@@ -207,11 +207,6 @@ async def test_a_stored_expression_that_is_wrong_is_told_and_never_runs(
     assert len(refused) == 1
     assert "minute must be a number or *" in refused[0]["message"]
     assert [state.next_run for state in await store.periodic.listed(PROJECT, 9)] == [None, at(2026, 3, 10, 4, 1)]
-    # Before it was ever planned, as one of an earlier version.
-    await change("UPDATE periodic_jobs SET next_run = NULL, planned = 0")
-    clock.now += 10 * MINUTE
-    assert await ran(store) == 0
-    assert await store.periodic.next_due() == at(2026, 3, 10, 4, 11)
 
 
 async def test_a_run_that_is_cut_off_has_left_nothing_and_is_made_again(

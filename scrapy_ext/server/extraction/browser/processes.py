@@ -3,10 +3,8 @@
 A browser is started as the leader of a process group, and what it starts stays in that group, so the group is
 the browser, also when its first process is gone and cannot be asked for its children any more.
 
-Memory is what a process holds for itself, ``RssAnon`` and ``RssShmem`` of ``/proc/PID/status``: the pages of the
-program's file, which all of its processes share, would be counted once for each of them. These two can be read
-for sandboxed processes too, which ``smaps_rollup`` (PSS) cannot. Where there is no ``/proc``, no process is seen,
-and no bound of memory holds.
+Memory is what a process holds for itself: the pages of the program's file, which all of its processes share, would be
+counted once for each of them. Where there is no ``/proc``, no process is seen, and no bound of memory holds.
 """
 
 from __future__ import annotations
@@ -14,11 +12,9 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-_PROC: Final = "/proc"
-_MEMORY: Final = (b"RssAnon", b"RssShmem")
+from scrapy_ext.jobprocess import proc
 
 
 class BrowserProcess(NamedTuple):
@@ -45,13 +41,13 @@ class ProcessGroup:
     def processes(self) -> list[BrowserProcess]:
         """Those that live. It reads some hundred small files: call it in a thread."""
         return [
-            BrowserProcess(pid, b"--type=renderer" in _read(pid, "cmdline"), _memory(_read(pid, "status")))
+            BrowserProcess(pid, b"--type=renderer" in proc.command_line(pid), proc.own_memory(pid))
             for pid in self._members()
         ]
 
     def is_empty(self) -> bool:
         """Whether no process is left."""
-        return next(self._members(), None) is None
+        return not self._members()
 
     def kill(self) -> None:
         """End all of them at once, also those that hang or are stopped."""
@@ -59,37 +55,18 @@ class ProcessGroup:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.leader, signal.SIGKILL)
 
-    def _members(self) -> Iterator[int]:
-        if not self.leader or not os.path.isdir(_PROC):
-            return
-        for name in os.listdir(_PROC):
-            if name.isdigit():
-                # After the name, which may have anything in it: state, parent, group.
-                fields = _read(int(name), "stat").rpartition(b")")[2].split(None, 3)
-                if len(fields) == 4 and int(fields[2]) == self.leader and fields[0] not in (b"Z", b"X"):
-                    yield int(name)
+    def _members(self) -> list[int]:
+        if not self.leader:
+            return []
+        return [process.pid for process in proc.table().values() if process.group == self.leader]
 
 
 def parent_of(pid: int) -> int | None:
     """The process that started one; None when it cannot be told."""
-    fields = _read(pid, "stat").rpartition(b")")[2].split(None, 2)
-    return int(fields[1]) if len(fields) == 3 else None
+    process = proc.of_pid(pid)
+    return None if process is None else process.parent
 
 
 def kill(pid: int) -> None:
     """End one process, if it is still there."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
-
-
-def _read(pid: int, what: str) -> bytes:
-    try:
-        with open(f"{_PROC}/{pid}/{what}", "rb") as file:
-            return file.read()
-    except OSError:
-        return b""  # It ended in the meantime.
-
-
-def _memory(status: bytes) -> int:
-    fields = (line.partition(b":") for line in status.splitlines())
-    return sum(1024 * int(value.split()[0]) for name, _, value in fields if name in _MEMORY)
+    proc.send([pid], getattr(signal, "SIGKILL", signal.SIGTERM))

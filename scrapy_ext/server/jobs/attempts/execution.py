@@ -10,13 +10,11 @@ from collections.abc import Awaitable, Callable, Coroutine
 from enum import IntEnum
 from typing import Any, Final, NamedTuple, TypeVar
 
-from scrapy_ext.api.platform.jobs import FAILED, SHUTDOWN
-from scrapy_ext.jobprocess.messages import Launch
+from scrapy_ext.api.platform.jobs import FAILED, FINISHED, SHUTDOWN
+from scrapy_ext.jobprocess.messages import NO_SPIDER, Launch
 from scrapy_ext.jobprocess.proc import Process, kernel_kills, shared_memory
 from scrapy_ext.server.auth.attempt_tokens import AttemptTokens
-from scrapy_ext.server.jobs.attempts import outcome
-from scrapy_ext.server.jobs.attempts.job_log import add_lines, keep_adding
-from scrapy_ext.server.jobs.attempts.output import Line, LiveLines
+from scrapy_ext.server.jobs.attempts.output import Line, LiveLines, add_lines, keep_adding
 from scrapy_ext.server.jobs.attempts.plan import (
     JobLimits,
     NoScriptError,
@@ -41,6 +39,14 @@ _LONG_RETRY: Final = 60.0
 #: Seconds for a start until the next one may begin, however far it is.
 _START: Final = 30.0
 
+#: Reasons for the end of a job, as its ``close_reason``.
+SPIDER_NOT_FOUND: Final = "spider_not_found"
+SCRIPT_NOT_FOUND: Final = "script_not_found"
+NO_VERSION: Final = "no_version"
+BUILD_FAILED: Final = "build_failed"
+TIMED_OUT: Final = "timed out"
+OUT_OF_MEMORY: Final = "killed by oom"
+
 logger = logging.getLogger(__name__)
 
 
@@ -58,12 +64,6 @@ class Intent(IntEnum):
 
 #: Those after which a job is killed at once.
 _AT_ONCE: Final = (Intent.MEMORY, Intent.LOST)
-
-
-class Door(NamedTuple):
-    """Where the processes of jobs find the services."""
-
-    url: str
 
 
 class Terms(NamedTuple):
@@ -175,10 +175,10 @@ class Execution:
             )
         except NoVersionError as error:
             await self._tell([Line(logging.ERROR, str(error))])
-            return outcome.NO_VERSION
+            return NO_VERSION
         except BuildError as error:
             await self._tell([Line(logging.ERROR, line) for line in str(error).splitlines()])
-            return outcome.BUILD_FAILED
+            return BUILD_FAILED
         if prepared is None:  # a build that others may want goes on
             return SHUTDOWN
         stored = await _stubborn(lambda: self._store.projects.settings(key.project))
@@ -188,7 +188,7 @@ class Execution:
             launch = await asyncio.to_thread(launch_of, job, prepared, settings, self._limits)
         except NoScriptError as error:
             await self._tell([Line(logging.ERROR, str(error))])
-            return outcome.SCRIPT_NOT_FOUND
+            return SCRIPT_NOT_FOUND
         await _stubborn(lambda: self._store.jobs.note(key, {"version": prepared.version}))
         await self._turn()
         if self._intent:  # a build takes its time, and so does the turn
@@ -269,12 +269,12 @@ class Execution:
 
     def _outcome(self, status: int, *, script: bool) -> str | None:
         if self._intent is Intent.MEMORY or (status == -signal.SIGKILL and not self._intent and self._kernel_did_it()):
-            return outcome.OUT_OF_MEMORY
+            return OUT_OF_MEMORY
         if self._intent is Intent.TIME and not (script and status == 0):
-            return outcome.TIMED_OUT
+            return TIMED_OUT
         if self._intent and status:
             return SHUTDOWN
-        return outcome.reason_of(status, script=script)
+        return _reason_of(status, script=script)
 
     def _kernel_did_it(self) -> bool:
         now = kernel_kills()
@@ -319,3 +319,17 @@ async def _stubborn(write: Callable[[], Awaitable[T]]) -> T:
         except StoreError as error:
             logger.warning("Will be tried again: %s", error)
             await asyncio.sleep(_RETRY)
+
+
+def _reason_of(status: int, *, script: bool) -> str | None:
+    """The reason by the exit status of the process; None: what the process has said itself, if anything."""
+    if status == NO_SPIDER and not script:
+        return SPIDER_NOT_FOUND
+    if status < 0:
+        try:
+            return f"killed by {signal.Signals(-status).name}"
+        except ValueError:
+            return f"killed by signal {-status}"
+    if script:  # which reports no reason itself
+        return FAILED if status else FINISHED
+    return None

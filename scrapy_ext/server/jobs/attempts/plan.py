@@ -15,8 +15,8 @@ from scrapy_ext.api.platform.job_rules import PROJECT_SETTINGS, SPIDER_SETTINGS
 from scrapy_ext.api.platform.jobs import JOB_TIMEOUT, RESERVED_SETTINGS, SCRIPT, SCRIPT_NAME
 from scrapy_ext.api.platform.versions import LOCAL
 from scrapy_ext.jobprocess.messages import Launch
-from scrapy_ext.server.jobs.versions.children import job_environment, local_environment
 from scrapy_ext.server.jobs.versions.environments import Prepared
+from scrapy_ext.server.jobs.versions.variables import job_environment, local_environment
 from scrapy_ext.server.store.jobs.rows import StoredJob, needs_of
 
 #: Where scripts are, in the folder of a project.

@@ -1,9 +1,9 @@
-"""A node: takes the jobs that are placed on it, and keeps saying that it is there.
+"""A node: runs the jobs that are placed on it, and sends a heartbeat.
 
-Others take a node for dead whose beat stands still, and go on with its jobs. So a node that cannot say that it lives
-stops the processes of its jobs in time, before others may begin: they go on when it has said so again, and are killed
-when it was taken for dead. A thread of its own watches over that, which no stalled event loop holds up, and for a node
-that is itself stopped a process of its own (``guard``).
+A node whose heartbeat stands still counts as dead, and others place its jobs again. So a node whose heartbeats are not
+stored stops the processes of its jobs before others may begin: they go on once a heartbeat is stored again, and are
+killed when the node was found dead. A thread does that, which no stalled event loop holds up, and for a node that is
+itself stopped a process beside it (``guard``).
 """
 
 from __future__ import annotations
@@ -18,28 +18,27 @@ import threading
 from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple
 
-from scrapy_ext.server.jobs.attempts.execution import Door, Execution, Intent, Terms
+from scrapy_ext.server.jobs.attempts.execution import Execution, Intent, Terms
+from scrapy_ext.server.jobs.attempts.samples import watch
 from scrapy_ext.server.jobs.clock import elapsing
-from scrapy_ext.server.jobs.nodes.dead_nodes import DEAD_AFTER, Reaper
+from scrapy_ext.server.jobs.nodes.dead_nodes import DEAD_AFTER, Detection, NodeLocks
 from scrapy_ext.server.jobs.nodes.guard import NodeGuard
-from scrapy_ext.server.jobs.nodes.liveness import Presence
-from scrapy_ext.server.jobs.nodes.notifiers import Carrier
-from scrapy_ext.server.jobs.nodes.watch import watch
+from scrapy_ext.server.jobs.nodes.notifier import Notifier
 from scrapy_ext.server.jobs.versions.environments import Environments, LocalProject
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.errors import StoreError
 from scrapy_ext.server.store.jobs.attempts import Attempt
 from scrapy_ext.server.store.jobs.nodes import Node as StoredNode
 
-#: Seconds between two beats, between two looks at what there is to do, and after which jobs stop for want of a beat.
-_BEAT: Final = 2.0
-_LOOK: Final = 1.0
+#: Seconds between two heartbeats, between two polls of the database, and without a stored heartbeat until jobs stop.
+_HEARTBEAT: Final = 2.0
+_POLL: Final = 1.0
 _STOP_AFTER: Final = DEAD_AFTER - 2.0
-#: Jobs that start at once: a start is what takes the processor, and beats must not wait for it.
+#: Jobs that start at once: starts take the processor, and heartbeats must not wait for it.
 _STARTS: Final = 2 * (os.cpu_count() or 1)
 #: Seconds for jobs whose time to end is over to be killed, and their ends stored.
 _LAST_STEPS: Final = 20.0
-#: Seconds between two looks at the last beat.
+#: Seconds between two checks of the last heartbeat.
 _WATCH: Final = 0.1
 #: How often a job may lose its node.
 MOST_LOSSES: Final = 5
@@ -62,12 +61,12 @@ class NodeConfig(NamedTuple):
     job_timeout: float | None = None
 
 
-class Lines(NamedTuple):
-    """A node's ways to the database: for what its jobs need, for what the nodes need, and for its beats alone."""
+class Pools(NamedTuple):
+    """The connection pools of a node: for its jobs, for itself, and for its heartbeats alone."""
 
     jobs: Store
     nodes: Store
-    beats: Store
+    heartbeats: Store
 
 
 class Node:
@@ -75,23 +74,23 @@ class Node:
 
     def __init__(
         self,
-        lines: Lines,
+        pools: Pools,
         environments: Environments,
-        door: Door,
+        url: str,
         config: NodeConfig,
-        carrier: Carrier,
+        notifier: Notifier,
         *,
-        presence: Presence | None = None,
+        locks: NodeLocks | None = None,
     ) -> None:
-        self._lines = lines
-        self._store = lines.nodes
+        self._pools = pools
+        self._store = pools.nodes
         self._environments = environments
         self._config = config
-        self._carrier = carrier
-        self._reaper = Reaper(lines.nodes, carrier, MOST_LOSSES)
+        self._notifier = notifier
+        self._detection = Detection(pools.nodes, notifier, MOST_LOSSES)
         self._guard = NodeGuard()
-        self._presence = presence or Presence(None)
-        self._terms = Terms(door.url, config.grace, config.unit_memory, config.job_timeout)
+        self._locks = locks or NodeLocks(None)
+        self._terms = Terms(url, config.grace, config.unit_memory, config.job_timeout)
         self._starts = asyncio.Semaphore(_STARTS)
         self._jobs: dict[Attempt, Execution] = {}
         self._beat = 0
@@ -104,17 +103,17 @@ class Node:
         self.name = ""
 
     async def start(self) -> None:
-        """Join the others; raises :class:`StoreError`."""
+        """Join the other nodes; raises :class:`StoreError`."""
         for node in await self._store.nodes.listed():
-            if self._presence.gone([node.name]):
+            if self._locks.gone([node.name]):
                 await self._store.attempts.reap(node.name, node.beat, MOST_LOSSES)
         await self._join()
         self._tasks = [
-            asyncio.create_task(self._again_and_again(_BEAT, self._say)),
-            asyncio.create_task(self._again_and_again(_LOOK, self._look)),
+            asyncio.create_task(self._repeat(_HEARTBEAT, self._send_heartbeat)),
+            asyncio.create_task(self._repeat(_POLL, self._poll)),
             asyncio.create_task(watch(self._jobs.values)),
         ]
-        self._lines.jobs.jobs.news.add(self.wake)
+        self._pools.jobs.jobs.news.add(self.wake)
         self._watching.start()
 
     async def drain(self) -> None:
@@ -137,19 +136,19 @@ class Node:
     async def stop(self) -> None:
         """Leave; what still runs is killed, and goes on elsewhere."""
         await self.drain()
-        self._lines.jobs.jobs.news.discard(self.wake)
+        self._pools.jobs.jobs.news.discard(self.wake)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._carrier.stop()
+        await self._notifier.stop()
         self._ended.set()
         await asyncio.to_thread(self._watching.join)
         with contextlib.suppress(StoreError):
             await self._store.nodes.leave(self.name)
-        self._presence.hide(self.name)
+        self._locks.release(self.name)
 
     def wake(self) -> None:
-        """Look at once: there may be something to do."""
+        """Poll at once."""
         self._wake.set()
 
     async def _join(self) -> None:
@@ -170,42 +169,42 @@ class Node:
             )
         )
         self._confirmed = sent
-        self._presence.show(self.name)
-        await self._carrier.serve(self.name, self.wake)
+        self._locks.hold(self.name)
+        await self._notifier.listen(self.name, self.wake)
 
-    async def _again_and_again(self, pause: float, act: Callable[[], Awaitable[None]]) -> None:
+    async def _repeat(self, pause: float, act: Callable[[], Awaitable[None]]) -> None:
         while True:
             try:
                 await act()
             except StoreError as error:
-                self._reaper.blind()
+                self._detection.forget()
                 logger.warning("Node %s could not reach the database: %s", self.name, error)
             except Exception:
-                logger.exception("Node %s failed in what it does all the time", self.name)
-            if act == self._look:
+                logger.exception("Unexpected error in the main loop of node %s", self.name)
+            if act == self._poll:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._wake.wait(), pause)
                 self._wake.clear()
             else:
                 await asyncio.sleep(pause)
 
-    async def _say(self) -> None:
+    async def _send_heartbeat(self) -> None:
         self._beat += 1
         sent = elapsing()  # the answer may be late, and others count from what is stored
-        if await self._lines.beats.nodes.beat(self.name, self._beat):
+        if await self._pools.heartbeats.nodes.beat(self.name, self._beat):
             self._confirmed = sent
             return
-        logger.error("Node %s was taken for dead; its %d jobs go on elsewhere", self.name, len(self._jobs))
+        logger.error("Node %s was found dead by others; its %d jobs are placed again", self.name, len(self._jobs))
         for execution in self._jobs.values():
             execution.stop(Intent.LOST)
         if not self._draining:
             await self._join()
 
-    async def _look(self) -> None:
-        await self._reaper.look()
+    async def _poll(self) -> None:
+        await self._detection.poll()
         if not self._draining:
             try:
-                await self._store.attempts.place(self._carrier.carry)
+                await self._store.attempts.place(self._notifier.notify)
             except StoreError:
                 raise
             except Exception:  # whatever is wrong with one that waits, those that run are looked after
@@ -225,7 +224,7 @@ class Node:
                 execution.go_on()
 
     def _take(self, attempt: Attempt) -> None:
-        execution = Execution(self._lines.jobs, self._environments, self._terms, attempt, self._starts)
+        execution = Execution(self._pools.jobs, self._environments, self._terms, attempt, self._starts)
         self._jobs[attempt] = execution
         execution.task.add_done_callback(lambda _: self._let_go(attempt))
 

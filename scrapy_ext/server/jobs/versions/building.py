@@ -13,6 +13,7 @@ environment holds the second lock for as long as it lives.
 
 from __future__ import annotations
 
+import asyncio
 import compileall
 import configparser
 import contextlib
@@ -22,7 +23,6 @@ import json
 import os
 import shutil
 import stat
-import subprocess
 import sys
 import tempfile
 import venv
@@ -33,10 +33,11 @@ from typing import Any, Final
 import msgspec
 
 from scrapy_ext.api.platform.versions import settings_faults
-from scrapy_ext.jobprocess import file_trees, supervisor
+from scrapy_ext.jobprocess import file_trees
+from scrapy_ext.jobprocess.child import Child, Supervision, die_with_parent, run
+from scrapy_ext.jobprocess.confinement import Confinement
 from scrapy_ext.server.jobs.versions import archives
 from scrapy_ext.server.jobs.versions.archives import ArchiveError
-from scrapy_ext.server.jobs.versions.children import die_with_parent
 from scrapy_ext.server.jobs.versions.inspection import bounded_memory
 
 #: Parts of an environment.
@@ -227,34 +228,23 @@ def _filled(part: Path, wanted: Specification) -> str:
     environment = {**os.environ, "PIP_CACHE_DIR": wanted.pip}
     if (part / _PIP_CONFIGURATION).exists():
         environment["PIP_CONFIG_FILE"] = str(part / _PIP_CONFIGURATION)
-    task = supervisor.Task(
-        parent=os.getpid(),
-        command=[sys.executable, "-P", "-c", _FILL.format(str(part / BASE))],
-        folder=str(part),
-        environment=environment,
-        input=msgspec.json.encode(wanted).decode(),
-        confinement=wanted.confinement,
-        own_ports=wanted.own_ports,
-    )
     settings = ""
-    with subprocess.Popen(  # noqa: S603 - the server's own interpreter
-        supervisor.command(),
-        env=supervisor.environment(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        pass_fds=supervisor.descriptors(task),
-        process_group=0,
-    ) as process:
-        assert process.stdin is not None and process.stdout is not None  # noqa: PT018, S101 - both are pipes
-        process.stdin.write(supervisor.line_of(task))
-        process.stdin.flush()
-        while line := process.stdout.readline(_LONGEST_LINE):
-            with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
-                settings = msgspec.json.decode(line, type=_Found).settings
-                continue
-            sys.stdout.buffer.write(line)
-            sys.stdout.buffer.flush()
-        status = process.wait()
+
+    def on_line(line: str) -> None:
+        nonlocal settings
+        try:
+            settings = msgspec.json.decode(line, type=_Found).settings
+        except msgspec.DecodeError:
+            print(line, flush=True)  # noqa: T201 - the parent reads it
+
+    starting = Child.start(
+        [sys.executable, "-P", "-c", _FILL.format(str(part / BASE))],
+        folder=part,
+        environment=environment,
+        given=msgspec.json.encode(wanted),
+        supervision=Supervision(Confinement.of(wanted.confinement), wanted.own_ports),
+    )
+    status = asyncio.run(run(starting, on_line=on_line, longest=_LONGEST_LINE)).status
     if status != 0 or settings_faults(settings):
         sys.exit(status or 1)
     return settings
@@ -325,18 +315,8 @@ def _fill(wanted: Specification) -> None:
 def _install(python: Path, to_install: Sequence[str], folder: Path) -> None:
     command = [str(python), "-m", "pip", "install", "--no-input", "--disable-pip-version-check"]
     command += ["--no-warn-script-location", "--progress-bar", "off", *to_install]
-    with subprocess.Popen(  # noqa: S603 - the interpreter of the environment
-        command,
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        preexec_fn=die_with_parent,  # noqa: PLW1509 - this process has one thread
-    ) as pip:
-        assert pip.stdout is not None  # noqa: S101 - it is a pipe
-        for line in pip.stdout:
-            _say("log", line.decode(errors="replace").rstrip()[:1000])
-        status = pip.wait()
+    starting = Child.start(command, folder=folder, environment=os.environ, given=b"", dies_with_parent=True)
+    status = asyncio.run(run(starting, on_line=lambda line: _say("log", line))).status
     if status == 0:
         return
     raise BuildFailedError(f"pip could not install the project and its requirements (exit status {status})")

@@ -27,6 +27,7 @@ import msgspec
 from scrapy_ext.api.platform.jobs import SCRIPT
 from scrapy_ext.api.platform.versions import LOCAL, SpiderInfo, VersionState
 from scrapy_ext.jobprocess import file_trees
+from scrapy_ext.jobprocess.child import Child, run
 from scrapy_ext.jobprocess.confinement import Confinement, own_ports
 from scrapy_ext.server.jobs.confining import ConfinementError, Confining, User, package_folders, paths_of_pip
 from scrapy_ext.server.jobs.versions import archives
@@ -43,15 +44,9 @@ from scrapy_ext.server.jobs.versions.building import (
     locked,
     pip_configurations,
 )
-from scrapy_ext.server.jobs.versions.children import (
-    TimedOutError,
-    bare_environment,
-    job_environment,
-    local_environment,
-    run,
-)
 from scrapy_ext.server.jobs.versions.inspection import Inspector
 from scrapy_ext.server.jobs.versions.spiders import ReadingError, read_spiders
+from scrapy_ext.server.jobs.versions.variables import bare_environment, job_environment, local_environment
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.versions.rows import StoredVersion
 
@@ -314,19 +309,18 @@ class Environments:
                     report(text)
 
         try:
-            ended = await run(
+            starting = Child.start(
                 [sys.executable, "-c", _CHILD],
                 folder=self._cache,
                 environment=environment,
-                seconds=BUILD_SECONDS,
                 given=msgspec.json.encode(wanted),
                 descriptors=[] if wanted.own_ports is None else [wanted.own_ports],
-                on_line=on_line,
             )
-        except TimedOutError:
+            ended = await run(starting, seconds=BUILD_SECONDS, on_line=on_line)
+        except TimeoutError:
             raise BuildError(f"the build did not end within {BUILD_SECONDS:g} s") from None
         if ended.status != 0:
-            reason = told.get("error") or f"the build ended with status {ended.status}:\n{ended.said}"
+            reason = told.get("error") or f"the build ended with status {ended.status}:\n{ended.output}"
             raise BuildError("\n".join([reason, *log]))
 
     async def _look(self, archive: Path) -> archives.Contents:

@@ -17,14 +17,10 @@ from typing import BinaryIO, Final
 
 import msgspec
 
+from scrapy_ext.jobprocess.child import Child, die_with_parent, run
 from scrapy_ext.server.jobs.versions import archives
 from scrapy_ext.server.jobs.versions.archives import ArchiveError, Contents
-from scrapy_ext.server.jobs.versions.children import (
-    TimedOutError,
-    bare_environment,
-    die_with_parent,
-    run,
-)
+from scrapy_ext.server.jobs.versions.variables import bare_environment
 
 #: Seconds of processor time for one archive, and of waiting for it on a machine that does much else.
 CPU_SECONDS: Final = 60
@@ -53,19 +49,20 @@ class Inspector:
             descriptor = await asyncio.to_thread(_flushed, file)
             command = [sys.executable, "-I", "-c", _CHILD, str(descriptor)]
             try:
-                ended = await run(
+                starting = Child.start(
                     command,
                     folder=Path(tempfile.gettempdir()),
                     environment=bare_environment(),
-                    seconds=_SECONDS,
+                    given=b"",
                     descriptors=[descriptor],
                 )
-            except TimedOutError:
+                ended = await run(starting, seconds=_SECONDS)
+            except TimeoutError:
                 raise ArchiveError(f"reading it takes over {_SECONDS:g} s. Leave out what is not code") from None
         if ended.status in (-signal.SIGXCPU, -signal.SIGKILL):
             raise ArchiveError(f"reading it takes over {CPU_SECONDS} s of processor time. Leave out what is not code")
         try:
-            answer = msgspec.json.decode(ended.said.rpartition("\n")[2], type=dict[str, str])
+            answer = msgspec.json.decode(ended.output.rpartition("\n")[2], type=dict[str, str])
             if "error" in answer:
                 raise ArchiveError(answer["error"])
             return Contents(**answer)

@@ -14,8 +14,8 @@ import msgspec
 
 from scrapy_ext.api.platform.jobs import SCRIPT, is_name
 from scrapy_ext.api.platform.versions import SpiderInfo
+from scrapy_ext.jobprocess.child import Child, Ended, Supervision, run
 from scrapy_ext.jobprocess.confinement import Confinement
-from scrapy_ext.server.jobs.versions.children import Ended, TimedOutError, run
 
 #: Seconds that naming the spiders of a project may take.
 READ_SECONDS: Final = 60.0
@@ -55,19 +55,20 @@ async def read_spiders(
 
     loop.add_reader(receiving, receive)
     try:
-        ended = await run(
+        starting = Child.start(
             [python, "-m", "scrapy_ext.server.jobs.versions.spider_list", str(sending)],
             folder=folder,
             environment=environment,
-            seconds=seconds,
+            given=b"",
             descriptors=[sending],
-            confinement=confinement,
+            supervision=None if confinement is None else Supervision(confinement),
         )
+        ended = await run(starting, seconds=seconds)
         os.close(sending)
         sending = -1
         with contextlib.suppress(TimeoutError):  # a process that it left has the other end
             await asyncio.wait_for(pipe.wait(), 5)
-    except TimedOutError:
+    except TimeoutError:
         raise ReadingError(
             f"naming its spiders took over {seconds:g} s. Does a module do work when imported?"
         ) from None
@@ -81,7 +82,7 @@ async def read_spiders(
 
 def _checked(answer: bytes, ended: Ended) -> list[SpiderInfo]:
     if ended.status != 0:
-        raise ReadingError(f"its settings or spiders cannot be imported:\n{ended.said[-16_000:]}")
+        raise ReadingError(f"its settings or spiders cannot be imported:\n{ended.output[-16_000:]}")
     if len(answer) > _MAX_ANSWER:
         raise ReadingError(f"what it says of its spiders is over {_MAX_ANSWER} bytes")
     try:

@@ -131,10 +131,7 @@ class RunRows:
                 return Stretch(fps[first:], fdata, ended=False)
 
     async def append(self, fps: list[bytes], fdata: dict[bytes, bytes]) -> None:
-        """Put fingerprints, in order, behind those that the run has."""
-        if not self._packed:  # a merge that began before runs were packed
-            await self.insert(fps, fdata)
-            return
+        """Put fingerprints, in order, behind those that the packed run has."""
         size = sum(map(len, fps)) + len(fps)
         blocks = -(-size // BLOCK_BYTES)
         each = -(-len(fps) // max(blocks, 1))

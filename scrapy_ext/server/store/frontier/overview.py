@@ -96,7 +96,7 @@ async def _frontiers(tx: Transaction, project: int, after: str, limit: int) -> l
 
 async def _slots(tx: Transaction, project: int, frontier: str, after: str, limit: int) -> list[SlotSummary]:
     rows = await tx.fetch(
-        """SELECT slot, runs, number FROM frontier_slots WHERE project = $1 AND frontier = $2 AND slot > $3
+        """SELECT slot, runs FROM frontier_slots WHERE project = $1 AND frontier = $2 AND slot > $3
            ORDER BY slot LIMIT $4""",
         project,
         frontier,
@@ -108,24 +108,14 @@ async def _slots(tx: Transaction, project: int, frontier: str, after: str, limit
 
 async def _slot(tx: Transaction, slot: Slot) -> SlotSummary | None:
     row = await tx.fetchrow(
-        "SELECT slot, runs, number FROM frontier_slots WHERE project = $1 AND frontier = $2 AND slot = $3", *slot
+        "SELECT slot, runs FROM frontier_slots WHERE project = $1 AND frontier = $2 AND slot = $3", *slot
     )
     return await _summary(tx, slot, row) if row else None
 
 
 async def _summary(tx: Transaction, slot: Slot, row: Row) -> SlotSummary:
     runs = runs_of(row[1])
-    if row[1] is None:  # from before runs were counted
-        seen = await tx.fetchrow(
-            "SELECT count(*) FROM (SELECT 1 FROM frontier_fingerprints WHERE project = $1 AND slot = $2 LIMIT $3) AS f",
-            slot.project,
-            row[2],
-            COUNTED,
-        )
-        number, is_about = (seen[0] if seen else 0), bool(seen and seen[0] == COUNTED)
-    else:
-        number, is_about = _seen(runs), len(runs) > 1
-    return SlotSummary(slot.name, await _queued(tx, slot, "=", COUNTED), number, is_about)
+    return SlotSummary(slot.name, await _queued(tx, slot, "=", COUNTED), _seen(runs), len(runs) > 1)
 
 
 def _seen(runs: list[Run]) -> int:

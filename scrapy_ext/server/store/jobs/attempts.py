@@ -21,7 +21,7 @@ from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store.engine.errors import StoreBusyError
 from scrapy_ext.server.store.engine.interface import Engine, Transaction
 from scrapy_ext.server.store.jobs import states as job_states
-from scrapy_ext.server.store.jobs.placing import Carry, is_worth_a_turn, place_one
+from scrapy_ext.server.store.jobs.placing import Notify, is_worth_a_turn, place_one
 from scrapy_ext.server.store.jobs.rows import get_job
 from scrapy_ext.server.store.jobs.states import Stamp
 
@@ -62,12 +62,12 @@ class AttemptStore:
         self._engine = engine
         self._clock = clock
 
-    async def place(self, carry: Carry | None = None) -> list[Attempt]:
-        """Give pending jobs to the nodes that have room for them, up to :data:`AT_ONCE`; ``carry`` tells the node, in
+    async def place(self, notify: Notify | None = None) -> list[Attempt]:
+        """Give pending jobs to the nodes that have room for them, up to :data:`AT_ONCE`; ``notify`` is called in
         the transaction of the job."""
         placed: list[Attempt] = []
         while len(placed) < AT_ONCE and await self._engine.glance(is_worth_a_turn):
-            one = await self._engine.write(place_one, Stamp(RUNNER, self._clock()), carry)
+            one = await self._engine.write(place_one, Stamp(RUNNER, self._clock()), notify)
             if one is None:
                 break
             placed.append(Attempt(*one))

@@ -16,21 +16,24 @@ import msgspec
 from scrapy_ext.api.platform.job_rules import MAX_RUNNING
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
-from scrapy_ext.server.store.engine.interface import Transaction
+from scrapy_ext.server.store.engine.interface import Engine, Transaction
 from scrapy_ext.server.store.jobs import states as job_states
 from scrapy_ext.server.store.jobs.nodes import Node, nodes
 from scrapy_ext.server.store.jobs.rows import get_job
 from scrapy_ext.server.store.jobs.states import Stamp
 from scrapy_ext.server.store.versions.rows import current_version
 
-#: Tells a node of its new job within the transaction that gives it to it: the node, the job, the attempt's number.
-Carry = Callable[[Transaction, str, JobKey, int], Awaitable[None]]
+#: Notifies a node of its new job, within the transaction that places it: the node, the job, the attempt's number.
+Notify = Callable[[Transaction, str, JobKey, int], Awaitable[None]]
 Placed = tuple[JobKey, int]
 
 #: Queues that some node fits, all that are looked at to find these, and heads looked at in one turn.
 _QUEUES: Final = 100
 _ALL_QUEUES: Final = 1000
 _STEPS: Final = 200
+#: Groups of pending jobs that a page shows, and jobs of each that are counted.
+_GROUPS: Final = 50
+_COUNTED: Final = 10_000
 
 _decode_tags: Final = msgspec.json.Decoder(list[str]).decode
 
@@ -43,6 +46,30 @@ class _Queue(NamedTuple):
 
     def fits(self, node: Node) -> bool:
         return self.units <= node.units and node.tags.issuperset(_decode_tags(self.tags))
+
+
+class Waiting(NamedTuple):
+    """Jobs that need the same tags and units of a node; at least so many when there are ``more``."""
+
+    tags: frozenset[str]
+    units: int
+    jobs: int
+    more: bool
+
+    def fits(self, node: Node) -> bool:
+        """Whether the node could run them, once it has nothing else to do."""
+        return not node.draining and self.units <= node.units and self.tags <= node.tags
+
+
+class WaitingStore:
+    """The pending jobs of all projects."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def groups(self) -> list[Waiting]:
+        """What pending jobs need, and how many need it."""
+        return await self._engine.read(_groups)
 
 
 class _Head(NamedTuple):
@@ -60,7 +87,7 @@ async def is_worth_a_turn(tx: Transaction) -> bool:
     return any(node.free for node in await nodes(tx))
 
 
-async def place_one(tx: Transaction, stamp: Stamp, carry: Carry | None) -> Placed | None:
+async def place_one(tx: Transaction, stamp: Stamp, notify: Notify | None) -> Placed | None:
     """Give the next pending job to a node; None when none can be given, or somebody else has the turn.
 
     One in each transaction: several would be locked in the order of their priorities, where others lock them by key.
@@ -91,11 +118,11 @@ async def place_one(tx: Transaction, stamp: Stamp, carry: Carry | None) -> Place
             queues.remove(queue)
             room[node.name] = node._replace(used=node.units)
             continue
-        return await _give(tx, key, node._replace(used=queue.units), stamp, carry)
+        return await _give(tx, key, node._replace(used=queue.units), stamp, notify)
     return None
 
 
-async def _give(tx: Transaction, key: JobKey, node: Node, stamp: Stamp, carry: Carry | None) -> Placed | None:
+async def _give(tx: Transaction, key: JobKey, node: Node, stamp: Stamp, notify: Notify | None) -> Placed | None:
     """Give a job to a node, of which it uses ``node.used``."""
     job = await get_job(tx, key, lock=True)
     if job is None or job.state is not JobState.PENDING:
@@ -110,8 +137,8 @@ async def _give(tx: Transaction, key: JobKey, node: Node, stamp: Stamp, carry: C
         node.used,
         stamp.now,
     )
-    if carry is not None:
-        await carry(tx, node.name, key, number)
+    if notify is not None:
+        await notify(tx, node.name, key, number)
     await job_states.report_started(tx, key, stamp)
     return key, number
 
@@ -175,3 +202,29 @@ async def _is_full(tx: Transaction, project: int) -> bool:
         return False
     running = await tx.fetchrow("SELECT count(*) FROM attempts WHERE project = $1", project)
     return running is not None and running[0] >= most
+
+
+async def _groups(tx: Transaction) -> list[Waiting]:
+    """Each step goes to the next of the index, over all jobs that need the same."""
+    found: list[Waiting] = []
+    tags, units = "", 0
+    while len(found) < _GROUPS:
+        row = await tx.fetchrow(
+            """SELECT node_tags, units FROM jobs WHERE state = 'pending' AND (node_tags, units) > ($1, $2)
+               ORDER BY node_tags, units LIMIT 1""",
+            tags,
+            units,
+        )
+        if row is None:
+            break
+        tags, units = row
+        count = await tx.fetchrow(
+            """SELECT count(*) FROM (
+                 SELECT 1 FROM jobs WHERE state = 'pending' AND node_tags = $1 AND units = $2 LIMIT $3) AS part""",
+            tags,
+            units,
+            _COUNTED,
+        )
+        jobs = count[0] if count else 0
+        found.append(Waiting(frozenset(_decode_tags(tags)), units, jobs, jobs == _COUNTED))
+    return found

@@ -1,8 +1,7 @@
-"""The queue engine's tables in a PostgreSQL database: made once, filled in the transaction that places a job.
+"""Procrastinate's tables in a PostgreSQL database: made once, filled in the transaction that places a job.
 
-The engine is Procrastinate. Its tables and functions are its own; what was applied of its migrations is kept in
-``queue_schema``, for it keeps no record of that. Beside them is one trigger of ours, which tells all nodes that a job
-waits. Nothing of this is truth: a database without a single one of these rows runs the same jobs.
+Procrastinate keeps no record of the migrations that were applied; ``queue_schema`` has it. A trigger beside its tables
+notifies all nodes of a pending job. No state of a job is kept in a queue message: without any, the same jobs run.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from scrapy_ext.server.store.engine.interface import Engine, Transaction
 
 #: The task of a queue's rows: a job for a node.
 TASK: Final = "scrapy_ext.job"
-#: Where nodes listen for jobs that wait.
-WAITING: Final = "scrapy_ext_jobs_waiting"
+#: The channel on which nodes listen for pending jobs.
+PENDING: Final = "scrapy_ext_jobs_pending"
 
 _QUEUE: Final = "node."
 #: Bytes of a node's name in that of its queue, so that Procrastinate's channel of the queue has at most 63. What is
@@ -29,16 +28,16 @@ _LONGEST: Final = 63 - len("procrastinate_queue_v1#") - len(_QUEUE)
 _RECORD: Final = """CREATE TABLE IF NOT EXISTS queue_schema (
     applied TEXT COLLATE "C" NOT NULL PRIMARY KEY
 )"""
-_TELL: Final = f"""
-CREATE OR REPLACE FUNCTION scrapy_ext_tell_waiting() RETURNS trigger LANGUAGE plpgsql AS $$
+_TRIGGER: Final = f"""
+CREATE OR REPLACE FUNCTION scrapy_ext_notify_pending() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM pg_notify('{WAITING}', '');
+    PERFORM pg_notify('{PENDING}', '');
     RETURN NULL;
 END;
 $$;
-DROP TRIGGER IF EXISTS scrapy_ext_tell_waiting ON jobs;
-CREATE TRIGGER scrapy_ext_tell_waiting AFTER INSERT OR UPDATE OF state ON jobs
-    FOR EACH ROW WHEN (NEW.state = 'pending') EXECUTE FUNCTION scrapy_ext_tell_waiting();
+DROP TRIGGER IF EXISTS scrapy_ext_notify_pending ON jobs;
+CREATE TRIGGER scrapy_ext_notify_pending AFTER INSERT OR UPDATE OF state ON jobs
+    FOR EACH ROW WHEN (NEW.state = 'pending') EXECUTE FUNCTION scrapy_ext_notify_pending();
 """
 _DEFER: Final = """SELECT procrastinate_defer_jobs_v1(ARRAY[
     ROW($1::varchar, $2::varchar, 0, NULL::text, NULL::text, $3::text::jsonb, NULL::timestamptz)
@@ -52,8 +51,8 @@ class QueueSchema(NamedTuple):
     migrations: Sequence[tuple[str, str]]
 
 
-class CarriedStore:
-    """The queue's rows, as the store writes them."""
+class QueueMessageStore:
+    """The queue messages of all nodes."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -63,7 +62,7 @@ class CarriedStore:
         await self._engine.write(_prepare, schema)
 
     async def sweep(self, nodes: Collection[str]) -> int:
-        """Remove the rows for nodes that are not among these; returns how many there were."""
+        """Remove the messages for all nodes but these; returns how many there were."""
         return await self._engine.write(_sweep, [queue_of(node) for node in nodes])
 
 
@@ -73,9 +72,9 @@ def queue_of(node: str) -> str:
 
 
 async def defer(tx: Transaction, node: str, key: JobKey, attempt: int) -> None:
-    """Tell a node of its job, in the transaction that gives it to it."""
-    told = msgspec.json.encode({"job": str(key), "attempt": attempt}).decode()
-    await tx.fetchrow(_DEFER, queue_of(node), TASK, told)
+    """Send a node its job, in the transaction that places it there."""
+    arguments = msgspec.json.encode({"job": str(key), "attempt": attempt}).decode()
+    await tx.fetchrow(_DEFER, queue_of(node), TASK, arguments)
 
 
 async def _prepare(tx: Transaction, schema: QueueSchema) -> None:
@@ -93,7 +92,7 @@ async def _prepare(tx: Transaction, schema: QueueSchema) -> None:
                 "for the platform: createdb"
             )
         await tx.execute(schema.whole)
-        await tx.execute(_TELL)
+        await tx.execute(_TRIGGER)
     elif applied > newest:
         raise SchemaError(
             f"the database has the schema {applied} of Procrastinate, and the one that is installed knows {newest}. "

@@ -83,7 +83,7 @@ class PeriodicStore:
         return await self._engine.read(_state, project, number)
 
     async def plan(self) -> None:
-        """Plan what is not planned yet, or was while the clock was wrong by days."""
+        """Plan anew what was planned while the clock was wrong by days."""
         while await self._engine.write(plan_some, self._clock()):
             pass
 

@@ -105,10 +105,9 @@ async def plan(tx: Transaction, schedule: PeriodicJob, now: int) -> None:
 
 
 async def plan_some(tx: Transaction, now: int) -> int:
-    """Plan schedules that an earlier version of the package stored, or that were planned before the clock was set back
-    by days; returns how many."""
+    """Plan schedules that were planned before the clock was set back by days; returns how many."""
     rows = await tx.fetch(
-        """SELECT definition FROM periodic_jobs WHERE planned = 0 OR planned > $1
+        """SELECT definition FROM periodic_jobs WHERE planned > $1
            ORDER BY project, number LIMIT $2 FOR UPDATE""",
         now + SET_BACK,
         _AT_ONCE,

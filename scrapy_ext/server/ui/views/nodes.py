@@ -10,7 +10,7 @@ from scrapy_ext.server.auth.keyring import Grant
 from scrapy_ext.server.http.answers import Refusal
 from scrapy_ext.server.store.jobs.attempts import HeldJob
 from scrapy_ext.server.store.jobs.nodes import Node
-from scrapy_ext.server.store.jobs.pending import Waiting
+from scrapy_ext.server.store.jobs.placing import Waiting
 from scrapy_ext.server.ui.frame import Link, UiPage, Visit
 
 #: Nodes whose jobs are shown, and jobs of each.

@@ -1,4 +1,4 @@
-"""What carries jobs to nodes on PostgreSQL: it brings them at once, and nothing hangs on it."""
+"""Notifications of nodes on PostgreSQL: they come at once, and no job depends on them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from contextlib import AsyncExitStack
 import pytest
 
 from scrapy_ext.api.platform.jobs import JobState
-from scrapy_ext.server.jobs.nodes.notifiers import procrastinate as module
-from scrapy_ext.server.jobs.nodes.notifiers.procrastinate import ProcrastinateCarrier
+from scrapy_ext.server.jobs.nodes import procrastinate as module
+from scrapy_ext.server.jobs.nodes.procrastinate import ProcrastinateNotifier
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.engine.errors import SchemaError, StoreError
@@ -22,7 +22,7 @@ from tests.postgresql import Cluster
 
 
 class Ends:
-    """Stores with carriers on one database."""
+    """Stores with notifiers on one database."""
 
     def __init__(self, postgresql: Cluster) -> None:
         self.postgresql = postgresql
@@ -34,10 +34,10 @@ class Ends:
         self.stack.push_async_callback(store.close)
         return store
 
-    async def carrier(self, store: Store) -> ProcrastinateCarrier:
-        carrier = await ProcrastinateCarrier.open(store, self.url)
-        self.stack.push_async_callback(carrier.stop)
-        return carrier
+    async def notifier(self, store: Store) -> ProcrastinateNotifier:
+        notifier = await ProcrastinateNotifier.open(store, self.url)
+        self.stack.push_async_callback(notifier.stop)
+        return notifier
 
     def count(self, table: str) -> int:
         return int(self.postgresql.query(self.url.secret, f"SELECT count(*) FROM {table}")[0][0])
@@ -64,7 +64,7 @@ async def add_job(store: Store) -> None:
 
 async def test_nodes_hear_of_jobs_that_wait_and_of_those_that_are_theirs(ends: Ends) -> None:
     stores = [await ends.store() for _ in range(3)]
-    carriers = await asyncio.gather(*map(ends.carrier, stores))  # they make the tables at once
+    notifiers = await asyncio.gather(*map(ends.notifier, stores))  # they make the tables at once
     heard = [0, 0]
 
     def hear(which: int) -> None:
@@ -72,15 +72,15 @@ async def test_nodes_hear_of_jobs_that_wait_and_of_those_that_are_theirs(ends: E
 
     name = "a-host-with-a-name-that-is-longer-than-any-channel-of-a-database-may-be-" + "x" * 60
     names = ["other", name]
-    await carriers[0].serve(names[0], lambda: hear(0))
-    await carriers[1].serve(names[1], lambda: hear(1))
+    await notifiers[0].listen(names[0], lambda: hear(0))
+    await notifiers[1].listen(names[1], lambda: hear(1))
     await until(lambda: ends.count("procrastinate_workers") == 2, "both listen")
     heard[:] = [0, 0]
     await add_job(stores[2])
     await until(lambda: all(heard), "both hear of a job that was added")
     heard[:] = [0, 0]
     await stores[2].nodes.join(Node(names[1], "h", 1, frozenset(), 1, 1, 1, False))
-    assert len(await stores[2].attempts.place(carriers[2].carry)) == 1
+    assert len(await stores[2].attempts.place(notifiers[2].notify)) == 1
     await until(lambda: heard[1], "its node hears of it")
     await until(lambda: ends.count("procrastinate_jobs") == 0, "the row that was handed over is deleted")
     assert heard[0] == 0
@@ -98,41 +98,41 @@ async def test_nodes_hear_of_jobs_that_wait_and_of_those_that_are_theirs(ends: E
 
 async def test_rows_of_nodes_that_are_gone_are_removed(ends: Ends) -> None:
     store = await ends.store()
-    carrier = await ends.carrier(store)
+    notifier = await ends.notifier(store)
     await store.nodes.join(Node("gone", "h", 2, frozenset(), 1, 1, 1, False))
     for _ in range(2):
         await add_job(store)
-    assert len(await store.attempts.place(carrier.carry)) == 2
-    await carrier.sweep(["gone"])
+    assert len(await store.attempts.place(notifier.notify)) == 2
+    await notifier.sweep(["gone"])
     assert ends.count("procrastinate_jobs") == 2
-    await carrier.sweep(["another"])
+    await notifier.sweep(["another"])
     assert ends.count("procrastinate_jobs") == ends.count("procrastinate_events") == 0
 
 
-async def test_a_transaction_that_fails_carries_nothing(ends: Ends) -> None:
+async def test_a_transaction_that_fails_sends_nothing(ends: Ends) -> None:
     store = await ends.store()
-    await ends.carrier(store)
+    await ends.notifier(store)
     await store.nodes.join(Node("n", "h", 1, frozenset(), 1, 1, 1, False))
     await add_job(store)
 
     async def fail(tx: object, node: str, key: object, attempt: int) -> None:
         await defer(tx, node, key, attempt)
-        raise RuntimeError("after it was carried")
+        raise RuntimeError("after it was sent")
 
-    with pytest.raises(RuntimeError, match="after it was carried"):
+    with pytest.raises(RuntimeError, match="after it was sent"):
         await store.attempts.place(fail)
     assert (ends.count("procrastinate_jobs"), ends.count("attempts")) == (0, 0)
 
 
 async def test_it_ends_when_the_database_hangs(ends: Ends, own_cluster: Cluster) -> None:
     ends.postgresql, ends.url = own_cluster, DatabaseUrl(own_cluster.database())
-    carrier = await ends.carrier(await ends.store())
-    await carrier.serve("n", lambda: None)
+    notifier = await ends.notifier(await ends.store())
+    await notifier.listen("n", lambda: None)
     await until(lambda: ends.count("procrastinate_workers") == 1, "it listens")
     own_cluster.pause()
     try:
         began = time.monotonic()
-        await carrier.stop()
+        await notifier.stop()
         assert time.monotonic() - began < 60  # the bounds in it are two seconds together, and the pause has no end
     finally:
         own_cluster.go_on()
@@ -140,25 +140,25 @@ async def test_it_ends_when_the_database_hangs(ends: Ends, own_cluster: Cluster)
 
 async def test_the_schema_is_brought_up_to_date_or_refused(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:
     store = await ends.store()
-    await ends.carrier(store)
+    await ends.notifier(store)
     schema = module._schema()
     newest = schema.migrations[-1][0]
     more = schema._replace(migrations=[*schema.migrations, ("99.00.00_01_more", "CREATE TABLE more (n INT)")])
-    await store.carried.prepare(more)
-    await store.carried.prepare(more)
+    await store.queue_messages.prepare(more)
+    await store.queue_messages.prepare(more)
     assert ends.count("more") == 0
     with pytest.raises(SchemaError, match=rf"99\.00\.00_01_more.*knows {newest}.*Upgrade it"):
-        await store.carried.prepare(schema)
+        await store.queue_messages.prepare(schema)
     monkeypatch.setattr(module, "version", lambda _: "4.0.1")
     with pytest.raises(StoreError, match=r"Procrastinate 4\.0\.1 is installed.*pip install"):
-        await ends.carrier(store)
+        await ends.notifier(store)
 
 
 async def test_the_tables_of_another_application_are_left_alone(ends: Ends) -> None:
     store = await ends.store()
     ends.postgresql.query(ends.url.secret, "CREATE TABLE procrastinate_jobs (n INT)")
     with pytest.raises(SchemaError, match="another application's"):
-        await ends.carrier(store)
+        await ends.notifier(store)
 
 
 def test_queues_of_nodes_differ_and_have_channels() -> None:
