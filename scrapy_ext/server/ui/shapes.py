@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from markupsafe import Markup, escape
 
-from scrapy_ext.api.control_characters import STEERING
+from scrapy_ext.api.control_characters import CONTROL_CHARACTERS
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.server.store.jobs.rows import Counts, StoredJob, tags_of
 from scrapy_ext.server.ui.pending_reason import Capacity, waiting
@@ -191,12 +191,12 @@ def clipped(value: Any) -> str:
 
 def visible(text: str) -> str:
     """Replace characters that control a terminal or the text direction with visible symbols."""
-    return STEERING.sub(lambda found: _picture(found[0]), text)
+    return CONTROL_CHARACTERS.sub(lambda found: _picture(found[0]), text)
 
 
 def exact(value: Any) -> Markup:
     """Escape a form value so that it is sent back unchanged: control characters become numeric references."""
-    return Markup(STEERING.sub(lambda found: f"&#x{ord(found[0]):x};", str(escape(value))))  # noqa: S704
+    return Markup(CONTROL_CHARACTERS.sub(lambda found: f"&#x{ord(found[0]):x};", str(escape(value))))  # noqa: S704
 
 
 def as_text(value: Any) -> Any:

@@ -68,7 +68,7 @@ async def test_what_was_set_aside_is_shown_with_its_error_and_queued_again(http:
 async def test_what_is_no_dead_letter_is_told_and_stays(http: Http, project: int) -> None:
     path = await queue(http, project, "dead-letters", [{"fp": "odd", "qdata": 5}])
     answer = await submit(http, path, {"action": "put back"})
-    assert "is no request that was set aside" in page(answer, 400).text_content()
+    assert "is not a dead letter" in page(answer, 400).text_content()
     assert len((await http.get(f"/hcf/{project}/shop/s/dead-letters/q")).lines) == 1
 
 

@@ -15,7 +15,7 @@ from scrapy_ext.api.platform.webhooks import (
     MAX_MESSAGE_BYTES,
     WEBHOOK_EVENTS,
     WEBHOOK_FULL,
-    Told,
+    DeliveryBody,
     WebhookEvent,
     wants,
 )
@@ -78,8 +78,8 @@ async def add_deliveries(tx: Transaction, project: int, webhook: int, events: Se
     """Keep events for one webhook."""
     rows = []
     for number, name, message in events:
-        told = Told(delivery_id(project, webhook, number), name, project, now, msgspec.Raw(message))
-        rows.append((project, webhook, number, name, msgspec.json.encode(told), now))
+        body = DeliveryBody(delivery_id(project, webhook, number), name, project, now, msgspec.Raw(message))
+        rows.append((project, webhook, number, name, msgspec.json.encode(body), now))
     if rows:
         await tx.execute_many(
             """INSERT INTO webhook_deliveries (project, webhook, number, event, body, created, due)
