@@ -1,4 +1,4 @@
-"""What a page in the browser of the extraction service costs, and what is left of it in memory after many.
+"""Cost of a page in the browser of the extraction service, and its memory after many pages.
 
 The page is local: 50 KB of HTML, two style sheets, a script, ten pictures (:mod:`rig.page_site`). ``service`` is the
 package's server, asked for ``browserHtml`` over HTTP; ``screenshot`` the same with a picture of the page, so that
@@ -42,7 +42,7 @@ class _Run(NamedTuple):
 
 
 class _Service:
-    """The package's server, and callers for it."""
+    """The package's server with its callers."""
 
     def __init__(self, port: int, pid: int) -> None:
         self._port, self.pid = port, pid
@@ -179,13 +179,13 @@ def _stat(pid: int) -> list[str]:
 
 
 def _cpu(pid: int) -> float:
-    """Seconds of a tree, with those of processes that ended in it."""
+    """Return the processor seconds of a tree, including processes that ended in it."""
     stats = (_stat(each) for each in _tree(pid))
     return sum(sum(map(int, stat[11:15])) for stat in stats if stat) / _TICKS
 
 
 def _memory(pid: int) -> int:
-    """MiB of a tree, what its processes share counted once."""
+    """Return the MiB of a tree, with memory shared by its processes counted once."""
     total = 0
     for each in _tree(pid):
         try:

@@ -1,4 +1,4 @@
-"""Pages a second by ``CONCURRENT_ITEMS``, of plain Scrapy and of the add-on.
+"""Pages per second by ``CONCURRENT_ITEMS``, of plain Scrapy and of the add-on.
 
 Two loads: pages with one item and 20 links (``links``), and pages with 300 items each of which a pipeline keeps waiting
 for 10 ms (``slow_items``), where a low value costs most.

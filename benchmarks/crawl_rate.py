@@ -1,4 +1,4 @@
-"""Pages a second of a whole crawl of a local site, by the round trip to where the crawl keeps its state.
+"""Pages per second of a whole crawl of a local site, by the round trip to the crawl's storage.
 
 ``scrapy``: the in-memory scheduler, all defaults. ``scrapy_tuned``: the same, with ``CONCURRENT_ITEMS`` as the add-on
 sets it. ``scrapy_ext``: scheduler, items, request records and log on the package's server. ``scrapy_redis``: scheduler,
@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def _items_of_the_add_on(settings: Settings) -> int:
-    """What a crawl with the add-on has in force. It also warms up what every crawl reads."""
+    """Return the settings of a crawl with the add-on. The call also warms up what every crawl reads."""
     with site(1) as address:
         return crawl("SitePages", settings, site=address, items=1).concurrent_items
 

@@ -1,4 +1,4 @@
-"""Bytes of memory and microseconds that a fingerprint takes, of Scrapy's set and of the package's.
+"""Memory (bytes) and time (µs) per fingerprint, of Scrapy's set and of the package's.
 
 Random fingerprints of 20 bytes, in a process for each: the growth of its resident memory by their number, and the time
 of adding one, of meeting a known one and of meeting a new one. Scrapy's is the ``set`` of ``bytes`` that its
@@ -24,7 +24,7 @@ _BLOCK = 50_000
 
 
 class Filter(Protocol):
-    """What both have in common."""
+    """Base of both filters."""
 
     def __contains__(self, fingerprint: object, /) -> bool: ...
 
@@ -61,7 +61,7 @@ def _middle(rounds: list[dict[str, float]], key: str) -> float:
     return round(median(result[key] for result in rounds), 2)
 
 
-# ── in a process of its own ──
+# ── in a separate process ──
 
 
 def measure(name: str, count: int) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def _made(name: str) -> tuple[Filter, Callable[[bytes], object]]:
 
 
 def _blocks(first: int, count: int) -> Iterator[list[bytes]]:
-    """``count`` fingerprints, the same ones for the same ``first``."""
+    """Yield ``count`` fingerprints, the same ones for the same ``first``."""
     for start in range(first, first + count, _BLOCK):
         data = random.Random(start).randbytes(20 * _BLOCK)
         yield [data[at : at + 20] for at in range(0, len(data), 20)]

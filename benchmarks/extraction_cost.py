@@ -1,4 +1,4 @@
-"""What a page costs that comes through the extraction client: processor time, pages a second, memory.
+"""Cost of a page through the extraction client: processor time, pages per second, memory.
 
 ``scrapy`` downloads the pages from a site, as shipped; ``scrapy_tuned`` too, with ``CONCURRENT_ITEMS`` as the add-on
 sets it. ``scrapy_ext`` gets the same pages from an extraction service, with the add-on's defaults for extraction alone;
@@ -9,7 +9,7 @@ client in transparent mode, at the same service. Site and service are one proces
 Processor time is that of the crawling process, user and system, threads included. It and the rate are taken in the
 middle of a crawl, without its start and end; the peak is the highest resident memory of the whole process. ``--kb`` is
 the size of a page, ``--pages`` how many at 10 KB; there are fewer large ones. With https the certificate is made for
-the run, and every process is told to trust it. ``ratio`` is ``scrapy_ext`` by the other.
+the run, and every process trusts it. ``ratio`` is ``scrapy_ext`` by the other.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from rig.rounds import alternate, median, options, report
 from rig.services import Platform, platform
 
 _FIELDS: dict[str, Settings] = {"body": {}, "browser": {"browserHtml": True}}
-#: What downloads from the site costs the same whatever the service is asked for.
+#: Downloads from the site cost the same for all outputs.
 _DIRECT = ["scrapy", "scrapy_tuned"]
 _ROUTED = ["scrapy_ext", "everything", "scrapy_zyte_api"]
 _CHAINS = 128
@@ -54,7 +54,7 @@ def main() -> None:
 def _crawls(
     given: Namespace, kb: int, at: Extraction, server: Platform, trust: Mapping[str, str]
 ) -> dict[str, Callable[[], Crawled]]:
-    """What is called in turns: ``scrapy``, and ``scrapy_ext body`` for one that has outputs."""
+    """Return the name in the report: ``scrapy``, or ``scrapy_ext body`` for a contender with outputs."""
     pages = max(round(given.pages * 1.1 / (1 + kb / 100)), 100)
     run = partial(_crawl, site=at.site, size=kb * 1000, extra=trust)
     settings: dict[str, Settings] = {"scrapy": {}}

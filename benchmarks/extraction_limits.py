@@ -1,4 +1,4 @@
-"""What limits of an extraction service do to a crawl.
+"""Effects of an extraction service's limits on a crawl.
 
 ``neighbour``: the rate of a healthy site, in pages a second, alone and beside a site that is answered 429 for ever,
 whose requests come first; both get their answers within 100 ms. ``delivery_seconds``: from a 429 or 503 with
@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def _contenders(given: Namespace, server: Platform, service: str) -> Contenders:
-    """Settings, and after how many seconds a crawl is cut off."""
+    """Settings, and the seconds until a crawl is cut off."""
     return {
         "scrapy_ext": ({**_COMMON, **extract_api(service)}, given.limit),
         "everything": ({**_COMMON, **everything(server.port, server.key, service)}, given.limit),
@@ -91,15 +91,15 @@ def _healthy_rate(crawled: Crawled, pages: int) -> float:
 def _delivery(given: Namespace, server: Platform) -> dict[str, Any]:
     found: dict[str, dict[str, Any]] = {}
     for kind in given.limits:
-        # One for each, since it remembers whom it has limited.
+        # One service per crawl, since it remembers the limited callers.
         for name in ("scrapy_ext", "everything", "scrapy_zyte_api"):
             with limiting(0) as (service, _):
                 settings, limit = _contenders(given, server, service)[name]
                 times = given.times if name != "scrapy_zyte_api" else 1
                 crawled = crawl("Delivered", settings, limit=limit, kind=kind, times=times)
             seconds = crawled.observed["delivered"]
-            told = {"median": round(median(seconds), 2), "longest": round(max(seconds), 2)} if seconds else None
-            found.setdefault(name, {})[kind] = told
+            summary = {"median": round(median(seconds), 2), "longest": round(max(seconds), 2)} if seconds else None
+            found.setdefault(name, {})[kind] = summary
     return found
 
 

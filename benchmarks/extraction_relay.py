@@ -1,4 +1,4 @@
-"""Pages a second and processor time of ``httpResponseBody`` through the extraction service, beside a bare relay.
+"""Pages per second and processor time of ``httpResponseBody`` through the extraction service, beside a bare relay.
 
 The relay (:mod:`rig.relay`) is an aiohttp server that gets what it is asked for with an aiohttp client, on uvloop as
 the service is, and checks nothing. Both get the same pages from the same site. Where there is more than one core, each
@@ -56,7 +56,7 @@ def main() -> None:
                 runs: dict[str, Callable[[], Load]] = {
                     name: partial(send, port, pid, each) for name, (port, pid) in ports.items()
                 }
-                alternate(1, runs)  # warm
+                alternate(1, runs)  # Warms up both servers.
                 found[str(kb)] = _compared(alternate(given.rounds, runs), len(each) * len(each[0]))
     report("extraction_relay", rounds=given.rounds, connections=given.connections, by_kb=found)
 

@@ -38,7 +38,7 @@ GIVEN_UP = 30.0
 
 
 def gzip_of(piece: bytes, size: int, head: bytes = b"", tail: bytes = b"") -> bytes:
-    """A gzip body that inflates to so many bytes of repeated pieces."""
+    """Return a gzip body that inflates to ``size`` bytes of repeated pieces."""
     block = piece * (MIB // len(piece))
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     return (
@@ -59,12 +59,12 @@ class Server:
         self.key = running.platform_key
 
     def resident(self) -> int:
-        """Bytes of memory that its process has now."""
+        """Return the current memory of the process in bytes."""
         text = Path(f"/proc/{self.running.process.pid}/statm").read_text("ascii")
         return int(text.split()[1]) * resource.getpagesize()
 
     def head(self, method: str, path: str, **headers: str) -> bytes:
-        """The head of a request with the key."""
+        """Return the head of a request with the key."""
         key = self.running.extract_key if path.startswith("/v1") else self.key
         lines = [
             f"{method} {path} HTTP/1.1",
@@ -75,7 +75,7 @@ class Server:
         return "\r\n".join([*lines, "", ""]).encode()
 
     async def post(self, path: str, body: bytes, **headers: str) -> int:
-        """The status of the answer to a body; 0 for a connection that ended without one."""
+        """Return the status of the answer to a body; 0 for a connection that ended without one."""
         writer: asyncio.StreamWriter | None = None
         try:
             reader, writer = await asyncio.open_connection(*self.where)
@@ -94,7 +94,7 @@ Attack = Callable[[Server, float], Awaitable[Counter[Any]]]
 
 
 async def strings(server: Server, scale: float) -> Counter[Any]:
-    """Four bodies of millions of short strings at once."""
+    """Send four bodies of millions of short strings at once."""
     size = int(60 * MIB * scale)
     empty, short = (gzip_of(b"[" + b'"%b",' % key * 250_000 + b'"k"]\n', size) for key in (b"", b"k"))
     paths = ("/hcf/1/f/s/s/q/deleted", "/collections/1/s/c/deleted")
@@ -103,7 +103,7 @@ async def strings(server: Server, scale: float) -> Counter[Any]:
 
 
 async def nested(server: Server, scale: float) -> Counter[Any]:
-    """Bodies that decode to much more than they are."""
+    """Send bodies that decode to much more than their size."""
     size = int(60 * MIB * scale)
     lists, objects = gzip_of(b"[],", size, b"[", b"0]"), gzip_of(b"{},", size, b'{"a":[', b"0]}")
     paths = ("/jobs/1/1/1", "/api/projects/1/periodicjobs", "/projects/1/settings", "/jobq/1/startjob", "/jobs/1/1/1/x")
@@ -112,7 +112,7 @@ async def nested(server: Server, scale: float) -> Counter[Any]:
 
 
 async def records(server: Server, scale: float) -> Counter[Any]:
-    """Bodies of many records that have nothing but structure."""
+    """Send bodies of many records without content."""
     line = b'{"_key":"k","a":[' + b"{}," * 100_000 + b"{}]}\n"
     body = gzip_of(line, int(60 * MIB * scale))
     small = gzip_of(b'{"_key":"k"}\n', int(12 * MIB * scale))
@@ -122,7 +122,7 @@ async def records(server: Server, scale: float) -> Counter[Any]:
 
 
 async def readers(server: Server, scale: float) -> Counter[Any]:
-    """A thousand clients that ask for a large result and read nothing of it."""
+    """Request a large result from a thousand clients and read nothing of it."""
     number = int(1000 * scale)
     for start in range(24):
         blob = os.urandom(400_000).hex()
@@ -138,7 +138,7 @@ async def readers(server: Server, scale: float) -> Counter[Any]:
 
 
 async def idle(server: Server, scale: float) -> Counter[Any]:
-    """More connections than the server takes, none of which sends anything."""
+    """Open more connections than the server accepts, and send nothing."""
     number = int(4400 * scale)
     async with contextlib.AsyncExitStack() as stack:
         for _ in range(number):
@@ -153,7 +153,7 @@ async def idle(server: Server, scale: float) -> Counter[Any]:
 
 
 async def pieces(server: Server, scale: float) -> Counter[Any]:
-    """Bodies in chunks of one byte, from many clients at once."""
+    """Send bodies in chunks of one byte, from many clients at once."""
     number = int(100 * scale) or 1
     body = b"1\r\n \r\n" * (2 * MIB // 6) + b"0\r\n\r\n"
 
@@ -172,7 +172,7 @@ async def pieces(server: Server, scale: float) -> Counter[Any]:
 
 
 async def pipelines(server: Server, scale: float) -> Counter[Any]:
-    """Clients that send requests without end, and read no answer."""
+    """Send requests without end, and read no answer."""
     async with contextlib.AsyncExitStack() as stack:
         for _ in range(int(200 * scale) or 1):
             _, writer = await asyncio.open_connection(*server.where, limit=1024)
@@ -189,7 +189,7 @@ ATTACKS: dict[str, Attack] = {
 
 
 async def healthz(server: Server, waits: list[float], ended: threading.Event) -> None:
-    """Ask for /healthz on a new connection each time until the attack has ended."""
+    """Request /healthz on new connections until the attack has ended."""
     while not ended.is_set():
         began = time.perf_counter()
         try:
@@ -207,20 +207,20 @@ async def healthz(server: Server, waits: list[float], ended: threading.Event) ->
 
 
 async def highest(server: Server, found: list[int], ended: threading.Event) -> None:
-    """See the highest memory until the attack has ended."""
+    """Record the highest memory until the attack has ended."""
     while not ended.is_set():
         found[0] = max(found[0], server.resident())
         await asyncio.sleep(0.02)
 
 
 async def attacked(attack: Attack, scale: float, after: float) -> dict[str, Any]:
-    """The numbers of one attack."""
+    """Return the measurements of one attack."""
     with tempfile.TemporaryDirectory() as folder, RunningServer(Path(folder)) as running:
         server = Server(running)
         await server.post("/items/1/1/1", b'{"a": 1}\n')
         before, peak, waits = server.resident(), [0], list[float]()
         ended = threading.Event()
-        # In a thread each: the attackers keep this loop busy themselves.
+        # In separate threads, since the attackers keep this loop busy.
         watchers = [
             asyncio.create_task(asyncio.to_thread(asyncio.run, watch))
             for watch in (healthz(server, waits, ended), highest(server, peak, ended))
@@ -244,7 +244,7 @@ async def attacked(attack: Attack, scale: float, after: float) -> dict[str, Any]
 
 
 def main() -> None:
-    """Attack."""
+    """Run the attacks."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of each attack, only to see that it works")
     parser.add_argument("attacks", nargs="*", choices=[*ATTACKS, []], help="default: all")

@@ -1,4 +1,4 @@
-"""Microseconds of processor time that an item of 1 KB costs, on top of the engine's own.
+"""Processor time (µs) of an item of 1 KB, besides the engine's own.
 
 Pages without a network yield items by the hundred, so that there is little but items. The processor time is that of
 the crawling process, threads included; the engine's own is that of the crawl without a pipeline in the same round.

@@ -1,5 +1,5 @@
-"""What running jobs costs: how much later than with ``scrapy crawl`` a spider's first request is, what the pick of the
-next job costs with 10,000 waiting ones, and whether as many jobs at once as there are units all finish, none twice.
+"""Cost of running jobs: delay of a spider's first request against ``scrapy crawl``, time to pick the next of 10,000
+pending jobs, and whether as many jobs as there are units all finish, none twice.
 
 A start-up is from the call of ``run.json``, or from the start of the command, until the spider gives its first request.
 Both take turns. The pick is that of the store, with a node that has room for one job.
@@ -41,11 +41,11 @@ class Timed(scrapy.Spider):
     name = "timed"
 
     async def start(self):
-        Path(self.told).write_text(str(time.time()))
+        Path(self.time_file).write_text(str(time.time()))
         yield scrapy.Request("data:,page")
 
     def parse(self, response):
-        yield {"told": self.told}
+        yield {"time_file": self.time_file}
 """
 
 
@@ -93,33 +93,34 @@ def _project(folder: Path) -> Path:
     return folder
 
 
-def _crawl(project: Path, told: Path) -> float:
+def _crawl(project: Path, time_file: Path) -> float:
     began = time.time()
-    command = [sys.executable, "-m", "scrapy", "crawl", "timed", "-a", f"told={told}", "-s", "LOG_ENABLED=False"]
+    arguments = ["timed", "-a", f"time_file={time_file}", "-s", "LOG_ENABLED=False"]
+    command = [sys.executable, "-m", "scrapy", "crawl", *arguments]
     subprocess.run(command, cwd=project, check=True, timeout=120)
-    return float(told.read_text()) - began
+    return float(time_file.read_text()) - began
 
 
 class _Server:
     def __init__(self, url: str) -> None:
         self._url = url
 
-    def start_up(self, told: Path) -> float:
+    def start_up(self, time_file: Path) -> float:
         began = time.time()
-        job = self._run(told)
+        job = self._run(time_file)
         self._ended([job])
-        return float(told.read_text()) - began
+        return float(time_file.read_text()) - began
 
     def many(self, folder: Path, count: int) -> tuple[float, bool]:
-        """Seconds until so many jobs have finished, and whether each did at its first attempt."""
+        """Return the seconds until ``count`` jobs have finished, and whether each did at its first attempt."""
         began = time.time()
         jobs = [self._run(folder / f"many-{number}") for number in range(count)]
         ended = self._ended(jobs)
         whole = all((each["close_reason"], each["attempt"]) == ("finished", 1) for each in ended)
         return time.time() - began, whole
 
-    def _run(self, told: Path) -> str:
-        form = {"project": "1", "spider": "timed", "told": str(told)}
+    def _run(self, time_file: Path) -> str:
+        form = {"project": "1", "spider": "timed", "time_file": str(time_file)}
         return str(self._call("/api/run.json", urllib.parse.urlencode(form).encode())["jobid"])
 
     def _ended(self, jobs: list[str]) -> list[dict[str, Any]]:
@@ -139,7 +140,7 @@ class _Server:
 
 
 async def _picks(waiting: int) -> float:
-    """Seconds of a pick with so many jobs waiting."""
+    """Return the seconds of a pick with ``count`` pending jobs."""
     times = []
     with tempfile.TemporaryDirectory() as folder:
         store = await Store.open(Path(folder))

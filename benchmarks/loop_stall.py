@@ -1,4 +1,4 @@
-"""Milliseconds that the event loop stands still at the longest, by a ticker of 1 ms in the crawl.
+"""Longest stall of the event loop in milliseconds, measured by a ticker of 1 ms in the crawl.
 
 ``burst``: a callback yields 10,000 requests (plain Scrapy, the add-on, scrapy-redis; servers on this machine), from
 its first line until some seconds after its last.
@@ -26,7 +26,7 @@ from rig.site import site
 _TICKER = {"EXTENSIONS": {"rig.observers.LoopTicker": 0}}
 _MODES = ("hold", "refuse")
 _UNHURRIED = {"DOWNLOAD_DELAY": 0.05, "RANDOMIZE_DOWNLOAD_DELAY": False, "CONCURRENT_REQUESTS": 4}
-#: More pages than can be crawled meanwhile.
+#: More pages than can be crawled during the measurement.
 _ENDLESS = 10_000_000
 
 
@@ -70,7 +70,7 @@ def _in_burst(crawled: Crawled) -> float:
 
 @dataclass(frozen=True)
 class _Outage:
-    """``way`` is None where there is nothing to cut off."""
+    """Run the crawl; ``way`` is None without a connection to interrupt."""
 
     way: Latency | None
     mode: str
@@ -78,7 +78,7 @@ class _Outage:
 
 
 def _longest_stall(address: str, around: float, settings: Settings, outage: _Outage) -> float:
-    """The longest stall of a crawl through an outage, in seconds."""
+    """Return the longest stall of a crawl through an outage, in seconds."""
     limit = outage.seconds + 3 * around
     with Crawling("SitePages", {**settings, **_TICKER, **_UNHURRIED}, site=address, limit=limit) as crawling:
         crawling.wait_opened()

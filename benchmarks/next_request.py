@@ -1,4 +1,4 @@
-"""Microseconds of ``next_request`` and ``enqueue_request`` with 10,000 hosts in the scheduler.
+"""Time (µs) of ``next_request`` and ``enqueue_request`` with 10,000 hosts in the scheduler.
 
 A crawl each of Scrapy's scheduler (``DownloaderAwarePriorityQueue``, its default) and of ``FrontierScheduler``, with a
 clock around their methods. One page's callback yields requests to all the hosts; no answer comes until ``--gate``
@@ -17,7 +17,7 @@ from rig.crawls import Crawled, crawl
 from rig.rounds import alternate, median, options, percentile, report
 from rig.services import platform
 
-#: Handed out while the hosts are still being enqueued: what fits into the downloader, and the first page.
+#: Requests sent while the hosts are still being enqueued: those that fit into the downloader, and the first page.
 _EARLY = COMMON["CONCURRENT_REQUESTS"] + 1
 
 

@@ -1,4 +1,4 @@
-"""Milliseconds that the pages of a job with a million items take, on the clock and of the server's processor time.
+"""Time (ms) of the pages of a job with a million items, by the clock and in the server's processor time.
 
 Beside it: the same pages of a job with 100 items. ``--items`` says how many the large job has.
 """
@@ -60,7 +60,7 @@ def main() -> None:
 
 
 def _fill(server: Platform, items: int) -> None:
-    """A job with so many items, and as many requests and lines of log."""
+    """Store a job with ``count`` items, requests and log lines."""
     with Connection(server.port) as connection:
         pushed = connection.ask(request("POST", "/jobq/1/push", server.key, b'{"spider": "s", "state": "running"}'))
         key = json.loads(pushed)["key"]

@@ -1,4 +1,4 @@
-"""Records a second that collections take and give, over HTTP, by how many a collection has.
+"""Records per second that collections store and return over HTTP, by the size of a collection.
 
 Keys are random, records have 200 bytes to 1 KB. At each size: new records, 1000 a post; updates of random ones; reads
 of 500 keys a request; reads by prefix, of some hundreds of records each; the count of the first 100,000; and small GETs
@@ -107,7 +107,7 @@ def _key(number: int) -> str:
 
 
 def _matching(size: int, prefix: str) -> int:
-    """About how many of so many keys begin so: they are spread evenly."""
+    """Return the approximate number of keys with a prefix: they are spread evenly."""
     return round(size / 16 ** len(prefix))
 
 

@@ -1,4 +1,4 @@
-"""What the platform takes and gives over HTTP on SQLite, on PostgreSQL, and with two server processes on PostgreSQL.
+"""Rates of the platform over HTTP on SQLite, on PostgreSQL, and with two server processes on PostgreSQL.
 
 The same load on each, by clients at once, each with a job, slot and collection of its own: items of 1 KB, new requests
 for the frontier and records of a collection, 1,000 gzip JSON lines a post; queues that are read and deleted, 1,000
@@ -53,7 +53,7 @@ class Engine:
 
 @dataclass(frozen=True)
 class Result:
-    """Of one load: rows a second, processor time of a row (us), the share of time in which locks were waited for."""
+    """Result of one load: rows per second, processor time per row (µs), share of time in lock waits."""
 
     rate: float
     server_us: float
@@ -144,7 +144,7 @@ def _load(engine: Engine, mine: Sequence[int], work: Work, calls: int, rows: int
         for thread in threads:
             thread.join()
 
-    all_clients(0, 1)  # makes what there is one of: a connection, a slot, a collection
+    all_clients(0, 1)  # Creates connections, slots and collections first.
     with _lock_waits(engine.database) as waits:
         before = _cpu(engine)
         began = time.perf_counter()
@@ -160,7 +160,7 @@ def _load(engine: Engine, mine: Sequence[int], work: Work, calls: int, rows: int
 
 
 def _cpu(engine: Engine) -> tuple[float, float]:
-    """Seconds that the servers have used, and PostgreSQL, whose connections last from one load to the next."""
+    """Return the processor seconds of the servers and of PostgreSQL, whose connections last between loads."""
     servers = sum(cpu_seconds(server.pid) for server in engine.servers)
     if not engine.postgres:
         return servers, 0.0
@@ -171,13 +171,14 @@ def _cpu(engine: Engine) -> tuple[float, float]:
 def _cpu_or_none(pid: int) -> float:
     try:
         return cpu_seconds(pid)
-    except FileNotFoundError:  # it has just ended
+    # The process has just ended.
+    except FileNotFoundError:
         return 0.0
 
 
 @contextmanager
 def _lock_waits(database: str | None) -> Generator[list[tuple[int, int]]]:
-    """How many transactions waited for a lock and how many there were, again and again."""
+    """Sample the numbers of waiting and of all transactions repeatedly."""
     samples: list[tuple[int, int]] = []
     ended = threading.Event()
 
@@ -200,7 +201,7 @@ def _lock_waits(database: str | None) -> Generator[list[tuple[int, int]]]:
         watching.join()
 
 
-# ── what clients do ──
+# ── loads ──
 
 
 def _post(connection: Connection, path: str, key: str, body: bytes) -> bytes:

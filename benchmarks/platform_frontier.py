@@ -1,4 +1,4 @@
-"""Requests a second that the frontier takes, and that it gives out and deletes, over HTTP, by how many it knows.
+"""Requests per second that the frontier accepts, and that it returns and deletes, over HTTP, by its size.
 
 Several connections add 1000 requests a post, each to a slot of its own; then batches are read, 1000 requests at a
 time, and deleted before the next read. The same again at each size of the slots together, from ``--start`` to ``--to``,
@@ -28,9 +28,9 @@ from rig.services import Platform, platform
 
 _PER_POST = 1000
 _PER_GROWING_POST = 10_000
-#: Turns of one measurement.
+#: Rounds of one measurement.
 _TURNS = 4
-#: The sizes: one and three, and their powers of ten.
+#: Sizes: one and three, and their powers of ten.
 _STEPS = [digit * 10**power for power in range(3, 12) for digit in (1, 3)]
 
 
@@ -70,7 +70,8 @@ def main() -> None:
             found.append(measured | {"longest_growing": growth[1]})
             added += given.measured
             print(json.dumps(found[-1]), file=sys.stderr, flush=True)
-            if time.monotonic() > deadline:  # what it has come to is measured too
+            # The size reached by then is measured too.
+            if time.monotonic() > deadline:
                 break
     if given.picture:
         _draw(Path(given.picture), found)
@@ -88,7 +89,7 @@ def main() -> None:
 def _measured(
     server: Platform, bare: Running, known: int, *, small: int, number: int, connections: int
 ) -> dict[str, float]:
-    """What it takes at this size, beside what small slots and a bare server take."""
+    """Return the rates at this size, of small slots and of a bare server."""
     _grow(server, 0, small - number, connections, slots=f"{known}-")
     part = number // _TURNS
     adding, beside = [], []
@@ -119,7 +120,7 @@ def _measured(
 
 
 def _fingerprint(number: int, connection: int) -> str:
-    # As crawls have them: not in order.
+    # Unordered, as in crawls.
     return f"{(number * 0x9E3779B97F4A7C15) % 2**64:016x}{connection}"
 
 
@@ -134,7 +135,7 @@ def _body(connection: int, post: int) -> bytes:
 
 
 def _add(server: Platform, known: int, number: int, connections: int, slots: str = "") -> Load:
-    """Add so many requests that the slots do not know."""
+    """Add ``count`` unseen requests."""
     first, posts = known // connections // _PER_POST, number // connections // _PER_POST
 
     def requests(connection: int) -> list[bytes]:
@@ -150,7 +151,7 @@ def _add(server: Platform, known: int, number: int, connections: int, slots: str
 def _grow(
     server: Platform, known: int, size: int, connections: int, *, deadline: float = math.inf, slots: str = ""
 ) -> tuple[int, float]:
-    """Add until there are so many; returns how many there are, and the seconds of the longest addition."""
+    """Add requests up to a size; return the size, and the seconds of the longest addition."""
     first, end = known // connections, max(size, 0) // connections // _PER_POST * _PER_POST
     ends = [first] * connections
 
@@ -167,8 +168,8 @@ def _grow(
 
 
 def _read(server: Platform, number: int, connections: int) -> tuple[float, float]:
-    """Seconds in which so many requests are read and deleted, by as many readers at once as there are slots, and the
-    server's of processor time."""
+    """Return the seconds, by the clock and of the server's processor time, to read and delete requests with one reader
+    per slot."""
 
     def work(slot: int) -> None:
         path = f"/hcf/1/f/s/{slot}/q"

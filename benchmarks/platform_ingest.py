@@ -1,4 +1,4 @@
-"""Rows a second that the platform stores, and megabytes a second that it reads back, over HTTP.
+"""Rows per second that the platform stores, and megabytes per second that it reads back, over HTTP.
 
 Items of 1 KB, gzip JSON lines of 1000 a post, over several connections at once, each answered after a synced commit.
 Beside it: a bare server on the same stack that unpacks, checks and throws away. Then one job is read, in JSON lines,
@@ -48,7 +48,7 @@ def main() -> None:
         for first in range(0, given.read // _LINES, given.posts):
             posts = min(given.posts, given.read // _LINES - first)
             _write(server, bodies, posts, [job], first=first)
-        # A short part first, so that what is seen afterwards is what length takes.
+        # A short part first, so that the rest shows the effect of length.
         taken = [memory(server.pid)]
         for coding in ("identity", "gzip"):
             short = request("GET", f"/items/1/1/{job}?count=30000", server.key, Accept_Encoding=coding)
@@ -77,7 +77,7 @@ def main() -> None:
 
 
 class Bare(NamedTuple):
-    """The bare server."""
+    """Run the bare server."""
 
     port: int
     pid: int
@@ -142,7 +142,7 @@ def _shared(bodies: list[bytes], posts: int, connections: int) -> list[list[byte
 
 
 def _write(server: Platform, bodies: list[bytes], posts: int, jobs: list[int], *, first: int = 0) -> Load:
-    """Each connection fills a job of its own."""
+    """Fill one job per connection."""
 
     def requests(job: int) -> list[bytes]:
         return [

@@ -1,4 +1,4 @@
-"""Microseconds of the server's processor time that small GETs of the platform cost, over HTTP on kept connections.
+"""Processor time (µs) of the server for small GETs of the platform, over kept HTTP connections.
 
 Beside it: a bare server on the same stack that answers with bytes which it already has. ``item`` is one record of a
 chunk of ten, ``item of 1000`` one of a full chunk, each time another one.

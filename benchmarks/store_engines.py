@@ -1,4 +1,4 @@
-"""What the store takes on SQLite and on PostgreSQL, without HTTP: rows a second of durable writes, by clients at once.
+"""Durable rows per second of the store on SQLite and on PostgreSQL, without HTTP, by concurrent clients.
 
 Each client writes to a job, slot and collection of its own, a call of 1,000 rows at a time, answered after the commit
 is synced: items of 1 KB packed beforehand, as the server packs them; fingerprints that are new, with their requests;

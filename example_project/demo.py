@@ -1,4 +1,4 @@
-"""The demonstration: real crawls of the example site, and what they have stored.
+"""Demonstration: real crawls of the example site, and their stored data.
 
 ``python -m example_project.demo`` starts the site, runs three spiders of this project one after the other with
 the embedded services, and shows what the platform holds afterwards. Each run makes jobs of its own, and a
@@ -34,12 +34,12 @@ from scrapy_ext.crawl.session.embedded import platform_client
 
 PROJECT = Path(__file__).parent
 RUN = PROJECT / ".scrapy" / "demo"
-#: Seconds after which a crawl is stopped; each takes a tenth of that on two cores.
+#: Timeout of a crawl in seconds; each takes a tenth of that on two cores.
 LIMIT = 300
 
 _JOB = re.compile(r"'platform/job': '(\d+/\d+/\d+)'")
 
-#: Columns of a table where there is no terminal to fit it into.
+#: Width of a table without a terminal, in columns.
 WIDTH = 200
 
 console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else WIDTH)
@@ -47,7 +47,7 @@ console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isat
 
 @dataclass
 class Crawl:
-    """A run of a spider: what it shows, how many items it stores, and its settings and arguments."""
+    """A run of a spider: title, expected number of items, settings and arguments."""
 
     spider: str
     shows: str
@@ -57,7 +57,7 @@ class Crawl:
 
 @contextlib.contextmanager
 def running_site() -> Iterator[str]:
-    """The site on a free port; its address."""
+    """Run the site on a free port; return its URL."""
     command = [sys.executable, "-m", "example_project.site", "--port", "0", "--exit-with-stdin"]
     with subprocess.Popen(
         command, cwd=PROJECT.parent, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -73,7 +73,7 @@ def running_site() -> Iterator[str]:
 
 
 def crawl(planned: Crawl) -> JobKey:
-    """Run ``scrapy crawl``; its job. Ends the demonstration with the end of its log when that fails."""
+    """Run ``scrapy crawl`` and return its job. On failure, exit with the end of its log."""
     log = RUN / f"{planned.spider}-{os.getpid()}.log"
     command = [sys.executable, "-m", "scrapy", "crawl", planned.spider, *planned.options]
     began = time.monotonic()
@@ -93,7 +93,7 @@ def crawl(planned: Crawl) -> JobKey:
 
 
 async def look(settings: BaseSettings, jobs: dict[JobKey, Crawl]) -> bool:
-    """Print what is stored; whether each job stored as many items as the site has."""
+    """Print the stored data; return whether each job stored as many items as the site has."""
     async with platform_client(settings) as (client, project):
         total = (await client.jobs.list(project, count=1)).total
         table = Table(title=f"Jobs of this run; the project has {total}", title_justify="left", box=SIMPLE_HEAD)
@@ -112,7 +112,7 @@ async def look(settings: BaseSettings, jobs: dict[JobKey, Crawl]) -> bool:
 
 
 async def counts(client: PlatformClient, key: JobKey) -> list[int]:
-    """How many items and request records a job has stored, requests its frontier gave out, and log lines."""
+    """Return the numbers of a job's items, request records, requests read from its frontier, and log lines."""
     stats = (await client.jobs.metadata(key)).get("frameworkstats") or {}
     items, requests, logs = [
         (await resource.stats(key)).totals.input_values for resource in (client.items, client.requests, client.logs)
@@ -121,7 +121,7 @@ async def counts(client: PlatformClient, key: JobKey) -> list[int]:
 
 
 async def beside(client: PlatformClient, project: int) -> Table:
-    """Collections, and the frontiers that are left."""
+    """Print the collections, and the remaining frontiers."""
     table = Table(title="Beside the jobs", title_justify="left", box=SIMPLE_HEAD)
     table.add_column("what")
     table.add_column("how many", justify="right")
@@ -135,7 +135,7 @@ async def beside(client: PlatformClient, project: int) -> Table:
 
 
 def hints() -> Iterator[str]:
-    """How to look closer."""
+    """Print commands for a closer inspection."""
     scrapy = os.path.relpath(Path(sys.executable).parent / "scrapy", PROJECT)
     folder = os.path.relpath(PROJECT, os.environ.get("PWD") or PROJECT.parent)
     yield "Look at it:"
@@ -147,7 +147,7 @@ def hints() -> Iterator[str]:
 
 
 def plan() -> list[Crawl]:
-    """The crawls of a demonstration."""
+    """Return the crawls of the demonstration."""
     seen = f"demo_seen_{time.strftime('%Y%m%d_%H%M%S')}"
     return [
         Crawl(
@@ -167,7 +167,7 @@ def plan() -> list[Crawl]:
 
 
 def main() -> None:
-    """Run it."""
+    """Run the demonstration."""
     crawls = plan()
     parser = argparse.ArgumentParser(
         prog="python -m example_project.demo", description=(__doc__ or "").partition("\n")[0]

@@ -9,7 +9,7 @@ __all__ = ["Addon"]
 
 
 def __getattr__(name: str) -> object:
-    # The server and its child processes import the package too; they must not load Scrapy for that.
+    # The server and its child processes import the package without loading Scrapy.
     if name == "Addon":
         from scrapy_ext.addon import Addon
 

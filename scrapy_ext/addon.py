@@ -1,4 +1,4 @@
-"""``Addon``: one line in ``settings.py`` switches everything on, in the right order."""
+"""``Addon``: enables all components in the right order."""
 
 from __future__ import annotations
 
@@ -31,36 +31,36 @@ logger = logging.getLogger(__name__)
 
 _PRIORITY: Final = "addon"
 
-#: The first before Scrapy adds headers of its own (400); the second nearest to the downloader, behind the HTTP cache
-#: (900), so that cached pages cost nothing, and behind all of the project (:func:`_last`).
+#: Positions of the extraction middlewares: the first before Scrapy adds headers of its own (400); the second behind the
+#: HTTP cache (900), so that cached pages cost nothing, and behind all of the project (:func:`_last`).
 _OWN_HEADERS_ORDER: Final = 390
 _EXTRACT_ORDER: Final = 1000
 #: Just before the extraction middleware, in projects that use scrapy-poet.
 _POET_ORDER: Final = 999
-#: Named and not imported: scrapy-poet does that in projects that use it.
+#: An import path, since only projects with scrapy-poet can import it.
 _PROVIDER: Final = "scrapy_ext.poet.provider.ExtractProvider"
-#: Behind the providers of scrapy-poet itself.
+#: After the providers of scrapy-poet itself.
 _PROVIDER_ORDER: Final = 1100
-#: Behind the user's pipelines (:func:`_last`), so that what is stored is what they made of the item.
+#: After the user's pipelines (:func:`_last`), so that the final item is stored.
 _ITEMS_ORDER: Final = 1000
-#: Nearest to the engine, so that it sees what the other spider middlewares leave.
+#: Nearest to the engine, to see the output of all other spider middlewares.
 _PARENT_ORDER: Final = 0
 
-#: Scrapy starts so many tasks for each response, and its default of 100 takes most of the engine's time. Fewer than
-#: this are no faster.
+#: Scrapy starts this many tasks per response, and its default of 100 takes most of the engine's time. Lower values are
+#: not faster.
 _CONCURRENT_ITEMS: Final = 8
-#: Modules that a pipeline gets Deferreds from.
+#: Modules that define Deferreds for pipelines.
 _OF_DEFERREDS: Final = ("twisted", "scrapy.utils.defer")
 
-#: The command of Scrapy that the add-on leaves alone.
+#: Scrapy's command that the add-on ignores.
 _BENCHMARK: Final = "bench"
 
 _EXTENSIONS: Final = (PlatformJob, RequestLog, LogUploader)
 
 
 class _OneLine(logging.Filter):
-    """Tells a wrong setting in one line. Scrapy leaves an error at the start to the event loop, which logs it
-    with a traceback."""
+    """A wrong setting, reported in one line. Scrapy leaves an error at the start to the event loop, which logs a
+    traceback."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None
@@ -77,12 +77,11 @@ class Addon:
     """``ADDONS = {"scrapy_ext.Addon": 500}``.
 
     Switches, each True unless set: ``EXTRACT_API_ENABLED`` (requests go through the extraction API),
-    ``PLATFORM_ENABLED`` (job record, items, request records, log), ``FRONTIER_ENABLED`` (the scheduler). What
-    the project or the spider sets itself stays as it is.
+    ``PLATFORM_ENABLED`` (job record, items, request records, log), ``FRONTIER_ENABLED`` (the scheduler). Values of the
+    project and the spider take precedence.
 
-    Commands of Scrapy that fetch single pages (``check``, ``fetch``, ``parse``, ``shell``, ``view``) fetch them as a
-    crawl would, and leave nothing behind: no job, no queue, no answers kept for a resumed crawl. ``bench`` measures
-    Scrapy alone.
+    Scrapy's commands for single pages (``check``, ``fetch``, ``parse``, ``shell``, ``view``) fetch them like a crawl,
+    but without job, queue or stored answers. ``bench`` measures Scrapy alone.
     """
 
     def __init__(self, crawler: Crawler | None = None) -> None:
@@ -104,7 +103,7 @@ class Addon:
             _set_fingerprinter(settings)
             _set_provider(settings)
             _default(settings, "SCHEDULER_PRIORITY_QUEUE", DomainPriorityQueue)
-            # The service knows best which headers keep a site from banning it.
+            # The service chooses the headers that prevent a ban.
             _default(settings, "REFERRER_POLICY", "no-referrer")
             for middleware, order in (
                 (OwnHeadersMiddleware, _OWN_HEADERS_ORDER),
@@ -112,7 +111,7 @@ class Addon:
             ):
                 settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", middleware, order)
         if self._command is not None:
-            # Over what the project sets for its crawls.
+            # This overrides the project's settings for its crawls.
             settings.set("EXTRACT_API_LEDGER", False, priority="spider")
             return
         if names.PLATFORM_ENABLED.read(settings):
@@ -136,16 +135,16 @@ class Addon:
 
 
 def _last(settings: BaseSettings, name: str, order: int) -> int:
-    """The order, or a higher one that is behind all components of the project and of the spider's custom_settings."""
+    """Return the order, or a higher one after all components of the project and of the spider's custom_settings."""
     orders = [value for value in settings.getdict(name).values() if isinstance(value, int | float)]
     return max([order, *(math.floor(value) + 1 for value in orders)])
 
 
 def _may_have_fewer_tasks(settings: BaseSettings) -> bool:
-    """Whether a crawl does the same with fewer tasks for each response than Scrapy has.
+    """Return true when a crawl behaves the same with fewer tasks per response than Scrapy's default.
 
-    With one request at a time, how many outputs of a callback are handled at once decides which of its requests is
-    the newest when the next one is taken. A pipeline that waits may wait for other items of the same response.
+    With one request at a time, the number of concurrent outputs of a callback decides which of its requests is the
+    newest when the next one is taken. A pipeline that waits may wait for other items of the same response.
     """
     if settings.getint("CONCURRENT_REQUESTS") == 1:
         return False
@@ -154,7 +153,7 @@ def _may_have_fewer_tasks(settings: BaseSettings) -> bool:
 
 
 def _waits(pipeline: Any) -> bool:
-    """Return whether ``process_item`` may wait, for coroutine functions in its class or Deferreds in its module."""
+    """Return true when ``process_item`` may wait, for coroutine functions in its class or Deferreds in its module."""
     found = load_object(pipeline)
     process_item: Any = getattr(found, "process_item", None)
     if process_item is None or process_item is ItemStoragePipeline.process_item:
@@ -168,7 +167,7 @@ def _has_coroutines(base: type) -> bool:
 
 
 def _names_deferreds(base: type) -> bool:
-    """Return whether the module of a class has imported what a Deferred can come from."""
+    """Return true when the module of a class has imported a source of Deferreds."""
     module = sys.modules.get(base.__module__)
     for value in vars(module).values() if module is not None else ():
         home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
@@ -178,8 +177,8 @@ def _names_deferreds(base: type) -> bool:
 
 
 def _has_own_handler(settings: BaseSettings) -> bool:
-    """Whether a download handler that is not Scrapy's gets the project's requests; then they are not routed unless the
-    project says so, for the handler does what the service does not know of."""
+    """Return true for a custom download handler. Requests are then not routed by default, because the handler may do
+    what the service cannot."""
     if (settings.getpriority("EXTRACT_API_TRANSPARENT_MODE") or 0) > SETTINGS_PRIORITIES[_PRIORITY]:
         return False
     for scheme in ("http", "https"):
@@ -196,7 +195,7 @@ def _has_own_handler(settings: BaseSettings) -> bool:
 
 
 def _set_fingerprinter(settings: BaseSettings) -> None:
-    """That of scrapy-poet, whose add-on may come before this one or after it, adds what page objects need to ours."""
+    """Add scrapy-poet's injection of dependencies, whose add-on may come before or after this one."""
     if getattr(settings["REQUEST_FINGERPRINTER_CLASS"], "__name__", "") != "ScrapyPoetRequestFingerprinter":
         _default(settings, "REQUEST_FINGERPRINTER_CLASS", ExtractRequestFingerprinter)
     _default(settings, "SCRAPY_POET_REQUEST_FINGERPRINTER_BASE_CLASS", ExtractRequestFingerprinter)

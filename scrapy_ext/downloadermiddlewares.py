@@ -1,4 +1,4 @@
-"""``ExtractMiddleware``: requests go through ``POST /extract`` instead of to the site."""
+"""``ExtractMiddleware``: routes requests through ``POST /extract`` instead of to the site."""
 
 from __future__ import annotations
 
@@ -40,24 +40,24 @@ from scrapy_ext.crawl.session.session import Session
 
 logger = logging.getLogger(__name__)
 
-#: Close reasons for errors that every further request would get too.
+#: Close reasons for errors that every further request would get, too.
 _FATAL: Final[dict[type[ExtractError], str]] = {
     KeyRefusedError: "extract_api_bad_key",
     AccountSuspendedError: "extract_api_suspended_account",
 }
-#: The same for what says that no extraction service is at the address.
+#: Close reasons for a URL without an extraction service.
 _UNAVAILABLE: Final = "extract_api_unavailable"
-#: Where every request needs a browser, and the service has none.
+#: Close reason when every request needs a browser and the service has none.
 _NO_BROWSER: Final = "extract_api_no_browser"
-#: Close reasons by the budget that is used up.
+#: Close reasons by exhausted budget.
 _BUDGETS: Final = {
     "EXTRACT_API_MAX_REQUESTS": "extract_api_max_requests",
     "EXTRACT_API_MAX_COST": "extract_api_max_cost",
 }
-#: So many requests that wait for the service lend their places: they are in memory, some kilobytes each, and the queue
-#: may give out another for each place that is lent.
+#: Maximum requests that wait for the service without occupying a downloader slot: each takes some kilobytes of memory,
+#: and the queue may hand out another one instead.
 _MOST_LENT: Final = 10_000
-#: So many when nothing routed may be sent anyway: what goes direct goes on.
+#: The same maximum while no routed request may be sent: direct requests continue.
 _MOST_LENT_WHEN_PAUSED: Final = 100
 
 
@@ -67,8 +67,8 @@ class _NoBrowserError(Exception):
 
 
 class _OneLine(logging.Filter):
-    """Reports a request that failed through the service in one line. Scrapy adds a traceback through its own code, in
-    which the message, with what to do, comes last."""
+    """Log filter that reports a request that failed through the service in one line, without Scrapy's traceback, which
+    would precede the message."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None
@@ -88,14 +88,14 @@ class CrawlClosingError(ExtractError):
 class ExtractMiddleware:
     """Routes requests through the extraction service (extraction-api.md).
 
-    With ``EXTRACT_API_TRANSPARENT_MODE``, which the add-on sets, every http and https request is routed but for
-    robots.txt files; else those whose meta ``extract_api`` is True or a dict of fields. ``extract_api: False``
+    With ``EXTRACT_API_TRANSPARENT_MODE``, which the add-on sets, every http and https request is routed except for
+    robots.txt files; else only those whose meta ``extract_api`` is True or a dict of fields. ``extract_api: False``
     goes direct. The response has ``extract_result``, the whole decoded answer, and the flag ``"extract-api"``.
 
     A request that breaks a rule of the contract is not sent: its errback gets
-    :class:`~scrapy_ext.api.violations.ContractError` with every broken rule. Failures of the service come as
-    :class:`~scrapy_ext.client.extraction.ExtractError` after the attempts of ``EXTRACT_API_RETRY_POLICY``. When the
-    crawl closes, requests that wait go back to the scheduler.
+    :class:`~scrapy_ext.api.violations.ContractError` with every violation. Failures of the service are
+    :class:`~scrapy_ext.client.extraction.ExtractError`, after the attempts of ``EXTRACT_API_RETRY_POLICY``. When the
+    crawl closes, waiting requests return to the scheduler.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -107,11 +107,11 @@ class ExtractMiddleware:
         self._limiter = self._session.limiter = self._extraction.limiter
         self._limiter.on_held = self._lend
         self._lent: LentPlaces | None = None
-        #: Requests that this process gave back to the scheduler.
+        #: Requests that this process returned to the scheduler.
         self._returned: WeakSet[Request] = WeakSet()
         self._signals = DownloadSignals(crawler)
         self._grace = StopGrace(crawler, names.EXTRACT_API_STOP_GRACE.read(crawler.settings))
-        #: The first request that failed because the service has no browser, and whether any had a response.
+        #: The first request that failed for lack of a browser, and whether any request had a response.
         self._no_browser: BrowserMissingError | None = None
         self._has_response = False
         self._task: asyncio.Future[None] | None = None
@@ -128,10 +128,10 @@ class ExtractMiddleware:
         return cls(crawler)
 
     async def process_request(self, request: Request) -> Request | Response | None:
-        """The response that the service gave, or None to let the request go direct."""
+        """Return the service's response, or None to send the request direct."""
         self._check_meta(request.meta)
         if RETURNED_KEY in request.meta and request not in self._returned:
-            # A former run gave it back.
+            # A former run returned it to the scheduler.
             request.dont_filter = bool(request.meta.pop(RETURNED_KEY))
         if not self._routes(request):
             return None
@@ -178,9 +178,10 @@ class ExtractMiddleware:
         return parts.scheme in ("http", "https") and not is_robots_txt
 
     def _back_to_queue(self, request: Request) -> Request:
-        """The request again, for the scheduler to keep: the crawl is closing, and the next run can do it.
+        """Return a copy of the request for the scheduler, so that the next run sends it: the crawl is closing.
 
-        Raises :class:`CrawlClosingError` for one that comes back at once, as those of ``engine.download_async`` do.
+        Raises :class:`CrawlClosingError` for a request that the scheduler would not keep, as of
+        ``engine.download_async``.
         """
         if request in self._returned:
             entry = current.get()
@@ -189,14 +190,14 @@ class ExtractMiddleware:
             request.meta.pop(RETURNED_KEY, None)
             raise CrawlClosingError("the crawl is closing", sent={"url": request.url})
         self._extraction.keep_answers(request)
-        # The dupefilter has seen it.
+        # The dupefilter has seen it already.
         meta = {**request.meta, RETURNED_KEY: request.dont_filter}
         returned = request.replace(dont_filter=True, meta=meta)
         self._returned.add(returned)
         return returned
 
     def _fail(self, error: Exception, reason: str) -> bool:
-        """Close the spider, whose command will have failed. Returns as :meth:`_stop`."""
+        """Close the spider and make its command fail. Returns as :meth:`_stop`."""
         is_lost = self._stop()
         self._session.fail(error, reason)
         return is_lost
@@ -211,8 +212,8 @@ class ExtractMiddleware:
         return is_lost
 
     def _stop(self) -> bool:
-        """Send nothing more. Returns whether this is the first that is told, and nobody keeps the queue: then whoever
-        waits for the request, as scrapy shell does, must hear why it has no response."""
+        """Stop sending. Return true for the first such call without a persistent queue: then the caller that waits for
+        the request, such as scrapy shell, must receive the error."""
         is_first = not self._limiter.is_closed
         self._limiter.close()
         return is_first and self._session.items is None and not job_dir(self._crawler.settings)
@@ -244,9 +245,9 @@ class ExtractMiddleware:
 
 
 def _but_ours(kinds: tuple[type[Exception], ...]) -> type[Exception]:
-    """A stand-in for these exceptions in RetryMiddleware that leaves out ours, which the client has retried already.
+    """Return a stand-in for these exceptions in RetryMiddleware that excludes ours, which the client has retried.
 
-    Ours are instances of Scrapy's, for errbacks; those that RETRY_EXCEPTIONS names as such are retried.
+    Ours are subclasses of Scrapy's, for errbacks; those that RETRY_EXCEPTIONS names explicitly are retried.
     """
     named = tuple(kind for kind in kinds if issubclass(kind, ExtractError))
 
@@ -261,10 +262,9 @@ def _but_ours(kinds: tuple[type[Exception], ...]) -> type[Exception]:
 
 
 class OwnHeadersMiddleware:
-    """Tells headers that the user set on a request from those that Scrapy adds to it, when their values are equal.
+    """Distinguishes headers set by the user from equal ones added by Scrapy.
 
-    The first are sent to the extraction service, the others are not. Goes before DefaultHeadersMiddleware; the add-on
-    puts it there.
+    Only the former are sent to the extraction service. It precedes DefaultHeadersMiddleware, where the add-on puts it.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -280,15 +280,15 @@ class OwnHeadersMiddleware:
         return cls(crawler)
 
     def process_request(self, request: Request) -> None:
-        """Note those of the user."""
+        """Record the headers set by the user."""
         note(request, self._defaults)
 
     def _spider_opened(self) -> None:
         on_fetched(self._crawler, self._mark)
 
     def _mark(self, request: Request, result: object) -> None:
-        """Mark those of Scrapy in the request and in what a middleware or a redirect put in its place, for their copies
-        are requests with Scrapy's headers."""
+        """Mark Scrapy's headers in the request and in the one that a middleware or redirect replaced it with, which
+        copies them."""
         mark_added(request, self._defaults, request)
         other = result if isinstance(result, Request) else getattr(result, "request", None)
         if other is not None and other is not request:

@@ -1,15 +1,14 @@
-"""``CollectionDupeFilter``: pages that any crawl has stored are skipped.
+"""``CollectionDupeFilter``: skips pages that any crawl has stored.
 
-What holds, whoever asks:
+Invariants:
 
-- a page is recorded only when an item of it is durable: a crawl that dies in between has not seen it;
-- fingerprints are compared whole, so that no page is skipped but one that is in the collection;
-- start requests are never skipped for being in it: a crawl must begin.
+- a page is recorded only when an item of it is durable, so that a crawl that dies before has not seen it;
+- fingerprints are compared completely, so that only pages in the collection are skipped;
+- start requests are never skipped, since a crawl must begin.
 
-There are two ways to ask, since Scrapy's scheduler cannot wait for an answer and a frontier can:
+There are two ways to look pages up, since a frontier can wait for an answer, but Scrapy's scheduler cannot:
 
-- :meth:`CollectionDupeFilter.load` reads the collection when the crawl opens, and ``request_seen`` answers from
-  memory;
+- :meth:`CollectionDupeFilter.load` reads the collection when the crawl opens, and ``request_seen`` answers from memory;
 - :meth:`CollectionDupeFilter.connect` reads nothing; ``stored_among`` looks up many fingerprints at once, and
   ``note_stored`` records what the frontier has committed.
 """
@@ -42,19 +41,20 @@ from scrapy_ext.settings import SettingError
 
 logger = logging.getLogger(__name__)
 
-#: The types that say "seen" and "seen in the last month". The others keep copies, of which there is no use here.
+#: Collection types for pages ever stored, and stored in the last month. The other types keep copies, which are useless
+#: here.
 _TYPES: Final = (CollectionType.STORE, CollectionType.CACHED_STORE)
-#: Characters of a URL that are kept in a record, for people to read.
+#: Maximum characters of a URL in a record.
 _MAX_URL: Final = 8192
-#: Fingerprints of one look-up: as many as the client puts into one query, so that each look-up is one call.
+#: Fingerprints per look-up: the maximum of one query, so that each look-up is one call.
 _ASKED_AT_ONCE: Final = 32
-#: Look-ups that may be under way at the same time.
+#: Maximum concurrent look-ups.
 _LOOK_UPS: Final = 4
-#: Known hits and written pages that are remembered (10 MB each, at most), and for how long: a record may expire, or
-#: be deleted by somebody who wants the page again.
+#: Maximum cached hits and written pages (10 MB each), and their lifetime in seconds: a record may expire,
+#: or be deleted so that the page is crawled again.
 _REMEMBERED: Final = 50_000
 _REMEMBERED_SECONDS: Final = 3600.0
-#: Records between two lines of the log while the collection is read.
+#: Records between two log lines while the collection is read.
 _TOLD_EVERY: Final = 100_000
 
 
@@ -76,13 +76,13 @@ class CollectionDupeFilter(BaseDupeFilter):
         try:
             self._name, self._type = _checked(name), _collection_type(crawler)
         except SettingError as error:
-            # Scrapy builds its dupefilter while it opens the spider, and closes a half-open one badly.
+            # Scrapy builds its dupefilter while it opens the spider, and does not close a half-open one properly.
             self._session.refuse(error)
-        #: Pages that were in the collection when it was read, and those of this crawl that are not in ``_seen``.
+        #: Pages of the collection when it was read, and pages of this crawl that are not in ``_seen``.
         self._stored = FingerprintSet()
-        #: What this crawl has requested, under Scrapy's scheduler.
+        #: Requests of this crawl, under Scrapy's scheduler.
         self._seen = FingerprintSet()
-        #: Fingerprint and URL of pages with an item that may not be durable yet, and the items' mark.
+        #: Fingerprint and URL of pages with an item that may not be durable yet, and the items' position.
         self._awaited: deque[tuple[int, bytes, str]] = deque()
         self._arrived = asyncio.Event()
         self._recorder: asyncio.Task[None] | None = None
@@ -99,7 +99,7 @@ class CollectionDupeFilter(BaseDupeFilter):
 
     @classmethod
     def for_frontier(cls, crawler: Crawler) -> Self | None:
-        """The filter that ``FrontierScheduler`` asks beside its frontier: none without a collection."""
+        """Return the filter that ``FrontierScheduler`` uses beside its frontier; None without a collection."""
         name: str | None = names.DUPEFILTER_COLLECTION.read(crawler.settings)
         return cls(crawler, name) if name else None
 
@@ -110,7 +110,7 @@ class CollectionDupeFilter(BaseDupeFilter):
         return deferred_from_coro(self.load())
 
     async def load(self) -> None:
-        """Open the session and read the collection. From now on, pages are recorded as their items get durable."""
+        """Open the session and read the collection. Pages are recorded once their items are durable."""
         await self.connect()
         if self._writer is None:
             return
@@ -141,11 +141,12 @@ class CollectionDupeFilter(BaseDupeFilter):
         self._writer = self._session.writer(f"collection {self._name}", send)
 
     async def _check_type(self) -> None:
-        """A collection of the same name and another type would be a second one, which starts empty and goes with
-        the first when that is deleted or renamed (platform-api.md, Collection and collection record)."""
+        """Check that no collection of the same name has another type: the two would be renamed and deleted together
+        (platform-api.md, Collection and collection record)."""
         try:
             found = await self._session.client.collections.list(self._session.job.key.project)
-        except NotFound:  # A project without any.
+        # A project without any collection.
+        except NotFound:
             return
         types = sorted(each.type for each in found if each.name == self._name)
         if types and self._type.value not in types:
@@ -166,25 +167,24 @@ class CollectionDupeFilter(BaseDupeFilter):
                 logger.info("Collection %s: %d fingerprints read so far", self._name, len(self._stored))
         logger.info("Collection %s: %d fingerprints", self._name, len(self._stored))
         if foreign:
-            logger.warning("Collection %s has %d keys that are no fingerprints", self._name, foreign)
+            logger.warning("Collection %s has %d keys that are not fingerprints", self._name, foreign)
 
     # ── under Scrapy's scheduler ──
 
     def request_seen(self, request: Request) -> bool:
-        """Whether this crawl has made the request already, or some crawl has stored its page."""
+        """Return true when this crawl has made the request, or any crawl has stored its page."""
         return self.is_stored(request) or not self._seen.add(self._fingerprint_of(request))
 
     def is_stored(self, request: Request) -> bool:
-        """Whether some crawl has stored the page of a request, according to :meth:`load`. Never of a start
-        request."""
+        """Return true when a crawl has stored the page of a request that is not a start request, by :meth:`load`."""
         if not len(self._stored) or is_start_request(request) or self._fingerprint_of(request) not in self._stored:
             return False
         self._crawler.stats.inc_value("dupefilter/collection/hits")
         return True
 
     def log(self, request: Request, spider: Spider | None) -> None:
-        """Count a request that was skipped; it is logged at level DEBUG."""
-        logger.debug("Skipped, its page is known: %s", request, extra={"spider": spider})
+        """Count a skipped request, and log it at level DEBUG."""
+        logger.debug("Request skipped, its page is stored: %s", request, extra={"spider": spider})
         self._crawler.stats.inc_value("dupefilter/filtered")
 
     def _fingerprint_of(self, request: Request) -> bytes:
@@ -213,7 +213,7 @@ class CollectionDupeFilter(BaseDupeFilter):
                 await items.wait_durable(mark)
             self._awaited.popleft()
             if fp not in self._seen:
-                # Requested with dont_filter: the next request for it is skipped, as any for a stored page.
+                # A dont_filter request: the next request for the page is skipped.
                 self._stored.add(fp)
             self.note_stored([(fp, url)])
 
@@ -230,15 +230,14 @@ class CollectionDupeFilter(BaseDupeFilter):
     # ── under a frontier ──
 
     async def stored_among(self, fingerprints: Sequence[bytes]) -> set[bytes]:
-        """Which of these the collection has. Raises :class:`PlatformError`; what was found until then is
-        remembered, so that asking again asks for the rest.
+        """Return those that the collection has. Raises :class:`PlatformError`; a retry only looks up the rest.
 
-        Ask for requests that may be skipped only, which start requests and those with ``dont_filter`` may not.
+        Exclude requests that may not be skipped: start requests and those with ``dont_filter``.
         """
         found = {fp for fp in fingerprints if fp in self._hits}
         asked = [fp for fp in dict.fromkeys(fingerprints) if fp not in found]
         groups = [asked[first : first + _ASKED_AT_ONCE] for first in range(0, len(asked), _ASKED_AT_ONCE)]
-        # All of them to their end, so that none goes on when this has raised.
+        # All complete before an error is raised, so that none continues in the background.
         for answer in await asyncio.gather(*map(self._look_up, groups), return_exceptions=True):
             if isinstance(answer, BaseException):
                 raise answer
@@ -252,17 +251,17 @@ class CollectionDupeFilter(BaseDupeFilter):
         collections, project = self._session.client.collections, self._session.job.key.project
         async with self._look_ups:
             records = collections.iter(project, self._type.value, self._name, keys=wanted, meta=["_key"])
-            # What was not asked for is no answer, whatever a server makes of the parameters.
+            # A server may ignore parameters and return other records.
             found = {wanted[record["_key"]] async for record in records if record["_key"] in wanted}
         for fp in found:
             self._hits.add(fp)
         return found
 
     def note_stored(self, url_by_fingerprint: Iterable[tuple[bytes, str]]) -> None:
-        """Record pages of which an item is durable now, given as fingerprint and URL. Never waits.
+        """Record pages with a durable item, given as fingerprint and URL. Never waits.
 
-        A page that is in the collection already is written again: so its record names the job that stored it
-        last, and one that expires does so a month after that.
+        A recorded page is written again, so that its record names the last job, and a record that expires does so a
+        month later.
         """
         writer = self._writer
         if writer is None or writer.failed is not None:
@@ -276,7 +275,7 @@ class CollectionDupeFilter(BaseDupeFilter):
 
 
 class _Recent:
-    """The ``size`` fingerprints that were used last, each for ``seconds`` after it was added."""
+    """The ``size`` most recently used fingerprints, each for ``seconds`` after its addition."""
 
     def __init__(self, size: int, seconds: float) -> None:
         self._size = size
@@ -291,7 +290,7 @@ class _Recent:
         return True
 
     def add(self, fp: bytes) -> None:
-        """Remember a fingerprint from now on."""
+        """Add a fingerprint."""
         self._added.pop(fp, None)
         self._added[fp] = time.monotonic()
         if len(self._added) > self._size:
@@ -326,7 +325,7 @@ def _checked(name: str) -> str:
 
 
 def _fingerprint(key: str) -> bytes | None:
-    """The fingerprint that a record's key is written for; None if it is for none."""
+    """Return the fingerprint that a record's key encodes; None for another key."""
     try:
         fp = bytes.fromhex(key)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What a crawl tells the platform about itself: job record, request records, log; and what it spares its process."""
+"""Extensions of a crawl: job record, request records and log on the platform; garbage collection."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 
 class _Extension:
-    """What these extensions share: they need the platform, and ``PLATFORM_ENABLED`` switches them off."""
+    """Base of the platform extensions, disabled by ``PLATFORM_ENABLED``."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -56,10 +56,10 @@ async def _record_writer(session: Session, resource: str) -> BatchWriter:
 
 
 class PlatformJob(_Extension):
-    """Gives the crawl a job record on the platform, and writes the crawl's stats to it while it runs.
+    """Creates a job record for the crawl, and writes the crawl's stats to it.
 
-    The record is made, or resumed (``PLATFORM_JOB``), when the crawl opens, and finished with Scrapy's close
-    reason when everything is stored. Stats are written each ``PLATFORM_STATS_INTERVAL`` seconds.
+    The record is created or resumed (``PLATFORM_JOB``) when the crawl opens, and finished with Scrapy's close reason
+    when everything is stored. Stats are written every ``PLATFORM_STATS_INTERVAL`` seconds.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -80,7 +80,7 @@ class PlatformJob(_Extension):
             try:
                 await write_stats(self._session.client, self._session.job, self._crawler.stats.get_stats())
             except PlatformError as error:
-                # Only a view of the crawl is older for it; the next one makes it good.
+                # The stats on the platform stay old until the next write.
                 outage.failed(what, error)
             else:
                 outage.worked(what)
@@ -92,18 +92,17 @@ class PlatformJob(_Extension):
 
 
 class RequestLog(_Extension):
-    """Stores a request record for each answer that the crawl gets (platform-api.md, Request record), also for those
-    that lead to a retry or a redirect.
+    """Stores a request record for each answer (platform-api.md, Request record), including retries and redirects.
 
-    ``time`` and ``duration`` are those of the download, ``rs`` is the size of the body, ``parent`` the index of
-    the record of the request whose callback made this one. A request that gets no answer has no status, and so no
-    record: Scrapy logs its error, and stat ``platform/requests/no_answer`` counts it.
+    ``time`` and ``duration`` are those of the download, ``rs`` is the size of the body, ``parent`` the index of the
+    record of the request whose callback made this one. A request without an answer has no status, and so no record:
+    Scrapy logs its error, and stat ``platform/requests/no_answer`` counts it.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
         self._writer: BatchWriter | None = None
-        #: Requests that the downloader has: when it got them; and the requests and responses that have their record.
+        #: Start times of requests in the downloader, and requests and responses that have their record.
         self._began: dict[Request, float] = {}
         self._recorded: weakref.WeakSet[Request | Response] = weakref.WeakSet()
         connect = crawler.signals.connect
@@ -130,8 +129,8 @@ class RequestLog(_Extension):
             self._crawler.stats.inc_value("platform/requests/no_answer")
 
     def _received(self, response: Response, request: Request) -> None:
-        # One that did not come from the downloader, but from a cache. The request of a response is another one after
-        # redirects that the extraction service followed.
+        # The response came from a cache. After redirects followed by the extraction service, the request of a response
+        # is another one.
         if request not in self._recorded and response not in self._recorded:
             self._record(response, request, None)
 
@@ -160,19 +159,19 @@ class RequestLog(_Extension):
         self._crawler.stats.inc_value("platform/requests/count")
 
 
-#: Records that are kept until the job is open; then they are stored with the rest.
+#: Maximum records kept until the job is open.
 _EARLY_RECORDS: Final = 10_000
-#: Characters of a message that are stored. Written as JSON a character has six bytes at most.
+#: Maximum stored characters of a message. A character in JSON has six bytes at most.
 _MAX_MESSAGE: Final = MAX_ITEM_BYTES // 8
-#: What the way to the platform logs is not sent over it: each line would make another.
+#: Loggers whose records are not sent to the platform: each record would cause another.
 _NOT_UPLOADED: Final = ("scrapy_ext.client", "scrapy_ext.crawl.session.embedded", "aiohttp", "asyncio")
 
 
 class LogUploader(_Extension):
     """Stores the crawl's log in ``/logs``, from ``PLATFORM_LOG_LEVEL`` upwards, from its first line.
 
-    The lines go through a writer like every record: adding one never blocks, and lines that other threads log
-    are handed to the event loop. Lines of the platform client itself are left out.
+    Records pass through a writer: adding one never blocks, and records of other threads are handed to the event loop.
+    Records of the platform client itself are excluded.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -195,7 +194,7 @@ class LogUploader(_Extension):
 
     async def _detach(self) -> None:
         logging.getLogger().removeHandler(self._handler)
-        # Lines of other threads that are on their way to the loop.
+        # Records of other threads may still be on their way to the loop.
         await asyncio.sleep(0)
 
     async def _engine_stopped(self) -> None:
@@ -204,20 +203,20 @@ class LogUploader(_Extension):
 
 
 class _Handler(logging.Handler):
-    """Turns log records into the platform's. They are kept until there is a writer, then added to it in the
-    thread of its loop."""
+    """Converts log records to the platform's, keeps them until there is a writer, and adds them to it in the thread of
+    its loop."""
 
     def __init__(self, crawler: Crawler, level: int) -> None:
         super().__init__(level)
-        # Weak, since the root logger holds this handler also for a crawl that could not be built.
+        # Weak, since the root logger keeps this handler even if the crawl could not be built.
         self._crawler = weakref.ref(crawler)
         self._early: deque[bytes] = deque(maxlen=_EARLY_RECORDS)
         self._writer: BatchWriter | None = None
-        # Not known yet: `scrapy shell` builds its components before there is a loop.
+        # Unknown yet: `scrapy shell` builds its components before there is a loop.
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def open(self, writer: BatchWriter) -> None:
-        """From now on, and for what came before."""
+        """Send kept and further records to the writer."""
         self._writer = writer
         while self._early:
             writer.add(self._early.popleft())
@@ -225,7 +224,7 @@ class _Handler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         if self._crawler() is None:
-            # A new list: the root logger goes through the old one just now, and would pass over the next handler.
+            # A new list: the root logger is iterating over the old one, and would skip the next handler.
             root = logging.getLogger()
             root.handlers = [handler for handler in root.handlers if handler is not self]
             return
@@ -242,12 +241,14 @@ class _Handler(logging.Handler):
         if self._loop is None:
             self._early.append(line)
             return
-        with contextlib.suppress(RuntimeError):  # The loop is closed: the crawl is over.
+        # The loop is closed after the crawl.
+        with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._add, line)
 
     def _add(self, line: bytes) -> None:
         if self._writer is not None and self._writer.failed is None:
-            with contextlib.suppress(RuntimeError):  # The writer is closed: the job is finished.
+            # The writer is closed once the job is finished.
+            with contextlib.suppress(RuntimeError):
                 self._writer.add(line)
 
     def _is_of_another_crawl(self, record: logging.LogRecord) -> bool:
@@ -257,11 +258,10 @@ class _Handler(logging.Handler):
 
 
 class FrozenStartup:
-    """Tells the garbage collector to leave alone what is in memory when the first crawl of a process opens: modules,
-    classes, settings. It is there until the process ends, and to go through it again and again takes time from the
-    crawl and stops the event loop for longer."""
+    """Excludes objects from garbage collection that exist when the first crawl of a process opens: modules, classes,
+    settings. They live as long as the process, and traversing them repeatedly stalls the event loop."""
 
-    #: Once in a process: of a later crawl it would keep what is to go.
+    #: Once per process: a later crawl would exclude objects that can be freed.
     _is_done = False
 
     @classmethod

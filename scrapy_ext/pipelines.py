@@ -1,4 +1,4 @@
-"""``ItemStoragePipeline``: items go to the platform's item storage."""
+"""``ItemStoragePipeline``: stores items on the platform."""
 
 from __future__ import annotations
 
@@ -22,17 +22,16 @@ _MODES: Final = ("exact", "streaming")
 
 
 class ItemStoragePipeline:
-    """Stores items of every kind that itemadapter knows as JSON objects in ``/items`` (platform-api.md, Items).
+    """Stores items of every kind that itemadapter supports as JSON objects in ``/items`` (platform-api.md, Items).
 
-    Under ``FrontierScheduler`` an item is stored when the request that it came from is finished, and exactly once,
-    whatever dies in between (``PLATFORM_ITEMS_MODE = "exact"``). With ``"streaming"``, and under Scrapy's own
-    scheduler, items are sent as they come, within ``PLATFORM_FLUSH_INTERVAL``; after a crash, those of repeated
-    requests are there twice. Either way they are sent in batches, each with its index, so that one that is sent again
-    overwrites itself.
+    Under ``FrontierScheduler`` an item is stored exactly once, when its request is finished
+    (``PLATFORM_ITEMS_MODE = "exact"``). With ``"streaming"``, and under Scrapy's own scheduler, items are sent within
+    ``PLATFORM_FLUSH_INTERVAL``; after a crash, those of repeated requests are stored twice. Either way they are sent in
+    batches with their indexes, so that a repeated batch overwrites itself.
 
-    An item that cannot be stored is refused by itself: an error in the log, stat ``platform/items/refused``, and the
-    item goes on to the pipelines behind this one. So does what is not an item, such as None that a pipeline returned,
-    with one warning a crawl.
+    An item that cannot be stored is refused alone: it is logged as an error, counted in stat
+    ``platform/items/refused``, and passed to the following pipelines. So are objects that are not items, such as None
+    from a pipeline, with one warning per crawl.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -43,7 +42,7 @@ class ItemStoragePipeline:
             raise SettingError("PLATFORM_ITEMS_MODE", f"must be exact or streaming, got {self._mode!r}", "Write exact.")
         self._sink: ItemSink | None = None
         self._writer: BatchWriter | None = None
-        #: Whether something that is not an item was reported.
+        #: True once an object that is not an item was reported.
         self._has_warned = False
 
     @classmethod
@@ -53,7 +52,7 @@ class ItemStoragePipeline:
 
     async def open_spider(self) -> None:
         """Open the session."""
-        # Bound once: looking it up takes as long as counting.
+        # Bound once: the attribute look-up takes as long as counting.
         self._count = self._crawler.stats.inc_value
         if await self._session.open():
             if self._mode == "exact" and self._session.items is not None:
@@ -65,18 +64,18 @@ class ItemStoragePipeline:
                 self._session.refuse(error)
 
     async def process_item(self, item: Any) -> Any:
-        """Hand the item to the writer; the item goes on unchanged."""
+        """Add the item to the writer and return it unchanged."""
         if self._sink is None and self._writer is None:
             raise RuntimeError("the platform could not be opened, so no item can be stored")
         if self._writer is not None and self._writer.failed is not None:
-            # The spider is closing for it; what led to this item is not acknowledged.
+            # The spider is closing for it, and the item's request is not acknowledged.
             self._count("platform/items/not_stored")
             return item
         try:
             record = item_to_json(item)
             if len(record) > MAX_ITEM_BYTES:
                 raise UnstorableItemError(
-                    f"it is {len(record)} bytes of JSON, and the platform takes {MAX_ITEM_BYTES}: split it"
+                    f"it is {len(record)} bytes of JSON, and the platform accepts {MAX_ITEM_BYTES}: split it"
                 )
         except UnstorableItemError as error:
             self._refuse(item, error)
@@ -92,19 +91,20 @@ class ItemStoragePipeline:
     def _refuse(self, item: Any, error: UnstorableItemError) -> None:
         self._count("platform/items/refused")
         if not isinstance(error, NotAnItemError):
-            logger.error("An item of type %s is not stored: %s", type(item).__qualname__, error)
+            logger.error("An item of type %s was not stored: %s", type(item).__qualname__, error)
         elif not self._has_warned:
-            # Once: Scrapy takes them without a word, and what does it to one item mostly does it to all.
+            # Logged once: Scrapy accepts such objects silently, and usually all items are affected.
             self._has_warned = True
             logger.warning(
-                "Not stored: an object of type %s, which is not an item. A callback must yield dicts or item objects, "
+                "An object of type %s was not stored: it is not an item. A callback must yield dicts or item objects, "
                 "and process_item of a pipeline must return one. Further ones are only counted, in stat "
                 "platform/items/refused",
                 type(item).__qualname__,
             )
 
     async def close_spider(self) -> None:
-        """Store what is left, so that the scheduler's last acknowledgement may follow."""
+        """Store the remaining items, so that the scheduler can acknowledge their requests."""
         if self._writer is not None:
-            with contextlib.suppress(PlatformError):  # The session has told it, and closes the spider.
+            # The session has logged the error and closes the spider.
+            with contextlib.suppress(PlatformError):
                 await self._writer.flush()

@@ -1,4 +1,4 @@
-"""``DomainPriorityQueue``: the requests of a domain that must wait stay in the queue."""
+"""``DomainPriorityQueue``: keeps requests of rate-limited domains in the queue."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from scrapy_ext.crawl.frontier.turns import Turns
 from scrapy_ext.crawl.session.scrapy_engine import wake
 from scrapy_ext.crawl.session.session import Session
 
-#: Ends the key of a domain's requests that go direct, which no limit of the service concerns.
+#: Suffix of the key of a domain's direct requests, which no limit of the service affects.
 _DIRECT: Final = " direct"
 
 
 class DomainPriorityQueue(DownloaderAwarePriorityQueue):
     """A ``SCHEDULER_PRIORITY_QUEUE`` for crawls through the extraction service.
 
-    Requests come out in the order of Scrapy's ``DownloaderAwarePriorityQueue``, but a domain that the service limits is
-    passed over while it has no room. So its requests wait here, on disk with ``JOBDIR``, and hold no place of
-    ``CONCURRENT_REQUESTS``. On disk it is what Scrapy's own queue writes: a crawl can be resumed with either.
-    Without :class:`~scrapy_ext.downloadermiddlewares.ExtractMiddleware` it is that one.
+    Requests come out in the order of Scrapy's ``DownloaderAwarePriorityQueue``, but a domain at a limit of the service
+    is skipped. So its requests wait here, on disk with ``JOBDIR``, and occupy no slot of ``CONCURRENT_REQUESTS``. The
+    disk format is that of Scrapy's queue: a crawl can be resumed with either. Without
+    :class:`~scrapy_ext.downloadermiddlewares.ExtractMiddleware` it behaves like Scrapy's queue.
     """
 
     def __init__(self, crawler: Crawler, *args: Any, **kwargs: Any) -> None:
         super().__init__(crawler, *args, **kwargs)
         self._limiter: Limiter | None = Session.of(crawler).limiter
         self._transparent: bool = names.EXTRACT_API_TRANSPARENT_MODE.read(crawler.settings)
-        #: Keys of :attr:`pqueues` that may be served, and those that are passed over until a limit changes.
+        #: Keys of :attr:`pqueues` that may be served, and those that are skipped until a limit changes.
         self._turns = Turns()
         self._blocked: set[str] = set()
-        #: Requests that were taken from here and are in the downloader, and how many of each key they are.
+        #: Requests in the downloader that were taken from here, and their number by key.
         self._out: dict[Request, str] = {}
         self._counts: Counter[str] = Counter()
         if self._limiter is not None:
@@ -59,7 +59,7 @@ class DomainPriorityQueue(DownloaderAwarePriorityQueue):
         self.pqueues[key].push(request)
 
     def pop(self) -> Request | None:
-        """The next request of a domain that has room, or None when none has."""
+        """Return the next request of a domain with room, or None."""
         if self._limiter is None:
             return super().pop()
         self._look_who_is_back()
@@ -69,7 +69,8 @@ class DomainPriorityQueue(DownloaderAwarePriorityQueue):
             if not self._has_room(key, self._limiter):
                 self._turns.discard(key)
                 if self._limiter.has_room(key):
-                    busy.append(key)  # It waits for requests of which the limiter does not know.
+                    # The domain waits for requests that the limiter does not count.
+                    busy.append(key)
                 else:
                     self._blocked.add(key)
                 continue
@@ -87,7 +88,7 @@ class DomainPriorityQueue(DownloaderAwarePriorityQueue):
         return request
 
     def peek(self) -> Request | None:
-        """What :meth:`pop` would return."""
+        """Return the result of the next :meth:`pop`."""
         if self._limiter is None:
             return super().peek()
         self._look_who_is_back()
@@ -95,7 +96,7 @@ class DomainPriorityQueue(DownloaderAwarePriorityQueue):
         return None if key is None else self.pqueues[key].peek()
 
     def _pop_of(self, key: str) -> Request | None:
-        """Have Scrapy's queue take from this domain, and tidy up after the last of it."""
+        """Take a request of this domain from Scrapy's queue, and remove the domain after its last one."""
         others, self.pqueues = self.pqueues, {key: self.pqueues[key]}
         try:
             return super().pop()
@@ -115,7 +116,7 @@ class DomainPriorityQueue(DownloaderAwarePriorityQueue):
                 self._turns.put(key, self._counts[key])
 
     def _has_room(self, key: str, limiter: Limiter) -> bool:
-        # The engine takes as many as it may at once, before the first of them comes as far as the limiter.
+        # The engine takes several requests at once, before the first of them reaches the limiter.
         return key.endswith(_DIRECT) or not limiter.is_limited(key) or limiter.has_room(key, self._counts[key])
 
     def _has_room_again(self, domain: str) -> None:

@@ -1,4 +1,4 @@
-"""``FrontierScheduler``: the crawl's queue is the platform's frontier."""
+"""``FrontierScheduler``: a scheduler with the platform's frontier as queue."""
 
 from __future__ import annotations
 
@@ -41,23 +41,22 @@ from scrapy_ext.settings import SettingError
 
 logger = logging.getLogger(__name__)
 
-#: The value of ``FRONTIER_WORKER`` for workers that come and go.
+#: The value of ``FRONTIER_WORKER`` for a changing set of workers.
 AUTO: Final = "auto"
 
 
 class FrontierScheduler(BaseScheduler):
     """A scheduler whose queue and fingerprints are in the platform's frontier (platform-api.md, Frontier).
 
-    Requests that the crawl has read are acknowledged only when they are finished: callback exhausted, items
-    stored, children in the frontier. A crawl that dies goes on with ``PLATFORM_JOB`` where it was, and what it had
-    done is not done again: each item is stored once.
+    Requests are acknowledged only when they are finished: callback exhausted, items stored, children in the frontier. A
+    crawl that dies continues with ``PLATFORM_JOB`` and repeats no finished request: each item is stored once.
 
     Several workers share a frontier by ``FRONTIER_NAME``, and its slots by ``FRONTIER_WORKER``.
 
     Settings: ``FRONTIER_NAME``, ``FRONTIER_SLOTS``, ``FRONTIER_WORKER``, ``FRONTIER_LEASE_TIME``,
     ``FRONTIER_POLL_INTERVAL``, ``FRONTIER_MAX_ATTEMPTS``, ``FRONTIER_PREFETCH``, ``FRONTIER_ORDER``; meta keys
-    ``frontier_slot``, ``frontier_not_before`` and ``frontier_max_attempts``. A filter in ``DUPEFILTER_CLASS`` decides
-    before the frontier does. Needs the asyncio event loop, Scrapy's default, or its reactorless mode.
+    ``frontier_slot``, ``frontier_not_before`` and ``frontier_max_attempts``. A filter in ``DUPEFILTER_CLASS`` is
+    consulted before the frontier. Needs the asyncio event loop, Scrapy's default, or its reactorless mode.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -71,7 +70,7 @@ class FrontierScheduler(BaseScheduler):
         try:
             self._configure(crawler)
         except SettingError as error:
-            # Scrapy builds its scheduler while it opens the spider, and closes a half-open one badly.
+            # Scrapy builds its scheduler while it opens the spider, and does not close a half-open one properly.
             self._session.refuse(error)
 
     def _configure(self, crawler: Crawler) -> None:
@@ -112,7 +111,7 @@ class FrontierScheduler(BaseScheduler):
 
     @property
     def df(self) -> Any:
-        """The dupefilter, under the name that Scrapy's scheduler has for it."""
+        """The dupefilter, under the attribute name of Scrapy's scheduler."""
         return self._filtering.filter
 
     @classmethod
@@ -125,15 +124,15 @@ class FrontierScheduler(BaseScheduler):
         return deferred_from_coro(self._open())
 
     def close(self, reason: str) -> Any:
-        """Commit what is finished, leave the rest for the next run; returns a Deferred."""
+        """Commit finished requests and leave the rest for the next run; returns a Deferred."""
         return deferred_from_coro(self._close(reason))
 
     def has_pending_requests(self) -> bool:
-        """Whether the crawl must go on: requests here or in the frontier, or something not yet durable."""
+        """Return true while there are requests here or in the frontier, or uncommitted results."""
         return self._frontier is not None and not self._frontier.is_drained
 
     def __len__(self) -> int:
-        """Number of requests that wait in the memory of this process."""
+        """Return the number of requests in the memory of this process."""
         return len(self.mqs)
 
     def __bool__(self) -> bool:
@@ -142,24 +141,24 @@ class FrontierScheduler(BaseScheduler):
     def enqueue_request(self, request: Request) -> bool:
         """Send a request to the frontier. False for a duplicate that this process knows of."""
         if self._frontier is None:
-            # The session could not be opened: the spider is about to be closed and nothing was started.
+            # The session could not be opened: the spider is about to be closed, and nothing was started.
             return False
         self._session.unknown_names.check_meta(request.meta)
         return self._frontier.add(request)
 
     def next_request(self) -> Request | None:
-        """The next request to download, or None for now: the engine is woken when there is one."""
+        """Return the next request to download, or None; the engine is woken for a later one."""
         return self._frontier.next() if self._frontier is not None else None
 
-    # The queues of Scrapy's scheduler, of which est() of the telnet console shows the lengths (scrapy.utils.engine).
+    # The queues of Scrapy's scheduler, whose lengths est() of the telnet console shows (scrapy.utils.engine).
 
     @property
     def dqs(self) -> None:
-        """No queue on disk: that is the frontier's, on the platform."""
+        """None: the frontier on the platform replaces the disk queue."""
 
     @property
     def mqs(self) -> Sized:
-        """As many as there are requests in the memory of this process."""
+        """The requests in the memory of this process, as a queue with a length."""
         frontier = self._frontier
         return range(frontier.waiting + frontier.parked) if frontier is not None else ()
 
@@ -222,7 +221,7 @@ class FrontierScheduler(BaseScheduler):
         await ownership.open(mine, self._job_is_over if self._name is None else None)
         if self._worker is not None:
             await ownership.claim_all(mine)
-        # Behind what a former process had begun to store, which was done by now.
+        # After the commits that a former process had begun, which are finished by now.
         stats = await self._session.client.items.stats(self._session.job.key)
         frontier = Frontier(
             self._crawler,
@@ -248,7 +247,8 @@ class FrontierScheduler(BaseScheduler):
     async def _replaced_while_opening(self, error: Fenced) -> None:
         self._session.refuse(error)
         if self._ownership is not None:
-            with contextlib.suppress(PlatformError):  # Then its record may say that the job ended so.
+            # The job's record may then contain the new close reason already.
+            with contextlib.suppress(PlatformError):
                 self._session.is_replaced = await self._ownership.has_successor()
 
     async def _job_is_over(self) -> bool:
@@ -268,7 +268,7 @@ class FrontierScheduler(BaseScheduler):
         return leases
 
     async def _foreign_slots(self, name: str) -> list[int]:
-        """Slots of the frontier that another ``FRONTIER_SLOTS`` has made: their requests would not be read."""
+        """Return the slots of the frontier that another ``FRONTIER_SLOTS`` has made and that would not be read."""
         slots = await self._session.client.frontier.slots(self._session.job.key.project, name)
         return [int(slot) for slot in slots if slot.isdigit() and int(slot) >= self._slots]
 
@@ -298,9 +298,9 @@ class FrontierScheduler(BaseScheduler):
         await self._frontier.close()
         await self._filtering.close(reason)
         if self._session.is_replaced and self._name is None and await self._cannot_be_resumed():
-            # What this process has sent since has made a new one of the same name.
+            # Requests sent since by this process have created a new frontier of the same name.
             await self._frontier.delete()
         if complete and self._ownership is not None:
-            # Only when the job is finished: a job that is not can be resumed, and must find what it had.
+            # Only for a finished job: an unfinished one can be resumed and needs its frontier.
             rest = self._frontier.delete if self._name is None else self._ownership.forget
             self._session.after_finish += [self._frontier.forget_payloads, rest]

@@ -1,7 +1,7 @@
-"""Every setting of the package, as a table.
+"""Table of all settings of the package.
 
-The reference page of the documentation is generated from :data:`SETTINGS`; :meth:`Setting.read` is how the
-components read one, so that a wrong value gives one clear message wherever it is used.
+The reference page of the documentation is generated from :data:`SETTINGS`. Components read a setting with
+:meth:`Setting.read`, so that a wrong value gives one clear message wherever it is used.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from scrapy_ext.server.config.options import OPTIONS
 
 
 class SettingError(ValueError):
-    """A setting with a value that cannot be used: names the setting, the rule and the remedy."""
+    """A setting has an unusable value; the message names the setting, the rule and the remedy."""
 
     def __init__(self, name: str, rule: str, remedy: str) -> None:
         super().__init__(f"{name} {rule}. {remedy}")
 
 
 class SettingType(str, Enum):
-    """How a setting's value is read."""
+    """Type of a setting's value."""
 
     BOOL = "bool"
     INT = "int"
@@ -55,7 +55,7 @@ class Setting(msgspec.Struct, frozen=True):
     most: float | None = None
 
     def read(self, settings: BaseSettings) -> Any:
-        """The value in force, converted to the setting's type; raises :class:`SettingError`."""
+        """Return the value in force, converted to the setting's type; raises :class:`SettingError`."""
         value = settings.get(self.name)
         if value is None and self.environment:
             value = os.environ.get(self.name) or None
@@ -82,7 +82,7 @@ class Setting(msgspec.Struct, frozen=True):
 
 
 _CONVERT: Final[Mapping[SettingType, Callable[[Any], Any]]] = {
-    # Scrapy's own readings, so that the values of the command line ("1", "a,b") mean what they mean there.
+    # Scrapy's own conversions, so that values of the command line ("1", "a,b") have their usual meaning.
     SettingType.BOOL: lambda value: BaseSettings({"value": value}).getbool("value"),
     SettingType.INT: int,
     SettingType.FLOAT: float,
@@ -274,14 +274,14 @@ FRONTIER_LEASE_TIME = _setting(
     "FRONTIER_LEASE_TIME",
     _FLOAT,
     30.0,
-    "With FRONTIER_WORKER auto: seconds after which the slots of a worker that was not heard of pass on.",
+    "With FRONTIER_WORKER auto: seconds without a sign of a worker after which others take its slots.",
     least=1,
 )
 FRONTIER_POLL_INTERVAL = _setting(
     "FRONTIER_POLL_INTERVAL",
     _FLOAT,
     1.0,
-    "With several workers: seconds between two looks for requests that others have sent.",
+    "With several workers: seconds between two polls for requests that others have sent.",
     least=0.05,
 )
 FRONTIER_MAX_ATTEMPTS = _setting(

@@ -1,4 +1,4 @@
-"""``ParentMiddleware``: tells which request each request was made by, and lets a full buffer slow the spider.
+"""``ParentMiddleware``: records the parent of each request, and applies back-pressure of a full buffer.
 ``RequestsFirstMiddleware``: keeps the order of requests with fewer tasks than Scrapy's."""
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from scrapy_ext.crawl.frontier.parents import Parent, from_meta, hand_on, mark, 
 from scrapy_ext.crawl.session.scrapy_engine import keep_waiting_outputs, on_fetched
 from scrapy_ext.crawl.session.session import Session
 
-#: Outputs of ``start()`` between two turns of the event loop. Scrapy itself takes none while ``start()`` never waits; a
-#: turn after each would change which request goes first.
+#: Outputs of ``start()`` between two turns of the event loop. Scrapy takes no turn if ``start()`` never waits; a turn
+#: after each output would change the order of requests.
 _PAUSE_EVERY: Final = 100
-#: Outputs of a callback that Scrapy takes before it looks for the next request: two for each of its 100 tasks.
+#: Outputs of a callback that Scrapy takes before the next request: two for each of its 100 tasks.
 _AT_ONCE: Final = 200
 
 
 class ParentMiddleware:
-    """Marks the requests that a callback yields with their parent, for the request records.
+    """Marks the requests of a callback with their parent, for the request records.
 
-    It is also where a crawl waits for the platform: between two outputs of a callback or of ``start()``, while
-    more is unsent than ``PLATFORM_BUFFER_BYTES``. Put it nearest to the engine; the add-on does.
+    It also applies back-pressure: between two outputs of a callback or of ``start()``, the crawl waits while more than
+    ``PLATFORM_BUFFER_BYTES`` are unsent. It belongs nearest to the engine, where the add-on puts it.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -43,7 +43,7 @@ class ParentMiddleware:
         return cls(crawler)
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """Let start requests wait for the platform too, and the crawl go on between many of them."""
+        """Apply back-pressure to start requests, and let the crawl run between many of them."""
         current.set(START)
         since_pause = 0
         async for output in start:
@@ -62,7 +62,7 @@ class ParentMiddleware:
         yield from start
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """Mark requests; everything is passed on."""
+        """Mark requests; pass everything on."""
         session, parent = self._session, self._parent(response.request)
         async for output in result:
             if parent is not None and isinstance(output, Request):
@@ -77,7 +77,7 @@ class ParentMiddleware:
         on_fetched(self._crawler, self._fetched)
 
     def _fetched(self, request: Request, result: object) -> None:
-        """Hand what is known of a request on to what stands in its place, and hide it from callbacks."""
+        """Copy the parent to the request that replaces another one, and hide it from callbacks."""
         from_meta(request)
         other = result if isinstance(result, Request) else getattr(result, "request", None)
         if other is None:
@@ -89,7 +89,7 @@ class ParentMiddleware:
 
     @property
     def _is_queued_on_disk(self) -> bool:
-        """Return whether requests go through queues on disk, those of Scrapy's own scheduler."""
+        """Return true when requests pass through disk queues, those of Scrapy's own scheduler."""
         return self._has_job_dir and self._session.items is None
 
     def _parent(self, request: Request | None) -> Parent | None:
@@ -98,11 +98,11 @@ class ParentMiddleware:
 
 
 class RequestsFirstMiddleware:
-    """Has the scheduler get the requests of a callback before a task is free for its items.
+    """Schedules the requests of a callback before a task is free for its items.
 
-    With Scrapy's 100 tasks for each response all its requests are scheduled before the next one is sent, so that the
-    newest goes first. With the fewer tasks of the add-on's ``CONCURRENT_ITEMS`` they would come in small groups. Put it
-    nearest to the engine of all; the add-on does.
+    With Scrapy's 100 tasks per response all its requests are scheduled before the next one is sent, so that the newest
+    goes first. With the add-on's lower ``CONCURRENT_ITEMS`` they would come in small groups. It belongs nearest to the
+    engine, where the add-on puts it.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -120,13 +120,13 @@ class RequestsFirstMiddleware:
         keep_waiting_outputs(self._crawler)
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """Schedule requests; pass on the rest. Without a crawl, all is passed on."""
+        """Schedule requests and pass on the rest; without a crawl, pass on everything."""
         crawl = self._crawl
         count = 0
         async for output in result:
             if count == _AT_ONCE:
                 count = 0
-                # One turn of the event loop for those before to be scheduled, one for the engine to send some.
+                # One turn of the event loop schedules the earlier ones, another lets the engine send some.
                 await asyncio.sleep(0)
                 await asyncio.sleep(0)
             count += 1
@@ -136,7 +136,7 @@ class RequestsFirstMiddleware:
             try:
                 crawl(output)
             except Exception as error:
-                # In Scrapy it ends a task: it is no error of the callback.
+                # In Scrapy the exception ends a task; it is not an error of the callback.
                 self._failed = asyncio.ensure_future(_raise(error))
 
 

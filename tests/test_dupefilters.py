@@ -353,7 +353,7 @@ def test_keys_that_are_no_fingerprints_skip_nothing(runs, site, server):
     ask_server(server.url, server.platform_key, ask)
     crawl = runs.crawl("products")
     assert crawl.stat("item_scraped_count") == site.pages
-    assert "Collection seen has 3 keys that are no fingerprints" in crawl.log
+    assert "Collection seen has 3 keys that are not fingerprints" in crawl.log
 
 
 def test_a_wrong_type_is_told_in_one_line(runs):

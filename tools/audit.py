@@ -1,4 +1,4 @@
-"""Checks what scrapy-ext[all] brings: the licence of each package, and known weaknesses of its version.
+"""Audit of the dependencies of scrapy-ext[all]: licences and known vulnerabilities.
 
 ``python tools/audit.py`` asks pip-audit where its advisories can be reached, and says so where they cannot; with
 ``--require-advisories`` that is an error. What is accepted, and why, is in licences.toml.
@@ -22,12 +22,12 @@ from packaging.requirements import Requirement
 
 ACCEPTED = Path(__file__).with_name("licences.toml")
 ROOT = ("scrapy-ext", frozenset({"all"}))
-#: Seconds for all questions to the advisories.
+#: Timeout in seconds for all requests to the advisories.
 PATIENCE = 600
 
 
 class Package:
-    """An installed package: its name, version and licences, of which it offers a choice or asks for all."""
+    """An installed package: name, version and licences, of which any or all apply."""
 
     def __init__(self, distribution: importlib.metadata.Distribution, spellings: dict[str, str]) -> None:
         metadata = distribution.metadata
@@ -40,7 +40,7 @@ class Package:
             if classifier.startswith("License :: ")
         ]
         text = (metadata.get("License") or "").strip().partition("\n")[0]
-        #: Each is enough.
+        #: Alternatives, each of which suffices.
         self.choices = [
             [spellings.get(name.strip(), name.strip()) for name in choice.split(" AND ")]
             for choice in (expression.split(" OR ") if expression else classifiers or [text])
@@ -48,12 +48,12 @@ class Package:
 
 
 def normal(name: str) -> str:
-    """A package's name as the index has it."""
+    """Return a package's normalized name."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def installed(spellings: dict[str, str]) -> list[Package]:
-    """What the extra ``all`` needs, on this platform and Python, with what that needs."""
+    """Return the requirements of the extra ``all`` on this platform and Python, recursively."""
     found: dict[str, Package] = {}
     seen: dict[str, frozenset[str]] = {}
     waiting: list[tuple[str, frozenset[str]]] = [ROOT]
@@ -74,7 +74,7 @@ def installed(spellings: dict[str, str]) -> list[Package]:
 
 
 def refused(packages: Iterable[Package], accepted: dict[str, Any]) -> list[str]:
-    """The packages whose licence is not accepted."""
+    """Return the packages whose licence is not accepted."""
     general = set(accepted["accepted"])
     allowed = {name: each["licence"] for each in accepted["exceptions"] for name in each["packages"]}
     lines = []
@@ -87,7 +87,7 @@ def refused(packages: Iterable[Package], accepted: dict[str, Any]) -> list[str]:
 
 
 def weak(packages: Iterable[Package], accepted: dict[str, Any], *, required: bool) -> list[str]:
-    """Known weaknesses that are not accepted."""
+    """Return known vulnerabilities that are not accepted."""
     pinned = "\n".join(f"{each.name}=={each.version}" for each in packages if each.name != ROOT[0])
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
         file.write(pinned)
@@ -120,7 +120,7 @@ def weak(packages: Iterable[Package], accepted: dict[str, Any], *, required: boo
 
 
 def main() -> int:
-    """Returns 1 when something is not accepted."""
+    """Return 1 when something is not accepted."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--require-advisories", action="store_true", help="fail when no advisory can be looked at")
     options = parser.parse_args()

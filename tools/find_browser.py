@@ -1,4 +1,4 @@
-"""Prints the browser that the extraction service would drive; exit status 1 and the reason when there is none."""
+"""Print the browser of the extraction service; exit status 1 with the reason when there is none."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Brings the front-end files that are not ours: those of the pages, and what tests check pages with.
+"""Download of third-party front-end files, for the pages and for their tests.
 
 Usage: get_assets.py. They come from the npm registry by ``npm pack``, each at a fixed version whose hash is
 checked, and go with their licences into folders that are not committed. Nothing of a package is run. What is there
@@ -23,12 +23,12 @@ ROOT = Path(__file__).resolve().parent.parent
 VENDOR = ROOT / "scrapy_ext/server/ui/static/vendor"
 #: For tests only.
 CHECKS = ROOT / "tests/browser/vendor"
-#: Seconds for one package.
+#: Timeout in seconds for one package.
 _PATIENCE = 120
 
 
 class Package(NamedTuple):
-    """A package: where its files go, and what each is called there. ``sha512`` is that of the archive, in base64."""
+    """A package: target folder and file names. ``sha512`` is that of the archive, in base64."""
 
     name: str
     version: str
@@ -70,7 +70,7 @@ def _paths(package: Package) -> list[bool]:
 
 
 def fetch(package: Package) -> bytes:
-    """The archive of a package, whose hash is right."""
+    """Return the verified archive of a package."""
     npm = shutil.which("npm")
     if npm is None:
         sys.exit("npm is needed to get front-end files: on Debian and Ubuntu, apt-get install npm")
@@ -87,7 +87,7 @@ def fetch(package: Package) -> bytes:
 
 
 def check(package: Package, archive: bytes) -> None:
-    """Ends the program when this is not the archive that was pinned."""
+    """Exit when this is not the pinned archive."""
     found = base64.b64encode(hashlib.sha512(archive).digest()).decode()
     if found != package.sha512:
         sys.exit(f"{package.name} {package.version} is not what was pinned: its hash is {found}. It was not kept.")

@@ -1,4 +1,4 @@
-"""Makes the picture of the README: runs the demonstration in an empty folder and draws what it printed.
+"""Recording of the README's picture: runs the demonstration in an empty folder and draws its output.
 
     .venv/bin/python tools/record_demo.py
 
@@ -48,14 +48,14 @@ TEMPLATE = """\
 
 
 def demonstration() -> str:
-    """What the demonstration prints, with its colours, when nothing was stored before."""
+    """Return the output of the demonstration, with colours, from an empty folder."""
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(
             ROOT / "example_project",
             Path(folder) / "example_project",
             ignore=shutil.ignore_patterns(".scrapy", "__pycache__"),
         )
-        # Where `make` has it, for the commands that the demonstration names.
+        # The commands that the demonstration prints expect it where `make` creates it.
         (Path(folder) / ".venv").symlink_to(sys.prefix)
         environment = {
             **os.environ,

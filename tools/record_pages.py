@@ -1,4 +1,4 @@
-"""Makes the picture of the pages in the README: a crawl of a small site of this script's own, in the page of its job.
+"""Recording of the README's picture of the pages: a crawl of a small site, in the page of its job.
 
     .venv/bin/python tools/record_pages.py
 
@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "docs" / "_static" / "pages.png"
 #: Pages of the site, and seconds between two requests: long enough for a chart.
 PAGES, DELAY = 240, 0.08
-#: Seconds for the crawl.
+#: Timeout of the crawl in seconds.
 _PATIENCE = 180
 _KEYS = {"PLATFORM_API_KEY": "picture-platform", "EXTRACT_API_KEY": "picture-extraction"}
 
@@ -67,7 +67,7 @@ class Site(http.server.SimpleHTTPRequestHandler):
         self.wfile.write(page.encode())
 
     def log_message(self, format: str, *arguments: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 def main() -> None:
@@ -110,7 +110,7 @@ def run(url: str, site: str, project: Path, environment: dict[str, str]) -> None
 
 
 def draw(url: str) -> None:
-    """The page of the job, as somebody who has logged in sees it."""
+    """Take a screenshot of the job's page after login."""
     with sync_playwright() as playwright:
         path = find_browser(None, os.environ, Path(playwright.chromium.executable_path))
         browser = playwright.chromium.launch(executable_path=str(path))

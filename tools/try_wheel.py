@@ -1,4 +1,4 @@
-"""Builds the wheel, installs it with everything it needs in an empty virtual environment, and crawls with it there."""
+"""Test of the wheel: builds it, installs it in an empty virtual environment, and crawls with it there."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""How right automatic extraction is, on labelled real pages, beside trafilatura on the same pages.
+"""Quality of automatic extraction on labelled real pages, beside trafilatura on the same pages.
 
 ``python benchmarks/quality DATA_DIR [KIND...]`` prints one JSON line a kind: scores, and milliseconds of processor
 time a page. ``DATA_DIR`` holds ``products/`` (``labels.json``, ``html/*.html.gz``; as scrapinghub/product-extraction-
@@ -61,7 +61,7 @@ def main() -> int:
 
 
 def measures(products: Path, wcxb: Path, real: Path) -> dict[str, Callable[[], dict[str, Any]]]:
-    """What measures each kind."""
+    """Measurements by kind."""
     labels = wcxb_labels(wcxb)
 
     def of_type(kind: str) -> dict[str, Any]:

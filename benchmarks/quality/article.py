@@ -18,7 +18,7 @@ from scrapy_ext.server.extraction.auto.page.page import Page
 
 #: Articles of the usual size, in characters of HTML.
 USUAL_SIZE = range(60_000, 160_000)
-#: A text in markup that is shorter is an abstract, and one that ends so is cut.
+#: A shorter text in markup is an abstract, and one with such an ending is cut off.
 MIN_STATED = 1000
 _CUT = re.compile(r"(?:…|\.\.\.|\[…\])\s*$")
 _STATED = re.compile(r'"articleBody"\s*:\s*"(?:[^"\\]|\\.)*"\s*,?')
@@ -56,7 +56,7 @@ FIELDS = ("headline", "date", "author")
 
 
 def measure_stated(pages: list[tuple[str, str]]) -> dict[str, Any]:
-    """The bodies that are found where the markup has one that looks whole, with that one taken off."""
+    """Compare extracted bodies with complete ones of the markup, which is removed before."""
     found, peers = [], []
     for html, url in pages:
         stated = stated_body(html, url)
@@ -70,7 +70,7 @@ def measure_stated(pages: list[tuple[str, str]]) -> dict[str, Any]:
 
 
 def stated_body(html: str, url: str) -> str | None:
-    """The text of the article in the JSON-LD of a page, where it is long, plain and not cut."""
+    """Return the article's text in the JSON-LD of a page, if it is long, plain and complete."""
     if not _STATED.search(html):
         return None
     texts = (text for thing in Page(html, url).markup.all(*ARTICLE_TYPES) if (text := thing.text("articleBody")))
@@ -82,14 +82,14 @@ def labelled_pages(folder: Path, labels: dict[str, Any]) -> Iterator[tuple[str, 
 
 
 def unlabelled_pages(folder: Path) -> Iterator[tuple[str, str]]:
-    """The pages of a folder with an ``index.json`` of their addresses; none where there is none."""
+    """Yield the pages of a folder with an ``index.json`` of their URLs; none without it."""
     index = folder / "index.json"
     for name, url in json.loads(index.read_text()).items() if index.exists() else ():
         yield gzip.decompress((folder / name).read_bytes()).decode("utf-8", "replace"), url
 
 
 def author_of(item: dict[str, Any], label: str | None) -> tuple[str, ...] | None:
-    """The authors as one text, or the first of them where the label has no more than one."""
+    """Return the authors as one text, or only the first where the label has one."""
     names = [author["name"] for author in item.get("authors", ())]
     if not names:
         return None

@@ -1,4 +1,4 @@
-"""Which blocks of a labelled page are content: labels are plain text, so each block is looked for in it."""
+"""Content blocks of a labelled page: labels are plain text, so each block is searched in it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from scores import words
 
-#: Runs of as many words are looked for. Shorter blocks must be there as a whole.
+#: Words per searched run. Shorter blocks must match completely.
 RUN = 4
-#: A block of at least as many words with less than this part of them in the label is there by chance.
+#: A block of at least this many words with a smaller share of them in the label matches by chance.
 LONG, CHANCE = 8, 0.3
-#: Of one or two words that the label has, less than this part of what is near must be content, lest it is by chance.
+#: A match of one or two words counts only if this share of its neighbourhood is content.
 ALONE = 0.02
 NEAR = 6
 
@@ -19,7 +19,7 @@ Words = tuple[str, ...]
 
 
 def truths(texts: Sequence[str], label: str) -> list[float]:
-    """The part of each block that is content, from 0 to 1."""
+    """Return the share of each block that is content, from 0 to 1."""
     blocks = [words(text) for text in texts]
     wanted = words(label)
     whole = f" {' '.join(wanted)} "
@@ -32,7 +32,7 @@ def truths(texts: Sequence[str], label: str) -> list[float]:
     for block, places in same.items():
         have = whole.count(f" {' '.join(block)} ")
         if len(block) >= RUN:
-            # What stands on the page more often than in the label is content where the most content is near.
+            # Text that is more frequent on the page than in the label is content where most of its neighbours are.
             if len(places) > max(1, have):
                 _keep(max(1, have), places, found, sure, blocks)
             continue
@@ -78,7 +78,7 @@ def _keep(
 
 
 def f1_of(taken: Sequence[bool], blocks: Sequence[Words], label: Counter[str]) -> float:
-    """The F1 of the words of the blocks that are taken."""
+    """Return the F1 of the words of the chosen blocks."""
     found: Counter[str] = Counter()
     for block, is_taken in zip(blocks, taken, strict=True):
         if is_taken:

@@ -1,4 +1,4 @@
-"""The labelled pages, read in place, and what is extracted from them."""
+"""Labelled pages, read in place, and their extraction."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scrapy_ext.server.extraction.auto import extract
 
 
 def wcxb_labels(folder: Path) -> dict[str, Any]:
-    """The labels of the pages of every type, by name."""
+    """Return the labels of the pages of every type, by name."""
     return dict(json.loads(gzip.decompress((folder / "labels.json.gz").read_bytes())))
 
 

@@ -27,7 +27,7 @@ def measure_thread(folder: Path, labels: dict[str, Any]) -> dict[str, Any]:
         with_markup.append(word_f1(_joined(timed("forumThread", html, label["url"])[0]), label["main_content"]))
         whole = Page(html, label["url"])
         true = posts_in(whole, thread_of(whole))
-        # One post is all that many pages tell of a long thread.
+        # Many pages of a long thread mark up one post only.
         if len(true) > 1:
             truths += 1
             _compare(counts, item, true)

@@ -17,7 +17,7 @@ from scores import count, median_ms, scored
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests.server.extraction.auto.kinds.job_pages import PAGES, told
 
-#: A page is taken for a job from here on.
+#: Minimum probability at which a page counts as a job.
 SURE = 0.5
 
 

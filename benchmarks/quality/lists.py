@@ -1,4 +1,4 @@
-"""``productList`` and ``articleList``: on how many pages of their type one is found, and what is in it.
+"""``productList`` and ``articleList``: frequency of lists on pages of their type, and correctness of their entries.
 
 The truth is what pages say of the things they list (JSON-LD, microdata), which is taken off before; such pages list
 some of what they show as often as all of it, so what is found beside it counts as wrong only where the page says of
@@ -62,7 +62,7 @@ def measure_list(folder: Path, kind: str, member: str, name: str, labels: dict[s
 
 
 def said(kind: str, html: str, url: str) -> dict[str, dict[str, str | None]]:
-    """What a page says of the things it lists, by their addresses."""
+    """Return the markup's description of the listed things, by URL."""
     read = Page(html, url)
     found = {}
     for thing in things_of(read, *TYPES[kind]).values():

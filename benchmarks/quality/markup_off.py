@@ -1,4 +1,4 @@
-"""Pages without their structured data, so that what they say there can be the truth for what is read from the rest."""
+"""Pages without their structured data, which serves as the truth for extraction from the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Next pages: what pages say by ``rel=next``, which is taken off before."""
+"""Next pages, compared with ``rel=next``, which is removed before."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Any
 from data import page, resiliparse_text, timed, trafilatura_text, type_of
 from scores import mean, median_ms, word_f1
 
-#: The types of the pages of the benchmark's test split, of which half are articles; those of the rest by estimate.
+#: Page types of the benchmark's test split, half of them articles; the shares of the others are estimates.
 TEST_SPLIT = {
     "article": 0.50,
     "service": 0.12,
@@ -19,14 +19,14 @@ TEST_SPLIT = {
     "collection": 0.07,
     "product": 0.05,
 }
-#: What is about a hundred kilobytes, in characters.
+#: About a hundred kilobytes, in characters.
 HUNDRED_KB = range(60_000, 160_000)
 
 Scores = dict[str, list[float]]
 
 
 def measure_content(folder: Path, labels: dict[str, Any]) -> dict[str, Any]:
-    """Scores of the model in the package, which was trained on these pages: those of other pages are lower."""
+    """Print scores of the packaged model, which was trained on these pages: those of other pages are lower."""
     ours: Scores = defaultdict(list)
     peers: dict[str, Scores] = {"trafilatura": defaultdict(list), "resiliparse": defaultdict(list)}
     times, times_of_hundred_kb = [], []

@@ -1,7 +1,7 @@
 """``product``: fields against the labels, beside markup alone (extruct), and by rules alone (markup taken off).
 
 The second line, ``productByRules``, is of pages that have no labels: what their markup says is the truth, and it is
-taken off before, so that it tells how the rules do on pages that they were not tuned on.
+taken off before, which shows the quality of the rules on pages that they were not tuned on.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lxml import html as lxml_html
 from scores import count, median_ms, scored
 
 PRODUCT_FIELDS = ("price", "sku", "availability", "brand", "gtin", "mpn")
-#: Of pages that are judged by their own markup.
+#: Pages judged by their own markup.
 STATED_FIELDS = ("price", "sku", "availability", "brand")
 _THOUSANDS = re.compile(r",(?=\d{3})")
 _OF_PRODUCTS = re.compile(r"product:|og:(?:price|brand|avail)|brand|availability")
@@ -99,7 +99,7 @@ def comparable(field: str, value: str | None) -> object:
 
 
 def without_markup(html: str) -> str:
-    """A page without JSON-LD, microdata and the ``<meta>`` elements that are about products."""
+    """Return a page without JSON-LD, microdata and ``<meta>`` elements about products."""
     tree = lxml_html.document_fromstring(html.encode("utf-8", "replace"), parser=lxml_html.HTMLParser(encoding="utf-8"))
     for node in tree.xpath('//script[contains(@type, "ld+json")]'):
         node.getparent().remove(node)
@@ -112,14 +112,15 @@ def without_markup(html: str) -> str:
 
 
 def of_markup_alone(html: str, url: str) -> dict[str, Any]:
-    """What the first product of a page's markup says, as extruct reads it."""
+    """Return the first product of a page's markup, as extruct reads it."""
     import extruct
 
     try:
         found = extruct.extract(
             html, base_url=url, syntaxes=["json-ld", "microdata", "opengraph"], errors="ignore", uniform=True
         )
-    except Exception:  # It lets some broken pages through to its parsers.
+    # extruct's parsers fail on some broken pages.
+    except Exception:
         return {}
     things = [thing for syntax in ("json-ld", "microdata") for thing in _flat(found.get(syntax, []))]
     product = next((thing for thing in things if "Product" in _texts(thing.get("@type"))), {})

@@ -43,7 +43,7 @@ def tokens(text: str | None) -> list[str]:
 
 
 def shingle_scores(found: str | None, true: str | None) -> tuple[float, float]:
-    """Precision and recall of runs of four tokens, counted as often as they occur."""
+    """Return precision and recall of runs of four tokens, counted as often as they occur."""
     shingles = [
         Counter(tuple(part[at : at + 4]) for at in range(max(1, len(part) - 3)) if part)
         for part in (tokens(found), tokens(true))
@@ -56,9 +56,9 @@ def shingle_scores(found: str | None, true: str | None) -> tuple[float, float]:
 
 
 def text_scores(pairs: list[tuple[str | None, str | None]]) -> dict[str, float]:
-    """Of texts and labels: precision and recall of shingles averaged over pages, their F1, and how many are equal."""
+    """Return precision and recall of shingles averaged over pages, their F1, and the share of equal texts."""
     scores = [shingle_scores(found, true) for found, true in pairs]
-    # A page on which nothing was found has no precision, as in that benchmark.
+    # A page without a result has no precision, as in that benchmark.
     precision = statistics.fmean(score[0] for score, (found, _) in zip(scores, pairs, strict=True) if tokens(found))
     recall = statistics.fmean(score[1] for score in scores)
     f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0

@@ -16,7 +16,7 @@ from scores import median_ms, scored
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests.server.extraction.auto.kinds.serp_pages import PAGES, RESULTS
 
-#: So many results make a page of results of what is none.
+#: Minimum results for a page to count as a page of results.
 SEVERAL = 5
 
 
@@ -24,9 +24,9 @@ def measure_serp(folder: Path, labels: dict[str, Any]) -> dict[str, Any]:
     counts: Counter[str] = Counter()
     for written in PAGES.values():
         found = timed("serp", written.html, written.url)[0].get("organicResults", ())
-        told = {(each.get("name"), each.get("url"), each.get("description")) for each in found}
-        right = len(told & set(RESULTS))
-        counts.update(right=right, wrong=len(told) - right, missing=len(RESULTS) - right)
+        results = {(each.get("name"), each.get("url"), each.get("description")) for each in found}
+        right = len(results & set(RESULTS))
+        counts.update(right=right, wrong=len(results) - right, missing=len(RESULTS) - right)
     taken, times = 0, []
     for name, label in sorted(labels.items()):
         item, spent = timed("serp", page(folder, name), label["url"])

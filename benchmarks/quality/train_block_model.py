@@ -1,4 +1,4 @@
-"""Trains the model that tells content from what stands around it, and says how good it is on sites it has not seen.
+"""Training of the model that finds content blocks, and its cross-validation on unseen sites.
 
 ``python benchmarks/quality/train_block_model.py DATA_DIR [--write]`` prints the word F1 of its text by type of page in
 a five-fold cross-validation with the pages of a site kept together, beside that of all blocks that are right (what no
@@ -31,11 +31,11 @@ from scrapy_ext.server.extraction.auto.content.main_content import MAX_BLOCKS, m
 from scrapy_ext.server.extraction.auto.page.page import Page
 
 FOLDS = 5
-#: Blocks of a page that are trained on, drawn by the number of their words to this power, so that a page counts as one.
+#: Exponent of the number of words in the sampling of training blocks, so that each page has the same weight.
 SAMPLE, POWER = 100, 0.7
-#: Pages with fewer blocks count for less.
+#: Pages with fewer blocks have less weight.
 FEW = 20
-#: A page is left out of training where the right blocks have less than this part of what they should have.
+#: Pages whose right blocks have a smaller share of the expected words are excluded from training.
 READABLE = 0.3
 TREES = 100
 PARAMETERS: dict[str, Any] = {
@@ -59,7 +59,7 @@ PARAMETERS: dict[str, Any] = {
 
 @dataclass
 class Sample:
-    """A labelled page: its numbers, the truth of its blocks, their words."""
+    """A labelled page: features, truth and words of its blocks."""
 
     site: str
     kind: str

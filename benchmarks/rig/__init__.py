@@ -1,1 +1,1 @@
-"""What the benchmarks share: a site, services, crawls as processes, rounds."""
+"""Shared parts of the benchmarks: a site, services, crawls as processes, rounds."""

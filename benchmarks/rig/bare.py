@@ -1,4 +1,4 @@
-"""A bare server on the same stack as the package's: what it costs to take records and to send them, and no more.
+"""A bare server on the same stack as the package's, which only receives and sends records.
 
 ``POST`` unpacks the body, checks that each line is JSON and throws it away; ``GET /<bytes>`` sends so many bytes, in
 pieces, and ``GET /`` a few at once. It says its port when it is ready.
@@ -50,7 +50,7 @@ async def run() -> None:
     listener = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(app, http="httptools", ws="none", log_config=None, access_log=False, server_header=False)
     server = uvicorn.Server(config)
-    print(listener.getsockname()[1], flush=True)  # connections wait until they are accepted
+    print(listener.getsockname()[1], flush=True)  # Connections queue until they are accepted.
     await server.serve(sockets=[listener])
 
 

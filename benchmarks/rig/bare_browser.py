@@ -1,4 +1,4 @@
-"""Pages by Playwright as it comes: a context for each page, its load event, its HTML.
+"""Pages by plain Playwright: a context per page, its load event, its HTML.
 
 ``python -m rig.bare_browser PROGRAM`` says that it is ready, and answers ``URL PAGES AT_ONCE`` with seconds.
 """

@@ -1,4 +1,4 @@
-"""A certificate for this machine, made for one run; needs the ``openssl`` program."""
+"""A temporary certificate for this machine, made with the ``openssl`` program."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ def certificate() -> Generator[str]:
 
 
 def trusting(folder: str) -> dict[str, str]:
-    """Environment variables by which Python's and OpenSSL's defaults trust the certificate."""
+    """Return the environment variables that make Python and OpenSSL trust the certificate."""
     return {"SSL_CERT_FILE": str(Path(folder, "certificate.pem"))}

@@ -1,4 +1,4 @@
-"""What is compared, as the settings that a user would write."""
+"""Settings of the compared contenders, as a user would write them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 Settings = dict[str, Any]
 
-#: For every crawl.
+#: Settings of every crawl.
 COMMON: Settings = {
     "LOG_LEVEL": "INFO",
     "ROBOTSTXT_OBEY": False,
@@ -18,12 +18,12 @@ COMMON: Settings = {
 
 
 def scrapy_ext(port: int, key: str) -> Settings:
-    """The add-on on a platform: scheduler, items, request records, log. Pages are downloaded directly."""
+    """Return the settings of the add-on on a platform: scheduler, items, request records, log; direct downloads."""
     return {"ADDONS": {"scrapy_ext.Addon": 500}, "EXTRACT_API_ENABLED": False, **platform_at(port, key)}
 
 
 def platform_at(port: int, key: str) -> Settings:
-    """Where the platform is."""
+    """Return the settings with the platform's URL and key."""
     return {"PLATFORM_URL": f"http://127.0.0.1:{port}", "PLATFORM_API_KEY": key}
 
 
@@ -35,7 +35,7 @@ def extract_api(service: str, fields: Settings | None = None) -> Settings:
 
 
 def everything(port: int, key: str, service: str, fields: Settings | None = None) -> Settings:
-    """All that the add-on has, on a platform and through an extraction service."""
+    """Return the settings of the complete add-on, on a platform and through an extraction service."""
     return {"ADDONS": {"scrapy_ext.Addon": 500}, **platform_at(port, key), **_service_at(service, fields)}
 
 
@@ -44,12 +44,12 @@ def _service_at(service: str, fields: Settings | None) -> Settings:
 
 
 def scrapy_zyte_api(service: str, fields: Settings | None = None) -> Settings:
-    """The same with the add-on of scrapy-zyte-api."""
+    """Return the settings of scrapy-zyte-api's add-on for the same crawl."""
     if find_spec("scrapy_zyte_api") is None:
         raise SystemExit("scrapy-zyte-api is compared with: pip install -r benchmarks/requirements.txt")
     return {
         "ADDONS": {"scrapy_zyte_api.Addon": 500},
-        # Its paths are appended without a slash between.
+        # The add-on appends its paths without a slash.
         "ZYTE_API_URL": f"{service}/",
         "ZYTE_API_KEY": "0" * 32,
         "ZYTE_API_AUTOMAP_PARAMS": fields or {},
@@ -57,7 +57,7 @@ def scrapy_zyte_api(service: str, fields: Settings | None = None) -> Settings:
 
 
 def scrapy_redis(port: int) -> Settings:
-    """Scheduler, dupefilter and items of scrapy-redis, from an empty queue."""
+    """Return the settings of scrapy-redis for scheduler, dupefilter and items, from an empty queue."""
     if find_spec("scrapy_redis") is None:
         raise SystemExit("scrapy-redis is compared with: pip install -r benchmarks/requirements.txt")
     return {

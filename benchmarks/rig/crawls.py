@@ -1,4 +1,4 @@
-"""One crawl in a process of its own, and what is measured of it.
+"""One crawl in a separate process, and its measurements.
 
 :func:`crawl` runs it and returns what came of it. ``python -m rig.crawls SPIDER JSON`` is the process; what the
 extensions in :mod:`rig.observers` found comes along.
@@ -21,7 +21,7 @@ from rig.processes import environment
 
 
 class Crawled:
-    """What came of a crawl.
+    """Result of a crawl.
 
     ``seconds`` is from its start until its process could end; ``cpu_seconds``, the processor time of its process from
     the opening of the spider; ``peak_bytes``, the most resident memory that the process ever had. ``ended`` is False
@@ -93,7 +93,7 @@ class Crawling:
         return self
 
     def wait_opened(self) -> None:
-        """Wait until its spider is open."""
+        """Wait until the spider is open."""
         assert self._process.stdout is not None
         self._process.stdout.readline()
 
@@ -142,7 +142,7 @@ def main(spider: str, settings: dict[str, Any], arguments: Mapping[str, Any], li
         print(json.dumps(result, default=str), flush=True)
 
     def cut_off() -> None:
-        # In a thread, since the event loop may be blocked; and at once, since closing may take long.
+        # In a thread, since the event loop may be blocked; and immediately, since closing may take long.
         tell(ended=False)
         os._exit(0)
 

@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape
 _WIDTH, _HEIGHT = 900, 380
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 210, 70, 60
 _COLOURS = ("#0b6bcb", "#b4540a", "#64748b", "#15803d")
-#: Gaps between the lines of the scale: the first that leaves at most six.
+#: Possible distances between lines of the scale: the first with at most six lines is used.
 _GAPS = [digit * 10**power for power in range(9) for digit in (1, 2, 5)]
 
 _FRAME = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" aria-labelledby="t d"
@@ -33,7 +33,7 @@ _FRAME = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height
 
 @dataclass(frozen=True)
 class Line:
-    """What it shows, and its points: size and value."""
+    """A line: its name, and its points of size and value."""
 
     name: str
     points: Sequence[tuple[float, float]]
@@ -73,7 +73,7 @@ def draw(path: Path, title: str, unit: str, lines: Sequence[Line]) -> None:
             f'<text x="{_WIDTH - _RIGHT + 12}" y="{place + 4:.1f}" style="fill:{colour}">{escape(line.name)}</text>'
         )
     body.append(f'<text x="{_LEFT}" y="{_HEIGHT - 14}">sizes, on a logarithmic scale</text>')
-    told = "; ".join(
+    points_text = "; ".join(
         f"{line.name}: " + ", ".join(f"{value:g} at {_short(size)}" for size, value in line.points) for line in lines
     )
     picture = _FRAME.format(
@@ -83,14 +83,14 @@ def draw(path: Path, title: str, unit: str, lines: Sequence[Line]) -> None:
         bottom=_HEIGHT - 2,
         title=escape(title),
         unit=escape(unit),
-        description=escape(f"{unit}. {told}."),
+        description=escape(f"{unit}. {points_text}."),
         body="\n".join(f"  {part}" for part in body),
     )
     path.write_text(picture, "utf-8")
 
 
 def _short(size: float) -> str:
-    """As 10⁵ and 3·10⁵; what is neither, in digits."""
+    """Format as 10⁵ and 3·10⁵, other numbers in digits."""
     power = math.floor(math.log10(size) + 1e-9)
     digit = size / 10**power
     if abs(digit - round(digit)) > 0.01:
@@ -100,7 +100,7 @@ def _short(size: float) -> str:
 
 
 def _apart(places: list[float]) -> list[float]:
-    """The places of names, moved down where they would touch."""
+    """Return the positions of names, moved down to avoid overlaps."""
     order = sorted(range(len(places)), key=places.__getitem__)
     moved = list(places)
     for before, here in pairwise(order):

@@ -23,7 +23,7 @@ from rig.processes import python
 
 _PAGES: Final = 8
 _CONTENT_TYPE: Final = "text/html; charset=utf-8"
-#: Those of the site, beside Content-Type and Content-Length.
+#: Headers of the site besides Content-Type and Content-Length.
 _HEADERS: Final = {
     "Date": "Sat, 31 Jan 2026 12:00:00 GMT",
     "Server": "nginx",
@@ -39,7 +39,7 @@ _HEADERS: Final = {
 
 @dataclass(frozen=True)
 class Extraction:
-    """Where they are. Pages are at a name, since the service takes no IP addresses."""
+    """URLs of the two services. The host is a name, since the service accepts no IP addresses."""
 
     site: str
     service: str
@@ -47,7 +47,7 @@ class Extraction:
 
 @contextmanager
 def extraction(size: int, folder: str = "") -> Generator[Extraction]:
-    """Run both for pages of so many bytes; with TLS if there is the folder of a certificate."""
+    """Run both for pages of ``size`` bytes; with TLS if there is a folder with a certificate."""
     with python("-m", "rig.extraction", str(size), folder) as running:
         scheme = "https" if folder else "http"
         yield Extraction(f"{scheme}://localhost:{running.said}", f"{scheme}://127.0.0.1:{running.said}/v1")

@@ -1,4 +1,4 @@
-"""The least of an HTTP/1.1 server, so that what is measured is the other side.
+"""A minimal HTTP/1.1 server, so that the measurement covers the other side.
 
 Requests have a Content-Length or no body; connections stay open unless asked otherwise; one answer after the other.
 """
@@ -16,8 +16,8 @@ from typing import Final
 _LENGTH: Final = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _END_OF_HEAD: Final = b"\r\n\r\n"
 
-#: Of a request's path and body; gives the parts of its answer, from the status line on, and after how many seconds
-#: they are sent.
+#: Handler of a request's path and body; returns the parts of its response from the status line on, and the delay in
+#: seconds.
 Answer = Callable[[str, bytes], tuple[float, list[bytes]]]
 
 
@@ -57,15 +57,15 @@ class Connection(asyncio.Protocol):
 
 
 def head(status: str, content_type: str, length: int, headers: Mapping[str, str] | None = None) -> bytes:
-    """The head of an answer."""
+    """Return the head of a response."""
     fields = {"Content-Type": content_type, "Content-Length": str(length), **(headers or {})}
     lines = (f"HTTP/1.1 {status}", *(f"{name}: {value}" for name, value in fields.items()))
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
 
 async def serve(answer: Answer, *, folder: str = "", asked: Callable[[str], str] | None = None) -> None:
-    """Say the port, and serve until standard input ends; TLS with the certificate in ``folder``
-    (:mod:`rig.certificates`). ``asked`` answers what is written to standard input, line by line."""
+    """Print the port and serve until standard input ends, with TLS given the ``folder`` of a certificate
+    (:mod:`rig.certificates`). ``asked`` answers lines of standard input."""
     loop = asyncio.get_running_loop()
     context = None
     if folder:

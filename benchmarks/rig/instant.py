@@ -1,4 +1,4 @@
-"""Download handlers without a network, for what is not about downloading: any number of hosts, no waiting."""
+"""Download handlers without a network, for measurements that exclude downloading."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class InstantHandler(BaseDownloadHandler):
 
 
 class GatedHandler(InstantHandler):
-    """Answers nothing but the first request until ``BENCH_GATE_SECONDS`` have passed since it."""
+    """Holds all responses but the first until ``BENCH_GATE_SECONDS`` have passed since that."""
 
     _opens: float | None = None
 

@@ -1,4 +1,4 @@
-"""A TCP proxy that makes the way long, and can break it.
+"""A TCP proxy that adds latency, and can interrupt the connection.
 
 ``python -m rig.latency PORT SECONDS`` passes connections on to ``PORT``, says its own port, and ends with its standard
 input. Each direction takes half of ``SECONDS`` and carries as much as it would otherwise: what arrives waits in a queue
@@ -23,27 +23,27 @@ from rig.processes import Running, python
 
 
 class Latency:
-    """The way to a service: the port to use, and what becomes of it."""
+    """A proxied service: its port and its current behaviour."""
 
     def __init__(self, running: Running) -> None:
         self._running = running
         self.port = int(running.said)
 
     def become(self, mode: str) -> None:
-        """``pass``, ``hold`` or ``refuse``; returns when that is so."""
+        """Set ``pass``, ``hold`` or ``refuse``; return once it is in force."""
         answer = self._running.ask(mode)
         assert answer == mode, answer
 
 
 @contextmanager
 def latency(port: int, seconds: float) -> Generator[Latency]:
-    """Make the way to ``port`` take so many seconds there and back."""
+    """Proxy ``port`` with a round-trip time of ``seconds``."""
     with python("-m", "rig.latency", str(port), str(seconds)) as running:
         yield Latency(running)
 
 
 class _Direction:
-    """Bytes on their way to one end of a connection; ``None`` is its end."""
+    """Bytes queued for one end of a connection; ``None`` is its end."""
 
     def __init__(self, proxy: _Proxy, opened: float) -> None:
         self._proxy = proxy
@@ -63,7 +63,7 @@ class _Direction:
             self.move()
 
     def move(self) -> None:
-        """Write what is due, and come back for the rest."""
+        """Write due bytes, and schedule the next call for the rest."""
         self._timer = None
         if self._target is None or self._proxy.holds:
             return
@@ -78,7 +78,7 @@ class _Direction:
 
 
 class _End(asyncio.Protocol):
-    """One end of a connection: what it receives goes the other way."""
+    """One end of a connection, which forwards received bytes to the other."""
 
     def __init__(self, proxy: _Proxy, out: _Direction, back: _Direction) -> None:
         self._proxy = proxy
@@ -153,7 +153,7 @@ async def serve(target: int, seconds: float) -> None:
 
 
 def _exact_loop() -> asyncio.AbstractEventLoop:
-    # epoll's waits are rounded up to milliseconds, which is much of a short way.
+    # epoll rounds its waits up to milliseconds, which is much for a short latency.
     return asyncio.SelectorEventLoop(selectors.SelectSelector())
 
 

@@ -1,4 +1,4 @@
-"""An extraction service that limits, as the name of the page's host says.
+"""An extraction service that limits requests by the name of the page's host.
 
 ``python -m rig.limits SECONDS`` says its port and ends with its standard input. Every answer takes so many seconds.
 ``limited….test``: 429 for ever. ``once.test``: of each URL, the first request gets the limit that its path names
@@ -21,21 +21,21 @@ from urllib.parse import urlsplit
 from rig.http1 import head, serve
 from rig.processes import Running, python
 
-#: Types of limits, as paths name them, and their statuses.
+#: Types of limits in paths, and their statuses.
 LIMITS: Final = {
     "over-user-limit": 429,
     "over-domain-limit": 429,
     "over-org-domain-limit": 429,
     "over-global-limit": 503,
 }
-#: Of those that are limited for ever.
+#: Hosts that are always limited.
 _RETRY_AFTER: Final = 2
 _HEADERS: Final = [{"name": "Content-Type", "value": "text/html; charset=utf-8"}]
 
 
 @contextmanager
 def limiting(delay: float) -> Generator[tuple[str, Running]]:
-    """Run it; gives the service's address, and the process to ask."""
+    """Run the service; return its URL and its process."""
     with python("-m", "rig.limits", str(delay)) as running:
         yield f"http://127.0.0.1:{running.said}/v1", running
 

@@ -1,4 +1,4 @@
-"""Load over HTTP on this machine: requests that are made before, sent over several connections at once.
+"""Load over HTTP on this machine: prepared requests, sent over several connections at once.
 
 The sender does as little as can be done, so that it is the server that is measured: it writes bytes, and reads
 answers by their length or their chunks without looking inside.
@@ -20,8 +20,8 @@ _RECEIVE = 256 * 1024
 
 @dataclass(frozen=True)
 class Load:
-    """What came of it: seconds on the clock, seconds of the server's processor time, bytes of answers, and the
-    seconds of the request that took longest."""
+    """Result: seconds by the clock, processor seconds of the server, bytes of responses, and the seconds of the slowest
+    request."""
 
     seconds: float
     cpu_seconds: float
@@ -30,7 +30,7 @@ class Load:
 
 
 def request(method: str, path: str, key: str, body: bytes = b"", **headers: str) -> bytes:
-    """A request as bytes."""
+    """Return a request as bytes."""
     named = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
     credentials = b64encode(f"{key}:".encode()).decode()
     head = f"{method} {path} HTTP/1.1\r\nHost: a\r\nAuthorization: Basic {credentials}\r\n{named}"
@@ -38,7 +38,7 @@ def request(method: str, path: str, key: str, body: bytes = b"", **headers: str)
 
 
 def send(port: int, pid: int, connections: Iterable[Iterable[bytes]]) -> Load:
-    """Send requests, those of each connection one after the other; raises for an answer that is not 200."""
+    """Send the requests of each connection one after the other; raise for a status other than 200."""
     total, longest, failures = [0], [0.0], list[BaseException]()
     lock = threading.Lock()
 
@@ -67,7 +67,7 @@ def send(port: int, pid: int, connections: Iterable[Iterable[bytes]]) -> Load:
 
 
 class Connection:
-    """One connection, which is kept."""
+    """One persistent connection."""
 
     def __init__(self, port: int) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port))
@@ -81,13 +81,13 @@ class Connection:
         self._socket.close()
 
     def ask(self, request: bytes) -> bytes:
-        """Send a request; returns the body of its answer."""
+        """Send a request; return the body of its response."""
         body: list[bytes] = []
         self._exchange(request, body.append)
         return b"".join(body)
 
     def skip(self, request: bytes) -> int:
-        """Send a request; returns the length of its answer's body."""
+        """Send a request; return the length of its response's body."""
         lengths: list[int] = []
         self._exchange(request, lambda piece: lengths.append(len(piece)))
         return sum(lengths)
@@ -128,17 +128,17 @@ class Connection:
 
 
 def cpu_seconds(pid: int) -> float:
-    """Processor time that a process has used, threads included."""
+    """Return the processor time of a process, threads included."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def memory_now(pid: int) -> int:
-    """The memory (bytes) that a process uses."""
+    """Return the memory (bytes) of a process."""
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def memory(pid: int) -> int:
-    """The most memory (bytes) that a process has used."""
+    """Return the peak memory (bytes) of a process."""
     status = Path(f"/proc/{pid}/status").read_text()
     return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM"))

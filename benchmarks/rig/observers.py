@@ -1,4 +1,4 @@
-"""Extensions that measure the process that they are in. What they find is in :data:`OBSERVED`."""
+"""Extensions that measure their own process. The results are in :data:`OBSERVED`."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any, Final, Self
 from scrapy import signals
 from scrapy.crawler import Crawler
 
-#: What was found, as JSON can hold it.
+#: Results, serializable as JSON.
 OBSERVED: Final[dict[str, Any]] = {}
 _TICK: Final = 0.001
 _WORTH_TELLING: Final = 0.005
 
 
 class LoopTicker:
-    """Wants to be called each millisecond, and notes when it was not: ``stalls``, a list of the monotonic time of a
-    stall's end and how many seconds the event loop did not come round."""
+    """Records stalls of the event loop with a ticker of a millisecond: ``stalls``, pairs of the monotonic time of a
+    stall's end and its seconds."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._stalls: list[tuple[float, float]] = []
@@ -51,7 +51,7 @@ class LoopTicker:
 
 
 class MemorySampler:
-    """Reads the resident memory after every ``BENCH_MEMORY_EVERY`` responses: ``memory``, a list of bytes."""
+    """Records the resident memory after every ``BENCH_MEMORY_EVERY`` responses: ``memory``, a list of bytes."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._every = crawler.settings.getint("BENCH_MEMORY_EVERY")
@@ -71,7 +71,7 @@ class MemorySampler:
 
 
 class Times:
-    """Notes the monotonic times of ``opened`` and ``closed``."""
+    """Records the monotonic times ``opened`` and ``closed``."""
 
     def __init__(self, crawler: Crawler) -> None:
         crawler.signals.connect(self._opened, signal=signals.spider_opened)
@@ -89,12 +89,12 @@ class Times:
 
 
 def resident_bytes() -> int:
-    """The resident memory of this process; needs Linux."""
+    """Return the resident memory of this process; needs Linux."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 def peak_bytes() -> int:
-    """The most resident memory that this process ever had; 0 where there is no ``/proc``."""
+    """Return the peak resident memory of this process; 0 without ``/proc``."""
     status = Path("/proc/self/status")
     if not status.exists():
         return 0

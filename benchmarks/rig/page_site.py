@@ -25,7 +25,7 @@ _STYLE: Final = "".join(
 
 
 def _picture(seed: int, width: int = 160, height: int = 120) -> bytes:
-    """A PNG that does not pack well, of some 20 KB."""
+    """Return a PNG of some 20 KB that compresses badly."""
     chance = random.Random(seed)
     rows = b"".join(b"\0" + bytes(chance.getrandbits(2) * 60 for _ in range(3 * width)) for _ in range(height))
 

@@ -1,4 +1,4 @@
-"""Pages of any size that look like those of a shop: nested markup, links, a script, text with some accents."""
+"""Pages of any size similar to those of a shop: nested markup, links, a script, text with some accents."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TAIL: Final = "</main>\n<footer><p>All prices include taxes. <a href='/terms'>T
 
 
 def page(size: int, seed: int) -> bytes:
-    """A page of ``size`` bytes of UTF-8; another for each seed."""
+    """Return a page of ``size`` bytes of UTF-8; another for each seed."""
     chance = random.Random(seed)
     parts = [_HEAD.encode()]
     left = size - len(parts[0]) - len(_TAIL.encode())
@@ -56,5 +56,5 @@ def _block(chance: random.Random) -> str:
 
 
 def as_json(text: str) -> bytes:
-    """A JSON string, with what is not ASCII left as it is."""
+    """Return a JSON string with non-ASCII characters unescaped."""
     return json.dumps(text, ensure_ascii=False).encode()

@@ -1,4 +1,4 @@
-"""Pipelines that items are measured with."""
+"""Pipelines for measurements of items."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes that say when they are ready, and that end with the benchmark."""
+"""Processes that report when they are ready, and that end with the benchmark."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-#: The folder that ``rig`` is imported from.
+#: The folder that contains ``rig``.
 BENCHMARKS: Final = Path(__file__).parents[1]
 _START_SECONDS: Final = 60
 _END_SECONDS: Final = 20
 
 
 class Running:
-    """A process that is ready; ``said`` is the line that it said so with."""
+    """A ready process; ``said`` is its first line of output."""
 
     def __init__(self, process: subprocess.Popen[str], said: str) -> None:
         self.process = process
         self.said = said
 
     def ask(self, line: str) -> str:
-        """Write a line to its standard input and wait for the line that it answers with."""
+        """Write a line to its standard input and return its answer."""
         assert self.process.stdin is not None
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
@@ -36,7 +36,7 @@ class Running:
 
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """This environment without the user's own services, in which ``rig`` can be imported."""
+    """Return this environment without the user's own services, with ``rig`` importable."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PLATFORM_", "EXTRACT_API_"))}
     path = os.pathsep.join(filter(None, (str(BENCHMARKS), os.environ.get("PYTHONPATH"))))
     return {**kept, "PYTHONPATH": path, **(extra or {})}
@@ -44,14 +44,14 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
 
 @contextlib.contextmanager
 def python(*arguments: str, extra: Mapping[str, str] | None = None) -> Generator[Running]:
-    """Run ``python arguments``, which says a line when it is ready and ends with its standard input."""
+    """Run ``python arguments``, which prints a line when it is ready and ends with its standard input."""
     with _popen([sys.executable, *arguments], extra) as process:
         yield Running(process, _line(process, " ".join(arguments)))
 
 
 @contextlib.contextmanager
 def program(command: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
-    """Run a program that says nothing, until the end of the block."""
+    """Run a program without output until the end of the block."""
     with _popen(command) as process:
         yield process
 
@@ -87,7 +87,7 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 
 def _line(process: subprocess.Popen[str], what: str) -> str:
-    """The next line of its standard output. It says one at a time, so that none waits in a buffer."""
+    """Return the next line of standard output. Only one is outstanding, so none stays in a buffer."""
     assert process.stdout is not None
     deadline = time.monotonic() + _START_SECONDS
     with selectors.DefaultSelector() as selector:
@@ -101,7 +101,7 @@ def _line(process: subprocess.Popen[str], what: str) -> str:
 
 
 def end_with_signal() -> None:
-    """Let SIGTERM unwind this process, so that what it has started is ended."""
+    """Let SIGTERM unwind this process, so that its children are ended."""
 
     def stop(*_: object) -> None:
         sys.exit(143)

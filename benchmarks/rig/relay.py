@@ -1,4 +1,4 @@
-"""A bare relay on aiohttp: takes the URL of a POST, gets it, and answers with its body as Base64 in JSON.
+"""A bare relay on aiohttp: fetches the URL of a POST, and returns its body as Base64 in JSON.
 
 It checks nothing: neither who asks, nor what, nor where that leads. ``python -m rig.relay`` says its port and ends with
 its standard input.

@@ -1,4 +1,4 @@
-"""Rounds: each contender in turn, so that what else the machine does falls on all of them."""
+"""Rounds: contenders take turns, so that other load of the machine affects all of them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ T = TypeVar("T")
 
 
 def options(description: str | None, *, full: Mapping[str, Any], quick: Mapping[str, Any]) -> argparse.Namespace:
-    """The options of a script: ``--quick``, and one for each number of ``full``, whose default ``--quick`` changes.
+    """Parse the options of a script: ``--quick``, and one for each number of ``full``, whose default ``--quick``
+    changes.
 
-    What is a list there is given with commas.
+    Lists are given with commas.
     """
     end_with_signal()
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -53,11 +54,11 @@ def median(values: Iterable[float]) -> float:
 
 
 def percentile(values: Iterable[float], share: float) -> float:
-    """The value that so large a share of the values does not exceed."""
+    """Return the value at this quantile."""
     ordered = sorted(values)
     return ordered[min(int(share * len(ordered)), len(ordered) - 1)]
 
 
 def report(benchmark: str, **fields: Any) -> None:
-    """Print the one line of a benchmark."""
+    """Print the JSON line of a benchmark."""
     print(json.dumps({"benchmark": benchmark, **fields}), flush=True)

@@ -1,4 +1,4 @@
-"""The schedulers that are compared, with a clock around their methods.
+"""The compared schedulers, with timed methods.
 
 In :data:`rig.observers.OBSERVED`: ``enqueued``, nanoseconds of each ``enqueue_request``, and ``dequeued``, nanoseconds
 and host of each ``next_request`` that gave a request.
@@ -21,7 +21,7 @@ _DEQUEUED: Final[list[tuple[int, str | None]]] = OBSERVED.setdefault("dequeued",
 
 
 class TimedScheduler(Scheduler):
-    """Scrapy's own."""
+    """Scrapy's scheduler."""
 
     def enqueue_request(self, request: Request) -> bool:
         begun = perf_counter_ns()
@@ -38,7 +38,7 @@ class TimedScheduler(Scheduler):
 
 
 class TimedFrontierScheduler(FrontierScheduler):
-    """The frontier's."""
+    """The frontier's scheduler."""
 
     def enqueue_request(self, request: Request) -> bool:
         begun = perf_counter_ns()

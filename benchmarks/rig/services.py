@@ -27,7 +27,7 @@ class Platform:
     data: Path
 
     def disk(self) -> int:
-        """Bytes that its data takes."""
+        """Return the bytes of its data."""
         return sum(file.stat().st_size for file in self.data.rglob("*") if file.is_file())
 
 
@@ -47,13 +47,13 @@ def platform(where: Path | None = None, *, database: str | None = None, key: str
 
 @contextmanager
 def redis() -> Generator[int]:
-    """Run redis-server, in memory only; gives its port."""
+    """Run redis-server, in memory only; return its port."""
     if shutil.which("redis-server") is None:
         raise SystemExit("redis-server is needed: apt-get install redis-server")
     port = _free_port()
     with tempfile.TemporaryDirectory() as folder:
         options = ("--bind", "127.0.0.1", "--port", str(port), "--save", "", "--appendonly", "no")
-        # Into a folder of its own, and not to standard output, which nobody reads.
+        # Logs go to its own folder, since nobody reads its standard output.
         with program(["redis-server", *options, "--dir", folder, "--logfile", "log"]):
             _wait_for(port)
             yield port

@@ -1,4 +1,4 @@
-"""A site that costs next to nothing: page ``n`` of ``PAGES`` has a heading and ``LINKS`` links.
+"""A minimal site: page ``n`` of ``PAGES`` has a heading and ``LINKS`` links.
 
 ``python -m rig.site PAGES LINKS`` says its port and ends with its standard input. Page ``n`` links to the pages
 ``n * LINKS + 1`` to ``n * LINKS + LINKS`` (modulo ``PAGES``), so that a crawl from page 0 finds each of them.
@@ -17,7 +17,7 @@ from rig.processes import python
 
 @contextmanager
 def site(pages: int, links: int = 20) -> Generator[str]:
-    """Run the site; gives its address."""
+    """Run the site; return its URL."""
     with python("-m", "rig.site", str(pages), str(links)) as running:
         yield f"http://127.0.0.1:{running.said}"
 

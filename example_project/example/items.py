@@ -1,4 +1,4 @@
-"""What the spiders collect.
+"""Items of the spiders.
 
 Products and articles are stored as the extraction service gives them: their schema is that of
 zyte-common-items, so they need no class of their own here.
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass
 class ProductReviews:
-    """What customers say about a product, and how its page looked when they had said it."""
+    """A customer's review of a product, with a screenshot of the page."""
 
     url: str
     name: str
@@ -22,7 +22,7 @@ class ProductReviews:
 
 @dataclass
 class SearchResult:
-    """A product that the shop found for a query."""
+    """A product in the shop's search results."""
 
     query: str
     sku: str
@@ -34,7 +34,7 @@ class SearchResult:
 
 @dataclass
 class SentHeaders:
-    """The headers that reached the site."""
+    """The headers received by the site."""
 
     method: str
     headers: dict[str, str]
@@ -42,7 +42,7 @@ class SentHeaders:
 
 @dataclass
 class Page:
-    """What was extracted from one page; ``kind`` says which field of the extraction service it is."""
+    """The extraction of one page; ``kind`` is the field of the extraction service."""
 
     url: str
     kind: str

@@ -22,7 +22,7 @@ ADDONS = {"scrapy_ext.Addon": 500}
 ROBOTSTXT_OBEY = True
 CONCURRENT_REQUESTS_PER_DOMAIN = 8
 
-# The site that comes with the project: `python -m example_project.site`, run in the folder above this project.
+# The site of this project: run `python -m example_project.site` in the folder above it.
 SITE_URL = os.environ.get("SITE_URL", "http://localhost:8600")
-# It runs on this machine, where the extraction service fetches nothing unless it is told to.
+# It runs on this machine, from which the extraction service fetches only permitted hosts.
 SERVER_ALLOW_HOSTS = [urlsplit(SITE_URL).netloc]

@@ -1,4 +1,4 @@
-"""``python -m example_project.site``: serves the site until it is told to stop."""
+"""``python -m example_project.site``: serve the site until it is stopped."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from example_project.site.app import build
 
 
 def _sockets(host: str, port: int) -> list[socket.socket]:
-    """Listening sockets; also on ::1 for 127.0.0.1, because browsers may take localhost for either."""
+    """Return listening sockets; also on ::1 for 127.0.0.1, because browsers may resolve localhost to either."""
     first = socket.create_server((host, port), backlog=512)
     opened = [first]
     if host == "127.0.0.1":
@@ -34,7 +34,7 @@ def _stop_with_stdin(server: uvicorn.Server) -> None:
 
 
 class _Server(uvicorn.Server):
-    """Says on standard output where it is, as soon as it accepts requests."""
+    """Server that prints its URL once it accepts requests."""
 
     def __init__(self, config: uvicorn.Config, address: str) -> None:
         super().__init__(config)
@@ -46,7 +46,7 @@ class _Server(uvicorn.Server):
 
 
 def main() -> int:
-    """Serve; the exit code is 1 when the port is taken."""
+    """Serve; return 1 when the port is taken."""
     parser = argparse.ArgumentParser(prog="python -m example_project.site", description="A small site to crawl.")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument("--port", type=int, default=8600, help="port, 0 for a free one (default: %(default)s)")

@@ -1,4 +1,4 @@
-"""The site's addresses."""
+"""Routes of the site."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from starlette.staticfiles import StaticFiles
 from example_project.site import images, markup, news, pages, shop
 from example_project.site.shop import Product
 
-#: What the search form carries in a hidden field; a search without it is refused, as a shop would.
+#: Token of the search form's hidden field; a search without it is refused, as in a shop.
 SEARCH_TOKEN = "6f1d2c"
 
 _ROBOTS = """User-agent: *
@@ -91,7 +91,7 @@ async def _search_form(_: Request) -> Response:
 
 
 def _search_fields(content_type: str, body: bytes) -> dict[str, Any]:
-    """The fields of a search, sent as a form or as JSON; raises ValueError."""
+    """Return the fields of a search, sent as a form or as JSON; raises ValueError."""
     if content_type.startswith("application/json"):
         fields = json.loads(body)
         if not isinstance(fields, dict):
@@ -183,7 +183,7 @@ async def _not_found(_: Request, _error: Exception) -> Response:
 
 
 def build() -> Starlette:
-    """The site as an ASGI application."""
+    """Return the site as an ASGI application."""
     routes = [
         Route("/", _home),
         Route("/best", _best),

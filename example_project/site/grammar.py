@@ -21,7 +21,7 @@ _NAMES = tomllib.loads((Path(__file__).parent / "data" / "names.toml").read_text
 
 
 def write(rng: random.Random, template: str, rules: Rules, bound: Mapping[str, str] = {}) -> str:
-    """The template with every slot filled: from ``bound``, else from a rule, whose own slots are filled too."""
+    """Fill every slot of the template from ``bound``, else from a rule, recursively."""
 
     def fill(match: re.Match[str]) -> str:
         name = match[1]
@@ -31,7 +31,7 @@ def write(rng: random.Random, template: str, rules: Rules, bound: Mapping[str, s
 
 
 def bind(rng: random.Random, rules: Rules, names: Sequence[str], bound: Mapping[str, str] = {}) -> dict[str, str]:
-    """``bound`` with a value chosen for each of the names."""
+    """Return ``bound`` with a value chosen for each of the names."""
     values = dict(bound)
     for name in names:
         values[name] = write(rng, f"{{{name}}}", rules, values)
@@ -39,21 +39,21 @@ def bind(rng: random.Random, rules: Rules, names: Sequence[str], bound: Mapping[
 
 
 def sentence(text: str) -> str:
-    """The text with a capital first letter and a full stop."""
+    """Return the text with a capital first letter and a full stop."""
     text = text[0].upper() + text[1:]
     return text if text[-1] in ".!?”" else f"{text}."
 
 
 def slug(text: str) -> str:
-    """The text as a part of an address."""
+    """Return the text as a part of a URL."""
     return _SLUG.sub("-", text.lower()).strip("-")
 
 
 def person(rng: random.Random) -> str:
-    """A name that nobody bears."""
+    """Return a made-up name."""
     return f"{rng.choice(_NAMES['given'])} {rng.choice(_NAMES['family_head'])}{rng.choice(_NAMES['family_tail'])}"
 
 
 def brand(rng: random.Random) -> str:
-    """A brand that nobody owns."""
+    """Return a made-up brand."""
     return f"{rng.choice(_NAMES['brand_head'])}{rng.choice(_NAMES['brand_tail'])}"

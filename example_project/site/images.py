@@ -1,4 +1,4 @@
-"""Pictures drawn in code: SVG for the shop's products, PNG for the newspaper."""
+"""Pictures drawn by code: SVG for the shop's products, PNG for the newspaper."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BACKGROUNDS = ("#f3efe8", "#eef1ee", "#f0eef3", "#f6efe9", "#ebf0f3")
 
 
 def product_svg(shape: str, colour: str, number: int, view: int) -> bytes:
-    """A drawing of the product; no two products or views look the same."""
+    """Draw the product, differently for each product and view."""
     rng = random.Random(f"{number}/{view}")
     drawing = _DATA["shapes"][shape].format(
         c=_DATA["colours"][colour],
@@ -34,7 +34,7 @@ def product_svg(shape: str, colour: str, number: int, view: int) -> bytes:
 
 
 def landscape_png(number: int, width: int = 320, height: int = 180) -> bytes:
-    """A landscape of hills under a sky, as a true-colour PNG."""
+    """Draw a landscape of hills under a sky, as a true-colour PNG."""
     rng = random.Random(f"landscape {number}")
     sky = (150 + rng.randrange(80), 170 + rng.randrange(60), 200 + rng.randrange(50))
     hills = [_hill(rng, width, height * part) for part in (0.5, 0.66, 0.82)]
@@ -44,7 +44,7 @@ def landscape_png(number: int, width: int = 320, height: int = 180) -> bytes:
         rows.append(0)
         backdrop = bytes(min(255, channel + y // 6) for channel in sky)
         for tops in zip(*hills, strict=True):
-            # The nearest of the hills whose top is above this line, else the sky.
+            # The nearest hill whose top is above this line, else the sky.
             layer = 2 if y > tops[2] else 1 if y > tops[1] else 0 if y > tops[0] else None
             rows += backdrop if layer is None else shades[layer]
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
@@ -53,7 +53,7 @@ def landscape_png(number: int, width: int = 320, height: int = 180) -> bytes:
 
 
 def _hill(rng: random.Random, width: int, base: float) -> list[int]:
-    """The height of a hill's top, from the upper edge, for every column."""
+    """Return the top of a hill, from the upper edge, for every column."""
     peaks = [(rng.randrange(width), rng.randrange(30, 90), rng.randrange(10, 46)) for _ in range(3)]
     return [
         int(base - sum(rise * max(0.0, 1 - abs(x - at) / reach) for at, reach, rise in peaks)) for x in range(width)

@@ -1,4 +1,4 @@
-"""What pages say to machines: schema.org objects for JSON-LD."""
+"""Structured data of the pages: schema.org objects for JSON-LD."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from example_project.site.shop import Product
 
 
 def image_paths(product: Product) -> list[str]:
-    """Where the product's pictures are."""
+    """Return the URLs of the product's pictures."""
     return [f"/images/{product.number}-{view}" for view in range(1, product.images + 1)]
 
 
 def breadcrumbs(product: Product, base: str) -> list[tuple[str, str]]:
-    """Name and address of each step from the home page to the product."""
+    """Return name and URL of each step from the home page to the product."""
     category = product.category
     return [("Home", f"{base}/"), (category.title, f"{base}/c/{category.slug}"), (product.name, base + product.path)]
 
 
 def product_json_ld(product: Product, base: str) -> list[dict[str, Any]]:
-    """The product and its breadcrumbs."""
+    """Return the product and its breadcrumbs."""
     offer = {
         "@type": "Offer",
         "url": base + product.path,
@@ -59,7 +59,7 @@ def product_json_ld(product: Product, base: str) -> list[dict[str, Any]]:
 
 
 def article_json_ld(article: Article, base: str) -> list[dict[str, Any]]:
-    """The article."""
+    """Return the article."""
     described: dict[str, Any] = {
         "@context": "https://schema.org",
         "@type": "NewsArticle",
@@ -79,7 +79,7 @@ def article_json_ld(article: Article, base: str) -> list[dict[str, Any]]:
 
 
 def review_record(review: shop.Review) -> dict[str, Any]:
-    """A review as the shop's own scripts get it."""
+    """Return a review as the shop's scripts receive it."""
     return {
         "id": review.id,
         "author": review.author,

@@ -24,7 +24,7 @@ SECTIONS: dict[str, str] = _DATA["sections"]
 
 @dataclass(frozen=True)
 class Article:
-    """An article; ``markup`` is how its page describes it: jsonld or opengraph."""
+    """An article; ``markup`` is the format of its structured data: jsonld or opengraph."""
 
     number: int
     section: str
@@ -39,7 +39,7 @@ class Article:
 
     @property
     def path(self) -> str:
-        """Where its page is."""
+        """The path of its page."""
         return f"/news/{self.section}/{self.number}-{grammar.slug(self.headline)}"
 
 
@@ -90,10 +90,10 @@ ARTICLES: list[Article] = _articles()
 
 
 def by_number(number: int) -> Article | None:
-    """The article with this number."""
+    """Return the article with this number."""
     return ARTICLES[number - 1] if 1 <= number <= len(ARTICLES) else None
 
 
 def in_section(section: str) -> list[Article]:
-    """The section's articles, newest first."""
+    """Return the section's articles, newest first."""
     return [article for article in ARTICLES if article.section == section]

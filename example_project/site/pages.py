@@ -52,14 +52,14 @@ def _render(template: str, **values: Any) -> str:
 
 
 def _page_path(path: str, number: int, *, sort_first: bool) -> str:
-    """The address of a listing's page. The pagers above and below write its parameters in different order."""
+    """Return the URL of a listing's page. The two pagers write its parameters in different order."""
     if number == 1:
         return path
     return f"{path}?sort=listed&page={number}" if sort_first else f"{path}?page={number}&sort=listed"
 
 
 def _pager(path: str, page: int, pages: int, *, sort_first: bool) -> list[tuple[int, str | None]]:
-    """Number and address of every page; no address for the page itself."""
+    """Return number and URL of every page; no URL for the page itself."""
     return [
         (number, None if number == page else _page_path(path, number, sort_first=sort_first))
         for number in range(1, pages + 1)
@@ -137,12 +137,12 @@ def article(shown: Article, base: str) -> str:
 
 
 def not_found() -> str:
-    """What is shown for a wrong address."""
+    """Return the page for an unknown URL."""
     return _render("not_found.html")
 
 
 def sitemap(base: str) -> str:
-    """Every page of the site, for crawlers."""
+    """Return every page of the site, for crawlers."""
     paths = ["/", "/best", "/news/", *(f"/c/{category.slug}" for category in shop.CATEGORIES)]
     paths += [product.path for product in shop.PRODUCTS] + [article.path for article in news.ARTICLES]
     places = "".join(f"<url><loc>{base}{path}</loc></url>" for path in paths)

@@ -24,7 +24,7 @@ _RULES: Rules = _DATA["rules"]
 
 @dataclass(frozen=True, eq=False)
 class Category:
-    """A category: how its products are called, made and used, and what they cost (in ``currency``)."""
+    """A category: names, materials, uses and prices (in ``currency``) of its products."""
 
     slug: str
     title: str
@@ -40,12 +40,12 @@ class Category:
 
     @cached_property
     def products(self) -> list[Product]:
-        """Its products in the order of its listing."""
+        """The products in the order of the listing."""
         return [product for product in PRODUCTS if product.category is self]
 
     @property
     def pages(self) -> int:
-        """How many pages its listing has."""
+        """The number of pages of the listing."""
         return -(-self.size // PRODUCTS_PER_PAGE)
 
 
@@ -66,7 +66,7 @@ class Review:
 
 @dataclass(frozen=True, eq=False)
 class Product:
-    """A product as the shop knows it; ``markup`` is how its page says so: jsonld, microdata or none."""
+    """A product; ``markup`` is the format of its page's structured data: jsonld, microdata or none."""
 
     number: int
     sku: str
@@ -91,24 +91,24 @@ class Product:
 
     @property
     def path(self) -> str:
-        """Where its page is."""
+        """The path of its page."""
         return f"/p/{self.number}-{self.slug}"
 
     @property
     def link(self) -> str:
-        """Where the shop links to: for a few products an old address, one or two redirects away."""
+        """The path that the shop links to: for a few products an old one, one or two redirects away."""
         return (self.path, f"/item/{self.number}", f"/go/{self.number}")[self.moved]
 
     @property
     def rating(self) -> str | None:
-        """The mean of the reviews with one decimal; None without reviews."""
+        """The mean rating with one decimal; None without reviews."""
         if not self.reviews:
             return None
         return f"{sum(review.rating for review in self.reviews) / len(self.reviews):.1f}"
 
 
 def _gtin13(number: int) -> str:
-    # The prefix 2 is for numbers that a shop gives out by itself, so that none is another firm's.
+    # The prefix 2 is for internal numbers of a shop, so that none belongs to another firm.
     digits = f"2{number:011d}"
     total = sum(int(digit) * (3 if index % 2 else 1) for index, digit in enumerate(digits))
     return f"{digits}{-total % 10}"
@@ -175,7 +175,7 @@ def _product(rng: random.Random, number: int, category: Category) -> Product:
         features=[f"Made of {material}", f"Colour: {colour}", f"For use {rng.choice(category.uses)}"],
         images=rng.choice((1, 2, 3)),
         reviews=_reviews(rng, sku, category),
-        # Half and half, but for one in twenty, which says it in words alone.
+        # Half and half, except for one in twenty, which has it in words only.
         markup="none" if number % 20 == 0 else ("jsonld", "microdata")[number % 2],
         moved=1 if number % 25 == 3 else 2 if number % 50 == 7 else 0,
         slug=grammar.slug(name),
@@ -190,22 +190,22 @@ def _products() -> list[Product]:
 
 #: Every product, by number.
 PRODUCTS: list[Product] = _products()
-#: Numbers that listings still link to although the products are gone: 404.
+#: Numbers of removed products that listings still link to: 404.
 DISCONTINUED: tuple[int, ...] = tuple(901 + index for index in range(len(CATEGORIES)))
 
 
 def by_number(number: int) -> Product | None:
-    """The product with this number."""
+    """Return the product with this number."""
     return PRODUCTS[number - 1] if 1 <= number <= len(PRODUCTS) else None
 
 
 def best_rated() -> list[Product]:
-    """The products with the best reviews, at least three each."""
+    """Return the products with the best reviews, at least three each."""
     reviewed = [product for product in PRODUCTS if len(product.reviews) >= 3]
     return sorted(reviewed, key=lambda product: (-float(product.rating or 0), product.number))[:BEST_RATED]
 
 
 def search(query: str) -> list[Product]:
-    """The products whose name has every word of the query."""
+    """Return the products whose name has every word of the query."""
     words = query.lower().split()
     return [product for product in PRODUCTS if words and all(word in product.name.lower() for word in words)]

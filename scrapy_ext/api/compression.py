@@ -1,4 +1,4 @@
-"""Compression: ISA-L where it is installed (three to ten times faster), else zlib, which reads and writes the same."""
+"""Compression with ISA-L if it is installed (three to ten times faster), else with zlib; the formats are the same."""
 
 from __future__ import annotations
 
@@ -15,44 +15,44 @@ else:
     except ImportError:
         import zlib as _library
 
-#: The fastest level of both libraries: records repeat their field names, which the first level finds.
+#: The fastest level: records repeat their field names, which the first level already finds.
 _LEVEL: Final = 1
-#: Only the wrapping: what is too short to become shorter.
+#: No compression, for data too short to shrink.
 _STORED: Final = 0
 _GZIP: Final = 31
-#: No header and no sum.
+#: Raw deflate, without header and checksum.
 _DEFLATE: Final = -15
-#: zlib's own header or gzip's, told apart while reading.
+#: Accepts a zlib or a gzip header.
 _ZLIB_OR_GZIP: Final = 47
-#: Input of one step, whose output stays in the processor's cache for what is made of it.
+#: Input bytes per step, so that the output stays in the processor's cache for its consumer.
 _STEP: Final = 24 * 1024
-#: The same for what is only passed on.
+#: Input bytes per step when the output is only passed on.
 _UNPACK_STEP: Final = 40 * 1024
-#: Output of one call of the library at most.
+#: Maximum output bytes of one library call.
 _PIECE: Final = 120 * 1024
-#: Shorter output is joined: a body may consist of millions of gzip members of two bytes each, whose objects would take
-#: more memory than their bytes.
+#: Shorter output is joined: a body may consist of millions of gzip members of two bytes each, whose objects would
+#: take more memory than their bytes.
 _LEAST: Final = 16 * 1024
 GZIP_MAGIC: Final = b"\x1f\x8b"
 
 
 class TooLargeError(ValueError):
-    """Compressed data that inflates to more than was allowed."""
+    """Compressed data inflates to more than the limit."""
 
 
 class DamagedError(ValueError):
-    """Data that is not complete, correct deflate data."""
+    """Compressed data is incomplete or corrupt."""
 
 
 def pack(data: bytes) -> bytes:
-    """Compress a piece that is stored."""
+    """Compress data for storage."""
     return _library.compress(data, _LEVEL)
 
 
 def unpack(data: bytes) -> list[bytes]:
-    """What :func:`pack` was given, or a gzip stream of another's, in pieces; raises :class:`DamagedError`.
+    """Decompress the output of :func:`pack`, or a gzip stream, to pieces; raises :class:`DamagedError`.
 
-    Memory for small pieces is used again and again; for one large piece the system clears new memory each time.
+    Memory of small pieces is reused; for a large one the system clears new memory each time.
     """
     stream, found = _library.decompressobj(_ZLIB_OR_GZIP), []
     try:
@@ -71,25 +71,25 @@ def unpack(data: bytes) -> list[bytes]:
 
 
 def unpack_steps(data: bytes) -> Iterator[bytes]:
-    """The same, each piece unpacked when it is asked for; raises :class:`DamagedError`."""
+    """Decompress step by step, on demand; raises :class:`DamagedError`."""
     inflater = Inflater(sys.maxsize)
     yield from filter(None, inflater.feed(data))
     inflater.end()
 
 
 def gzip(data: bytes, *, shorten: bool = True) -> bytes:
-    """All of a response as a gzip stream, which takes microseconds where it need not be shortened."""
+    """Return a complete gzip stream; without ``shorten``, uncompressed within microseconds."""
     return _library.compress(data, _LEVEL if shorten else _STORED, wbits=_GZIP)
 
 
 def deflated(data: bytes) -> bytes:
-    """A part of a stream: blocks of deflate, none the last, that end at a whole byte."""
+    """Compress a part of a stream: non-final deflate blocks that end at a byte boundary."""
     compressor = _library.compressobj(_LEVEL, _library.DEFLATED, _DEFLATE)
     return bytes(compressor.compress(data) + compressor.flush(_library.Z_SYNC_FLUSH))
 
 
 class GzipFrame:
-    """What stands before and after the parts of one gzip stream, each of which was :func:`deflated` by itself."""
+    """Header and trailer of a gzip stream whose parts were each :func:`deflated` separately."""
 
     head: Final = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 
@@ -98,18 +98,18 @@ class GzipFrame:
         self._length = 0
 
     def add(self, data: bytes) -> None:
-        """Count the next part, as it was before."""
+        """Add the uncompressed next part to the checksum and length."""
         self._crc = _library.crc32(data, self._crc)
         self._length += len(data)
 
     @property
     def tail(self) -> bytes:
-        """The last block, which is empty, and the sums of all parts."""
+        """The empty last block, with the checksum and length of all parts."""
         return b"\x03\x00" + struct.pack("<II", self._crc, self._length & 0xFFFFFFFF)
 
 
 class Inflater:
-    """Inflates a gzip or zlib stream piece by piece, never further than ``limit`` bytes in all."""
+    """Incremental inflater of a gzip or zlib stream, limited to ``limit`` bytes of output."""
 
     def __init__(self, limit: int) -> None:
         self._left = limit
@@ -118,21 +118,22 @@ class Inflater:
         self._stream = _library.decompressobj(_ZLIB_OR_GZIP)
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """The next output, in pieces that are small, and few, however much the input holds.
+        """Yield the next output in few, small pieces.
 
-        There is a piece for each step of the input, which is empty where the step inflates to nothing: the work on
-        one is short. Raises :class:`TooLargeError` or :class:`DamagedError`.
+        Each step of the input yields a piece, empty if it inflates to nothing, so that the work per piece is short.
+        Raises :class:`TooLargeError` or :class:`DamagedError`.
         """
         if len(self._begin) < len(GZIP_MAGIC):
             self._begin += data[: len(GZIP_MAGIC)]
-        # What is left of the input is copied with each piece of output: so there is never much of it.
+        # Remaining input is copied for each piece of output, so a step is small.
         for at in range(0, len(data), _STEP):
             yield from self._step(data[at : at + _STEP])
 
     def _step(self, data: bytes) -> Iterator[bytes]:
         full, short = False, bytearray()
         while data or full:
-            if self._stream.eof:  # several gzip members in one body
+            # A body may have several gzip members.
+            if self._stream.eof:
                 self._stream = _library.decompressobj(_ZLIB_OR_GZIP)
                 self._streams += 1
             try:
@@ -149,17 +150,17 @@ class Inflater:
                 if len(short) >= _LEAST:
                     yield bytes(short)
                     short.clear()
-            # A full piece may leave output behind although all input was taken.
+            # A full piece may leave output behind although all input was consumed.
             full = len(piece) == _PIECE and not self._stream.eof
             data = self._stream.unused_data if self._stream.eof else self._stream.unconsumed_tail
         yield bytes(short)
 
     @property
     def is_one_gzip(self) -> bool:
-        """Whether all that came was one gzip stream."""
+        """Return true when the whole input was one gzip stream."""
         return self._streams == 1 and self._stream.eof and self._begin.startswith(GZIP_MAGIC)
 
     def end(self) -> None:
-        """Raises :class:`DamagedError` if the stream was cut off."""
+        """Raise :class:`DamagedError` if the stream was cut off."""
         if not self._stream.eof:
             raise DamagedError("the compressed data is cut off")

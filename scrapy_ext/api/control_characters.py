@@ -1,15 +1,14 @@
-"""Characters that steer a terminal, or turn the direction of the text that follows. Text of users and web sites may
-have any; where people read it (log, pages) they are written as something else."""
+"""Control characters of terminals and text direction, escaped where people read foreign text (logs, pages)."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-#: All but tabs and line breaks.
-STEERING: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+#: All control characters but tabs and line breaks.
+CONTROL_CHARACTERS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def escaped(text: str) -> str:
-    r"""The text with each of them as Python and JSON write it: ``\u001b``."""
-    return STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    r"""Return the text with control characters as ``\u001b``, like Python and JSON write them."""
+    return CONTROL_CHARACTERS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -1,4 +1,4 @@
-"""One broken rule of a contract, told so that its reader can mend it."""
+"""Broken rules of a contract: the field, the rule, and how to correct it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import msgspec
 class Violation(msgspec.Struct, frozen=True):
     """A field that breaks a rule.
 
-    ``status`` is the HTTP status that the contract gives the fault: 400 for input that is malformed by
-    itself, 413 for input that is too large, 422 for input that is well formed but incompatible.
+    ``status`` is the HTTP status of the contract: 400 for malformed input, 413 for too large input, 422 for well-formed
+    but incompatible input.
     """
 
     field: str
@@ -24,28 +24,28 @@ class Violation(msgspec.Struct, frozen=True):
         return f"{self.field}: {self.rule}. {self.remedy}"
 
 
-#: Broken rules that the message of an error shows.
+#: Maximum violations in the message of an error.
 _SHOWN: Final = 100
 
 
 class ContractError(ValueError):
-    """Input that breaks a contract; ``violations`` lists every broken rule, not only the first. Its message shows some.
+    """Input that breaks a contract; ``violations`` lists every broken rule, the message only the first ones.
 
     Raised before anything is sent (client) or stored (server).
     """
 
     def __init__(self, violations: Iterable[Violation]) -> None:
         self.violations = tuple(violations)
-        super().__init__(self.told(_SHOWN))
+        super().__init__(self.summary(_SHOWN))
 
-    def told(self, most: int) -> str:
-        """The first broken rules, one a line."""
+    def summary(self, most: int) -> str:
+        """Return the first ``most`` violations, one per line."""
         lines = [str(violation) for violation in self.violations[:most]]
         return "\n".join(lines if len(self.violations) <= most else [*lines, "And others."])
 
     @property
     def status(self) -> int:
-        """The HTTP status of the answer: that of the first violation with the lowest status."""
+        """The lowest status of the violations, 400 without any."""
         return min((violation.status for violation in self.violations), default=400)
 
 

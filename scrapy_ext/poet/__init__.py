@@ -1,1 +1,1 @@
-"""Page objects: the provider, and the middleware that gathers what they depend on into one request."""
+"""Page objects: the provider, and the middleware that merges their dependencies into one request."""

@@ -1,10 +1,10 @@
-"""What page objects need goes into the request that they are made from, so that one extraction serves them all.
+"""Downloader middleware that adds the dependencies of page objects to their request, for a single extraction.
 
-scrapy-poet asks its providers when a response is there. By then a second request would be needed for what the first
-did not ask for. Here the dependencies of a callback are looked up before its request is sent.
+scrapy-poet calls its providers after the response, when further data would need a second request. This middleware
+resolves the dependencies of a callback before its request is sent.
 
-This module does not import scrapy-poet, which projects may have without using it:
-:class:`~scrapy_ext.poet.provider.ExtractProvider` tells the middleware how to look them up.
+This module does not import scrapy-poet, which is optional: :class:`~scrapy_ext.poet.provider.ExtractProvider`
+registers the lookup.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from scrapy.exceptions import NotConfigured
 
 from scrapy_ext.crawl.extraction.translate import need
 
-#: From a request to the fields that its dependencies need.
+#: Maps a request to the fields that its dependencies need.
 Lookup = Callable[[Request], Mapping[str, Any]]
 
-#: Methods of what knows its crawler itself, so that both sides have to be weak.
+#: The provider refers to the crawler, so both sides are weak.
 _lookups: WeakKeyDictionary[Crawler, WeakMethod[Lookup]] = WeakKeyDictionary()
 
 
 def set_lookup(crawler: Crawler, lookup: Lookup) -> None:
-    """Tell by which method dependencies are looked up in this crawl."""
+    """Register the lookup of dependencies for this crawl."""
     _lookups[crawler] = WeakMethod(lookup)
 
 
 class PoetMiddleware:
-    """A downloader middleware just before :class:`~scrapy_ext.downloadermiddlewares.ExtractMiddleware`, and behind
-    scrapy-poet's ``InjectionMiddleware``. Without that one it is disabled."""
+    """Downloader middleware between scrapy-poet's ``InjectionMiddleware`` and
+    :class:`~scrapy_ext.downloadermiddlewares.ExtractMiddleware`, disabled without the former."""
 
     def __init__(self, lookup: Lookup) -> None:
         self._lookup = lookup

@@ -1,8 +1,8 @@
-"""``ExtractProvider``: page objects and callbacks get what they depend on through the extraction service.
+"""``ExtractProvider``: dependencies of page objects and callbacks from the extraction service.
 
-What is needed is looked up before a request is sent (:mod:`scrapy_ext.poet.middleware`), so that its own response has
-it, and the request is the only one. A request of its own is made for what cannot come with the response: of a page that
-is wanted over HTTP and in a browser, or whose request does not go through the service.
+Dependencies are resolved before a request is sent (:mod:`scrapy_ext.poet.middleware`), so that its own response has
+them. A second request is sent only for data that the response cannot have: of a page needed both over HTTP and from a
+browser, or of a request that does not use the service.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from scrapy_ext.poet.middleware import set_lookup
 
 
 class Screenshot(bytes):
-    """A screenshot of the page, as a dependency: a JPEG, unless ``screenshotOptions`` say otherwise."""
+    """Dependency: a screenshot of the page, a JPEG unless ``screenshotOptions`` differ."""
 
     __slots__ = ()
 
@@ -39,14 +39,14 @@ class Screenshot(bytes):
 _ITEMS: Final[Mapping[Any, str]] = {
     getattr(zyte_common_items, kind[0].upper() + kind[1:]): kind for kind in EXTRACT_TYPES
 }
-#: The output that each dependency is made from. That of ``AnyResponse`` depends on the others.
+#: The output for each dependency. That of ``AnyResponse`` depends on the others.
 _OUTPUTS: Final[Mapping[Any, str]] = {
     BrowserHtml: "browserHtml",
     BrowserResponse: "browserHtml",
     Screenshot: "screenshot",
     **_ITEMS,
 }
-#: Meta that a request for a part of a page has from that of the page.
+#: Meta keys that a second request copies from that of the page.
 _KEPT_META: Final = (
     "cookiejar",
     "dont_cache",
@@ -64,9 +64,9 @@ _KEPT_META: Final = (
 class ExtractProvider(PageObjectInputProvider):
     """A page object input provider of scrapy-poet, for SCRAPY_POET_PROVIDERS.
 
-    Provides ``BrowserHtml``, ``BrowserResponse`` and ``AnyResponse`` of web-poet, the items of zyte-common-items
-    that the service extracts, and :class:`Screenshot`. Fields beside the outputs are those of the request's
-    ``meta["extract_api"]`` and of EXTRACT_API_PARAMS; rules that they break reach the errback of the request.
+    Provides ``BrowserHtml``, ``BrowserResponse`` and ``AnyResponse`` of web-poet, the items of zyte-common-items that
+    the service extracts, and :class:`Screenshot`. Other fields come from the request's ``meta["extract_api"]`` and from
+    EXTRACT_API_PARAMS; rules that they break reach the errback of the request.
     """
 
     name = "extract_api"
@@ -80,11 +80,11 @@ class ExtractProvider(PageObjectInputProvider):
     async def __call__(
         self, to_provide: Set[Callable[..., Any]], request: Request, response: Response, crawler: Crawler
     ) -> list[Any]:
-        """Called by scrapy-poet. Raises :class:`UnexpectedAnswerError` for an answer without what was asked for."""
+        """Called by scrapy-poet. Raises :class:`UnexpectedAnswerError` for an answer without a requested output."""
         provided = {dependency: _made(dependency, response) for dependency in to_provide}
         missing = {dependency for dependency, made in provided.items() if made is None}
         for dependency in missing:
-            # Asked for and not there: it would not be there the next time either.
+            # A requested output that is missing would be missing again.
             if needed_of(request).get(_OUTPUTS.get(dependency, "")):
                 raise _not_there(dependency, response)
         if missing:
@@ -97,7 +97,7 @@ class ExtractProvider(PageObjectInputProvider):
         return list(provided.values())
 
     def fields_for(self, request: Request) -> dict[str, Any]:
-        """The fields that the dependencies of a request's callback need beside those that it asks for."""
+        """Return the fields that a callback's dependencies need besides those of the request."""
         if request.meta.get("extract_api") is False:
             return {}
         needed = {dependency for dependency, _ in self.injector.build_plan(request).dependencies}
@@ -109,7 +109,7 @@ class ExtractProvider(PageObjectInputProvider):
         return _fields(needed, _asked(request), self._params, wants_page=wants_page)
 
     def _request_for(self, missing: Collection[Any], request: Request) -> Request:
-        """A request for what the response does not have."""
+        """Return a request for the outputs that the response lacks."""
         asked = {name: value for name, value in _asked(request).items() if name not in (*OUTPUTS, *BODY_ONLY)}
         fields = _fields(missing, asked, self._params, wants_page=AnyResponse in missing) or {"httpResponseBody": True}
         meta: dict[str, Any] = {name: request.meta[name] for name in _KEPT_META if name in request.meta}
@@ -131,7 +131,7 @@ def _asked(request: Request) -> Mapping[str, Any]:
 def _fields(
     needed: Collection[Any], asked: Mapping[str, Any], params: Mapping[str, Any], *, wants_page: bool
 ) -> dict[str, Any]:
-    """The fields for dependencies. ``wants_page``: the page itself is to come with them."""
+    """Return the fields for dependencies; ``wants_page`` adds the page itself."""
     outputs = {_OUTPUTS[dependency] for dependency in needed if dependency in _OUTPUTS}
     kinds = outputs.intersection(EXTRACT_TYPES)
     if HttpResponse in needed or asked.get("httpResponseBody"):
@@ -149,7 +149,7 @@ def _fields(
 
 
 def _fields_by_http(kinds: Collection[str], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of a page that has to come over HTTP, and with it what can be extracted from it."""
+    """Return the fields of a page over HTTP, and of the automatic extraction from it."""
     if not kinds:
         return {}
     fields: dict[str, Any] = dict.fromkeys((*sorted(kinds), "httpResponseBody"), True)
@@ -159,7 +159,7 @@ def _fields_by_http(kinds: Collection[str], given: Mapping[str, Any]) -> dict[st
 
 
 def _made(dependency: Any, response: Response) -> Any:
-    """A dependency from a response; None if the response does not have it."""
+    """Create a dependency from a response; None if the response lacks it."""
     result: Mapping[str, Any] = getattr(response, "extract_result", None) or {}
     html = result.get("browserHtml")
     if dependency is AnyResponse:

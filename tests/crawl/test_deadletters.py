@@ -113,7 +113,7 @@ async def test_a_request_that_could_not_be_read_is_put_back_too(client, frontier
 async def test_what_is_no_dead_letter_is_refused_and_left_where_it_is(client, frontier, waiting, letter):
     body = msgspec.json.encode({"fp": "ab", "qdata": letter}) + b"\n"
     await client.frontier.add(PROJECT, frontier, DEAD_LETTERS, body)
-    with pytest.raises(ValueError, match="ab in slot dead-letters is no request that was set aside"):
+    with pytest.raises(ValueError, match="ab in slot dead-letters is not a dead letter"):
         await put_back(client.frontier, PROJECT, frontier)
     assert await waiting(DEAD_LETTERS) == [("ab", letter)]
 

@@ -9,7 +9,7 @@ import pytest
 from scrapy import Request
 from scrapy.utils.request import RequestFingerprinter, fingerprint
 
-from scrapy_ext.api.platform.deadletters import next_life
+from scrapy_ext.api.platform.deadletters import next_fingerprint
 from scrapy_ext.crawl.commit.tracking import Entry, current
 from scrapy_ext.crawl.frontier.identity import SlotFingerprints
 from scrapy_ext.crawl.frontier.parents import Parent, mark
@@ -138,9 +138,9 @@ def test_what_is_made_for_no_request_is_never_filtered(fingerprints):
 def test_a_request_that_is_put_back_has_a_new_name_each_time():
     names = ["ab12"]
     for _ in range(11):
-        names.append(next_life(names[-1]))
+        names.append(next_fingerprint(names[-1]))
     assert names[:3] == ["ab12", "ab12~1", "ab12~2"]
     assert names[-1] == "ab12~11"
-    assert next_life("odd~name") == "odd~name~1"
-    assert next_life("odd~²") == "odd~²~1"
-    assert next_life("ab12#2") == "ab12#2~1"
+    assert next_fingerprint("odd~name") == "odd~name~1"
+    assert next_fingerprint("odd~²") == "odd~²~1"
+    assert next_fingerprint("ab12#2") == "ab12#2~1"

@@ -15,7 +15,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from scrapy_ext.api.control_characters import STEERING
+from scrapy_ext.api.control_characters import CONTROL_CHARACTERS
 from scrapy_ext.server.auth.keyring import add_key
 from scrapy_ext.server.auth.rates import RateLimits
 from scrapy_ext.server.auth.wrong_keys import BURST
@@ -318,5 +318,5 @@ def test_a_line_of_the_log_steers_no_terminal_and_cannot_be_made_by_others() -> 
         "  2026-01-01 00:00:00,000 ERROR scrapy_ext: forged",
     ]
     (line,) = JsonLines().format(record).split("\n")
-    assert STEERING.search(line) is None
+    assert CONTROL_CHARACTERS.search(line) is None
     assert json.loads(line)["message"] == text

@@ -1,4 +1,4 @@
-"""Spiders that show one thing each."""
+"""Example spiders, each for one feature."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from scrapy import Spider
 
 
 class SiteSpider(Spider):
-    """A spider of the site that comes with the project, or of its copy at another address (``-a site=…``)."""
+    """A spider of the project's site, or of its copy at another URL (``-a site=…``)."""
 
     name = None
 
@@ -17,5 +17,5 @@ class SiteSpider(Spider):
         self._site = site
 
     def address(self, path: str) -> str:
-        """The full address of a page of the site."""
+        """Return the full URL of a page of the site."""
         return (self._site or self.settings["SITE_URL"]).rstrip("/") + path

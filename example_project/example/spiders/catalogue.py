@@ -10,7 +10,7 @@ from scrapy.http import Response
 
 from example.spiders import SiteSpider
 
-#: Extraction from the HTTP response, which is many times cheaper than from a browser.
+#: Extraction from the HTTP response, which is much cheaper than from a browser.
 PRODUCT = {"extract_api": {"product": True, "extractFrom": "httpResponseBody"}}
 
 
@@ -33,8 +33,8 @@ class CatalogueSpider(SiteSpider):
         yield from response.follow_all(css="a.category", callback=self.parse_listing)
 
     def parse_listing(self, response: Response) -> Iterator[Request]:
-        # A card links to its product up to three times, and the two pagers write the same address in two
-        # ways; the frontier keeps one of each.
+        # A card links to its product up to three times, and the two pagers write the same URL in two ways; the
+        # frontier keeps one of each.
         yield from response.follow_all(css=".card a", callback=self.parse_product, meta=PRODUCT)
         yield from response.follow_all(css=".pager a", callback=self.parse_listing)
 

@@ -1,4 +1,4 @@
-"""Plain HTTP through the service: a form that is sent with POST, and headers of one's own."""
+"""Plain HTTP through the service: a form sent with POST, and custom headers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class FormsSpider(SiteSpider):
     """``scrapy crawl forms``, or with other queries: ``-a queries=kettle,oak``."""
 
     name = "forms"
-    # /echo/ is closed to robots, and meant for this spider.
+    # robots.txt disallows /echo/, which is made for this spider.
     custom_settings: ClassVar[dict[str, Any]] = {"ROBOTSTXT_OBEY": False}
 
     def __init__(self, *args: Any, queries: str = "lantern,folding,ochre", **kwargs: Any) -> None:

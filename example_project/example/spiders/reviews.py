@@ -1,4 +1,4 @@
-"""Reviews that are on the page only after JavaScript and a click; and a picture of the page."""
+"""Reviews that appear only after JavaScript and a click, with a screenshot of the page."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""``customAttributes``: what a caller may ask about a page beyond its item, and which values answer it.
+"""``customAttributes``: attributes that a caller requests beyond the item, and the values that fit them.
 
-The document shows ``type`` (``string``), ``description`` and ``enum``. The other types are those of JSON;
-``items`` describes what an array holds, ``properties`` what an object has.
+The contract shows ``type`` (``string``), ``description`` and ``enum``. The other types are those of JSON; ``items``
+describes the elements of an array, ``properties`` the members of an object.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ MAX_NAME_LENGTH: Final = 100
 MAX_DESCRIPTION_LENGTH: Final = 2_000
 MAX_ENUM: Final = 200
 MAX_ENUM_VALUE_LENGTH: Final = 200
-#: Objects and arrays in one another.
+#: Nesting depth of objects and arrays.
 MAX_DEPTH: Final = 4
-#: All attributes together, those inside of objects and arrays too.
+#: Maximum number of attributes, including nested ones.
 MAX_ALL: Final = 300
-#: The values of an answer: longer texts are cut, longer arrays too.
+#: Limits of the values of an answer: longer texts and arrays are cut.
 MAX_TEXT_LENGTH: Final = 10_000
 MAX_ITEMS: Final = 200
 
 
 class Attribute(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is asked: the JSON type of the answer, words that describe it, the only values that it may have."""
+    """A requested attribute: the JSON type of its value, a description, and its allowed values."""
 
     type: str
     description: str = ""
@@ -39,17 +39,17 @@ class Attribute(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def faults_of(attributes: dict[str, Any]) -> Iterator[Violation]:
-    """What is wrong with the ``customAttributes`` of a request."""
+    """Yield the violations in the ``customAttributes`` of a request."""
     yield from _faults_of_members("customAttributes", attributes, MAX_DEPTH, [MAX_ALL])
 
 
 def read_attributes(attributes: dict[str, Any]) -> dict[str, Attribute]:
-    """Attributes without faults as records."""
+    """Convert valid attributes to records."""
     return msgspec.convert(attributes, dict[str, Attribute])
 
 
 def answer_of(value: Any, attribute: Attribute) -> Any:
-    """A value as the answer for an attribute; None for one that is not of its type or not among its values."""
+    """Return a value as the answer for an attribute; None if it has another type or is not in ``enum``."""
     fitted = _FITTED[attribute.type](value, attribute)
     if fitted is not None and attribute.enum is not None and attribute.type not in ("array", "object"):
         return next((choice for choice in attribute.enum if choice == fitted and _alike(choice, fitted)), None)
@@ -57,7 +57,7 @@ def answer_of(value: Any, attribute: Attribute) -> Any:
 
 
 def _alike(choice: Any, value: Any) -> bool:
-    """Whether both are booleans, or neither is: to Python, true is 1."""
+    """Return true when both are booleans or neither is: to Python, True equals 1."""
     return isinstance(choice, bool) == isinstance(value, bool)
 
 
@@ -113,7 +113,7 @@ def _faults_of_members(place: str, members: dict[str, Any], depth: int, left: li
         shown = name if len(name) <= 60 else f"{name[:57]}..."
         if not 1 <= len(name) <= MAX_NAME_LENGTH:
             rule = f"must have a name of 1 to {MAX_NAME_LENGTH} characters, got {len(name)}"
-            yield Violation(f"{place}.{shown}", rule, "Use a shorter name, and tell more in its description.")
+            yield Violation(f"{place}.{shown}", rule, "Use a shorter name and a longer description.")
             continue
         yield from _faults_of_one(f"{place}.{shown}", description, depth, left)
 
@@ -129,14 +129,14 @@ def _faults_of_one(place: str, attribute: Any, depth: int, left: list[int]) -> I
     description = attribute.get("description", "")
     if not isinstance(description, str) or len(description) > MAX_DESCRIPTION_LENGTH:
         rule = f"must be a string of at most {MAX_DESCRIPTION_LENGTH} characters"
-        yield Violation(f"{place}.description", rule, "Say it in fewer words.")
+        yield Violation(f"{place}.description", rule, "Shorten the description.")
     yield from _faults_of_enum(f"{place}.enum", attribute)
     items, properties = attribute.get("items"), attribute.get("properties")
     if (items is not None or properties is not None) and depth <= 1:
-        yield Violation(place, f"must not go deeper than {MAX_DEPTH} attributes in one another", "Ask for a flat one.")
+        yield Violation(place, f"must not go deeper than {MAX_DEPTH} attributes in one another", "Use fewer levels.")
         return
     if kind == "object" and not (isinstance(properties, dict) and properties):
-        yield Violation(f"{place}.properties", "must be an object of attributes", "Say what the object has.")
+        yield Violation(f"{place}.properties", "must be an object of attributes", "List the properties of the object.")
     elif kind == "object" and isinstance(properties, dict):
         yield from _faults_of_members(f"{place}.properties", properties, depth - 1, left)
     if kind == "array" and items is not None:
@@ -149,7 +149,7 @@ def _faults_of_enum(place: str, attribute: dict[str, Any]) -> Iterator[Violation
     if values is None:
         return
     if not isinstance(values, list) or not 1 <= len(values) <= MAX_ENUM:
-        yield Violation(place, f"must be an array of 1 to {MAX_ENUM} values", "List the values that it may have.")
+        yield Violation(place, f"must be an array of 1 to {MAX_ENUM} values", "List the allowed values.")
     elif not all(isinstance(value, str | int | float) and len(str(value)) <= MAX_ENUM_VALUE_LENGTH for value in values):
         rule = f"must hold strings, numbers or booleans of at most {MAX_ENUM_VALUE_LENGTH} characters"
         yield Violation(place, rule, "Shorten or convert its values.")

@@ -1,4 +1,4 @@
-"""From the bytes of a request body to JSON values, or to the place where they break off being JSON (rule 13)."""
+"""Decoding of request bodies from JSON, with the position of a syntax error (rule 13)."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import msgspec
 
 from scrapy_ext.api.json_decoder import decoder
 
-#: What a body that is nested too deep for the decoder is over; the decoder's own bound depends on its caller.
+#: Depth reported for a body that is too deep for the decoder, whose own limit depends on its caller.
 _DEEP: Final = 500
 _BRACKETS: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
-#: JSON takes numbers of any size, and no computer does.
+#: JSON allows numbers of any size; floats do not.
 _NUMBERS: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+\-]*', re.DOTALL)
 _BYTE: Final = re.compile(r" ?\(byte [0-9]+\)")
 
 
 class InvalidJsonError(ValueError):
-    """A request body that is not JSON; the message gives the place of the fault."""
+    """A request body is not JSON; the message gives the position of the error."""
 
 
 class _Echo(msgspec.Struct):
@@ -32,22 +32,22 @@ _ECHO: Final = msgspec.json.Decoder(_Echo)
 
 
 def decode(body: bytes) -> Any:
-    """The value of a JSON text; raises :class:`InvalidJsonError`."""
+    """Decode a JSON text; raises :class:`InvalidJsonError`."""
     try:
         return _decode(body)
     except RecursionError:
         raise InvalidJsonError(_too_deep(body)) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidJsonError(_told(body, str(error))) from None
+        raise InvalidJsonError(_message(body, str(error))) from None
 
 
 def echo_data(body: bytes) -> msgspec.Raw:
-    """``echoData`` of a JSON object as it was written: numbers keep all their digits."""
+    """Return ``echoData`` of a JSON object verbatim: numbers keep all their digits."""
     return _ECHO.decode(body).echoData
 
 
-def _told(body: bytes, fault: str) -> str:
-    """What is wrong with a text, and where."""
+def _message(body: bytes, fault: str) -> str:
+    """Return the error of a text with its position."""
     if body.startswith(BOM_UTF8):
         return "the body begins with a byte order mark (byte 0); send UTF-8 without one"
     try:
@@ -60,7 +60,7 @@ def _told(body: bytes, fault: str) -> str:
         return f"{error.msg.removesuffix(' at')} at {_place(text, error.pos)}"
     except RecursionError:
         return _too_deep(body)
-    # What Python's decoder lets through: constants that are no JSON, numbers out of range, halves of surrogate pairs.
+    # Python's decoder accepts NaN and Infinity, numbers out of range, and lone surrogates.
     at = re.search(r"\(byte ([0-9]+)\)", fault)
     offset = int(at[1]) if at else _number_out_of_range(body)
     return f"{_BYTE.sub('', fault.partition(' - at')[0])} at {_place(text, len(body[:offset].decode(errors='ignore')))}"
@@ -73,7 +73,7 @@ def _place(text: str, position: int) -> str:
 
 
 def _number_out_of_range(body: bytes) -> int:
-    """The offset of the first number that is infinite when it is read, and of the end when there is none."""
+    """Return the offset of the first number that overflows a float, else the length."""
     for match in _NUMBERS.finditer(body):
         if match[0][:1] != b'"' and abs(float(match[0])) == float("inf"):
             return match.start()

@@ -1,15 +1,15 @@
-"""The one error of the extraction service: a row of the contract's table of problems, and what happened.
+"""The error of the extraction service: a row of the contract's table of problems, with details.
 
-Which cause is which problem (extraction-api.md, Errors):
+Causes by problem (extraction-api.md, Errors):
 
-* 421 ``/website/domain-unreachable``: the name does not resolve, nobody listens, or the address is one that
-  this server does not fetch. Sending the request again changes nothing.
+* 421 ``/website/domain-unreachable``: the name does not resolve, the connection is refused, or this server does not
+  fetch from the address. A retry does not help.
 * 451 ``/download/domain-forbidden``: the domain is on the operator's block list.
-* 520 ``/download/temporary-error``: the target did not answer in time, or broke off. It may do better later.
-* 521 ``/download/internal-error``: the target answered, with something that can never become a result (bad
-  certificate, endless redirects, more bytes than the limit, a download where a page was asked for).
+* 520 ``/download/temporary-error``: the target timed out or broke the connection. A retry may help.
+* 521 ``/download/internal-error``: the target's answer can never become a result (bad certificate, endless redirects,
+  more bytes than the limit, a download instead of a page).
 
-A target's own 4xx and 5xx answers are none of these: they are results, with their ``statusCode``.
+The target's own 4xx and 5xx responses are results, with their ``statusCode``.
 """
 
 from __future__ import annotations
@@ -19,15 +19,14 @@ from typing import Final
 
 from scrapy_ext.api.extraction import PROBLEM_TYPES, Cause, Problem
 
-#: ``Retry-After`` by problem, in seconds, where the table says that there is one and nothing tells a better one.
+#: Default ``Retry-After`` in seconds, by problem.
 RETRY_AFTER: Final = {"/limits/over-global-limit": 2, "/download/temporary-error": 5}
 
 
 class ExtractionError(Exception):
     """A request that ends in a problem of the contract's table.
 
-    ``detail`` is shown to the caller: it names what was asked for, never an address, a path or a secret of
-    the server.
+    ``detail`` is shown to the caller: it never contains an address, a path or a secret of the server.
     """
 
     def __init__(
@@ -48,48 +47,48 @@ class ExtractionError(Exception):
 
 
 def unreachable(detail: str, cause: Cause | None = None) -> ExtractionError:
-    """The target cannot be reached, now or later (421)."""
+    """Return the problem of an unreachable target (421)."""
     return ExtractionError("/website/domain-unreachable", detail, cause=cause)
 
 
 def forbidden(host: str, domain: str) -> ExtractionError:
-    """The operator lets nobody extract from this domain (451)."""
-    detail = f"The operator of this server does not let anything be extracted from {host}."
+    """Return the problem of a domain that the operator blocks (451)."""
+    detail = f"The operator of this server has blocked extraction from {host}."
     return ExtractionError("/download/domain-forbidden", detail, blocked_domain=domain)
 
 
 def temporary(detail: str, cause: Cause | None = None) -> ExtractionError:
-    """The target failed in a way that may pass (520)."""
+    """Return the problem of a target that may succeed later (520)."""
     return ExtractionError("/download/temporary-error", detail, cause=cause)
 
 
 def permanent(detail: str, cause: Cause | None = None) -> ExtractionError:
-    """The target's answer can never become a result (521)."""
+    """Return the problem of a target that can never give a result (521)."""
     return ExtractionError("/download/internal-error", detail, cause=cause)
 
 
 def unprocessable(detail: str) -> ExtractionError:
-    """The request asks for something that this server does not do (422)."""
+    """Return the problem of an unsupported request (422)."""
     return ExtractionError("/request/unprocessable", detail)
 
 
 def overloaded(detail: str) -> ExtractionError:
-    """The server has as much work as it takes on (503)."""
+    """Return the problem of a server at capacity (503)."""
     return ExtractionError("/limits/over-global-limit", detail)
 
 
 def over_limit(type: str, detail: str, wait: int) -> ExtractionError:
-    """A key, a domain, or the two together are over their rate (429); ``wait`` in seconds."""
+    """Return the problem of an exceeded rate of a key, a domain, or both (429); ``wait`` in seconds."""
     return ExtractionError(type, detail, retry_after=wait)
 
 
 def timed_out(detail: str) -> ExtractionError:
-    """The whole request took too long (500)."""
+    """Return the problem of a request that took too long (500)."""
     return ExtractionError("/server/timed-out", detail, cause=Cause.TIMEOUT)
 
 
 def internal(detail: str) -> ExtractionError:
-    """The server's own fault (500)."""
+    """Return the problem of an internal error (500)."""
     return ExtractionError("/server/internal", detail)
 
 
@@ -103,7 +102,7 @@ _UNREACHABLE: Final = {
 
 
 def connection_failed(host: str, port: int, error: OSError) -> ExtractionError:
-    """What a connection that could not be made, or that broke, tells the caller."""
+    """Return the problem of a connection that failed or broke."""
     reason = _UNREACHABLE.get(error.errno or 0)
     if reason is not None:
         refused = error.errno == errno.ECONNREFUSED

@@ -1,8 +1,7 @@
-"""Every field of an extraction request, as a table (extraction-api.md, Extraction request).
+"""Table of all fields of an extraction request (extraction-api.md, Extraction request).
 
-The table is data so that it can grow with the service: :mod:`~scrapy_ext.api.extraction.rules` reads it,
-the documentation is generated from it, and the client and the server share it. Shapes which the document
-does not define (``requestHeaders``, ``actions`` beyond two kinds, ...) are typed no further than it does.
+:mod:`~scrapy_ext.api.extraction.rules`, the documentation, the client and the server use it. Values that the contract
+does not define (``requestHeaders``, ``actions`` beyond two kinds, …) are not typed further.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ class JsonType(str, Enum):
 
 
 class RequestKind(str, Enum):
-    """The kinds of request that a field can be part of."""
+    """The kinds of request that accept a field."""
 
     ANY = "any"
     HTTP = "http"
@@ -33,9 +32,9 @@ class RequestKind(str, Enum):
 
 
 class Field(msgspec.Struct, frozen=True):
-    """One field: its JSON type, the request kind it belongs to, and its meaning in a line.
+    """A field: its JSON type, its request kind, and its meaning in a line.
 
-    ``extension``: only this package's service knows it, and says so (:data:`EXTENSIONS_HEADER`).
+    ``extension``: a field of this package's service only (:data:`EXTENSIONS_HEADER`).
     """
 
     name: str
@@ -47,7 +46,7 @@ class Field(msgspec.Struct, frozen=True):
     extension: bool = False
 
 
-#: Kinds of automatic extraction, in the order of the document. At most one can be asked for.
+#: Kinds of automatic extraction, in the order of the contract. A request has at most one.
 EXTRACT_TYPES: Final = (
     "article",
     "articleList",
@@ -62,7 +61,7 @@ EXTRACT_TYPES: Final = (
     "serp",
 )
 
-#: The field with the options of each kind.
+#: The options field of each kind.
 OPTIONS: Final = {kind: f"{kind}Options" for kind in EXTRACT_TYPES}
 
 #: Outputs of which at least one must be true (rule 1).
@@ -76,8 +75,8 @@ OUTPUTS: Final = (
 
 METHODS: Final = ("GET", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH", "HEAD")
 IP_TYPES: Final = ("datacenter", "residential")
-#: Values of ``extractFrom``, also where it is in the options of a kind. The document shows the first one only; the
-#: second names the browser request which it describes as the other choice.
+#: Values of ``extractFrom``, also in the options of a kind. The contract shows only the first; the second names its
+#: alternative, a browser request.
 EXTRACT_FROM: Final = ("httpResponseBody", "browserHtml")
 
 _STRING, _BOOLEAN, _OBJECT, _ARRAY, _ANY = JsonType
@@ -97,7 +96,7 @@ FIELDS: Final[dict[str, Field]] = {
         Field(
             "omitHttpRequestHeaders",
             _ARRAY,
-            "Names of the service's own headers that are not to be sent.",
+            "Names of the service's own headers not to send.",
             _HTTP,
             extension=True,
         ),
@@ -108,10 +107,10 @@ FIELDS: Final[dict[str, Field]] = {
             _HTTP,
             extension=True,
         ),
-        Field("httpResponseBody", _BOOLEAN, "Ask for the response body, as Base64.", _HTTP),
-        Field("httpResponseHeaders", _BOOLEAN, "Ask for the response headers."),
-        Field("browserHtml", _BOOLEAN, "Ask for the HTML as the browser has it.", _BROWSER),
-        Field("screenshot", _BOOLEAN, "Ask for a screenshot, as Base64.", _BROWSER),
+        Field("httpResponseBody", _BOOLEAN, "Return the response body, as Base64.", _HTTP),
+        Field("httpResponseHeaders", _BOOLEAN, "Return the response headers."),
+        Field("browserHtml", _BOOLEAN, "Return the HTML of the browser's DOM.", _BROWSER),
+        Field("screenshot", _BOOLEAN, "Return a screenshot, as Base64.", _BROWSER),
         Field("screenshotOptions", _OBJECT, "fullPage, format.", _BROWSER),
         Field("echoData", _ANY, "Returned unchanged.", nullable=True),
         Field("jobId", _STRING, "Returned unchanged."),
@@ -119,26 +118,26 @@ FIELDS: Final[dict[str, Field]] = {
         Field("geolocation", _STRING, "Country to send from, two upper-case letters."),
         Field("extractFrom", _STRING, "Request kind for automatic extraction.", choices=EXTRACT_FROM),
         Field("customAttributes", _OBJECT, "Attributes to extract: name to {type, description, enum}."),
-        Field("fieldSources", _BOOLEAN, "Ask where each field is from.", extension=True),
+        Field("fieldSources", _BOOLEAN, "Return the source of each field.", extension=True),
         Field("includeIframes", _BOOLEAN, "Fill iframes in browserHtml.", _BROWSER),
         Field("requestCookies", _ARRAY, "Cookies to send: {name, value, domain} objects."),
-        Field("responseCookies", _BOOLEAN, "Ask for the cookies that are set in the end."),
-        Field("viewport", _OBJECT, "Size of the browser's window in pixels: width, height.", _BROWSER),
-        *(Field(name, _BOOLEAN, f"Ask for automatic extraction of {name}.") for name in EXTRACT_TYPES),
-        # The document defines serpOptions. Clients of such services send the others with the same member.
+        Field("responseCookies", _BOOLEAN, "Return the cookies after the last response."),
+        Field("viewport", _OBJECT, "Size of the browser window in pixels: width, height.", _BROWSER),
+        *(Field(name, _BOOLEAN, f"Return automatic extraction of {name}.") for name in EXTRACT_TYPES),
+        # The contract defines serpOptions only; clients of such services send the same member in the others.
         *(Field(name, _OBJECT, f"extractFrom, for {kind}.") for kind, name in OPTIONS.items()),
     )
 }
 
-#: Header of every answer below ``/v1``: names of the fields that the service knows beside those of the contract.
+#: Header of every answer below ``/v1``: fields that the service supports beyond the contract.
 EXTENSIONS_HEADER: Final = "Extract-Extensions"
 EXTENSIONS: Final = tuple(name for name, field in FIELDS.items() if field.extension)
 
 
 def source_of(fields: Mapping[str, Any]) -> Any:
-    """Return the ``extractFrom`` in force: that of the options of the kind that is asked for, else the field.
+    """Return the effective ``extractFrom``: that of the requested kind's options, else of the field, else None.
 
-    None where neither is given. For ``serp`` its options alone count (rule 2).
+    For ``serp`` only its options count (rule 2).
     """
     kind = next((name for name in EXTRACT_TYPES if fields.get(name)), None)
     options = fields.get(OPTIONS[kind]) if kind is not None else None

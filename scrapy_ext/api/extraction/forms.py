@@ -1,4 +1,4 @@
-"""The form of each field of ``POST /extract``, whatever stands beside it (extraction-api.md, Extraction request)."""
+"""Validation of each field of ``POST /extract`` by itself (extraction-api.md, Extraction request)."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ _JSON_TYPES: Final[dict[JsonType, tuple[type, str]]] = {
 }
 #: Outputs whose values are Base64.
 BASE64_FIELDS: Final = ("httpResponseBody", "screenshot")
-#: Statuses that redirect.
+#: Statuses of redirects.
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
-#: What names of cookies begin with, in lower case, that browsers take over HTTPS alone.
+#: Prefixes of cookie names, in lower case, that browsers accept over HTTPS alone.
 COOKIE_PREFIXES: Final = ("__secure-", "__host-", "__http-")
 TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
-#: What no value of a header may have (RFC 9110, 5.5).
+#: Characters forbidden in header values (RFC 9110, 5.5).
 CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _COUNTRY: Final = re.compile(r"[A-Z]{2}")
 _ADDRESS_PART: Final = re.compile(r"(0x[0-9a-f]*|[0-9]+)", re.IGNORECASE)
 
 
 def check_url(url: str, place: str) -> Iterator[Violation]:
-    """What is wrong with a URL that is to be loaded and stands at ``place``: what would be wrong with ``url``."""
+    """Yield the violations of a URL to load, at ``place``, by the rules of ``url``."""
     for fault in _form_of_url(url):
         yield Violation(place, fault.rule, fault.remedy)
 
 
 def form_of(field: Field, value: Any) -> Iterator[Violation]:
-    """What is wrong with the value of a field."""
+    """Yield the violations of a field's value."""
     if value is None:
         if not field.nullable:
             yield Violation(field.name, "must not be null", "Leave the field out instead.")
@@ -79,7 +79,7 @@ def _form_of_url(url: str) -> Iterator[Violation]:
     if parts.scheme.lower() not in ("http", "https") or not host:
         yield Violation("url", "must be an absolute http or https URL", "Give one such as https://example.com/page.")
     elif "\\" in parts.netloc:
-        # What browsers read as a slash; there would be two readings of which host is meant.
+        # Browsers read a backslash as a slash, so the host would be ambiguous.
         yield Violation("url", "must not have a backslash in its host", "Write a slash after the host.")
     elif is_address(host):
         remedy = "Use the host's domain name. A request of Scrapy's can go direct: meta extract_api False."
@@ -87,11 +87,11 @@ def _form_of_url(url: str) -> Iterator[Violation]:
 
 
 def is_address(host: str) -> bool:
-    """Whether a URL's host is an IP address in any form that clients take for one.
+    """Return true when a URL's host is an IP address in any form that clients accept.
 
-    Beside dotted IPv4 and IPv6 these are ``127.1``, ``0x7f000001`` and ``2130706433``: the WHATWG rule, by
-    which a host whose last label is a number is an IPv4 address. So are those that become one when percent signs are
-    decoded and compatible characters (full-width digits, ideographic stops) are replaced by what they stand for.
+    Besides dotted IPv4 and IPv6: ``127.1``, ``0x7f000001`` and ``2130706433`` (the WHATWG rule: a host whose last label
+    is a number is an IPv4 address), also after percent-decoding and replacing compatible characters (full-width digits,
+    ideographic stops).
     """
     if "%" in host or not host.isascii():
         host = unicodedata.normalize("NFKC", unquote(host)).replace("\u3002", ".")
@@ -233,6 +233,6 @@ def _json_type(value: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value in an error message, cut to a readable length."""
+    """Return a value for an error message, cut to a readable length."""
     text = value if isinstance(value, str) else repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,4 +1,4 @@
-"""Every error of the extraction service, as a table (extraction-api.md, Errors)."""
+"""Table of all errors of the extraction service (extraction-api.md, Errors)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PROBLEM_CONTENT_TYPE: Final = "application/problem+json"
 
 
 class Scope(str, Enum):
-    """What a rate limit or an overload holds for."""
+    """The subject of a rate limit or an overload."""
 
     NONE = "none"
     USER = "user"
@@ -24,8 +24,7 @@ CAUSE_HEADER: Final = "Extract-Cause"
 
 
 class Cause(str, Enum):
-    """The reason of a problem, in more detail than its type: the header :data:`CAUSE_HEADER` of this package's
-    service. The contract leaves no room for it in the problem itself."""
+    """The cause of a problem in more detail than its type, sent in the header :data:`CAUSE_HEADER`, an extension."""
 
     HOST_NOT_FOUND = "host-not-found"
     HOST_NOT_ALLOWED = "host-not-allowed"
@@ -37,10 +36,10 @@ class Cause(str, Enum):
 
 
 class ProblemType(msgspec.Struct, frozen=True):
-    """One row of the table of errors.
+    """A row of the table of errors.
 
-    ``retry_after`` says whether the answer carries a ``Retry-After`` header (integer seconds, at least 0);
-    ``retryable``, whether the document lets the same request be sent again.
+    ``retry_after``: the answer has a ``Retry-After`` header (integer seconds, at least 0). ``retryable``: the contract
+    allows sending the same request again.
     """
 
     type: str
@@ -65,7 +64,7 @@ PROBLEM_TYPES: Final[dict[str, ProblemType]] = {
             "Account Suspended",
             "Account suspended, or not allowed to make the request.",
         ),
-        # 413 is not in the document's table; it is what a body over its 5 MiB limit gets (rule 12).
+        # The contract's table has no 413; a body over its 5 MiB limit gets it (rule 12).
         ProblemType("/request/too-large", 413, "Request Too Large", "Request body over 5 MiB."),
         ProblemType(
             "/website/domain-unreachable",
@@ -131,16 +130,15 @@ class Problem(msgspec.Struct, omit_defaults=True, rename="camel"):
 
     @classmethod
     def of(cls, type: str, detail: str, *, blocked_domain: str | None = None) -> Problem:
-        """The problem of a row of :data:`PROBLEM_TYPES`."""
+        """Return the problem of a row of :data:`PROBLEM_TYPES`."""
         row = PROBLEM_TYPES[type]
         return cls(type, row.title, row.status, detail, blocked_domain)
 
     @classmethod
     def from_answer(cls, status: int, body: bytes) -> Problem:
-        """Read an error answer, which may have no body, or one that is not a problem at all.
+        """Read an error answer, whose body may be missing or not a problem.
 
-        A client must be ready for that (extraction-api.md, Errors): members that are absent or of the wrong
-        type are filled from the HTTP status.
+        Absent members and those of a wrong type are derived from the HTTP status (extraction-api.md, Errors).
         """
         try:
             decoded: Any = msgspec.json.decode(body)

@@ -1,4 +1,4 @@
-"""The typed records of the extraction service (extraction-api.md, Resources and their fields)."""
+"""Typed records of the extraction service (extraction-api.md, Resources and their fields)."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from scrapy_ext.api.extraction.fields import EXTRACT_TYPES, OPTIONS
 
 
 class Header(msgspec.Struct, frozen=True):
-    """An HTTP header. In results, one that was received twice stands twice."""
+    """An HTTP header. A result lists repeated headers repeatedly."""
 
     name: str
     value: str
 
 
 class Redirect(msgspec.Struct, frozen=True, rename="camel"):
-    """A redirect that the service followed: the URL that answered with it, and its status."""
+    """A redirect that the service followed: its URL and status."""
 
     url: str
     status_code: int
 
 
 class ExtractRequest(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=True):
-    """An extraction request that holds to every rule; :func:`~scrapy_ext.api.extraction.parse` makes one."""
+    """A valid extraction request, made by :func:`~scrapy_ext.api.extraction.parse`."""
 
     url: str
     request_headers: dict[str, Any] = {}
@@ -77,12 +77,12 @@ class ExtractRequest(msgspec.Struct, rename="camel", kw_only=True, omit_defaults
 
     @property
     def extract_type(self) -> str | None:
-        """The kind of automatic extraction that is asked for (``"productList"``), if any."""
+        """The requested kind of automatic extraction (``"productList"``), if any."""
         return next((name for name in EXTRACT_TYPES if getattr(self, _attribute(name))), None)
 
     @property
     def wants_browser(self) -> bool:
-        """Whether a browser must load the page (rules 2 and 3)."""
+        """Return true when a browser must load the page (rules 2 and 3)."""
         if self.browser_html or self.screenshot:
             return True
         kind = self.extract_type
@@ -94,7 +94,7 @@ class ExtractRequest(msgspec.Struct, rename="camel", kw_only=True, omit_defaults
         return (chosen or self.extract_from) != "httpResponseBody"
 
     def options_of(self, kind: str) -> dict[str, Any]:
-        """The options of a kind of automatic extraction."""
+        """Return the options of a kind of automatic extraction."""
         options: dict[str, Any] = getattr(self, _attribute(OPTIONS[kind]))
         return options
 
@@ -102,12 +102,11 @@ class ExtractRequest(msgspec.Struct, rename="camel", kw_only=True, omit_defaults
 class ExtractResult(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=True):
     """The body of a 200 answer.
 
-    The document names ``browserHtml``, ``httpResponseBody``, ``httpResponseHeaders``, ``echoData`` and
-    ``jobId``; ``url`` (final) and ``statusCode`` are what clients of such services expect beside them.
-    ``http_response_body`` and ``screenshot`` are Base64. A kind of automatic extraction stands under its
-    own name as an object in the schema of zyte-common-items. ``custom_attributes`` has ``values`` and
-    ``metadata``; ``field_sources`` says of each field of the item what of the page it is from. ``redirects`` are those
-    that led from the requested URL to the page, if any.
+    The contract names ``browserHtml``, ``httpResponseBody``, ``httpResponseHeaders``, ``echoData`` and ``jobId``;
+    clients of such services also expect ``url`` (final) and ``statusCode``. ``http_response_body`` and ``screenshot``
+    are Base64. Automatic extraction is an object in the schema of zyte-common-items under the name of its kind.
+    ``custom_attributes`` has ``values`` and ``metadata``; ``field_sources`` maps fields of the item to their source in
+    the page. ``redirects`` lists the redirects from the requested URL to the page.
     """
 
     url: str | None = None

@@ -1,8 +1,7 @@
 """The rules of ``POST /extract`` (extraction-api.md, Rules that hold for a request; Limits).
 
-Both sides call :func:`check`: the client before it sends, the server before it works, so that nothing is
-sent which must fail, and all that is wrong is told at once. Malformed input has status 400, a well-formed
-request whose fields do not go together 422. What each field must be like by itself is in :mod:`.forms`.
+Both sides call :func:`check`, the client before it sends and the server before it works, and report all violations at
+once. Malformed input has status 400, well-formed but incompatible fields 422. :mod:`.forms` checks single fields.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from scrapy_ext.api.extraction.problems import Problem
 from scrapy_ext.api.extraction.records import ExtractRequest
 from scrapy_ext.api.violations import ContractError, Violation
 
-#: Fields that only an HTTP request for the body understands (rule 9).
+#: Fields that only an HTTP request for the body accepts (rule 9).
 BODY_ONLY: Final = (
     "httpRequestMethod",
     "httpRequestBody",
@@ -31,34 +30,33 @@ BODY_ONLY: Final = (
     "customHttpRequestHeaders",
     "omitHttpRequestHeaders",
 )
-#: Fields that need a browser, so that ``httpResponseBody`` excludes them (rule 7).
+#: Fields that need a browser and exclude ``httpResponseBody`` (rule 7).
 BROWSER_ONLY: Final = ("browserHtml", "screenshot", "screenshotOptions", "actions", "includeIframes", "viewport")
 
-#: Broken rules that an answer tells of.
-TOLD: Final = 20
-#: Broken rules that are looked for in one field, and unknown fields: a body has room for a million of each.
-MOST: Final = 100
+#: Maximum violations reported in an answer.
+MAX_REPORTED: Final = 20
+#: Maximum violations searched in one field, and maximum unknown fields: a body has room for a million of each.
+MAX_VIOLATIONS: Final = 100
 _LONGEST_NAME: Final = max(map(len, FIELDS))
 
 
 def check(body: Mapping[str, Any], *, extra_fields: Collection[str] = ()) -> list[Violation]:
-    """Every rule that a decoded request body breaks; an empty list when it breaks none.
+    """Return every rule that a decoded request body breaks.
 
-    ``extra_fields`` admits fields which the service learned after this version of the contract; they are
-    passed on unchecked.
+    ``extra_fields`` admits fields that the service supports beyond this version of the contract, unchecked.
     """
     switches = frozenset(
         (name, value) for name, value in body.items() if (value is True or value is False) and name != "url"
     )
     if len(switches) == len(body) - 1 and "url" in body and dict(switches).keys() <= FIELDS.keys():
-        # Most requests are a URL and a few switches, the same ones each time.
+        # Most requests are a URL and a few boolean fields, the same ones each time, so their result is cached.
         return [*form_of(FIELDS["url"], body["url"]), *_faults_of(switches)]
     return _check(body, extra_fields)
 
 
 @lru_cache(maxsize=1024)
 def _faults_of(switches: frozenset[tuple[str, bool]]) -> tuple[Violation, ...]:
-    """The rules that these fields break beside a URL."""
+    """Return the violations of boolean fields besides a URL."""
     return tuple(_check({"url": "https://example.com/", **dict(sorted(switches))}, ()))
 
 
@@ -69,7 +67,7 @@ def _check(body: Mapping[str, Any], extra_fields: Collection[str]) -> list[Viola
         field = FIELDS.get(name)
         if field is None:
             continue
-        faults = list(islice(form_of(field, value), MOST))
+        faults = list(islice(form_of(field, value), MAX_VIOLATIONS))
         violations.extend(faults)
         if not faults:
             well_formed[name] = value
@@ -84,9 +82,9 @@ def _check(body: Mapping[str, Any], extra_fields: Collection[str]) -> list[Viola
 def parse(body: bytes, *, extra_fields: Collection[str] = ()) -> ExtractRequest:
     """Decode and check a request body.
 
-    ``echo_data`` is the text that was sent, as ``msgspec.Raw``, so that its numbers keep their digits. Raises
+    ``echo_data`` is the text as sent, as ``msgspec.Raw``, so that its numbers keep their digits. Raises
     :class:`~scrapy_ext.api.extraction.decoding.InvalidJsonError` for a body that is not JSON, and
-    :class:`~scrapy_ext.api.violations.ContractError` with every broken rule otherwise.
+    :class:`~scrapy_ext.api.violations.ContractError` with every violation otherwise.
     """
     if len(body) > limits.MAX_BODY_BYTES:
         raise ContractError([body_too_large(len(body))])
@@ -103,7 +101,7 @@ def parse(body: bytes, *, extra_fields: Collection[str] = ()) -> ExtractRequest:
 
 
 def body_too_large(size: int) -> Violation:
-    """The violation of rule 12 for an encoded body of ``size`` bytes."""
+    """Return the violation of rule 12 for an encoded body of ``size`` bytes."""
     return Violation(
         "request body",
         f"must be at most {limits.MAX_BODY_BYTES} bytes (5 MiB), got {size}",
@@ -113,7 +111,7 @@ def body_too_large(size: int) -> Violation:
 
 
 def too_many_values(memory: int) -> Violation:
-    """The violation of a body that decodes to more than the ``memory`` bytes that a server has for requests."""
+    """Return the violation of a body that decodes to more than the server's ``memory`` bytes for requests."""
     return Violation(
         "request body",
         f"takes more memory than the {memory // (1024 * 1024)} MiB that this server has for requests",
@@ -123,29 +121,29 @@ def too_many_values(memory: int) -> Violation:
 
 
 def problem_of(error: ContractError) -> Problem:
-    """The problem that answers a request with these violations: malformed input before incompatible, and of more
-    than :data:`TOLD` the first ones."""
+    """Return the problem for these violations, with at most :data:`MAX_REPORTED` of them; malformed input comes
+    first."""
     kind = {413: "/request/too-large", 422: "/request/unprocessable"}.get(error.status, "/request/invalid")
-    return Problem.of(kind, error.told(TOLD))
+    return Problem.of(kind, error.summary(MAX_REPORTED))
 
 
 def _unknown_fields(body: Mapping[str, Any], extra_fields: Collection[str]) -> Iterator[Violation]:
     unknown = [name for name in body if name not in FIELDS and name not in extra_fields]
-    for name in unknown[:MOST]:
-        # Looking for a near name takes its time.
-        looked_for = len(name) < 2 * _LONGEST_NAME
-        close = difflib.get_close_matches(name, FIELDS, n=1, cutoff=0.6) if looked_for else []
+    for name in unknown[:MAX_VIOLATIONS]:
+        # Searching for a similar name takes time in proportion to its length.
+        is_short = len(name) < 2 * _LONGEST_NAME
+        close = difflib.get_close_matches(name, FIELDS, n=1, cutoff=0.6) if is_short else []
         remedy = f"Did you mean {close[0]}?" if close else "Remove it, or see the list of fields."
         yield Violation(shown(name), "is not a field of an extraction request", remedy)
 
 
-# ── what goes together ──
+# ── combinations of fields ──
 
 _Fields = Mapping[str, Any]
 
 
 def _some_output(body: _Fields) -> Iterator[Violation]:
-    """Rule 1. An output of the wrong type was asked for too; its type is told by itself."""
+    """Rule 1. An output of a wrong type counts too; its type is a violation of its own."""
     if not any(body.get(name) for name in OUTPUTS):
         yield _incompatible(
             "request", f"must ask for at least one output: {', '.join(OUTPUTS)}", "Set one of them to true."
@@ -197,7 +195,7 @@ def _body_or_browser(fields: _Fields) -> Iterator[Violation]:
 
 
 def _one_source(fields: _Fields) -> Iterator[Violation]:
-    """``extractFrom`` and the options of the kind mean the same."""
+    """``extractFrom`` and the options of the kind must agree."""
     beside, chosen = fields.get("extractFrom"), source_of(fields)
     if beside is not None and chosen != beside and not fields.get("serp"):
         yield _incompatible(
@@ -222,7 +220,7 @@ def _one_request_body(fields: _Fields) -> Iterator[Violation]:
 
 
 def _redirects_by_http(fields: _Fields) -> Iterator[Violation]:
-    """A browser follows redirects by itself, and so does what ``serp`` asks for."""
+    """Only HTTP requests can refuse redirects: a browser and the engine of ``serp`` follow them."""
     if fields.get("followRedirect") is not False:
         return
     by_http = fields.get("extractFrom") == "httpResponseBody" or not any(fields.get(kind) for kind in EXTRACT_TYPES)
@@ -239,7 +237,7 @@ def _redirects_by_http(fields: _Fields) -> Iterator[Violation]:
 
 
 def _with_something_extracted(fields: _Fields) -> Iterator[Violation]:
-    """``customAttributes`` is used with automatic extraction (the table of fields), and so is ``fieldSources``."""
+    """``customAttributes`` and ``fieldSources`` require automatic extraction (the table of fields)."""
     for name in ("customAttributes", "fieldSources"):
         if _is_set(fields, name) and not any(fields.get(kind) for kind in EXTRACT_TYPES):
             yield _incompatible(
@@ -264,5 +262,5 @@ def _incompatible(field: str, rule: str, remedy: str) -> Violation:
 
 
 def _is_set(fields: _Fields, name: str) -> bool:
-    """Whether a field asks for something: ``false``, an empty array and an empty object ask for nothing."""
+    """Return true unless the value requests nothing: None, ``false``, an empty array or object."""
     return fields.get(name) not in (None, False, [], {})

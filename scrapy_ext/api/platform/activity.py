@@ -9,38 +9,38 @@ import msgspec
 
 from scrapy_ext.api.platform.jobs import JobState
 
-#: The events that the document names; the others are what the platform's real servers send too.
+#: Events that the contract names; the others are those of the platform's real servers.
 JOB_COMPLETED: Final = "job:completed"
 JOB_CANCELLED: Final = "job:cancelled"
 
-#: What is told when a job enters a state.
+#: Event of a job that enters a state.
 STATE_EVENTS: Final[Mapping[JobState, str]] = {
     JobState.PENDING: "job:scheduled",
     JobState.RUNNING: "job:started",
     JobState.FINISHED: JOB_COMPLETED,
     JobState.DELETED: "job:deleted",
 }
-#: A node has given a running job back, or was lost: it waits for another one. The next job:started is of the same job.
+#: A node returned a running job to the queue, or was lost. The job starts again on another node.
 JOB_INTERRUPTED: Final = "job:interrupted"
 
-#: What is told of periodic jobs that did not run as planned, or not all of them.
+#: Events of periodic jobs that did not run as planned, or not completely.
 PERIODIC_ACTIVE: Final = "periodicjob:active"
 PERIODIC_MISSED: Final = "periodicjob:missed"
 PERIODIC_REFUSED: Final = "periodicjob:refused"
 
 
 class JobEvent(msgspec.Struct, omit_defaults=True):
-    """A message that the platform writes itself. Clients may post any JSON object."""
+    """A message written by the platform itself. Clients may post any JSON object."""
 
     event: str
     job: str
     user: str
-    #: Of a job that has ended.
+    #: Only for a finished job.
     close_reason: str | None = None
 
 
 class PeriodicEvent(msgspec.Struct, omit_defaults=True):
-    """A message about a periodic job; ``job`` is one that has not ended."""
+    """A message about a periodic job; ``job`` is one that is still active."""
 
     event: str
     user: str

@@ -11,23 +11,23 @@ import msgspec
 
 from scrapy_ext.api.violations import ContractError, Violation
 
-#: Of one record, as JSON.
+#: One record, as JSON.
 MAX_RECORD_BYTES: Final = 1024 * 1024
 MAX_NUMBER: Final = 2**64 - 1
-#: A month, for ``cs`` and ``vcs``, in milliseconds.
+#: Lifetime of records in ``cs`` and ``vcs``: a month, in milliseconds.
 EXPIRY_MS: Final = 30 * 24 * 60 * 60 * 1000
-#: Copies of a record that ``vs`` and ``vcs`` keep.
+#: Copies of a record kept by ``vs`` and ``vcs``.
 COPIES: Final = 3
-#: Last parts of a path that are not record keys: such a record cannot be addressed by a path of its own.
+#: Last parts of a path that are not record keys: a record with such a key has no path of its own.
 RESERVED_KEYS: Final = ("count", "deleted")
 
-#: Of names.
+#: Pattern of names.
 NAME_PATTERN: Final = "[A-Za-z0-9_]{1,255}"
 _NAME: Final = re.compile(NAME_PATTERN)
 
 
 class CollectionType(str, Enum):
-    """The four behaviours."""
+    """The four types of collections."""
 
     STORE = "s"
     CACHED_STORE = "cs"
@@ -36,12 +36,12 @@ class CollectionType(str, Enum):
 
     @property
     def expires(self) -> bool:
-        """Whether records vanish a month after they were written."""
+        """Return true when records expire a month after they were written."""
         return self in (CollectionType.CACHED_STORE, CollectionType.VERSIONED_CACHED_STORE)
 
     @property
     def copies(self) -> int:
-        """How many copies of a record are kept."""
+        """The number of copies of a record that are kept."""
         return COPIES if self in (CollectionType.VERSIONED_STORE, CollectionType.VERSIONED_CACHED_STORE) else 1
 
 
@@ -53,7 +53,7 @@ class CollectionName(msgspec.Struct):
 
 
 class Count(msgspec.Struct, omit_defaults=True):
-    """The answer of ``.../count``; with ``nextstart``, counting goes on there."""
+    """The answer of ``.../count``; counting continues at ``nextstart``."""
 
     count: int
     scanned: int
@@ -72,7 +72,7 @@ def parse_type(text: str) -> CollectionType:
 
 
 def check_name(name: str, field: str = "name") -> None:
-    """Raises :class:`ContractError` for a name that is not letters, digits and underscores."""
+    """Raise :class:`ContractError` for a name that is not letters, digits and underscores."""
     if not _NAME.fullmatch(name):
         raise ContractError(
             [
@@ -86,7 +86,7 @@ def check_name(name: str, field: str = "name") -> None:
 
 
 def record_faults(record: Mapping[str, Any], size: int, place: str = "record") -> Iterator[Violation]:
-    """What is wrong with a record of ``size`` bytes of JSON."""
+    """Yield the violations of a record of ``size`` bytes of JSON."""
     key = record.get("_key")
     if not isinstance(key, str) or not key:
         yield Violation(place, "missing value for _key field", "Give every record a string _key.")
@@ -97,17 +97,18 @@ def record_faults(record: Mapping[str, Any], size: int, place: str = "record") -
 
 
 def _numbers_fit(record: Mapping[str, Any]) -> bool:
-    # Not recursive: a record may be nested as deeply as JSON is decoded.
-    waiting: list[Any] = [record]
-    while waiting:
-        value = waiting.pop()
+    # Iterative: a record may be nested as deeply as the decoder allows.
+    pending: list[Any] = [record]
+    while pending:
+        value = pending.pop()
         for member in value.values() if isinstance(value, Mapping) else value:
             kind = type(member)
             if kind is str or kind is bool or member is None:
                 continue
             if kind is int or kind is float:
-                if not -MAX_NUMBER <= member <= MAX_NUMBER:  # nor is anything infinite
+                # The comparison also excludes infinity.
+                if not -MAX_NUMBER <= member <= MAX_NUMBER:
                     return False
             elif kind is dict or kind is list:
-                waiting.append(member)
+                pending.append(member)
     return True

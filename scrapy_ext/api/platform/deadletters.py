@@ -1,4 +1,4 @@
-"""Requests that a crawl has set aside in its frontier: their form in the slot that keeps them, and how they return."""
+"""Dead letters: requests of a frontier whose last attempt failed, and their return to the queue."""
 
 from __future__ import annotations
 
@@ -6,47 +6,47 @@ from typing import Any, Final, NamedTuple
 
 from scrapy_ext.api.platform.frontier import FrontierRequest
 
-#: The slot of requests that were set aside. No crawl reads it.
+#: The slot of dead letters. No crawl reads it.
 DEAD_LETTERS: Final = "dead-letters"
-#: Characters of an error that are kept.
+#: Maximum characters of a stored error.
 _MAX_ERROR: Final = 2000
-#: Separates a fingerprint from the number of times that its request was put back.
+#: Separator between a fingerprint and the number of times that its request was put back.
 _PUT_BACK: Final = "~"
 
 
 class PutBack(NamedTuple):
-    """A request that returns to the queue, and the slot to which it does."""
+    """A request to queue again, and its slot."""
 
     slot: str
     request: FrontierRequest
 
 
 def dead_letter(slot: int, fp: str, form: Any, error: str) -> FrontierRequest:
-    """The request to keep in the slot of dead letters: one of ``slot``, with its error."""
+    """Return the dead letter of a request of ``slot``, with its error."""
     letter = {"slot": slot, "fp": fp, "request": form, "error": error[:_MAX_ERROR]}
-    # Two slots can have the same fingerprint.
+    # Two slots may have the same fingerprint.
     return FrontierRequest(f"{slot}/{fp}", letter)
 
 
 def revived(key: str, letter: Any) -> PutBack:
-    """The request of a dead letter, to be queued again; raises ``ValueError`` for what is no dead letter."""
+    """Return the request of a dead letter, to queue it again; raises ``ValueError`` for another record."""
     try:
         slot, fp, form = str(int(letter["slot"])), str(letter["fp"]), letter["request"]
     except (TypeError, KeyError, ValueError):
-        raise ValueError(f"{key} in slot {DEAD_LETTERS} is no request that was set aside") from None
-    return PutBack(slot, _alive(fp, form))
+        raise ValueError(f"{key} in slot {DEAD_LETTERS} is not a dead letter") from None
+    return PutBack(slot, _requeued(fp, form))
 
 
-def _alive(fp: str, form: Any) -> FrontierRequest:
-    """Under a new fingerprint, since its slot knows the one it had."""
+def _requeued(fp: str, form: Any) -> FrontierRequest:
+    """Return the request with a new fingerprint, since its slot has seen the old one."""
     if not isinstance(form, dict):
-        return FrontierRequest(next_life(fp), form)
+        return FrontierRequest(next_fingerprint(fp), form)
     priority = form.get("priority", 0)
-    return FrontierRequest(next_life(fp), form, p=-priority if isinstance(priority, int) else 0)
+    return FrontierRequest(next_fingerprint(fp), form, p=-priority if isinstance(priority, int) else 0)
 
 
-def next_life(fp: str) -> str:
-    """The fingerprint under which a request is put back into a slot that knows the one it had."""
+def next_fingerprint(fp: str) -> str:
+    """Return the fingerprint for the next attempt of a request whose slot has seen ``fp``."""
     original, separator, times = fp.rpartition(_PUT_BACK)
     if separator and times.isascii() and times.isdigit():
         return f"{original}{_PUT_BACK}{int(times) + 1}"

@@ -1,4 +1,4 @@
-"""Result formats and the parameters that shape a result (platform-api.md, Common conventions)."""
+"""Result formats and their parameters (platform-api.md, Common conventions)."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _BY_CONTENT_TYPE: Final = {content_type: kind for kind, content_type in CONTENT_
 _TRUE: Final = ("", "1", "y", "yes", "true")
 
 
-#: MessagePack is given by some resources only; the others pass over it in ``Accept``.
+#: Formats of all resources; only some offer MessagePack, the others ignore it in ``Accept``.
 TEXT_FORMATS: Final[Collection[Format]] = tuple(kind for kind in Format if kind is not Format.MSGPACK)
 
 
 def choose(parameter: str | None, accept: str, among: Collection[Format] = TEXT_FORMATS) -> Format:
-    """The format that a request asks for: ``format`` before ``Accept``, else JSON lines.
+    """Return the requested format: ``format`` before ``Accept``, else JSON lines.
 
     Raises :class:`ContractError`.
     """
@@ -59,7 +59,7 @@ def choose(parameter: str | None, accept: str, among: Collection[Format] = TEXT_
 
 
 class CsvOptions(msgspec.Struct, frozen=True):
-    """How to write CSV; ``fields`` gives the columns in order."""
+    """CSV parameters; ``fields`` lists the columns in order."""
 
     fields: tuple[str, ...]
     include_headers: bool = False
@@ -93,12 +93,12 @@ def csv_options(parameters: Mapping[str, str]) -> CsvOptions:
 
 
 def is_true(value: str | None) -> bool:
-    """How a flag parameter is read: ``1`` or ``Y``, in capitals or not, or named without a value."""
+    """Return true for ``1``, ``y``, ``yes`` and ``true`` in any case, and for a flag without a value."""
     return value is not None and value.lower() in _TRUE
 
 
 def whole_number(parameters: Mapping[str, str], name: str, default: int | None = None) -> int | None:
-    """A parameter that counts something; raises :class:`ContractError` for anything but digits."""
+    """Return an integer parameter; raises :class:`ContractError` for anything but digits."""
     text = parameters.get(name)
     if text is None:
         return default

@@ -10,19 +10,19 @@ import msgspec
 
 from scrapy_ext.api.violations import ContractError, Violation
 
-#: A batch holds at most so many requests, all of one priority.
+#: Maximum requests of a batch, all of one priority.
 MAX_BATCH: Final = 100
 DEFAULT_PRIORITY: Final = 0
-#: Of one request object, as JSON: the same as of any other stored record.
+#: One request object, as JSON: the limit of any stored record.
 MAX_REQUEST_BYTES: Final = 1024 * 1024
 
-#: Of names of frontiers and slots.
+#: Pattern of the names of frontiers and slots.
 NAME_PATTERN: Final = r"[A-Za-z0-9_.\-]{1,255}"
 _NAME: Final = re.compile(NAME_PATTERN)
 
 
 class FrontierRequest(msgspec.Struct, omit_defaults=True):
-    """A request to enqueue: lower ``p`` comes first; ``qdata`` comes back with it, ``fdata`` stays with the
+    """A request to enqueue; lower ``p`` comes first. ``qdata`` is returned with it, ``fdata`` stays with the
     fingerprint."""
 
     fp: str
@@ -32,21 +32,20 @@ class FrontierRequest(msgspec.Struct, omit_defaults=True):
 
 
 class Batch(msgspec.Struct):
-    """Requests that were read together, as ``[fp, qdata]`` pairs. Read again until its ID is posted to
-    ``q/deleted``."""
+    """Requests read together, as ``[fp, qdata]`` pairs, returned again until its ID is posted to ``q/deleted``."""
 
     id: str
     requests: list[tuple[str, Any]]
 
 
 class NewCount(msgspec.Struct):
-    """How many of the requests had a fingerprint that the slot did not know."""
+    """The number of requests whose fingerprint the slot had not seen."""
 
     newcount: int
 
 
 class QueueCount(msgspec.Struct, omit_defaults=True):
-    """The answer of ``.../q/count``: requests in the queue. With ``nextstart``, counting goes on there."""
+    """The answer of ``.../q/count``: requests in the queue. Counting continues at ``nextstart``."""
 
     count: int
     nextstart: str | None = None
@@ -59,7 +58,7 @@ class Fingerprint(msgspec.Struct):
 
 
 def check_name(name: str, field: str) -> None:
-    """Raises :class:`ContractError` for the name of a frontier or slot that no path can hold."""
+    """Raise :class:`ContractError` for a name of a frontier or slot that no path can hold."""
     if not _NAME.fullmatch(name):
         raise ContractError(
             [
@@ -73,7 +72,7 @@ def check_name(name: str, field: str) -> None:
 
 
 def request_faults(request: FrontierRequest, size: int, place: str) -> Iterator[Violation]:
-    """What is wrong with a request object of ``size`` bytes of JSON."""
+    """Yield the violations of a request object of ``size`` bytes of JSON."""
     if not request.fp:
         yield Violation(place, "fp must not be empty", "Give the request a fingerprint.")
     if not -(2**31) <= request.p < 2**31:

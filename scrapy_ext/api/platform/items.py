@@ -7,22 +7,21 @@ from typing import Final
 
 from scrapy_ext.api.violations import ContractError, Violation
 
-#: Of one item, as the JSON that is sent; larger gives 413.
+#: One item, as the JSON that is sent; a larger one gets 413.
 MAX_ITEM_BYTES: Final = 1024 * 1024
-#: Names that start so are internal: ``_type``, ``_template``, ``_cached_page_id``. ``stats`` leaves them out
-#: unless ``all`` is set.
+#: Prefix of internal names: ``_type``, ``_template``, ``_cached_page_id``. ``stats`` omits them without ``all``.
 HIDDEN_PREFIX: Final = "_"
 
 _CONTENT_RANGE: Final = re.compile(r"items ([0-9]{1,18})-/\*", re.ASCII)
 
 
 def content_range(start: int) -> str:
-    """The value of the ``Content-Range`` header that sets the index of the first item."""
+    """Return the ``Content-Range`` header that sets the index of the first item."""
     return f"items {start}-/*"
 
 
 def parse_content_range(value: str) -> int:
-    """The start index; raises :class:`ContractError`."""
+    """Return the start index; raises :class:`ContractError`."""
     match = _CONTENT_RANGE.fullmatch(value.strip())
     if match is None:
         raise ContractError(
@@ -32,7 +31,7 @@ def parse_content_range(value: str) -> int:
 
 
 def too_large(place: str, size: int) -> Violation:
-    """The violation of an item (or any record of a job) over 1 MiB."""
+    """Return the violation of an item (or any record of a job) over 1 MiB."""
     return Violation(
         place, f"must be at most {MAX_ITEM_BYTES} bytes of JSON, got {size}", "Split it, or leave fields out.", 413
     )

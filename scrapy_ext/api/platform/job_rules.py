@@ -1,4 +1,4 @@
-"""What a job may be asked to be, before it waits: so that what cannot run is refused where it is scheduled."""
+"""Rules of a job's metadata, checked when it is scheduled."""
 
 from __future__ import annotations
 
@@ -23,16 +23,15 @@ from scrapy_ext.api.platform.jobs import (
 from scrapy_ext.api.violations import Violation
 
 _OBJECTS: Final = ("job_settings", "environment", "spider_args")
-_NODE_GIVES: Final = "is given to each job by the node that runs it"
-#: Settings of a project on the platform: those of all its jobs, those of the jobs of each spider, and how many may run
-#: at once.
+_SET_BY_NODE: Final = "is set by the node that runs the job"
+#: Project settings of the platform: settings of all jobs, settings by spider, and the maximum of running jobs.
 PROJECT_SETTINGS: Final = "job_settings"
 SPIDER_SETTINGS: Final = "spider_settings"
 MAX_RUNNING: Final = "max_running"
 
 
 def violations_of_job(spider: str, metadata: Mapping[str, Any]) -> Iterator[Violation]:
-    """What is wrong with a job of this spider or script that has this metadata."""
+    """Yield the violations of a job of this spider or script with this metadata."""
     if spider.startswith(SCRIPT) and re.fullmatch(SCRIPT_NAME, spider.removeprefix(SCRIPT)) is None:
         yield Violation(
             "spider", f"{spider[:80]!r} cannot be a script: py: and the name of a file, without a folder", "Correct it."
@@ -56,18 +55,18 @@ def violations_of_job(spider: str, metadata: Mapping[str, Any]) -> Iterator[Viol
 
 
 def violations_of_settings(field: str, settings: Any) -> Iterator[Violation]:
-    """What is wrong with settings of jobs; what is no object is not looked at."""
+    """Yield the violations of job settings; anything but an object is ignored."""
     if not isinstance(settings, dict):
         return
     for name in sorted(RESERVED_SETTINGS & set(settings)):
-        yield Violation(f"{field}.{name}", _NODE_GIVES, "Leave it out.")
+        yield Violation(f"{field}.{name}", _SET_BY_NODE, "Leave it out.")
     seconds = settings.get(JOB_TIMEOUT)
     if seconds is not None and not _is_time(seconds):
         yield Violation(f"{field}.{JOB_TIMEOUT}", f"must be a number of seconds, 0 for none, got {seconds!r}"[:120], "")
 
 
 def violations_of_project(settings: Mapping[str, Any]) -> Iterator[Violation]:
-    """What is wrong with settings of a project on the platform; most may be anything."""
+    """Yield the violations of a project's settings on the platform; most settings may have any value."""
     of_jobs, of_spiders = settings.get(PROJECT_SETTINGS), settings.get(SPIDER_SETTINGS)
     if of_jobs is not None and not isinstance(of_jobs, dict):
         yield Violation(PROJECT_SETTINGS, "must be a JSON object", 'Write {"NAME": "value"}.')
@@ -90,11 +89,11 @@ def _of_environment(environment: Any) -> Iterator[Violation]:
     for name, value in environment.items():
         field = f"environment.{name[:60]}"
         if name in RESERVED_ENVIRONMENT:
-            yield Violation(field, _NODE_GIVES, "Leave it out.")
+            yield Violation(field, _SET_BY_NODE, "Leave it out.")
         elif not name or "=" in name or "\0" in name:
             yield Violation(field, "cannot be the name of an environment variable", "Rename it.")
         elif isinstance(value, str) and "\0" in value:
-            yield Violation(field, "must not have the character NUL", "Leave that out.")
+            yield Violation(field, "must not have the character NUL", "Remove it.")
 
 
 def _of_words(spider: str, words: Any) -> Iterator[Violation]:

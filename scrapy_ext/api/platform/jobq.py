@@ -1,4 +1,4 @@
-"""The job queue (platform-api.md, Finished-job queue), with the calls that its real clients need beside it."""
+"""The job queue (platform-api.md, Finished-job queue), with further calls of its real clients."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Any, Final
 
 import msgspec
 
-#: ``list`` answers with at most this many jobs, also when no ``count`` is given.
+#: Maximum jobs in an answer of ``list``, and its default.
 MAX_LIST: Final = 1000
 
 
 class QueueEntry(msgspec.Struct, omit_defaults=True):
     """A line of ``/jobq/<project>/list``; ``ts`` is when the job entered its state, in milliseconds.
 
-    ``items``, ``pages`` (request records), ``logs`` and ``errors`` count what the job has stored.
+    ``items``, ``pages`` (request records), ``logs`` and ``errors`` count the job's records.
     """
 
     key: str
@@ -34,14 +34,14 @@ class QueueEntry(msgspec.Struct, omit_defaults=True):
 
 
 class PushedJob(msgspec.Struct):
-    """A line of the answer of ``/jobq/<project>/push``: the new job, and its token when it is pushed as running."""
+    """A line of the answer of ``/jobq/<project>/push``: the new job, with its token if it is pushed as running."""
 
     key: str
     auth: str | None = None
 
 
 class RefusedPush(msgspec.Struct):
-    """The line of a job that was not made because one like it (``unique``) is active: what was sent, and why not."""
+    """The line of a job refused because one with the same ``unique`` is active: the request and the error."""
 
     request: dict[str, Any]
     error: str

@@ -13,23 +13,22 @@ DEFAULT_PRIORITY: Final = 2
 MIN_UNITS: Final = 1
 MAX_UNITS: Final = 6
 DEFAULT_UNITS: Final = 1
-#: Characters of a spider's name, and of a tag.
+#: Maximum characters of a spider's name, and of a tag.
 MAX_NAME: Final = 255
-#: What the name of a script begins with, and what follows: the name of a file, without a folder.
+#: Prefix of the name of a script, and the pattern of the file name that follows.
 SCRIPT: Final = "py:"
 SCRIPT_NAME: Final = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}"
-#: Close reasons: of a job that did all it had to, of one that did not, and of a crawl that was asked to stop (of a
-#: cancelled job, it becomes ``cancelled``).
+#: Close reasons of a complete job, a failed one, and an interrupted crawl (``cancelled`` if the job was cancelled).
 FINISHED: Final = "finished"
 FAILED: Final = "failed"
 SHUTDOWN: Final = "shutdown"
-#: The member of a job's metadata that has the stats of its crawl.
+#: Member of a job's metadata with the stats of its crawl.
 CRAWL_STATS: Final = "frameworkstats"
-#: The setting of a job that bounds how long it runs (s).
+#: The setting that limits the run time of a job (s).
 JOB_TIMEOUT: Final = "PLATFORM_JOB_TIMEOUT"
-#: What the platform answers (403) to an attempt at a job that the job is no longer in.
+#: Message (403) for an attempt that the job has left.
 ATTEMPT_OVER: Final = "is over: its node was lost, or its process has ended"
-#: Settings that the node gives to a job itself: where the services are, what opens them, and which job it is.
+#: Settings that the node sets for a job: service URLs, keys, and the job's identity.
 RESERVED_SETTINGS: Final = frozenset(
     {
         "PLATFORM_URL",
@@ -41,7 +40,7 @@ RESERVED_SETTINGS: Final = frozenset(
         "PLATFORM_JOB",
     }
 )
-#: And environment variables; ``SHUB_`` and ``SH_`` are what clients of the hosted platform read.
+#: Environment variables that the node sets; clients of the hosted platform read ``SHUB_`` and ``SH_``.
 RESERVED_ENVIRONMENT: Final = RESERVED_SETTINGS | {
     "EXTRACT_API_URL",
     "EXTRACT_API_KEY",
@@ -68,7 +67,7 @@ RUN_PARAMETERS: Final = (
 
 
 def is_name(text: str) -> bool:
-    """Whether this can be a spider's name or a tag. Databases have no place for the character NUL."""
+    """Return true for a possible name of a spider or tag. Databases cannot store NUL."""
     return 0 < len(text) <= MAX_NAME and "\0" not in text
 
 
@@ -83,8 +82,8 @@ class JobState(str, Enum):
 
 #: States of the jobs that lists show.
 SHOWN_STATES: Final = (JobState.PENDING, JobState.RUNNING, JobState.FINISHED)
-#: Changes that a job can make. A pending job can finish directly (it was cancelled). One that stopped before its
-#: end is finished, and runs again when it is resumed.
+#: Allowed state changes. A cancelled pending job finishes directly. An interrupted job is finished and runs again when
+#: it is resumed.
 TRANSITIONS: Final[dict[JobState, frozenset[JobState]]] = {
     JobState.PENDING: frozenset({JobState.RUNNING, JobState.FINISHED, JobState.DELETED}),
     JobState.RUNNING: frozenset({JobState.FINISHED, JobState.DELETED}),
@@ -124,10 +123,7 @@ class JobList(msgspec.Struct):
 
 
 class JobMetadata(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """The fields of a job's metadata that the document shows. Further ones may exist; they are kept.
-
-    Times are milliseconds since the epoch.
-    """
+    """Metadata fields that the contract shows; further ones are kept. Times are milliseconds since the epoch."""
 
     project: int
     spider: str

@@ -7,26 +7,26 @@ from typing import Final, NamedTuple
 
 from scrapy_ext.api.violations import ContractError, Violation
 
-#: The largest number in a key. Every store holds it in a signed 64-bit column.
+#: The largest number in a key: stores use signed 64-bit columns.
 MAX_NUMBER: Final = 2**63 - 1
 _DIGITS: Final = len(str(MAX_NUMBER))
 _NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
 
 
 def is_number(text: str) -> bool:
-    """Whether this can be the number of a project, a spider, a job or a record."""
+    """Return true for a possible number of a project, a spider, a job or a record."""
     return text.isascii() and text.isdigit() and len(text) <= _DIGITS and int(text) <= MAX_NUMBER
 
 
 def number_of(text: str, field: str, remedy: str = "Correct the number.") -> int:
-    """Read such a number, wherever it stands; raises :class:`ContractError` naming ``field``."""
+    """Read such a number; raises :class:`ContractError` naming ``field``."""
     if is_number(text):
         return int(text)
     raise ContractError([Violation(field, f"must be a whole number, {MAX_NUMBER} at most, got {text[:60]!r}", remedy)])
 
 
 class JobKey(NamedTuple):
-    """A job ID. ``str()`` gives the form of the API: ``123/4/56``."""
+    """A job ID; ``str()`` gives ``123/4/56``."""
 
     project: int
     spider: int
@@ -41,7 +41,7 @@ class JobKey(NamedTuple):
         return cls(*_numbers(text, field, ("project", "spider", "job")))
 
     def entity(self, number: int) -> EntityKey:
-        """The key of the job's record with this index."""
+        """Return the key of the job's record with this index."""
         return EntityKey(*self, number)
 
 

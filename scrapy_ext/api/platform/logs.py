@@ -1,4 +1,4 @@
-"""Log records. The document names their path only; the record is the one that real clients read and write."""
+"""Log records. The contract names only their path; the record is that of real clients."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-#: Python's levels, DEBUG to CRITICAL.
+#: Python's log levels, DEBUG to CRITICAL.
 LEVELS: Final = (10, 20, 30, 40, 50)
 
 

@@ -17,14 +17,14 @@ from scrapy_ext.api.violations import ContractError, Violation, refused
 
 
 class PeriodicType(str, Enum):
-    """What a schedule runs."""
+    """The kind of a schedule's tasks."""
 
     SPIDER = "spider"
     SCRIPT = "script"
 
 
 class Task(msgspec.Struct, kw_only=True):
-    """What to run. A script's name starts with ``py:``; ``jobq_id`` is the spider part of its jobs' keys."""
+    """A task. A script's name starts with ``py:``; ``jobq_id`` is the spider part of its jobs' keys."""
 
     name: str
     priority: int = DEFAULT_PRIORITY
@@ -47,7 +47,7 @@ class PeriodicJob(msgspec.Struct, kw_only=True):
 
 
 class PeriodicPage(msgspec.Struct):
-    """A page of schedules; ``count`` is of all pages, ``next`` and ``previous`` are addresses, and ``meta`` has
+    """A page of schedules; ``count`` covers all pages, ``next`` and ``previous`` are URLs, ``meta`` has
     ``suggested_hour``."""
 
     count: int
@@ -57,17 +57,17 @@ class PeriodicPage(msgspec.Struct):
     meta: dict[str, str]
 
 
-#: The fields of a schedule that its owner sets.
+#: Fields that the user sets.
 EDITABLE: Final = ("cron", "tasks", "addtags", "disabled", "description")
-#: Fields that may be sent as they are.
+#: Fields that are accepted unchanged.
 _READ_ONLY: Final = ("id", "project", "type")
-#: Schedules of one page.
+#: Maximum schedules per page.
 MAX_PER_PAGE: Final = 1000
 MAX_TASKS: Final = 100
 MAX_TAGS: Final = 100
-#: Characters of a description.
+#: Maximum characters of a description.
 MAX_DESCRIPTION: Final = 2000
-#: Months from one 29 February to the next where a century has no leap day.
+#: Months between two 29 Februaries around a century without a leap day.
 _LONGEST_WAIT: Final = 8 * 12
 
 
@@ -82,7 +82,7 @@ class Cron(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Cron:
-        """Read five fields; raises :class:`ContractError` with every field that is wrong."""
+        """Parse five fields; raises :class:`ContractError` with all violations."""
         pieces = text.split()
         if len(pieces) != len(_CRON_FIELDS):
             raise ContractError(
@@ -104,9 +104,9 @@ class Cron(NamedTuple):
         return cls(*(None if piece == "*" else int(piece) for piece in pieces))
 
     def next_after(self, when: datetime) -> datetime | None:
-        """The next minute (UTC) at which this runs, after ``when``, which has a zone; None when it never does.
+        """Return the next minute (UTC) of a run after ``when``, which has a time zone; None when there is none.
 
-        Days are those of the month and, where both are given, those of the week as well, as cron has it.
+        With both a day of month and a day of week, a day matches either, as in cron.
         """
         if when.tzinfo is None:
             raise ValueError("a time with a zone is needed")
@@ -121,7 +121,7 @@ class Cron(NamedTuple):
         return None
 
     def _days_from(self, first: date) -> Iterator[date]:
-        """The days on which this runs. Months are looked at, not days, so that 29 February is found at once."""
+        """Yield the days of runs. Iterating over months finds 29 February quickly."""
         for months in range(_LONGEST_WAIT + 1):
             years, month = divmod(first.month - 1 + months, 12)
             year = first.year + years
@@ -140,7 +140,7 @@ class Cron(NamedTuple):
         return self.day_of_month in (None, day) and self.day_of_week in (None, day_of_week)
 
     def _minute_from(self, first: time) -> time | None:
-        """The first minute of a day, not before ``first``, at which this runs."""
+        """Return the first minute of a run on a day, not before ``first``."""
         for hour in range(first.hour, 24):
             if self.hour in (None, hour):
                 earliest = first.minute if hour == first.hour else 0
@@ -151,12 +151,13 @@ class Cron(NamedTuple):
         return None
 
     def runs_by_hour(self) -> list[float]:
-        """How many runs this makes in each hour of the day, on the average of the days of a year."""
+        """Return the average number of runs in each hour of the day, over a year."""
         days = 1.0
         if self.month is not None:
             days /= 12
         if self.day_of_month is not None and self.day_of_week is not None:
-            days *= 1 / 30 + 1 / 7  # as cron has it: on the one days and on the others
+            # As in cron, a day matches either field.
+            days *= 1 / 30 + 1 / 7
         elif self.day_of_month is not None:
             days /= 30
         elif self.day_of_week is not None:
@@ -189,25 +190,26 @@ def _cron_faults(piece: str, name: str, low: int, high: int) -> Iterator[Violati
 
 
 def suggested_hour(load: Mapping[str, int]) -> int:
-    """The hour (UTC) with the least to do, given how many tasks run at each cron expression.
+    """Return the hour (UTC) with the least load, given the number of tasks by cron expression.
 
-    Of several such hours the one whose neighbours have least to do, then the earliest.
+    Among equal hours, the one with the least loaded neighbours, then the earliest.
     """
     runs = [0.0] * 24
     for cron, tasks in load.items():
-        with contextlib.suppress(ContractError):  # a stored one that never runs
+        # A stored expression may never run.
+        with contextlib.suppress(ContractError):
             for hour, of_one in enumerate(Cron.parse(cron).runs_by_hour()):
                 runs[hour] += of_one * tasks
     return min(range(24), key=lambda hour: (runs[hour], runs[hour - 1] + runs[(hour + 1) % 24], hour))
 
 
 def type_of(tasks: Sequence[Task]) -> PeriodicType:
-    """What a schedule with these tasks runs."""
+    """Return the kind of a schedule with these tasks."""
     return PeriodicType.SCRIPT if tasks and tasks[0].name.startswith(SCRIPT) else PeriodicType.SPIDER
 
 
 def schedule_faults(schedule: PeriodicJob) -> Iterator[Violation]:
-    """What is wrong with a schedule."""
+    """Yield the violations of a schedule."""
     try:
         Cron.parse(schedule.cron)
     except ContractError as error:
@@ -221,13 +223,13 @@ def schedule_faults(schedule: PeriodicJob) -> Iterator[Violation]:
     if len(schedule.addtags) > MAX_TAGS or not all(map(is_name, schedule.addtags)):
         yield Violation("addtags", f"must be at most {MAX_TAGS} tags of 1 to {MAX_NAME} characters", "Correct them.")
     if len(schedule.description) > MAX_DESCRIPTION:
-        yield Violation("description", f"must be at most {MAX_DESCRIPTION} characters", "Write less.")
+        yield Violation("description", f"must be at most {MAX_DESCRIPTION} characters", "Shorten it.")
 
 
 def task_faults(task: Task) -> Iterator[Violation]:
-    """What is wrong with a task."""
+    """Yield the violations of a task."""
     if not is_name(task.name):
-        yield Violation("tasks.name", f"must be 1 to {MAX_NAME} characters", "Name a spider, or py: and a script.")
+        yield Violation("tasks.name", f"must be 1 to {MAX_NAME} characters", "Name a spider, or write py:SCRIPT.")
     if not MIN_PRIORITY <= task.priority <= MAX_PRIORITY:
         yield Violation(
             "tasks.priority", f"must be {MIN_PRIORITY} to {MAX_PRIORITY}, got {task.priority}", "Correct the number."

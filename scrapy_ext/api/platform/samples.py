@@ -1,8 +1,8 @@
-"""Samples: what a running job measures of itself. The document names their path only.
+"""Samples of a running job's progress and memory. The contract names only their path.
 
 A sample is a JSON array that begins with its time. The runner writes one every few seconds:
-``[ts_ms, requests, items, log_lines, memory_bytes]``, where the counts are since the job began, and the memory is that
-of all of the job's processes now. Arrays of other clients may be longer or shorter; the pages draw what is there.
+``[ts_ms, requests, items, log_lines, memory_bytes]``, with counts since the job began and the current memory of all its
+processes. Arrays of other clients may be longer or shorter.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Sample(NamedTuple):
 
 
 def sample_of(record: Sequence[Any]) -> Sample | None:
-    """What a stored array says; None when it is not one of the runner's."""
+    """Parse a stored array; None when it is not one of the runner's."""
     values = record[: len(Sample._fields)]
     if len(values) < len(Sample._fields) or not all(
         isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63 for value in values

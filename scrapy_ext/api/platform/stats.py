@@ -6,14 +6,14 @@ import msgspec
 
 
 class Totals(msgspec.Struct):
-    """``input_values`` records of ``input_bytes`` in all."""
+    """Number and total bytes of records."""
 
     input_bytes: int
     input_values: int
 
 
 class Stats(msgspec.Struct):
-    """``counts`` gives for each field (for logs: each level) in how many records it occurs."""
+    """Stats of records: ``counts`` maps each field (for logs: each level) to the number of records with it."""
 
     counts: dict[str, int]
     totals: Totals

@@ -1,4 +1,4 @@
-"""Deployed versions of a project's code, and what its spiders take. Not part of the hosted platform's API."""
+"""Deployed versions of a project's code, and the arguments of its spiders. Not part of the hosted platform's API."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import msgspec
 
 from scrapy_ext.api.violations import Violation
 
-#: The version that is the project's folder itself, where the server was started in one.
+#: The version for the server's own project folder.
 LOCAL: Final = "local"
-#: Bytes of one version's archive.
+#: Maximum bytes of a version's archive.
 MAX_ARCHIVE: Final = 50 * 1024 * 1024
-#: Characters of the requirements of a version.
+#: Maximum characters of a version's requirements.
 MAX_REQUIREMENTS: Final = 256 * 1024
-#: Versions that are kept, of those that jobs can run.
+#: Number of runnable versions that are kept.
 KEPT: Final = 20
 
 _NAME: Final = re.compile(r"[\w.+!\-]{1,100}")
@@ -25,7 +25,7 @@ _MAX_MODULE: Final = 200
 
 
 class VersionState(str, Enum):
-    """``uploaded``: being built and looked at; ``ready``: jobs can run it; ``failed``: ``message`` says why."""
+    """``uploaded``: being built and checked; ``ready``: runnable; ``failed``: ``message`` has the reason."""
 
     UPLOADED = "uploaded"
     READY = "ready"
@@ -33,7 +33,7 @@ class VersionState(str, Enum):
 
 
 class SpiderArgument(msgspec.Struct, omit_defaults=True):
-    """An argument that a spider's ``__init__`` names. ``default`` and ``annotation`` as Python writes them."""
+    """An argument of a spider's ``__init__``, with default and annotation as Python source."""
 
     name: str
     required: bool = False
@@ -42,7 +42,7 @@ class SpiderArgument(msgspec.Struct, omit_defaults=True):
 
 
 class SpiderInfo(msgspec.Struct, omit_defaults=True):
-    """A spider of a version, or a script (its name begins with ``py:``). ``custom``: it takes other arguments too."""
+    """A spider of a version, or a script (``py:`` name). ``custom``: it accepts further arguments."""
 
     name: str
     arguments: list[SpiderArgument] = []
@@ -52,8 +52,11 @@ class SpiderInfo(msgspec.Struct, omit_defaults=True):
 
 
 class Version(msgspec.Struct, kw_only=True):
-    """A deployed version. ``deploy_id`` counts the deploys of the project; ``created`` in milliseconds, ``size`` in
-    bytes. ``message`` is how far the check is, or why it failed. ``spiders`` is None where it was not asked for."""
+    """A deployed version.
+
+    ``deploy_id`` counts the deploys of the project; ``created`` in milliseconds, ``size`` in bytes. ``message`` is the
+    progress of the check, or its error. ``spiders`` is None unless requested.
+    """
 
     version: str
     deploy_id: int
@@ -76,7 +79,7 @@ class Versions(msgspec.Struct):
 
 
 def version_faults(name: str) -> list[Violation]:
-    """What is wrong with the name of a version."""
+    """Return the violations of a version's name."""
     if name == LOCAL:
         return [Violation("version", f"cannot be {LOCAL}, which stands for the server's own folder", "Choose another.")]
     if not _NAME.fullmatch(name) or name in (".", ".."):
@@ -86,7 +89,7 @@ def version_faults(name: str) -> list[Violation]:
 
 
 def settings_faults(module: str) -> list[Violation]:
-    """What is wrong with the name of a settings module."""
+    """Return the violations of a settings module's name."""
     if len(module) > _MAX_MODULE or not _MODULE.fullmatch(module):
         rule = f"must be the dotted name of a module, got {module[:60]!r}"
         return [Violation("settings", rule, "Send the value of default in scrapy.cfg, such as shop.settings.")]

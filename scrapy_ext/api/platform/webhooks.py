@@ -1,4 +1,4 @@
-"""Webhooks: who is told of a project's activity. They are this package's own; the platform's document has none."""
+"""Webhooks: HTTP notifications of a project's activity. Not part of the hosted platform's API."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from scrapy_ext.api.violations import Violation
 MAX_WEBHOOKS: Final = 20
 MAX_URL: Final = 2000
 MAX_EVENTS: Final = 50
-#: Bytes of an activity message that is told; larger ones are not.
+#: Maximum bytes of an activity message; larger ones are not delivered.
 MAX_MESSAGE_BYTES: Final = 64 * 1024
-#: The event of a delivery that tries a webhook.
+#: The event of a test delivery.
 TEST_EVENT: Final = "webhook:test"
-#: What the activity is told of webhooks, and webhooks are not.
+#: Prefix of events about webhooks, which are not delivered to webhooks.
 WEBHOOK_EVENTS: Final = "webhook:"
 WEBHOOK_FULL: Final = "webhook:full"
 WEBHOOK_GIVEN_UP: Final = "webhook:given-up"
@@ -27,13 +27,13 @@ WEBHOOK_DISABLED: Final = "webhook:disabled"
 ID_HEADER: Final = "webhook-id"
 TIMESTAMP_HEADER: Final = "webhook-timestamp"
 SIGNATURE_HEADER: Final = "webhook-signature"
-SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - what a secret begins with
+SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - prefix of a secret
 
 _EVENT: Final = re.compile(r"[A-Za-z0-9_.:\-]{1,100}\*?|\*", re.ASCII)
 
 
 class Webhook(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A webhook of a project. ``secret`` is there only in the answer that makes it; times in milliseconds."""
+    """A webhook of a project; ``secret`` only in the answer that creates it. Times in milliseconds."""
 
     id: int
     project: int
@@ -46,8 +46,11 @@ class Webhook(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class Delivery(msgspec.Struct, kw_only=True):
-    """What is sent, or was. ``state`` is ``pending``, ``delivered`` or ``given up``; ``outcome`` is what came of the
-    last attempt, and ``due`` when the next one is (ms)."""
+    """A delivery.
+
+    ``state`` is ``pending``, ``delivered`` or ``given up``; ``outcome`` is the result of the last attempt, ``due`` the
+    time of the next one (ms).
+    """
 
     id: str
     event: str
@@ -58,7 +61,7 @@ class Delivery(msgspec.Struct, kw_only=True):
     outcome: str
 
 
-class Told(msgspec.Struct):
+class DeliveryBody(msgspec.Struct):
     """The body of a delivery: ``message`` is the activity message, written at ``ts`` (ms)."""
 
     id: str
@@ -69,7 +72,7 @@ class Told(msgspec.Struct):
 
 
 class WebhookEvent(msgspec.Struct):
-    """A message of the activity about a webhook."""
+    """An activity message about a webhook."""
 
     event: str
     user: str
@@ -78,7 +81,7 @@ class WebhookEvent(msgspec.Struct):
 
 
 def webhook_faults(url: Any, events: Any) -> Iterator[Violation]:
-    """What is wrong with a webhook's address and events."""
+    """Yield the violations of a webhook's URL and events."""
     yield from _url_faults(url)
     if not isinstance(events, list) or not 1 <= len(events) <= MAX_EVENTS:
         yield Violation("events", f"must be an array of 1 to {MAX_EVENTS} names", 'Write ["job:completed"], or ["*"].')
@@ -86,22 +89,22 @@ def webhook_faults(url: Any, events: Any) -> Iterator[Violation]:
     for event in events:
         if not isinstance(event, str) or not _EVENT.fullmatch(event):
             shown = str(event)[:60]
-            yield Violation("events", f"has {shown!r}, which names no event", "Write job:completed, job:* or *.")
+            yield Violation("events", f"has {shown!r}, which is not an event", "Write job:completed, job:* or *.")
 
 
 def _url_faults(url: Any) -> Iterator[Violation]:
     remedy = "Write one such as https://hooks.example.com/jobs."
     if not isinstance(url, str) or not 0 < len(url) <= MAX_URL:
-        yield Violation("url", f"must be an address of at most {MAX_URL} characters", remedy)
+        yield Violation("url", f"must be a URL of at most {MAX_URL} characters", remedy)
         return
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        yield Violation("url", "is no address", remedy)
+        yield Violation("url", "is not a URL", remedy)
         return
     if not url.isascii() or re.search(r"[\x00-\x20\x7f\\]", url) or not parts.hostname or port == 0:
-        yield Violation("url", "is no address", remedy)
+        yield Violation("url", "is not a URL", remedy)
     elif parts.scheme not in ("http", "https"):
         yield Violation("url", "must begin with https:// or http://", remedy)
     elif parts.username is not None or parts.password is not None:
@@ -109,5 +112,5 @@ def _url_faults(url: Any) -> Iterator[Violation]:
 
 
 def wants(events: Sequence[str], event: str) -> bool:
-    """Whether a webhook for these events is told of one."""
+    """Return true when a webhook for ``events`` receives this event."""
     return any(event.startswith(each[:-1]) if each.endswith("*") else event == each for each in events)

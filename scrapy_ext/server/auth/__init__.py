@@ -1,1 +1,1 @@
-"""API keys, tokens of attempts, and the bounds for wrong ones."""
+"""API keys, tokens of attempts, and limits of wrong keys."""

@@ -1,4 +1,4 @@
-"""API keys: made, hashed, and compared in constant time (extraction-api.md and platform-api.md, Authentication)."""
+"""Creation, hashing and parsing of API keys (extraction-api.md and platform-api.md, Authentication)."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ from typing import NamedTuple
 
 
 def new_key() -> str:
-    """A random key of 128 bits, as 32 hexadecimal digits, the form in which hosted services issue theirs."""
+    """Return a random key of 128 bits as 32 hexadecimal digits, the form of hosted services."""
     return secrets.token_hex(16)
 
 
 def key_hash(key: str) -> str:
-    """What is stored of a key. Keys are random, so that one round of SHA-256 is enough."""
+    """Return the stored hash of a key. Keys are random, so one round of SHA-256 is enough."""
     return hashlib.sha256(key.encode()).hexdigest()
 
 
 class Caller(NamedTuple):
-    """Who asks the extraction service: the name of the key, and that of the organisation whose requests for one domain
-    are counted together. ``refusal`` says why the key does not open the service, if it does not."""
+    """A caller of the extraction service: the name of its key and its organisation, which share limits of a domain.
+
+    ``refusal`` is the reason why the key has no access to the service, or "".
+    """
 
     name: str
     organisation: str
@@ -29,7 +31,7 @@ class Caller(NamedTuple):
 
 
 def basic_credentials(authorization: str) -> tuple[str, str] | None:
-    """User name and password of an ``Authorization: Basic`` header; None when it is absent or malformed."""
+    """Return user name and password of an ``Authorization: Basic`` header; None when it is absent or malformed."""
     scheme, _, payload = authorization.partition(" ")
     if scheme.lower() != "basic":
         return None

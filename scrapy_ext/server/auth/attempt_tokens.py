@@ -1,7 +1,7 @@
-"""The tokens that processes of jobs have instead of a key: each opens what one attempt of one job needs.
+"""Tokens of job processes, each of which gives access to the data of one attempt of one job.
 
-A token is made from a secret that stays in the database. It opens the job's data and its project's collections,
-frontiers and activity, and the extraction service, until the attempt is over.
+A token is an HMAC with a secret of the database. Until the attempt is over, it gives access to the job's data, to its
+project's collections, frontiers and activity, and to the extraction service.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ _TOKEN: Final = re.compile(r"(\d{1,18})-(\d{1,18})-(\d{1,18})-(\d{1,9})-([0-9a-f
 
 
 class AttemptTokens:
-    """Makes and reads tokens."""
+    """Creator and verifier of tokens."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def token(self, attempt: Attempt) -> str:
-        """The token of an attempt."""
+        """Return the token of an attempt."""
         named = "-".join(map(str, (*attempt.key, attempt.number)))
         return f"{named}-{await self._digest(named)}"
 
     async def attempt(self, token: str) -> Attempt | None:
-        """Whose token this is; None for what is no token of this database's. The attempt may be over."""
+        """Return the attempt of a token, which may be over; None for a token of another database."""
         match = _TOKEN.fullmatch(token)
         if match is None:
             return None
@@ -44,16 +44,16 @@ class AttemptTokens:
         return Attempt(JobKey(project, spider, job), number)
 
     async def is_current(self, attempt: Attempt) -> bool:
-        """Whether a job is in this attempt."""
+        """Return true while a job is in this attempt."""
         return await self._store.attempts.current(attempt.key) == attempt.number
 
     async def is_finished(self, key: JobKey) -> bool:
-        """Return whether a job has ended."""
+        """Return true for a finished job."""
         job = await self._store.jobs.get(key)
         return job is not None and job.state is JobState.FINISHED
 
     async def caller(self, token: str) -> Caller | None:
-        """Who asks the extraction service with a token; None for what is no token."""
+        """Return the caller of the extraction service with a token; None for another text."""
         attempt = await self.attempt(token)
         if attempt is None:
             return None

@@ -1,16 +1,14 @@
-"""The keys that open the services, and what each of them may do.
+"""The API keys of a server and their rights.
 
-Each of the two services has one key of its own: that of the platform may do everything there. Beside them there is
-any number of keys with names, for the platform, the extraction service or both. On the platform they may be limited to
-projects and to reading. At the extraction service their requests are limited by key and by organisation.
+Each of the two services has a key of its own; that of the platform has all rights there. Named keys give access to the
+platform, the extraction service or both. On the platform they may be limited to projects and to reading; at the
+extraction service their requests are limited by key and by organisation.
 
-Keys with names are in the database, where commands change them while servers run: each server reads them again when
-what it knows is older than :data:`REFRESH_SECONDS`. One that is suspended opens nothing. The holder of a key that does
-not open the extraction service is told so there (403). The platform has no such answer: there it is 401, as for a key
-that nobody knows.
+Named keys are stored in the database, where commands change them while servers run: a server reads them again after
+:data:`REFRESH_SECONDS`. A suspended key has no access. The extraction service answers a known key without access with
+403; the platform answers 401, as for an unknown key.
 
-A presented key is looked up by a keyed hash whose secret is made anew in each process. How long a lookup takes tells
-nothing about any stored key, however many there are.
+A key is looked up by a keyed hash with a secret per process, so the time of a lookup reveals nothing about stored keys.
 """
 
 from __future__ import annotations
@@ -30,14 +28,14 @@ from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.jobs.attempts import Attempt
 from scrapy_ext.server.store.keys import StoredKey
 
-#: Who did something, where the platform's own key was used.
+#: The user name recorded for actions with the platform's own key.
 KEY_HOLDER: Final = "api"
-#: A key that is added or removed has its effect within this time.
+#: Maximum seconds until a changed key takes effect.
 REFRESH_SECONDS: Final = 2.0
-#: Named keys of one database.
+#: Maximum named keys of a database.
 MAX_KEYS: Final = 1000
 
-#: Characters of a key below which it is one that people think of.
+#: Keys with fewer characters are probably guessable.
 _SHORT: Final = 16
 _EXTRACT: Final = "extract-key"
 _PLATFORM: Final = "platform-key"
@@ -49,58 +47,57 @@ _NAME: Final = re.compile(r"[\w.\-]{1,64}", re.ASCII)
 
 
 class Grant(NamedTuple):
-    """What a caller may do: ``projects`` None means all of them, ``job`` is set where it is one job's data only."""
+    """Rights of a caller: ``projects`` None means all, ``job`` limits it to the data of one job."""
 
     name: str
     projects: frozenset[int] | None = None
     write: bool = True
     job: bool = False
-    #: Set where it is what the process of an attempt may do.
+    #: The attempt of a job process's token.
     attempt: Attempt | None = None
 
     def may_read(self, project: int) -> bool:
-        """Whether the project may be looked at."""
+        """Return true when the project may be read."""
         return not self.job and (self.projects is None or project in self.projects)
 
     def may_write(self, project: int) -> bool:
-        """Whether the project may be changed."""
+        """Return true when the project may be changed."""
         return self.write and self.may_read(project)
 
     @property
     def all_projects(self) -> bool:
-        """Whether nothing of the platform is out of its sight."""
+        """Return true when the whole platform may be read."""
         return self.projects is None and not self.job
 
     @property
     def may_manage_keys(self) -> bool:
-        """Whether keys may be made and removed: with the server's own key only, since a key that made others would
-        live on in them when it is removed."""
+        """Return true for the server's own key only: keys created with another one would outlive its removal."""
         return self.name == KEY_HOLDER and self.write and self.all_projects
 
 
-#: What the server's own keys may do: everything.
+#: The rights of the server's own keys.
 _HOLDER: Final = Grant(KEY_HOLDER)
 _EXTRACTOR: Final = Caller(KEY_HOLDER, KEY_HOLDER)
-_NO_EXTRACTION: Final = "This API key is one of this server's, but not for extraction."
-_SUSPENDED: Final = "This API key is suspended. Its holder's operator can let it go on."
+_NO_EXTRACTION: Final = "This API key has no access to extraction."
+_SUSPENDED: Final = "This API key is suspended. The operator of the server can resume it."
 
 
 class Standing(NamedTuple):
-    """What the key of a name opens on the platform, and the hash by which it is known to be still the same key."""
+    """The rights of a named key on the platform, and its hash, which identifies the key."""
 
     grant: Grant
     hash: str
 
 
 class _Known(NamedTuple):
-    """A key with a name: what it may do on the platform, if anything, and who it is at the extraction service."""
+    """A named key: its rights on the platform, if any, and its caller at the extraction service."""
 
     grant: Grant | None
     caller: Caller
 
 
 class Keyring:
-    """The keys of a server that runs; it knows none before :meth:`load`."""
+    """The keys of a running server; empty before :meth:`load`."""
 
     _store: Store
 
@@ -108,13 +105,13 @@ class Keyring:
         self._hashes: dict[str, str] = {}
         self._secret = secrets.token_bytes(32)
         self._named: dict[bytes, _Known] = {}
-        #: The same by their names, those that open anything of the platform.
+        #: Keys with access to the platform, by name.
         self._standings: dict[str, Standing] = {}
         self._read_at = -REFRESH_SECONDS
         self._reading: asyncio.Task[None] | None = None
 
     async def load(self, store: Store, extract_key: str | None, platform_key: str | None) -> None:
-        """Know the keys; one that is neither given nor stored is made, shown once, and its hash stored."""
+        """Load the keys. A service key that is neither given nor stored is created, shown once, and its hash stored."""
         self._store = store
         for purpose, given in ((_EXTRACT, extract_key), (_PLATFORM, platform_key)):
             self._hashes[purpose] = (
@@ -123,9 +120,9 @@ class Keyring:
         await self._refresh()
 
     async def caller(self, key: str) -> Caller | None:
-        """Who asks the extraction service with a key; None for one that is not known.
+        """Return the caller of the extraction service with a key; None for an unknown key.
 
-        The server's own key needs no look into the database. Raises ``StoreError`` while others cannot be looked up.
+        The server's own key needs no database. Raises ``StoreError`` while others cannot be read.
         """
         digest = key_hash(key)
         if hmac.compare_digest(digest, self._hashes[_EXTRACT]):
@@ -136,9 +133,9 @@ class Keyring:
         return known and known.caller
 
     async def grant(self, key: str) -> Grant | None:
-        """What a key may do on the platform; None for one that is not known.
+        """Return the rights of a key on the platform; None for an unknown key.
 
-        The server's own key needs no look into the database, so that its holder is told what is wrong with that.
+        The server's own key needs no database, so that its holder receives the database's error.
         """
         digest = key_hash(key)
         if hmac.compare_digest(digest, self._hashes[_PLATFORM]):
@@ -147,11 +144,10 @@ class Keyring:
         return known and known.grant
 
     async def caller_of(self, grant: Grant) -> Caller | None:
-        """Who asks the extraction service, where somebody who is on the platform asks it there; None when the key is
-        gone.
+        """Return the caller of the extraction service for a visitor of the platform; None when the key was removed.
 
-        The platform's own key may make keys that open the service, so that it need not make one first.
-        Raises ``StoreError`` while keys cannot be looked up.
+        The platform's own key may create keys for the service, so it has access itself. Raises ``StoreError`` while
+        keys cannot be read.
         """
         if grant.may_manage_keys:
             return _EXTRACTOR
@@ -161,7 +157,7 @@ class Keyring:
         return next((known.caller for known in self._named.values() if known.caller.name == grant.name), None)
 
     async def standing(self, name: str) -> Standing | None:
-        """What the key of this name opens on the platform now; None when there is none, or it opens nothing."""
+        """Return the current rights of a named key on the platform; None when it has none."""
         if name == KEY_HOLDER:
             return Standing(_HOLDER, self._hashes[_PLATFORM])
         await self._be_fresh()
@@ -179,7 +175,7 @@ class Keyring:
         return hashlib.blake2b(digest.encode(), key=self._secret, digest_size=32).digest()
 
     async def _refresh(self) -> None:
-        """Those who need it at the same time share one look: while the database is away, none waits for the others."""
+        """Read the keys; concurrent callers share one read, so none waits for another while the database is away."""
         if self._reading is None or self._reading.done():
             self._reading = asyncio.create_task(self._read())
             self._reading.add_done_callback(_noticed)
@@ -194,24 +190,24 @@ class Keyring:
 
 
 def weak_keys(extract_key: str | None, platform_key: str | None) -> str:
-    """Return the sentence about keys that are too easy to guess, or open more than they should; empty for good ones."""
+    """Return a warning about keys that are easy to guess or shared by both services; "" for good ones."""
     given = (("EXTRACT_API_KEY", extract_key), ("PLATFORM_API_KEY", platform_key))
     faults = [f"{name} is shorter than {_SHORT} characters" for name, key in given if key and len(key) < _SHORT]
     if extract_key and extract_key == platform_key:
-        faults.append("EXTRACT_API_KEY and PLATFORM_API_KEY are the same, so who may extract may do anything")
-    return f"{'; '.join(faults)}. Use two long random keys, or leave them out: the server makes them." if faults else ""
+        faults.append("EXTRACT_API_KEY and PLATFORM_API_KEY are the same, so a caller of extraction has all rights")
+    return f"{'; '.join(faults)}. Use two long random keys, or let the server create them." if faults else ""
 
 
 def _known(key: StoredKey) -> _Known:
     nothing = key.suspended or key.projects == frozenset()
     refusal = _SUSPENDED if key.suspended else "" if key.extraction else _NO_EXTRACTION
-    # A name cannot have a space, so that no organisation is mistaken for a key.
+    # A name cannot have a space, so no organisation equals the name of a key.
     caller = Caller(key.name, key.organisation or f"key {key.name}", refusal)
     return _Known(None if nothing else Grant(key.name, key.projects, key.may_write), caller)
 
 
 def _noticed(reading: asyncio.Task[None]) -> None:
-    """An error that nobody waits for any more is none of the log's."""
+    """Retrieve the error of a read that nobody awaits any more, so that asyncio does not log it."""
     if not reading.cancelled():
         reading.exception()
 
@@ -225,7 +221,8 @@ async def add_key(
     extraction: bool = False,
     organisation: str = "",
 ) -> str:
-    """Make a key with a name (its fields: ``StoredKey``); returns it, for the only time. Raises ``ContractError``."""
+    """Create a named key (fields: ``StoredKey``) and return it, the only time it is readable. Raises
+    ``ContractError``."""
     for field, given in (("name", name), *([("organisation", organisation)] if organisation else [])):
         if not _NAME.fullmatch(given) or given == KEY_HOLDER:
             rule = f"must be 1 to 64 letters, digits, '_', '-' or '.', and not {KEY_HOLDER!r}, got {given[:80]!r}"
@@ -242,7 +239,8 @@ async def _made(store: Store, purpose: str) -> str:
     key = new_key()
     wanted = key_hash(key)
     stored = await store.keys.keep(purpose, wanted)
-    if stored == wanted:  # else another process made one at the same time, and has shown it
-        told = f"{_PURPOSES[purpose]}: {key} (shown this once; only its hash is stored)"
-        print(told, file=sys.stderr, flush=True)  # noqa: T201
+    # A different stored hash is that of another process, which has shown its key.
+    if stored == wanted:
+        message = f"{_PURPOSES[purpose]}: {key} (shown this once; only its hash is stored)"
+        print(message, file=sys.stderr, flush=True)  # noqa: T201
     return stored

@@ -1,8 +1,7 @@
-"""How many requests a caller may make: a token bucket for each key, off unless it is switched on.
+"""Optional rate limit of requests: a token bucket per caller.
 
-A bucket holds as many tokens as its caller may use at once, and gets ``rate`` of them a second. Callers are keys and
-jobs, or what these ask for, so that strangers make no buckets; the number of buckets is bounded all the same.
-The limit is that of one process.
+A bucket holds ``burst`` tokens and receives ``rate`` of them per second. Callers are known keys and jobs, so strangers
+create no buckets; their number is bounded nevertheless. Each process has its own limit.
 """
 
 from __future__ import annotations
@@ -17,17 +16,17 @@ _MAX_BUCKETS: Final = 10_000
 
 
 class RateLimits:
-    """``rate`` requests a second for each caller, ``burst`` of them at once."""
+    """Rate limits of ``rate`` requests per second for each caller, with bursts of ``burst``."""
 
     def __init__(self, rate: float, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate = rate
         self._burst = float(burst)
         self._clock = clock
-        #: Tokens and when they were counted, those used last at the end.
+        #: Tokens and the time of their count, least recently used first.
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, caller: str) -> int:
-        """Use a token; returns 0, or after how many seconds there will be one."""
+        """Use a token; return 0, or the seconds until the next token."""
         now = self._clock()
         tokens = self._tokens(caller, now)
         wait = self._until_one(tokens)
@@ -38,7 +37,7 @@ class RateLimits:
         return wait
 
     def wait(self, caller: str) -> int:
-        """After how many seconds :meth:`take` would find a token; 0 for now."""
+        """Return the seconds until :meth:`take` would succeed; 0 for now."""
         return self._until_one(self._tokens(caller, self._clock()))
 
     def _tokens(self, caller: str, now: float) -> float:

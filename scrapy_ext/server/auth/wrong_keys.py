@@ -1,8 +1,7 @@
-"""Bound of the wrong keys that one address may present, at all services of a server together.
+"""Limit of the wrong keys that one address may present, over all services of a server.
 
-A key that is right is never refused because of others: many people share an address behind one NAT. What is bounded
-is guessing, and the work and the answers that it costs. An IPv6 network of 64 bits counts as one address, since its
-owner has all of them. The table itself is bounded (``rates``).
+A right key is never refused because of others, since many people share an address behind a NAT. An IPv6 network of
+64 bits counts as one address, since its owner has all of them. The table is bounded (``rates``).
 """
 
 from __future__ import annotations
@@ -16,24 +15,24 @@ from starlette.types import Scope
 
 from scrapy_ext.server.auth.rates import RateLimits
 
-#: Wrong keys that an address may present in a second, and at once. Programs that wait for a key to be known, which was
-#: just made, try some ten times a second for :data:`~scrapy_ext.server.auth.keyring.REFRESH_SECONDS`.
+#: Wrong keys per second and at once. Programs that wait for a new key to take effect try about ten times a second for
+#: :data:`~scrapy_ext.server.auth.keyring.REFRESH_SECONDS`.
 RATE: Final = 10.0
 BURST: Final = 100
-#: Where the table is in a request's scope.
+#: The key of the table in a request's scope.
 SCOPE_KEY: Final = "scrapy_ext.wrong_keys"
 
 _NETWORK: Final = 64
 
 
 class WrongKeys:
-    """The table; one for all services of a server."""
+    """Table of wrong keys by address, shared by all services of a server."""
 
     def __init__(self, rate: float = RATE, burst: int = BURST, clock: Callable[[], float] = time.monotonic) -> None:
         self._rates = RateLimits(rate, burst, clock)
 
     def note(self, scope: Scope) -> int:
-        """Count a wrong key; returns 0, or the seconds until the address of this request may present another."""
+        """Count a wrong key; return 0, or the seconds until the address of this request may present another."""
         return self._rates.take(address_of(scope))
 
     def __len__(self) -> int:
@@ -41,18 +40,18 @@ class WrongKeys:
 
 
 def note_wrong_key(scope: Scope) -> int:
-    """As :meth:`WrongKeys.note`; 0 where the application is used without its front."""
+    """Count a wrong key in the request's table (:meth:`WrongKeys.note`); 0 without the request middleware."""
     table: WrongKeys | None = scope.get(SCOPE_KEY)
     return table.note(scope) if table is not None else 0
 
 
 def too_many(wait: int) -> str:
-    """The sentence for who presented too many wrong keys."""
-    return f"Too many wrong keys from this address. Try again in {wait} s, with a key that is right."
+    """Return the message about too many wrong keys."""
+    return f"Too many wrong keys from this address. Try again in {wait} s with the right key."
 
 
 def address_of(scope: Scope) -> str:
-    """The address that a request counts for: that of the client, or its network where that is IPv6."""
+    """Return the address that a request counts for: that of the client, or its network for IPv6."""
     text = scope["client"][0] if scope.get("client") else ""
     try:
         address = ip_address(text.partition("%")[0])

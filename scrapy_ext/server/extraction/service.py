@@ -61,7 +61,7 @@ class ExtractionService:
             timeout=limits.resolve,
             connect_timeout=limits.connect,
             cache_time=limits.resolve_cache,
-            block_list=BlockList(config.block_list, look=limits.block_list),
+            block_list=BlockList(config.block_list, poll_interval=limits.block_list),
         )
         self.fetcher = Fetcher(guard, limits, verify_tls=config.verify_tls)
         self.browser = Browser(

@@ -1,1 +1,1 @@
-"""Outgoing connections: the guard that checks every address, proxies, and blocked domains."""
+"""Outgoing connections: the guard of addresses, proxies, and blocked domains."""

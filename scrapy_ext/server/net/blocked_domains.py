@@ -1,10 +1,10 @@
-"""Domains that the operator lets nobody extract from: a file with one a line, read again when it changes.
+"""Domains that the operator blocks from extraction: a file with one per line, reread when it changes.
 
-A domain stands for itself and for all below it. ``#`` begins a comment. The file is looked at when something is asked
-for, at most every :data:`LOOK_SECONDS`, and in a thread, for it may lie on a disk that is far away. What cannot be read
-keeps the server from starting; later, what was read before stays in force, and the log tells it once for each change.
+A domain includes its subdomains. ``#`` begins a comment. A request checks the file for changes, at most every
+:data:`POLL_SECONDS`, in a thread, since it may lie on a slow disk. An unreadable file prevents the start; later, the
+previous list stays in force, and each change is logged once.
 
-The guard asks for each connection, so that the list holds for redirects, for navigation and for all that a page loads.
+The guard applies the list to each connection, so it holds for redirects, navigation and the resources of a page.
 """
 
 from __future__ import annotations
@@ -20,38 +20,38 @@ from scrapy_ext.server.config.config import ConfigError
 
 _log = logging.getLogger(__name__)
 
-LOOK_SECONDS: Final = 2.0
+POLL_SECONDS: Final = 2.0
 MAX_BYTES: Final = 64 * 1024 * 1024
 MAX_DOMAINS: Final = 1_000_000
 _DOMAIN: Final = re.compile(r"(?!-)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*")
 
-#: When a file was written, and how long it is.
+#: Modification time and size of the file.
 _Stamp = tuple[int, int]
 
 
 class BlockListError(ConfigError):
-    """A file that cannot be read; the message names the line, the rule and what to write instead."""
+    """The file cannot be read; the message names the line, the rule and the correction."""
 
 
 class BlockList:
     """The domains of a file, or none. Raises :class:`BlockListError`."""
 
-    def __init__(self, path: Path | None = None, *, look: float = LOOK_SECONDS) -> None:
+    def __init__(self, path: Path | None = None, *, poll_interval: float = POLL_SECONDS) -> None:
         self._path = path
-        self._look = look
-        self._looked = 0.0
-        self._looking = asyncio.Lock()
+        self._poll_interval = poll_interval
+        self._polled = 0.0
+        self._polling = asyncio.Lock()
         self._domains: frozenset[str] = frozenset()
         self._stamp: _Stamp | None = None
         if path is not None:
             self._stamp, self._domains = _read(path)
 
     async def blocked(self, host: str) -> str | None:
-        """The domain of the list that a host (in lower case) belongs to."""
+        """Return the listed domain that a host (in lower case) belongs to."""
         if self._path is None:
             return None
-        if asyncio.get_running_loop().time() - self._looked >= self._look:
-            await self._look_again(self._path)
+        if asyncio.get_running_loop().time() - self._polled >= self._poll_interval:
+            await self._poll(self._path)
         if not self._domains:
             return None
         while host not in self._domains:
@@ -60,12 +60,12 @@ class BlockList:
                 return None
         return host
 
-    async def _look_again(self, path: Path) -> None:
-        async with self._looking:
+    async def _poll(self, path: Path) -> None:
+        async with self._polling:
             now = asyncio.get_running_loop().time()
-            if now - self._looked < self._look:
-                return  # Another request did it meanwhile.
-            self._looked = now
+            if now - self._polled < self._poll_interval:
+                return  # Another request has polled meanwhile.
+            self._polled = now
             stamp = await asyncio.to_thread(_stamp, path)
             if stamp == self._stamp:
                 return
@@ -73,7 +73,7 @@ class BlockList:
             try:
                 self._stamp, self._domains = await asyncio.to_thread(_read, path)
             except BlockListError as error:
-                _log.error("%s What was read before stays in force.", error)
+                _log.error("%s The previous list stays in force.", error)
             else:
                 _log.info("The block list has %d domains now.", len(self._domains))
 
@@ -87,7 +87,7 @@ def _stamp(path: Path) -> _Stamp | None:
 
 
 def _read(path: Path) -> tuple[_Stamp | None, frozenset[str]]:
-    # Before it is read: a change in between is then one more reason to read it again.
+    # The stamp is read first: a change in between causes another read.
     stamp = _stamp(path)
     try:
         with path.open("rb") as file:
@@ -114,7 +114,7 @@ def _domains(path: Path, data: bytes) -> Iterator[str]:
         if not _DOMAIN.fullmatch(domain):
             shown = text.decode("utf-8", "replace")[:60]
             raise BlockListError(
-                f"block-list {path}, line {number}: {shown!r} is not a domain. Write one a line, such as example.com; "
-                "those below it are included."
+                f"block-list {path}, line {number}: {shown!r} is not a domain. Write one per line, as example.com, "
+                "which includes its subdomains."
             )
         yield domain

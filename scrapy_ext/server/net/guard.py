@@ -1,20 +1,18 @@
-"""Which hosts may be fetched: the one rule that every connection of the service goes through.
+"""The guard of outgoing connections, which every connection of the service passes.
 
-The invariants, and what they hold against:
+Invariants and their purpose:
 
-* A name is resolved once for a connection, and the connection is made to the addresses that were checked,
-  so that a name which changes its answer between check and use (DNS rebinding) gains nothing.
-* Every address of a name must be public, not only the first; so must every IPv4 address that is embedded in
-  an IPv6 one, because translators on the way would connect to that.
-* The check is made anew for each connection: for each hop of a redirect, each sub-resource, frame, worker and
-  WebSocket of a page.
-* A name whose servers are silent keeps one lookup busy, whoever asks for it, and there are many of these.
-* Ports are an allow-list (:data:`PORTS`): those on which web sites are served, not those of mail, databases
-  or remote shells, which understand enough of an HTTP request to be harmed by one.
+* A name is resolved once per connection, which uses the checked addresses only. A name that changes its answer between
+  check and use (DNS rebinding) gains nothing.
+* Every address of a name must be public, and so must every IPv4 address embedded in an IPv6 one, because translators
+  on the way would connect to it.
+* Each connection is checked anew: each hop of a redirect, each sub-resource, frame, worker and WebSocket of a page.
+* A name whose servers are silent occupies one lookup of many, shared by all callers.
+* Ports are an allow-list (:data:`PORTS`): those of web sites, not those of mail, databases or remote shells, which an
+  HTTP request could harm.
 
-Operators make exceptions by name and port, never for all private addresses at once: ``allow_hosts`` admits
-a ``host:port`` whatever it resolves to, ``connect_to`` replaces the lookup of one (or of ``*``) altogether. Neither
-admits what is on the block list.
+Operators make exceptions by name and port, never for all private addresses: ``allow_hosts`` permits a ``host:port``
+whatever it resolves to, ``connect_to`` replaces the lookup of one (or of ``*``). Neither overrides the block list.
 """
 
 from __future__ import annotations
@@ -38,8 +36,8 @@ from scrapy_ext.api.extraction.errors import (
 from scrapy_ext.server.config.config import ConfigError
 from scrapy_ext.server.net.blocked_domains import BlockList
 
-#: Ports that web sites on public addresses are served on: the two standard ones, those that content delivery
-#: networks carry beside them, and the customary ones of application servers.
+#: Ports of web sites on public addresses: the standard ones, those of content delivery networks, and the customary ones
+#: of application servers.
 PORTS: Final = frozenset(
     {80, 81, 443, 2052, 2053, 2082, 2083, 2086, 2087, 2095, 2096, 3000, 4443, 5000, 9443, *range(8000, 9000)}
 )
@@ -47,51 +45,51 @@ PORTS: Final = frozenset(
 _IPv4 = ipaddress.IPv4Address
 _IPv6 = ipaddress.IPv6Address
 
-# Not public in the registries of IANA, though ``is_global`` of some supported versions of Python says so;
-# 168.63.129.16 is the metadata address of a large cloud inside public space.
+# Not public in IANA's registries, though ``is_global`` of some supported Python versions is true; 168.63.129.16 is the
+# metadata address of a large cloud in public space.
 _REFUSED: Final = tuple(
     ipaddress.ip_network(network)
     for network in ("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32", "3fff::/20", "fec0::/10", "5f00::/16")
 )
 _GLOBAL_UNICAST: Final = ipaddress.IPv6Network("2000::/3")
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
-#: Room for the head of an answer, which is read as one piece.
+#: Buffer size for the head of a response, which is read as one piece.
 BUFFER: Final = 256 * 1024
 _ISATAP: Final = (0x00005EFE, 0x02005EFE)
 
 
 class Endpoint(NamedTuple):
-    """An address that may be connected to, and its port."""
+    """A permitted address and port."""
 
     address: str
     port: int
 
 
 class GuardRuleError(ConfigError):
-    """An operator's exception that cannot be read; the message says what to write instead."""
+    """An operator's exception cannot be parsed; the message has the correction."""
 
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 
 
-#: Lookups at once. The event loop's own way has two to six, and a name whose servers do not answer keeps one of them
-#: for half a minute.
+#: Concurrent lookups. The event loop's default executor has few threads, and a name whose servers do not answer
+#: occupies one for half a minute.
 LOOKUPS: Final = 64
 _threads: Final = ThreadPoolExecutor(LOOKUPS, thread_name_prefix="lookup")
 
 
 async def system_resolve(host: str, port: int) -> list[str]:
-    """The addresses of a host, as the operating system has them."""
+    """Resolve a host with the operating system."""
     ask = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
     found = await asyncio.get_running_loop().run_in_executor(_threads, ask)
     return list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found))
 
 
 class Guard:
-    """Decides where connections may go, and makes them.
+    """Checker and opener of outgoing connections.
 
-    ``resolve`` stands in for the system's resolver in tests. Raises :class:`GuardRuleError` for
-    ``allow_hosts`` and ``connect_to`` that cannot be read (their form: ``ServerConfig``).
+    Tests replace ``resolve``. Raises :class:`GuardRuleError` for invalid ``allow_hosts`` and ``connect_to`` (their
+    form: ``ServerConfig``).
     """
 
     def __init__(
@@ -112,11 +110,11 @@ class Guard:
         self._timeout = timeout
         self._connect_timeout = connect_timeout
         self._cache = _Cache(cache_time)
-        #: Lookups under way, by host: whoever asks meanwhile waits for the same one.
-        self._looking: dict[str, asyncio.Task[list[str]]] = {}
+        #: Lookups under way, by host, shared by all callers.
+        self._lookups: dict[str, asyncio.Task[list[str]]] = {}
 
     async def endpoints(self, host: str, port: int) -> list[Endpoint]:
-        """Where to connect to for a host, at least one; raises :class:`ExtractionError` (421, 451, 520)."""
+        """Return at least one endpoint of a host; raises :class:`ExtractionError` (421, 451, 520)."""
         host = _normal(host)
         await self.check_domain(host)
         rule = self._rules.get((host, port)) or self._rules.get(("*", port))
@@ -139,13 +137,13 @@ class Guard:
         return [Endpoint(address, port) for address in addresses]
 
     async def check_domain(self, host: str) -> None:
-        """Raises :class:`ExtractionError` (451) for a host that the operator has blocked."""
+        """Raise :class:`ExtractionError` (451) for a host that the operator has blocked."""
         domain = await self._block_list.blocked(_normal(host))
         if domain is not None:
             raise forbidden(host, domain)
 
     async def connect(self, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """A connection to a host, to the first of its checked addresses that takes one."""
+        """Connect to the first of a host's checked addresses that accepts."""
         endpoints = await self.endpoints(host, port)
         failure: OSError = TimeoutError()
         # A dead first address must leave time for the next.
@@ -169,17 +167,17 @@ class Guard:
         known = self._cache.get(host)
         if known is not None:
             return known
-        looking = self._looking.get(host)
-        if looking is None:
-            looking = self._looking[host] = asyncio.ensure_future(self._look_up(host, port))
-            looking.add_done_callback(partial(self._looked_up, host))
-        # Whoever leaves does not end it for the others.
-        return await asyncio.shield(looking)
+        lookup = self._lookups.get(host)
+        if lookup is None:
+            lookup = self._lookups[host] = asyncio.ensure_future(self._look_up(host, port))
+            lookup.add_done_callback(partial(self._looked_up, host))
+        # A cancelled caller does not end the lookup of the others.
+        return await asyncio.shield(lookup)
 
-    def _looked_up(self, host: str, looking: asyncio.Task[list[str]]) -> None:
-        del self._looking[host]
-        if not looking.cancelled():
-            looking.exception()  # Those who wait are told; there may be none any more.
+    def _looked_up(self, host: str, lookup: asyncio.Task[list[str]]) -> None:
+        del self._lookups[host]
+        if not lookup.cancelled():
+            lookup.exception()  # Without callers left, asyncio would log it.
 
     async def _look_up(self, host: str, port: int) -> list[str]:
         try:
@@ -196,7 +194,7 @@ class Guard:
 
 
 def is_public(address: str) -> bool:
-    """Whether an address, and every IPv4 address embedded in it, can be reached by anyone on the internet."""
+    """Return true when an address and every IPv4 address embedded in it are public."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
@@ -218,7 +216,7 @@ def _is_public(address: _IPv4 | _IPv6) -> bool:
 
 
 def _embedded(address: _IPv6) -> Iterator[_IPv4]:
-    """IPv4 addresses that a packet for this one may end at."""
+    """Yield the IPv4 addresses that a packet for this address may reach."""
     if address.ipv4_mapped is not None:
         yield address.ipv4_mapped
     if address.sixtofour is not None:
@@ -235,7 +233,7 @@ def _how_to_allow(host: str, port: int) -> str:
 
 
 def _literal(host: str) -> str | None:
-    """The address that a host spells out; names such as ``127.1`` are left to the resolver, which knows them."""
+    """Return the address that a host spells out; the resolver handles names such as ``127.1``."""
     try:
         return str(ipaddress.ip_address(host))
     except ValueError:
@@ -270,7 +268,7 @@ def _rule(text: str) -> tuple[tuple[str, int], Endpoint]:
 
 
 class _Cache:
-    """Answers of the resolver for a short time, at most so many."""
+    """Bounded cache of resolver answers with an expiry."""
 
     SIZE: Final = 4096
 
@@ -286,7 +284,7 @@ class _Cache:
         if self._keep <= 0:
             return
         if len(self._answers) >= self.SIZE:
-            # Insertion order is age: the oldest quarter makes room.
+            # Insertion order is age: the oldest quarter is dropped.
             for old in list(self._answers)[: self.SIZE // 4]:
                 del self._answers[old]
         self._answers.pop(host, None)

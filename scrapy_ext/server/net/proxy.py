@@ -1,18 +1,16 @@
-"""The way out of a browser page: a forward proxy on loopback that connects where the guard allows.
+"""Forward proxy of a browser page, on loopback, which connects where the guard permits.
 
-A page cannot be trusted to keep to what was asked for: redirects, sub-resources, frames, workers, WebSockets
-and scripts all open connections of their own. Chromium is told to send every one of them, those to loopback
-too, to its proxy, so that this is the one place where they can be judged.
+A page is not confined to the requested URL: redirects, sub-resources, frames, workers, WebSockets and scripts open
+connections of their own. Chromium sends all of them, also those to loopback, to this proxy, where they are checked.
 
-* Each page has a proxy of its own, on a port of its own, that ends with the page. So what a page may receive,
-  how many connections it holds, and why one of them failed are known per page, and nothing that it opened
-  outlives it. Proxy credentials are not used on top: Chromium takes them only from a client that intercepts
-  every request (measured here: a fifth fewer pages a second), and they would guard no more than the seconds
-  for which the port exists, against processes of this machine that can connect to the same hosts by themselves.
-  Deployed code may not connect to it where the system can refuse that (``confinement``).
-* Two forms of request are served, those that browsers make: ``CONNECT host:port`` and ``GET http://host/path``.
-  A plain HTTP request gets a connection of its own and ``Connection: close`` both ways, so that no second
-  request can ride on a connection that was checked for another host.
+* Each page has a proxy on its own port, which ends with the page. So the bytes, connections and failures of a page are
+  known, and no connection outlives it. There are no proxy credentials: Chromium accepts them only from a client that
+  intercepts every request (measured: a fifth fewer pages per second), and they would only protect, for the seconds
+  that the port exists, against local processes that can connect to the same hosts themselves. Deployed code may not
+  connect to it where the system can prevent that (``confinement``).
+* Two forms of request are served, those of browsers: ``CONNECT host:port`` and ``GET http://host/path``. A plain HTTP
+  request gets its own connection and ``Connection: close`` both ways, so that no second request uses a connection that
+  was checked for another host.
 * Waits are bounded by the page: :meth:`PageProxy.close` ends every connection.
 """
 
@@ -32,7 +30,7 @@ from scrapy_ext.server.config.extraction_limits import MIB, Limits
 from scrapy_ext.server.net.guard import Guard
 from scrapy_ext.server.net.upstream import Upstream
 
-#: In the proxy's own answers, with a value that no site can know: tells them from a site's.
+#: Header of the proxy's own responses, with a value that no site can know.
 FAILURE_HEADER: Final = "Extraction-Proxy-Failure"
 _HEAD_BYTES: Final = 256 * 1024
 _CHUNK: Final = 64 * 1024
@@ -42,12 +40,12 @@ _HOP_BY_HOP: Final = frozenset(
 _FAILURES_KEPT: Final = 256
 
 
-class _Refused(Exception):  # noqa: N818  (it is an answer, not an error of ours)
-    """A request that is no business of this proxy; the message is the HTTP status line's end."""
+class _Refused(Exception):  # noqa: N818  (a response, not a program error)
+    """The proxy refuses a request; the message is the rest of the HTTP status line."""
 
 
 class _Head(NamedTuple):
-    """A request's head: where to connect, what to send there, and how many bytes of body follow."""
+    """The head of a request: its target, the bytes to forward, and the length of its body."""
 
     tunnel: bool
     host: str
@@ -57,10 +55,7 @@ class _Head(NamedTuple):
 
 
 class PageProxy:
-    """One page's proxy; :attr:`url` is what Chromium is given.
-
-    ``upstream`` is a proxy of the operator's, through which it goes on.
-    """
+    """The proxy of one page; :attr:`url` is for Chromium. ``upstream`` is the operator's proxy, if any."""
 
     def __init__(self, guard: Guard, limits: Limits, upstream: Upstream | None = None) -> None:
         self._upstream = upstream
@@ -85,7 +80,7 @@ class PageProxy:
         await self.close()
 
     async def close(self) -> None:
-        """End every connection. No more are taken."""
+        """End every connection and accept no more."""
         if self._server is not None:
             own_ports.discard(self._port)
             self._server.close()
@@ -96,7 +91,7 @@ class PageProxy:
             await asyncio.wait(self._tasks, timeout=1)
 
     def failure(self, url: str) -> ExtractionError | None:
-        """Why a connection for this URL could not be made, if one could not."""
+        """Return the error of a failed connection for this URL, if any."""
         try:
             parts = urlsplit(url)
             port = parts.port or (443 if parts.scheme in ("https", "wss") else 80)
@@ -105,7 +100,7 @@ class PageProxy:
         return self._failures.get((parts.hostname or "", port))
 
     def is_own_answer(self, headers: Mapping[str, str]) -> bool:
-        """Whether an answer is this proxy's own, and not a site's; names are in lower case, or in any."""
+        """Return true when a response is the proxy's own; header names are in lower case, or case-insensitive."""
         return headers.get(FAILURE_HEADER.lower()) == self._token
 
     # ── one connection ──
@@ -123,9 +118,9 @@ class PageProxy:
         except ExtractionError:
             await self._answer(writer, "502 Bad Gateway")
         except (OSError, asyncio.IncompleteReadError):
-            pass  # Either side went away; the other is told by the closing below.
+            pass  # Either side disconnected; closing below ends the other.
         except asyncio.CancelledError:
-            pass  # The page is closed. Nobody awaits this task for its result.
+            pass  # The page is closed, and nobody awaits this task.
         finally:
             writer.close()
 
@@ -163,10 +158,10 @@ class PageProxy:
         there: asyncio.StreamReader,
         back: asyncio.StreamWriter,
     ) -> None:
-        """Carry bytes both ways until either side ends."""
+        """Relay bytes both ways until either side ends."""
         ways = {
-            asyncio.ensure_future(self._carry(reader, back)),
-            asyncio.ensure_future(self._carry(there, writer)),
+            asyncio.ensure_future(self._relay(reader, back)),
+            asyncio.ensure_future(self._relay(there, writer)),
         }
         try:
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
@@ -183,7 +178,7 @@ class PageProxy:
         there: asyncio.StreamReader,
         back: asyncio.StreamWriter,
     ) -> None:
-        """One plain HTTP request and its answer."""
+        """Forward one plain HTTP request and its response."""
         back.write(head.forward)
         left = head.body
         while left:
@@ -198,9 +193,9 @@ class PageProxy:
             writer.write(await _answer_head(there))
         except (asyncio.LimitOverrunError, ValueError):
             raise _Refused("502 Bad Gateway") from None
-        await self._carry(there, writer)
+        await self._relay(there, writer)
 
-    async def _carry(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    async def _relay(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
         while chunk := await source.read(_CHUNK):
             self._count(len(chunk))
             sink.write(chunk)
@@ -213,11 +208,11 @@ class PageProxy:
 
     @property
     def is_over_limit(self) -> bool:
-        """Whether the page was cut off for its size."""
+        """Return true when the page was cut off for its size."""
         return self._bytes > self._limits.page_bytes
 
     def too_large(self) -> ExtractionError:
-        """The problem of a page that was cut off."""
+        """Return the problem of a page that was cut off."""
         return permanent(f"The page needs more than {self._limits.page_bytes // MIB} MiB.", Cause.TOO_LARGE)
 
     async def _answer(self, writer: asyncio.StreamWriter, status: str) -> None:
@@ -266,7 +261,7 @@ def _authority(text: str, default_port: int | None) -> tuple[str, int]:
 
 
 def _headers_to_forward(rest: bytes) -> tuple[list[bytes], int]:
-    """Header lines without those of this hop, and the length of the body that follows."""
+    """Return header lines without hop-by-hop headers, and the length of the body."""
     lines, body, has_length = [], 0, False
     for line in rest.split(b"\r\n"):
         name, colon, value = line.partition(b":")
@@ -274,7 +269,7 @@ def _headers_to_forward(rest: bytes) -> tuple[list[bytes], int]:
         if not colon or lower in _HOP_BY_HOP:
             continue
         if lower == b"transfer-encoding":
-            # Browsers send lengths over HTTP/1.1; two readings of where a body ends are how smuggling begins.
+            # Browsers send lengths over HTTP/1.1; two readings of a body's end allow request smuggling.
             raise _Refused("411 Length Required")
         if lower == b"content-length":
             if not value.strip().isdigit() or has_length:
@@ -286,7 +281,7 @@ def _headers_to_forward(rest: bytes) -> tuple[list[bytes], int]:
 
 
 async def _answer_head(there: asyncio.StreamReader) -> bytes:
-    """The head of a target's answer, with ``Connection: close`` as its only word about the connection."""
+    """Return the head of the target's response with ``Connection: close``, without other hop-by-hop headers."""
     while True:
         raw = await there.readuntil(b"\r\n\r\n")
         line, _, rest = raw.partition(b"\r\n")

@@ -1,13 +1,12 @@
-"""Proxies of the operator's, through which requests leave from another country or another kind of address.
+"""Operator's proxies, which send requests from another country or another kind of address.
 
-``--proxy COUNTRY:TYPE=http://USER:PASSWORD@HOST:PORT`` makes one. ``*`` as country or type stands for any. A request
-that names ``geolocation`` or ``ipType`` needs a proxy that fits both; one that names neither goes through a proxy for
-``*:*`` if there is one, else out by itself.
+``--proxy COUNTRY:TYPE=http://USER:PASSWORD@HOST:PORT`` defines one. ``*`` as country or type means any. A request with
+``geolocation`` or ``ipType`` needs a proxy that fits both; one with neither uses a proxy for ``*:*`` if there is one,
+else none.
 
-The guard has its say all the same: a proxy is asked (CONNECT, for http too) for an address that was checked, and never
-for a name, which it would look up anew, in a network of its own. Its own address may be a private one, for the
-operator named it. What goes wrong is told by the proxy's country and type; its address is for the log, and its
-credentials are for nobody.
+The guard applies nevertheless: the CONNECT request (also for http) names a checked address, never a host that the proxy
+would resolve in its own network. The proxy's own address may be private, since the operator configured it. Errors name
+the proxy's country and type; the log also has its address, and its credentials appear nowhere.
 """
 
 from __future__ import annotations
@@ -32,25 +31,25 @@ _log = logging.getLogger(__name__)
 ANY: Final = "*"
 _COUNTRY: Final = re.compile(r"[A-Z]{2}|\*")
 _FORM: Final = "Write COUNTRY:TYPE=http://USER:PASSWORD@HOST:PORT, such as US:residential=http://proxy.example:3128."
-#: An answer to CONNECT: ``HTTP/1.1 200 Connection established``.
+#: Status line of a response to CONNECT: ``HTTP/1.1 200 Connection established``.
 _ANSWER: Final = re.compile(rb"HTTP/1\.[01] ([0-9]{3})(?: |\r)")
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class ProxyRuleError(ConfigError):
-    """A proxy that cannot be read; the message says what to write instead, and has nothing of its address."""
+    """A proxy option cannot be parsed; the message has the correction, without the address."""
 
 
 class Upstream:
-    """One proxy; :attr:`name` (``US:residential``) is all that it shows of itself."""
+    """One proxy; :attr:`name` (``US:residential``) is its only public part."""
 
     def __init__(self, text: str) -> None:
         self.name, separator, address = text.strip().partition("=")
         country, _, ip_type = self.name.partition(":")
         self.country, self.ip_type = country, ip_type or ANY
         if not separator or "@" in self.name or "/" in self.name:
-            raise ProxyRuleError(f"proxy must name what it is for. {_FORM}")
+            raise ProxyRuleError(f"proxy must have a country and a type. {_FORM}")
         if not _COUNTRY.fullmatch(country) or self.ip_type not in (*IP_TYPES, ANY):
             rule = f"proxy {self.name[:40]!r} must be for a country in two upper-case letters, and for a type of"
             raise ProxyRuleError(f"{rule} {', '.join(IP_TYPES)}; * stands for any. {_FORM}")
@@ -71,9 +70,9 @@ class Upstream:
         return f"Upstream({self.name!r})"
 
     async def connect(self, host: str, endpoints: Sequence[Endpoint], time_limit: float) -> Streams:
-        """A connection through the proxy to one of a host's checked addresses; raises :class:`ExtractionError`."""
+        """Connect through the proxy to one of a host's checked addresses; raises :class:`ExtractionError`."""
         status = 0
-        # Fewer proxies have a way out for IPv6.
+        # Fewer proxies reach IPv6, so IPv4 comes first.
         for endpoint in sorted(endpoints, key=lambda endpoint: ":" in endpoint.address):
             try:
                 async with asyncio.timeout(time_limit):
@@ -89,7 +88,7 @@ class Upstream:
                 return streams
             streams[1].close()
             if status == 407:
-                raise self._failed("did not let this server in", "status 407")
+                raise self._failed("refused this server's credentials", "status 407")
         raise temporary(
             f"The proxy for {self.name} did not reach {host}; its answer had the status {status or 'none'}."
         )
@@ -109,13 +108,13 @@ class Upstream:
 
 
 class Upstreams:
-    """All proxies of a server. Raises :class:`ProxyRuleError` for one that cannot be read."""
+    """All proxies of a server. Raises :class:`ProxyRuleError` for an invalid one."""
 
     def __init__(self, rules: Iterable[str] = ()) -> None:
         self._all = [Upstream(rule) for rule in rules]
 
     def choose(self, country: str | None, ip_type: str | None) -> tuple[Upstream | None, list[Violation]]:
-        """The proxy that fits best, by chance among equals; None to send without one."""
+        """Return the best fitting proxy, at random among equals; None to send without one."""
         fits = [
             (place + kind, upstream)
             for upstream in self._all
@@ -123,29 +122,29 @@ class Upstreams:
         ]
         best = max((fit for fit, _ in fits), default=0)
         if country is None and ip_type is None:
-            # A proxy for one country is none for those who do not care.
+            # A request without wishes only uses a proxy for any country and type.
             best = best if best == 2 * _EXACT else 0
         elif not fits:
             return None, [self._none(country, ip_type)]
         return (random.choice([upstream for fit, upstream in fits if fit == best]) if best else None), []
 
     def _none(self, country: str | None, ip_type: str | None) -> Violation:
-        # Where the country alone could be had, it is the type that cannot.
+        # If the country alone is available, the type is the missing part.
         by_type = country is None or any(_fit(country, upstream.country) for upstream in self._all)
         name, value = ("ipType", ip_type) if by_type else ("geolocation", country)
         if country is not None and by_type:
             value = f"{ip_type} in {country}"
         has = ", ".join(sorted({upstream.name for upstream in self._all}))
-        told = f"and this server has proxies for {has} only" if has else "and this server has no proxies to send from"
+        rule = f"and this server has proxies for {has} only" if has else "and this server has no proxies to send from"
         remedy = "Leave it out to send from the server's own address." if not has else "Ask for one of these."
-        return Violation(name, f"asks for an address of {value}, {told}", remedy, 422)
+        return Violation(name, f"asks for an address of {value}, {rule}", remedy, 422)
 
 
 _EXACT: Final = 2
 
 
 def _fit(asked: str | None, has: str) -> int:
-    """0: does not fit; 1: fits; 2: is what was asked for, which is ``*`` where nothing was."""
+    """Return 0 for no fit, 1 for a fit, 2 for an exact fit (``*`` without a wish)."""
     if (asked or ANY) == has:
         return _EXACT
     return int(asked is None or has == ANY)

@@ -1,4 +1,4 @@
-"""Addresses: where a ``Location`` header leads, read as browsers read it, and what of one may be told."""
+"""Targets of redirects, parsed as browsers do, and URLs without credentials."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scrapy_ext.api.extraction.errors import permanent
 
 
 def target_of(before: URL, location: str) -> URL:
-    """The URL that a redirect leads to; raises :class:`ExtractionError` (521) where that is no web page."""
+    """Return the URL that a redirect leads to; raises :class:`ExtractionError` (521) for anything but a web page."""
     try:
         after = URL(safe_url_string(urljoin(str(before), _slashes(location))), encoded=True)
         port = after.port
@@ -23,12 +23,12 @@ def target_of(before: URL, location: str) -> URL:
 
 
 def without_credentials(url: str) -> str:
-    """A URL as it may stand in results, errors and logs: without ``user:password@``."""
+    """Return a URL without ``user:password@``, for results, errors and logs."""
     parts = urlsplit(url)
     return url if "@" not in parts.netloc else urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
 def _slashes(location: str) -> str:
-    """With slashes where it has backslashes, up to its query."""
+    """Replace backslashes by slashes up to the query, as browsers do."""
     end = min((at for mark in "?#" if (at := location.find(mark)) >= 0), default=len(location))
     return location[:end].replace("\\", "/") + location[end:]

@@ -1,4 +1,4 @@
-"""Where the platform's data lives: SQL, and nothing else."""
+"""Storage of the platform's data in SQL databases."""
 
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ __all__ = ["Store", "StoreError"]
 
 
 def __getattr__(name: str) -> object:
-    # Whoever reads a configuration needs the address of a database, and not the engines.
+    # Reading a configuration needs the address of a database, but not the engines.
     if name == "Store":
         from scrapy_ext.server.store.store import Store
 

@@ -1,4 +1,4 @@
-"""Comments of people on items, or on one field of an item."""
+"""Comments of users on items or on a field of an item."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store.counters import advance
 from scrapy_ext.server.store.engine.interface import Engine, Row, Transaction
 
-#: Of one job: they are read at once.
+#: Maximum comments of a job: they are read at once.
 MAX_COMMENTS: Final = 5000
 _COLUMNS: Final = "project, spider, job, item, field, number, created, author, content"
 
 
 class Place(NamedTuple):
-    """What a comment is on; ``field`` is empty for the whole item."""
+    """The subject of a comment; ``field`` is empty for the whole item."""
 
     item: EntityKey
     field: str = ""
 
 
 class Comment(NamedTuple):
-    """A comment; ``number`` is its own in the project, ``created`` in milliseconds."""
+    """A comment; ``number`` is unique in the project, ``created`` in milliseconds."""
 
     place: Place
     number: int
@@ -40,35 +40,35 @@ class CommentStore:
         self._clock = clock
 
     async def add(self, place: Place, author: str, content: str) -> Comment:
-        """Store a comment; raises :class:`ContractError` when the job has too many."""
+        """Store a comment; raise :class:`ContractError` when the job has too many."""
         return await self._engine.write(_add, Comment(place, 0, self._clock(), author, content))
 
     async def get(self, project: int, number: int) -> Comment | None:
-        """One comment."""
+        """Return one comment."""
         return await self._engine.read(_get, project, number)
 
     async def of_job(self, job: JobKey) -> list[Comment]:
-        """The comments on a job's items, by item, field and age."""
+        """Return the comments on a job's items, by item, field and age."""
         return await self._engine.read(_of_job, job)
 
     async def at(self, place: Place) -> list[Comment]:
-        """The comments on an item or a field, oldest first."""
+        """Return the comments on an item or a field, oldest first."""
         return await self._engine.read(_at, place)
 
     async def replace(self, project: int, number: int, content: str) -> Comment | None:
-        """Write a comment anew; returns it, None when there is none."""
+        """Replace the text of a comment; return it, or None when there is none."""
         return await self._engine.write(_replace, project, number, content)
 
     async def remove(self, project: int, number: int) -> bool:
-        """Delete a comment; returns whether there was one."""
+        """Delete a comment; return whether there was one."""
         return await self._engine.write(_remove, project, number)
 
     async def clear(self, place: Place) -> int:
-        """Delete the comments on an item or a field; returns how many there were."""
+        """Delete the comments on an item or a field; return their number."""
         return await self._engine.write(_clear, place)
 
     async def stats(self, project: int) -> dict[JobKey, int]:
-        """How many items of each job have comments."""
+        """Return the number of items with comments, by job."""
         return await self._engine.read(_stats, project)
 
 

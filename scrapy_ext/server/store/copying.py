@@ -1,8 +1,8 @@
-"""Copies of a whole store, between engines and into files: backup, restore and migration are one mechanism.
+"""Copies of a whole store between engines and files, for backup, restore and migration.
 
-Table by table, in the order of its key, a page at a time, from one snapshot of the source. A copy that ends early
-leaves a row in ``copies``, with which no server opens the database. What has arrived is read back and compared: the
-number of rows of each table, and a hash of them that does not depend on their order.
+Tables are copied in the order of their keys, page by page, from one snapshot of the source. An interrupted copy leaves
+a row in ``copies``, and no server opens such a database. The copy is read back and compared: the number of rows of each
+table, and an order-independent hash of them.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from scrapy_ext.server.store.engine.interface import Engine, Row, Snapshot, Tran
 from scrapy_ext.server.store.engine.sqlite.transaction import statements_for_sqlite
 from scrapy_ext.server.store.schema import migrations
 
-#: Rows of one page, and about how many bytes, unless one row has more.
+#: Rows of one page, and its approximate bytes, unless one row is larger.
 _PAGE_ROWS: Final = 2000
 _PAGE_BYTES: Final = 8 * 1024 * 1024
-#: What belongs to a database and not to what is stored in it.
+#: Tables of a database itself, which are not copied.
 _OWN: Final = ("schema_version", "copies", "nodes", "turns")
 
-#: What a store holds, for people. Rows are no measure: a row may have a thousand items.
+#: Contents of a store in users' terms. Rows are no measure: a row may have a thousand items.
 _CONTENTS: Final = {
     "jobs": "SELECT count(*) FROM jobs",
     **{
@@ -37,7 +37,7 @@ _CONTENTS: Final = {
     "queued requests": "SELECT CAST(COALESCE(sum(size), 0) AS BIGINT) FROM frontier_batches",
 }
 
-#: Told a table's name, what is done with it, and how many rows of it that has been done to.
+#: Called with a table's name, the action, and the number of rows so far.
 Report = Callable[[str, str, int], None]
 
 
@@ -51,13 +51,13 @@ class Table(NamedTuple):
 
 
 class Digest(NamedTuple):
-    """How many rows, and the sum of their hashes."""
+    """The number of rows, and the sum of their hashes."""
 
     rows: int = 0
     hashes: int = 0
 
     def of(self, rows: Sequence[Row]) -> Digest:
-        """With these rows too."""
+        """Return the digest with these rows added."""
         total = self.hashes
         for row in rows:
             hashed = hashlib.blake2b(msgspec.msgpack.encode(row), digest_size=16).digest()
@@ -66,7 +66,7 @@ class Digest(NamedTuple):
 
 
 def tables() -> list[Table]:
-    """The tables of the newest version, as an empty database has them."""
+    """Return the tables of the newest schema."""
     with closing(sqlite3.connect(":memory:")) as database:
         for _, sql in migrations():
             for statement in statements_for_sqlite(sql):
@@ -89,17 +89,17 @@ def _table(database: sqlite3.Connection, name: str) -> Table:
 
 
 async def count_rows(source: Snapshot) -> dict[str, int]:
-    """The number of rows of each table."""
+    """Return the number of rows of each table."""
     return {table.name: await source.read(_count, table) for table in tables()}
 
 
 async def copy(
     source: Snapshot, target: Engine, origin: str, now: int, *, name: str, replace: bool, report: Report
 ) -> dict[str, Digest]:
-    """Copy everything into a database of the newest version, and verify it; returns what there is of each table.
+    """Copy everything into a database of the newest schema and verify it; return the contents of each table.
 
-    ``origin`` names the source, for whoever finds the copy unfinished, and ``name`` the target, in errors. With
-    ``replace``, what the target has is deleted first. Raises :class:`StoreError`.
+    ``origin`` names the source in an unfinished copy, ``name`` the target in errors. ``replace`` deletes the target's
+    contents first. Raises :class:`StoreError`.
     """
     found = tables()
     await source.read(check_whole, origin)
@@ -118,14 +118,14 @@ async def copy(
             if present != copied[table.name]:
                 raise StoreError(
                     f"Table {table.name} has {present.rows} rows after copying {copied[table.name].rows}, or they "
-                    "differ. Is somebody else writing there? Stop that, and copy again with --replace."
+                    "differ. Stop all other writers of the database, and copy again with --replace."
                 )
     await target.write(_end)
     return copied
 
 
 async def check_whole(tx: Transaction, name: str = "The database") -> None:
-    """Raise :class:`StoreError` for a database that a copy was begun into and not ended."""
+    """Raise :class:`StoreError` for a database with an unfinished copy."""
     if (source := await _unfinished(tx)) is not None:
         raise StoreError(
             f"{name} is not whole: copying {source} into it has not ended. If nobody is at it any more, "
@@ -134,7 +134,7 @@ async def check_whole(tx: Transaction, name: str = "The database") -> None:
 
 
 async def contents(tx: Transaction) -> dict[str, int]:
-    """How much a store holds, in the words of its users; what it has nothing of is left out."""
+    """Return the contents of a store in users' terms, without empty ones."""
     found = {}
     for name, query in _CONTENTS.items():
         row = await tx.fetchrow(query)
@@ -172,7 +172,7 @@ async def _begin(tx: Transaction, found: Sequence[Table], origin: str, now: int,
         if replace:
             await tx.execute(f"DELETE FROM {table.name}")  # noqa: S608
         elif await tx.fetchrow(f"SELECT 1 FROM {table.name} LIMIT 1"):  # noqa: S608
-            raise StoreError(f"{name} has something in it already. With --replace that is deleted first.")
+            raise StoreError(f"{name} is not empty. Use --replace to delete its contents first.")
     await tx.execute("DELETE FROM copies")
     await tx.execute("INSERT INTO copies (started, source) VALUES ($1, $2)", now, origin)
 
@@ -187,7 +187,7 @@ async def _put(tx: Transaction, table: Table, rows: Sequence[Row]) -> None:
 
 
 async def _page(tx: Transaction, table: Table, after: Row | None) -> list[Row]:
-    """The rows behind a key, in the order of the keys, as many as a page has room for."""
+    """Return the rows after a key, ordered by key, as many as fit a page."""
     key = ", ".join(table.key)
     conditions: list[str] = []
     arguments: list[Any] = []
@@ -204,7 +204,8 @@ async def _page(tx: Transaction, table: Table, after: Row | None) -> list[Row]:
 
     if after is not None:
         keys(">", after)
-    if table.large:  # look at the sizes before taking the rows into memory
+    # Large rows are measured before they are read into memory.
+    if table.large:
         size = " + ".join(f"COALESCE(length({column}), 0)" for column in table.large)
         sizes = await tx.fetch(query(f"{key}, {size}"), *arguments)
         if not sizes:

@@ -1,4 +1,4 @@
-"""Numbers that are given out once: rows, not sequences, so that they have no gaps and move with their project."""
+"""Counters of unique numbers: rows, not sequences, so that they have no gaps and move with their project."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from scrapy_ext.server.store.engine.interface import Transaction
 
 
 async def advance(tx: Transaction, project: int, name: str, by: int = 1) -> int:
-    """Take the next ``by`` numbers of a counter; returns the last of them. The first number is 1."""
+    """Take the next ``by`` numbers of a counter; return the last of them. The first number is 1."""
     row = await tx.fetchrow(
         """INSERT INTO counters (project, name, value) VALUES ($1, $2, $3)
            ON CONFLICT (project, name) DO UPDATE SET value = counters.value + excluded.value RETURNING value""",
@@ -20,6 +20,6 @@ async def advance(tx: Transaction, project: int, name: str, by: int = 1) -> int:
 
 
 async def hold(tx: Transaction, project: int, name: str) -> None:
-    """Keep others from taking numbers of a counter until this operation ends: whoever creates something that has a
-    number and a name looks once more, under this lock, whether another was faster."""
+    """Lock a counter until the transaction ends. Creators of named, numbered rows check the name again under this
+    lock."""
     await advance(tx, project, name, 0)

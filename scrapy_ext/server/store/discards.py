@@ -1,6 +1,6 @@
-"""What was deleted by name is gone for its readers at once; its rows are removed here, a few at a time.
+"""Removal of rows whose owner was deleted by name, a few at a time.
 
-No other writer waits long for a large deletion, and one that was cut off by a crash goes on later.
+Readers no longer see such rows. Other writers never wait long, and a removal interrupted by a crash continues later.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from scrapy_ext.server.store.engine.interface import Engine, Transaction
 COLLECTION: Final = "collection"
 SLOT: Final = "slot"
 
-#: Rows of one step, where they are small: some tens of milliseconds.
+#: Small rows per step: some tens of milliseconds.
 _STEP: Final = 5000
-#: The same where a row may have a megabyte.
+#: Rows per step if one may have a megabyte.
 _LARGE_STEP: Final = 500
 
 
@@ -36,12 +36,12 @@ _TABLES: Final = {
 
 
 async def discard(tx: Transaction, project: int, kind: str, number: int) -> None:
-    """Note that the rows of a collection or slot have no owner any more."""
+    """Mark the rows of a collection or slot as ownerless."""
     await tx.execute("INSERT INTO discarded (project, kind, number) VALUES ($1, $2, $3)", project, kind, number)
 
 
 async def purge(engine: Engine) -> None:
-    """Remove all rows without an owner, from the files of the database too."""
+    """Remove all ownerless rows, and their space in the database files."""
     while await engine.read(_any_left):
         await engine.write(_purge_step)
     await engine.forget_deleted()
@@ -55,7 +55,8 @@ async def _purge_step(tx: Transaction) -> None:
     row = await tx.fetchrow(
         "SELECT project, kind, number FROM discarded ORDER BY project, kind, number LIMIT 1 FOR UPDATE"
     )
-    if row is None:  # another process has just done it
+    # Another process may have removed them.
+    if row is None:
         return
     project, kind, number = row
     for table in _TABLES[kind]:
@@ -65,9 +66,9 @@ async def _purge_step(tx: Transaction) -> None:
 
 
 async def _emptied(tx: Transaction, table: _Table, project: int, number: int) -> bool:
-    """Remove the first rows of an owner; returns whether none is left."""
+    """Remove the first rows of an owner; return true when none is left."""
     owned = f"FROM {table.name} WHERE project = $1 AND {table.owner} = $2"
-    # A range: that is one walk along the index on every engine, whatever it knows of the table.
+    # A range condition makes every engine walk the index once, whatever its statistics.
     end = await tx.fetchrow(
         f"SELECT {table.key} {owned} ORDER BY {table.key} LIMIT 1 OFFSET $3", project, number, table.step
     )

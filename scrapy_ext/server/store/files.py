@@ -1,4 +1,4 @@
-"""A store as one file: written whole or not at all, and read without being changed."""
+"""A store as one file, written atomically, and read without modification."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BESIDE: Final = ("", "-wal", "-shm")
 
 @contextlib.asynccontextmanager
 async def new_file(path: Path, now: int) -> AsyncIterator[Engine]:
-    """An empty store that becomes the file when the block ends without an error. Raises :class:`StoreError`."""
+    """Open an empty store that becomes the file when the block ends without an error. Raises :class:`StoreError`."""
     if not path.parent.is_dir():
         raise StoreError(f"There is no directory {path.parent}. Make it, or name another file.")
     part = path.with_name(path.name + ".part")
@@ -41,10 +41,10 @@ async def new_file(path: Path, now: int) -> AsyncIterator[Engine]:
 
 @contextlib.asynccontextmanager
 async def old_file(path: Path, now: int) -> AsyncIterator[Engine]:
-    """The store in a file; one of an older version is brought up to date in a copy. Raises :class:`StoreError`."""
+    """Open the store in a file; one of an older version is migrated in a copy. Raises :class:`StoreError`."""
     version = await asyncio.to_thread(_version, path)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".restore-") as folder:
-        # Opening a database writes to it, and a backup stays as it is. Where it can be, the copy is another name.
+        # Opening a database writes to it, but a backup must not change. The copy is a hard link where possible.
         copied = Path(folder) / path.name
         await asyncio.to_thread(shutil.copyfile, path, copied)
         engine = await SqliteEngine.open(copied)
@@ -58,7 +58,7 @@ async def old_file(path: Path, now: int) -> AsyncIterator[Engine]:
 
 def _version(path: Path) -> int:
     if not path.exists():
-        raise StoreError(f"{path} does not exist. Name a file that scrapy platform backup has written.")
+        raise StoreError(f"{path} does not exist. Name a file written by scrapy platform backup.")
     if path.with_name(path.name + "-wal").exists():
         raise StoreError(f"{path} is in use. For a data directory, use scrapy platform migrate --from DIRECTORY.")
     try:
@@ -68,7 +68,9 @@ def _version(path: Path) -> int:
         raise StoreError(f"{path} is not a backup ({error}). Name a file of scrapy platform backup.") from error
     newest = migrations()[-1][0]
     if version > newest:
-        raise SchemaError(f"{path} has schema version {version}, and this scrapy-ext knows {newest}. Upgrade it.")
+        raise SchemaError(
+            f"{path} has schema version {version}, but this scrapy-ext supports {newest}. Upgrade scrapy-ext."
+        )
     return version
 
 

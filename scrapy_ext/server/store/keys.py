@@ -1,4 +1,4 @@
-"""What the database knows of keys: hashes of API keys, and the secret that job tokens are made with."""
+"""Hashes of API keys, secrets, and ended sessions in the database."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from typing import Final, NamedTuple
 from scrapy_ext.server.store.engine.interface import Engine, Row, Transaction
 
 _ALL: Final = "*"
-#: Before the name of a session that has ended, among the secrets.
+#: Prefix of the names of ended sessions among the secrets.
 _ENDED: Final = "ended session "
 
 
 class StoredKey(NamedTuple):
-    """A key with a name. ``projects`` None: all of the platform; none of them: nothing of it. ``extraction``: it opens
-    the extraction service, for an ``organisation`` ("": its own). ``created`` in milliseconds."""
+    """A named key; ``created`` in milliseconds.
+
+    ``projects``: None for the whole platform, empty for none of it. ``extraction``: access to the extraction service,
+    under the limits of ``organisation`` ("": its own).
+    """
 
     name: str
     hash: str
@@ -28,18 +31,18 @@ class StoredKey(NamedTuple):
 
 
 class KeyStore:
-    """Secrets by their purpose, each written once, and API keys by their name."""
+    """Secrets by purpose, each written once, and API keys by name."""
 
     def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
         self._engine = engine
         self._clock = clock
 
     async def get(self, name: str) -> str | None:
-        """A stored secret."""
+        """Return a stored secret."""
         return await self._engine.glance(_get, name)
 
     async def keep(self, name: str, value: str) -> str:
-        """Store a secret unless there is one of this name; returns the one that is stored."""
+        """Store a secret unless one of this name exists; return the stored one."""
         return await self._engine.write(_keep, name, value, self._clock())
 
     async def secret(self, name: str) -> bytes:
@@ -47,28 +50,28 @@ class KeyStore:
         return (await self.get(name) or await self.keep(name, secrets.token_hex(32))).encode()
 
     async def end_session(self, session: str, lasts: int) -> None:
-        """Note that a session has ended before its time; it is kept for ``lasts`` seconds, as long as any session."""
+        """Record for ``lasts`` seconds, the maximum of a session, that a session has ended early."""
         now = self._clock()
         await self._engine.write(_end_session, _ENDED + session, now, now - lasts * 1000)
 
     async def has_ended(self, session: str) -> bool:
-        """Return whether a session was ended before its time."""
+        """Return true when a session was ended early."""
         return await self.get(_ENDED + session) is not None
 
     async def add(self, key: StoredKey) -> bool:
-        """Store a key; False when there is one of this name, which is left as it is."""
+        """Store a key; return False when the name is taken."""
         return await self._engine.write(_add, key._replace(created=self._clock()))
 
     async def remove(self, name: str) -> bool:
-        """Remove a key; False when there is none of this name."""
+        """Remove a key; return False when there is none of this name."""
         return await self._engine.write(_remove, name)
 
     async def suspend(self, name: str, suspended: bool) -> bool:
-        """Suspend a key, or let it go on; False when there is none of this name."""
+        """Suspend or resume a key; return False when there is none of this name."""
         return await self._engine.write(_suspend, name, int(suspended))
 
     async def named(self) -> list[StoredKey]:
-        """All keys that have names, in their order."""
+        """Return all named keys, ordered by name."""
         return await self._engine.read(_named)
 
 

@@ -1,4 +1,4 @@
-"""The settings of projects."""
+"""Settings of projects, and the size of their data."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from typing import Final, NamedTuple
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store.engine.interface import Engine, Transaction
 
-#: Of all settings of a project, as JSON.
+#: Maximum bytes of all settings of a project, as JSON.
 MAX_SETTINGS_BYTES: Final = 1024 * 1024
 
 
 class Holding(NamedTuple):
-    """What a project has stored of one kind of record: how many, and their bytes as JSON."""
+    """Number of a project's records of one kind, and their bytes as JSON."""
 
     records: int
     bytes: int
 
 
 class ProjectStore:
-    """Settings by name, of which a value is any JSON; and what projects hold."""
+    """Settings by name with any JSON as value, and the size of projects' data."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     async def settings(self, project: int) -> dict[str, bytes]:
-        """All settings of a project."""
+        """Return all settings of a project."""
         return await self._engine.glance(_settings, project)
 
     async def setting(self, project: int, name: str) -> bytes | None:
-        """One setting; None when it is not set."""
+        """Return one setting; None when it is not set."""
         return await self._engine.glance(_setting, project, name)
 
     async def merge(self, project: int, values: Mapping[str, bytes]) -> None:
-        """Set settings; the others stay. Raises :class:`ContractError` when they are too large together."""
+        """Set settings and keep the others. Raises :class:`ContractError` when they are too large together."""
         await self._engine.write(_merge, project, values)
 
     async def remove(self, project: int, name: str) -> None:
@@ -42,7 +42,7 @@ class ProjectStore:
         await self._engine.write(_remove, project, name)
 
     async def holdings(self, project: int) -> dict[str, Holding]:
-        """What the jobs of a project have stored, by the kind of record."""
+        """Return the size of a project's records, by kind."""
         return await self._engine.read(_holdings, project)
 
 

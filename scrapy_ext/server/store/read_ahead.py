@@ -1,4 +1,4 @@
-"""Work on the parts of a stream before they are asked for, several at once and in order."""
+"""Read-ahead: concurrent, ordered work on the parts of a stream before its consumer needs them."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from typing import Final, TypeVar
 T = TypeVar("T")
 R = TypeVar("R")
 
-#: For work that leaves the interpreter to others. Few, because each thread keeps memory of its own for later.
+#: Threads for work that releases the interpreter's lock. Few, because each keeps memory of its own.
 _THREADS: Final = ThreadPoolExecutor(min(os.cpu_count() or 1, 4), thread_name_prefix="ahead")
 
 
-#: Whether streams read ahead. Where memory is short, each has no more than one part at a time.
+#: Enables read-ahead. Where memory is short, a stream holds one part at a time.
 READ_AHEAD: ContextVar[bool] = ContextVar("read_ahead", default=True)
 
 
 @contextlib.asynccontextmanager
 async def closing(parts: AsyncIterator[T]) -> AsyncIterator[AsyncIterator[T]]:
-    """End a stream as soon as nobody reads it: what it holds is not left to the garbage collector."""
+    """Close a stream as soon as its consumer leaves, instead of at garbage collection."""
     try:
         yield parts
     finally:
@@ -33,15 +33,14 @@ async def closing(parts: AsyncIterator[T]) -> AsyncIterator[AsyncIterator[T]]:
 
 
 def in_thread(work: Callable[[T], R], part: T) -> asyncio.Future[R]:
-    """Do this in a thread."""
+    """Run work on a part in a thread."""
     return asyncio.get_running_loop().run_in_executor(_THREADS, work, part)
 
 
 async def ahead(parts: AsyncIterator[T], begin: Callable[[T], asyncio.Future[R]], number: int) -> AsyncGenerator[R]:
-    """The outcomes of ``begin`` for each part, while it is at work on the ``number`` parts after that one (see
-    :data:`READ_AHEAD`).
+    """Yield the results of ``begin`` for each part, while the ``number`` next parts are in work (:data:`READ_AHEAD`).
 
-    Where a part fails, or there is none to be had, what was made of those before it comes first.
+    If a part fails or cannot be read, the results of the earlier parts come first.
     """
     number = number if READ_AHEAD.get() else 0
     under_way: deque[asyncio.Future[R]] = deque()
@@ -70,6 +69,6 @@ async def ahead(parts: AsyncIterator[T], begin: Callable[[T], asyncio.Future[R]]
 
 
 def _noted(done: asyncio.Future[R]) -> None:
-    """What fails after its reader has gone away needs no report."""
+    """Retrieve an error whose reader has left, so that asyncio does not log it."""
     if not done.cancelled():
         done.exception()

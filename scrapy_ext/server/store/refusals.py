@@ -1,7 +1,7 @@
-"""The last write that the disk or the database refused, for as long as such a write would be refused again.
+"""The last write that the disk or the database refused, while it would be refused again.
 
-A disk is seldom full to the last byte: where a large record finds no room, a small row may. So after a refused write
-the store is not ready before a write of the largest record's size succeeds, which is tried now and then.
+A full disk may have room for a small row but not for a large record. So after a refused write the store is not ready
+until a test write of the largest record's size succeeds.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import Final
 
 from scrapy_ext.server.store.engine.interface import Engine, Transaction
 
-#: Bytes that are written to see whether there is room: those of the largest record.
+#: Bytes of a test write: those of the largest record.
 _SIZE: Final = 1024 * 1024
-#: Seconds between two such writes.
+#: Seconds between two test writes.
 _EVERY: Final = 2.0
-#: The row that they write: of no project.
+#: Key of the test row, which belongs to no project.
 _ROW: Final = (-1, "room")
 
 
 class Refusals:
-    """Return whether writes are refused; :class:`Measures` has the last one that was."""
+    """Check whether writes are refused; :class:`Measures` has the last refused write."""
 
     def __init__(self, engine: Engine, clock: Callable[[], float] = time.monotonic) -> None:
         self._engine = engine
@@ -30,14 +30,14 @@ class Refusals:
         self._again = 0.0
 
     async def check(self) -> None:
-        """Raise the last refusal unless as much can be written now."""
+        """Raise the last refusal unless a test write succeeds now."""
         refusal = self._engine.measures.refusal
         if refusal is None:
             return
         if self._clock() < self._again:
             raise refusal
         self._again = self._clock() + _EVERY
-        # Two commits: what one transaction writes and deletes again may never reach the disk.
+        # Two commits: data written and deleted in one transaction may never reach the disk.
         await self._engine.write(_fill, os.urandom(_SIZE))
         await self._engine.write(_empty)
         self._engine.measures.refusal = None

@@ -1,4 +1,4 @@
-"""Migrations: ``migrations/NNNN_*.sql``, applied in order, each in a transaction with the record that it was."""
+"""Migrations: ``migrations/NNNN_*.sql``, applied in order, each in one transaction with its version row."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _FILE: Final = re.compile(r"(\d{4})_\w+\.sql", re.ASCII)
 
 
 def migrations() -> list[tuple[int, str]]:
-    """Version and SQL of every migration, in order."""
+    """Return version and SQL of every migration, in order."""
     folder = files("scrapy_ext.server.store").joinpath("migrations")
     found = [(match[1], entry) for entry in folder.iterdir() if (match := _FILE.fullmatch(entry.name))]
     return sorted((int(number), entry.read_text("utf-8")) for number, entry in found)
 
 
 async def migrate(tx: Transaction, now: int) -> int:
-    """Bring a database to the newest version, which is returned; raises :class:`SchemaError`.
+    """Migrate a database to the newest version and return that; raise :class:`SchemaError`.
 
-    It always writes a row, so that a disk that takes no writes is noticed when the server starts. Of several
-    processes that start at once one does it, and the others wait for the row of version 0.
+    It always writes a row, so that a disk that refuses writes is noticed when the server starts. Of several processes
+    that start at once one migrates, and the others wait for the row of version 0.
     """
     await tx.script("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL PRIMARY KEY, opened BIGINT)")
     await tx.execute("INSERT INTO schema_version (version) VALUES (0) ON CONFLICT DO NOTHING")
@@ -34,7 +34,7 @@ async def migrate(tx: Transaction, now: int) -> int:
     newest = known[-1][0]
     if present > newest:
         raise SchemaError(
-            f"the database has schema version {present}, and this version of scrapy-ext knows {newest}. "
+            f"the database has schema version {present}, but this version of scrapy-ext supports {newest}. "
             "Upgrade scrapy-ext, or use another data directory."
         )
     for version, sql in known:
@@ -46,7 +46,7 @@ async def migrate(tx: Transaction, now: int) -> int:
 
 
 async def is_made(tx: Transaction) -> bool:
-    """Whether a PostgreSQL database has a store in it, of whatever version."""
+    """Return true when a PostgreSQL database contains a store of any version."""
     row = await tx.fetchrow(
         """SELECT 1 FROM information_schema.tables
            WHERE table_name = 'schema_version' AND table_schema = ANY (current_schemas(false))"""
@@ -55,7 +55,7 @@ async def is_made(tx: Transaction) -> bool:
 
 
 async def touch(tx: Transaction, now: int) -> None:
-    """Write a row, which fails where nothing can be written."""
+    """Write a row, which fails if writes are refused."""
     await tx.execute(
         "UPDATE schema_version SET opened = $1 WHERE version = (SELECT max(version) FROM schema_version)", now
     )

@@ -1,4 +1,4 @@
-"""Spiders: the numbers of their names, and their tags."""
+"""Spiders: their names, numbers and tags."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _decode: Final = msgspec.json.Decoder(list[str]).decode
 
 
 class Spider(NamedTuple):
-    """A spider of a project; times in milliseconds, 0 when they are not known."""
+    """A spider of a project; times in milliseconds, 0 if unknown."""
 
     number: int
     name: str
@@ -25,35 +25,35 @@ class Spider(NamedTuple):
 
 
 class SpiderStore:
-    """The spiders that jobs and schedules have named."""
+    """Spiders named by jobs and schedules."""
 
     def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
         self._engine = engine
         self._clock = clock
 
     async def find(self, project: int, name: str) -> int | None:
-        """The number of a spider; None when there is none of this name."""
+        """Return the number of a spider; None when there is none of this name."""
         return await self._engine.glance(_find, project, name)
 
     async def add(self, project: int, name: str) -> int:
-        """The number of a spider, which is given one when it has none."""
+        """Return the number of a spider, assigned if it has none."""
         return await self._engine.write(spider_number, project, name, self._clock())
 
     async def get(self, project: int, number: int) -> Spider | None:
-        """One spider."""
+        """Return one spider."""
         return await self._engine.glance(_get, project, number)
 
     async def listed(self, project: int, after: int = 0, limit: int | None = None) -> list[Spider]:
-        """The spiders with a number above ``after``, in the order of their numbers."""
+        """Return the spiders with numbers above ``after``, ordered by number."""
         return await self._engine.read(_list, project, after, limit)
 
     async def tag(self, project: int, number: int, add: Sequence[str], remove: Sequence[str]) -> Spider | None:
-        """Change the tags of a spider; returns it as it is then, None when there is none."""
+        """Change the tags of a spider; return it, or None when there is none."""
         return await self._engine.write(_tag, project, number, add=add, remove=remove, now=self._clock())
 
 
 async def spider_number(tx: Transaction, project: int, name: str, now: int) -> int:
-    """The number of a spider, given out now if need be, as part of a larger operation."""
+    """Return the number of a spider, assigned if it has none, within a larger transaction."""
     number = await _find(tx, project, name)
     if number is not None:
         return number
@@ -66,7 +66,8 @@ async def spider_number(tx: Transaction, project: int, name: str, now: int) -> i
         number,
         now,
     )
-    if row is None:  # another process has added it since it was looked for
+    # Another process has added it since the look-up.
+    if row is None:
         number = await _find(tx, project, name)
     assert number is not None  # noqa: S101 - spiders are never removed
     return number

@@ -1,4 +1,4 @@
-"""The store: one database with everything that the platform keeps, a part for each resource."""
+"""The store: one database with all data of the platform, with a part for each resource."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ from scrapy_ext.server.store.webhooks.webhooks import WebhookStore
 
 
 def now_ms() -> int:
-    """The time in milliseconds since the epoch."""
+    """Return the time in milliseconds since the epoch."""
     return time.time_ns() // 1_000_000
 
 
 class Store:
-    """Opened by :meth:`open`; every call raises :class:`StoreError` when the database fails."""
+    """The store, opened by :meth:`open`; every call raises :class:`StoreError` when the database fails."""
 
     def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
         self.clock = clock
@@ -72,7 +72,7 @@ class Store:
 
     @classmethod
     async def open(cls, where: Path | DatabaseUrl, clock: Callable[[], int] = now_ms, line: Line = SERVER) -> Store:
-        """Open the database in a directory, which is created when it is missing, or on a PostgreSQL server.
+        """Open the database in a directory, which is created if missing, or on a PostgreSQL server.
 
         Raises :class:`StoreError`.
         """
@@ -86,11 +86,11 @@ class Store:
         return cls(engine, clock)
 
     async def beside(self, where: DatabaseUrl, line: Line) -> Store:
-        """The same database through a line of its own; raises :class:`StoreError`."""
+        """Open the same database with its own connection pool; raise :class:`StoreError`."""
         return Store(await open_engine(where, line), self.clock)
 
     def fenced(self, attempt: Attempt) -> Store:
-        """The same store for the process of one attempt: it writes nothing more once the attempt is over."""
+        """Return the same store for the process of one attempt, whose writes fail once the attempt is over."""
         engine: Any = FencedEngine(self._engine, attempt)
         view = copy.copy(self)
         for name, part in vars(self).items():
@@ -101,29 +101,29 @@ class Store:
         return view
 
     async def purge(self) -> None:
-        """Remove the rows of what was deleted by name."""
+        """Remove the rows of resources that were deleted by name."""
         await purge(self._engine)
 
     async def probe(self) -> None:
-        """Read and write something, and as much as was refused last; raises :class:`StoreError` when that fails."""
+        """Read and write a row, and as much as was refused last; raise :class:`StoreError` on failure."""
         await self._refusals.check()
         await self._engine.write(touch, self.clock())
         await self.keys.named()
 
     @property
     def measures(self) -> Measures:
-        """What the database was asked to do so far."""
+        """Statistics of the database calls so far."""
         return self._engine.measures
 
     @property
     def trouble(self) -> str | None:
-        """Why the database cannot be reached just now, while calls wait for it; None when nothing is known of that."""
+        """The reason why the database is unavailable while calls wait for it; None if it is not known to be."""
         return self._engine.trouble
 
     async def size(self) -> int:
-        """Bytes that the database takes on disk."""
+        """Return the size of the database on disk, in bytes."""
         return await self._engine.size()
 
     async def close(self) -> None:
-        """Finish what was begun and close the database."""
+        """Finish pending work and close the database."""
         await self._engine.close()

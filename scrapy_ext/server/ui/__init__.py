@@ -1,4 +1,4 @@
-"""Pages for people, rendered on the server: what jobs there are, and what they stored. They only read."""
+"""Server-rendered, read-mostly pages: jobs and their stored data."""
 
 from scrapy_ext.server.ui.frame import Services
 from scrapy_ext.server.ui.pages import Pages

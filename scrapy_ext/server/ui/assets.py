@@ -1,6 +1,6 @@
-"""Files that pages load: the style, our script, and what ``tools/get_assets.py`` has brought.
+"""Static files of the pages: style sheet, script, and the vendored files of ``tools/get_assets.py``.
 
-Their addresses have a part that changes with their contents, so that browsers may keep them.
+A URL contains a hash of the contents, so that browsers may cache the file.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 _TYPES: Final = {".css": "text/css; charset=UTF-8", ".js": "text/javascript; charset=UTF-8"}
-#: Of who asks for the version that the page names, and of anybody else (seconds).
+#: Cache-Control for a URL with the current version, and for any other.
 _KEPT: Final = "max-age=31536000, immutable"
 _SHORT: Final = "max-age=300"
 
 
 class Assets:
-    """The files in a folder, and in its folder ``vendor``, which need not be there: pages work without it."""
+    """Files of a folder and of its optional folder ``vendor``."""
 
     def __init__(self, folder: Traversable | None = None) -> None:
         folder = folder or files("scrapy_ext.server.ui").joinpath("static")
@@ -31,15 +31,15 @@ class Assets:
         self._versions = {name: sha256(data).hexdigest()[:12] for name, data in self._files.items()}
 
     def has(self, name: str) -> bool:
-        """Whether there is such a file."""
+        """Return true for an existing file."""
         return name in self._files
 
     def address(self, name: str) -> str:
-        """Where a file is that is there."""
+        """Return the versioned URL of an existing file."""
         return f"/ui/static/{name}?v={self._versions[name]}"
 
     async def serve(self, request: Request) -> Response:
-        """Answer a request for one."""
+        """Serve one file."""
         name = request.path_params["name"]
         if name not in self._files:
             return PlainTextResponse("Not Found\n", 404, {"X-Content-Type-Options": "nosniff"})

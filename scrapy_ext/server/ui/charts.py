@@ -1,6 +1,6 @@
-"""Charts as SVG, drawn on the server: they need no script, and colours come from the style sheet, light or dark.
+"""SVG charts drawn on the server, without scripts; colours come from the style sheet.
 
-Who cannot see a chart is told its title and, in words, what it shows.
+Each chart has a title and a textual description for screen readers.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from markupsafe import Markup
 
 _WIDTH: Final = 720
 _HEIGHT: Final = 190
-#: Room for the numbers of the axes.
+#: Margins for the labels of the axes.
 _LEFT, _RIGHT, _TOP, _BOTTOM = 74, 8, 10, 24
 _TICKS: Final = 4
 _TIMES: Final = 6
 _LABEL: Final = 110
 _ROW: Final = 22
 _MOST_BARS: Final = 20
-#: Milliseconds between marks of time.
+#: Possible distances between time marks, in milliseconds.
 _STEPS: Final = tuple(
     1000 * seconds
     for seconds in (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
@@ -33,14 +33,14 @@ Unit = Callable[[float], str]
 
 
 class Series(NamedTuple):
-    """A line: pairs of a time (ms) and a value, in the order of time."""
+    """A line: pairs of time (ms) and value, ordered by time."""
 
     name: str
     points: Sequence[tuple[float, float]]
 
 
 class Bar(NamedTuple):
-    """A bar: ``kind`` is a class of the style sheet (good, odd, bad, or nothing)."""
+    """A bar; ``kind`` is a class of the style sheet (good, odd, bad or "")."""
 
     label: str
     value: float
@@ -48,7 +48,7 @@ class Bar(NamedTuple):
 
 
 def lines(title: str, series: Sequence[Series], unit: Unit) -> Markup:
-    """Lines over time, with a legend when there are several; "" when there is nothing to draw."""
+    """Draw lines over time, with a legend for several; "" without data."""
     drawn = [each for each in series if len(each.points) > 1]
     if not drawn:
         return Markup()
@@ -68,12 +68,12 @@ def lines(title: str, series: Sequence[Series], unit: Unit) -> Markup:
     for number, each in enumerate(drawn, 1):
         path = " ".join(f"{x(time)},{y(value)}" for time, value in each.points)
         parts.append(Markup('<polyline class="line s{}" points="{}"/>').format(number, path))
-    told = "; ".join(_told(each, unit) for each in drawn)
-    return _figure(title, told, drawn if len(drawn) > 1 else [], (_WIDTH, _HEIGHT), parts)
+    description = "; ".join(_description(each, unit) for each in drawn)
+    return _figure(title, description, drawn if len(drawn) > 1 else [], (_WIDTH, _HEIGHT), parts)
 
 
 def bars(title: str, values: Sequence[Bar], unit: Unit) -> Markup:
-    """A bar for each value, one below the other, as many as can be looked at; "" for none."""
+    """Draw one bar per value, one below the other, up to ``_MOST_BARS``; "" without data."""
     shown = values[:_MOST_BARS]
     if not shown:
         return Markup()
@@ -93,12 +93,12 @@ def bars(title: str, values: Sequence[Bar], unit: Unit) -> Markup:
                 *(_LABEL + long + 8, middle + 4, unit(each.value)),
             )
         )
-    told = "; ".join(f"{each.label}: {unit(each.value)}" for each in shown)
-    return _figure(title, told, [], (_WIDTH, len(shown) * _ROW + 4), parts)
+    description = "; ".join(f"{each.label}: {unit(each.value)}" for each in shown)
+    return _figure(title, description, [], (_WIDTH, len(shown) * _ROW + 4), parts)
 
 
 def rates(progress: Sequence[tuple[float, float]], start: float, end: float, number: int) -> list[tuple[float, float]]:
-    """What a number that grows (pairs of time and number) grew by a minute, in ``number`` equal parts of the time."""
+    """Return the growth per minute of a counter (pairs of time and value) in ``number`` equal parts of the time."""
     if end <= start or not progress:
         return []
     width = (end - start) / number
@@ -111,7 +111,7 @@ def rates(progress: Sequence[tuple[float, float]], start: float, end: float, num
 
 
 def _values_at(known: Sequence[tuple[float, float]], times: Sequence[float]) -> Iterator[float]:
-    """The value at each of these times, as if it had grown evenly between those at which it is known."""
+    """Interpolate the value linearly at each of ``times``."""
     place = 0
     for time in times:
         while place + 1 < len(known) and known[place + 1][0] < time:
@@ -121,7 +121,9 @@ def _values_at(known: Sequence[tuple[float, float]], times: Sequence[float]) -> 
         yield low + (high - low) * share
 
 
-def _figure(title: str, told: str, legend: Sequence[Series], size: tuple[int, int], parts: Sequence[Markup]) -> Markup:
+def _figure(
+    title: str, description: str, legend: Sequence[Series], size: tuple[int, int], parts: Sequence[Markup]
+) -> Markup:
     own = next(_ids)
     names = Markup().join(
         Markup('<li><i class="s{}"></i>{}</li>').format(number, each.name) for number, each in enumerate(legend, 1)
@@ -129,14 +131,14 @@ def _figure(title: str, told: str, legend: Sequence[Series], size: tuple[int, in
     return Markup(
         '<figure class="chart"><figcaption>{title}{legend}</figcaption>'
         '<svg viewBox="0 0 {width} {height}" role="img" aria-labelledby="c{own}t c{own}d">'
-        '<title id="c{own}t">{title}</title><desc id="c{own}d">{told}</desc>{parts}</svg></figure>'
+        '<title id="c{own}t">{title}</title><desc id="c{own}d">{description}</desc>{parts}</svg></figure>'
     ).format(
         title=title,
         legend=Markup("<ul>{}</ul>").format(names) if legend else "",
         width=size[0],
         height=size[1],
         own=own,
-        told=told,
+        description=description,
         parts=Markup().join(parts),
     )
 
@@ -151,14 +153,14 @@ def _moment(x: float, text: str) -> Markup:
     return Markup('<text class="time" x="{}" y="{}">{}</text>').format(x, _HEIGHT - 6, text)
 
 
-def _told(each: Series, unit: Unit) -> str:
+def _description(each: Series, unit: Unit) -> str:
     values = [value for _, value in each.points]
     most, mean, last = max(values), sum(values) / len(values), values[-1]
     return f"{each.name}: {unit(most)} at most, {unit(mean)} on average, {unit(last)} last"
 
 
 def _nice(value: float) -> float:
-    """The next of 1, 2, 2.5, 5, 10, …"""
+    """Round up to the next of 1, 2, 2.5, 5, 10, …"""
     if value <= 0 or not math.isfinite(value):
         return 1.0
     power = 10.0 ** math.floor(math.log10(value))
@@ -170,7 +172,7 @@ def _times(start: float, end: float) -> Iterator[tuple[float, str]]:
     time = math.ceil(start / step) * step
     form = "%H:%M:%S" if step < 60_000 else "%H:%M" if step < 86_400_000 else "%m-%d"
     while time <= end:
-        # Not where its text would be cut off.
+        # A label at the right edge would be cut off.
         if (time - start) / (end - start) < 0.97:
             yield time, datetime.fromtimestamp(time / 1000, UTC).strftime(form)
         time += step

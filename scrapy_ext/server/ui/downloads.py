@@ -1,4 +1,4 @@
-"""Downloads: what the platform answers to who asks for all records of something, for who has a session, not a key."""
+"""Downloads of all records, made by the platform API's handlers for a visitor with a session instead of a key."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from scrapy_ext.server.store.records.records import RecordStore
 from scrapy_ext.server.ui.frame import HEADERS, MissingError, Visit
 
 _FORMATS: Final = ("csv", "json", "jl", "xml")
-#: Columns of a CSV file at most.
+#: Maximum number of columns of a CSV file.
 _COLUMNS: Final = 1000
 
 
 async def download(visit: Visit, store: RecordStore) -> Response:
-    """All records of the job in the format that the path names, as a file."""
+    """Return all records of the job as a file in the path's format."""
     kind, key, name = store.kind.name, visit.key, visit.request.path_params["format"]
     if name not in _FORMATS:
         raise MissingError
     query = {"format": name, "saveas": f"{kind}-{key.project}-{key.spider}-{key.job}.{name}"}
     if name == "csv":
         counts = (await store.stats(key)).counts
-        # A name with a comma cannot be asked for.
+        # The ``fields`` parameter cannot name a field with a comma.
         names = [field for field in sorted(counts, key=lambda field: (-counts[field], field)) if "," not in field]
         names = _LOG_FIELDS if kind == "logs" else names or ["_key"]
         query |= {"fields": ",".join(names[:_COLUMNS]), "include_headers": "1"}
@@ -34,14 +34,14 @@ async def download(visit: Visit, store: RecordStore) -> Response:
 
 
 async def download_records(visit: Visit, which: Collection, prefix: str) -> Response:
-    """The records of a collection, with their keys, as JSON lines in a file; those only whose keys start so."""
+    """Return the records of a collection with their keys as a JSON lines file, optionally only those with a prefix."""
     query = {"meta": "_key", "format": "jl", "saveas": f"{which.name}.jl"} | ({"prefix": prefix} if prefix else {})
     path = f"/collections/{which.project}/{which.type.value}/{which.name}"
     return await _answer(visit, path, query)
 
 
 async def _answer(visit: Visit, path: str, query: Mapping[str, str]) -> Response:
-    """What the platform answers to this visitor."""
+    """Call the platform on behalf of this visitor."""
     scope = {**visit.request.scope, "raw_path": path.encode(), "query_string": urlencode(query).encode()}
     call = Call(scope, visit.request.receive, visit.store, {})
     call.grant = visit.grant

@@ -1,8 +1,8 @@
-"""What all pages have in common: how they are rendered and guarded, and what a view is given.
+"""Rendering, access checks and errors shared by all pages.
 
 A view is a coroutine function from a :class:`Visit` to a response. It shows something (GET), or it changes something
-(POST) and leads to a page that shows what has become of it. What it raises becomes a page as well: ``MissingError``,
-``ContractError`` and ``Refusal`` as they say, and what is wrong with the store as the platform tells it.
+(POST) and redirects to a page with the result. Its exceptions become pages: ``MissingError``, ``ContractError``,
+``Refusal``, and failures of the store with the same text as in the platform API.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ HEADERS: Final = {
 
 
 class Services(NamedTuple):
-    """What pages use beside the store."""
+    """Services that pages use besides the store."""
 
     keys: Keyring
     extraction: ExtractionService
@@ -54,26 +54,26 @@ class Services(NamedTuple):
 
 
 class MissingError(Exception):
-    """There is no such page, or none for this key."""
+    """The page does not exist or is not visible to this key."""
 
 
 class Link(NamedTuple):
-    """An entry of the navigation bar; ``{project}`` in its path is the project that is being looked at.
+    """An entry of the navigation bar; ``{project}`` in its path is the current project.
 
-    It is shown to those keys of which ``to`` says so.
+    Only keys for which ``shown_to`` returns true see it.
     """
 
     section: str
     label: str
     path: str
-    to: Callable[[Grant], bool] = lambda _: True
+    shown_to: Callable[[Grant], bool] = lambda _: True
 
 
 class UiPage(NamedTuple):
-    """An address: what shows it, what its forms do, and which entry of the navigation bar it belongs to.
+    """A route: the view for GET, the view for POST, and its section of the navigation bar.
 
-    A key that may only read is refused before ``act``, and so is one that has no business with the project, which the
-    path names as ``{project:number}``.
+    A read-only key is refused before ``act``, and so is a key without access to the project, which the path names as
+    ``{project:number}``.
     """
 
     path: str
@@ -83,9 +83,9 @@ class UiPage(NamedTuple):
 
 
 class Visit:
-    """One request for a page, by somebody whose key has been checked.
+    """One authenticated request for a page.
 
-    ``form`` has the fields of a POST, whose token has been checked.
+    ``form`` has the fields of a POST whose token has been checked.
     """
 
     def __init__(self, frame: Frame, request: Request, grant: Grant, token: str, section: str) -> None:
@@ -98,14 +98,14 @@ class Visit:
         self.streams = frame.streams
         self.section = section
         self.form = Form(())
-        #: What the forms of the page have to bring.
+        #: CSRF token of the page's forms.
         self.token = token
-        #: The projects that the key opens and that have anything.
+        #: Projects with data that the key may read.
         self.projects: Sequence[int] = ()
 
     @cached_property
     def project(self) -> int:
-        """The project of the path; where it names none, the one of ``?project=``, or the first."""
+        """The project of the path; without one, that of ``?project=``, or the first."""
         if "project" in self.request.path_params:
             number: int = self.request.path_params["project"]
             return number
@@ -119,32 +119,32 @@ class Visit:
 
     @property
     def may_write(self) -> bool:
-        """Whether the page offers to change anything."""
+        """Return true when the key may change the project."""
         return self.grant.may_write(self.project)
 
-    def need_to_write(self) -> None:
-        """Refuse who may only read: of pages that are nothing but a form."""
+    def require_write(self) -> None:
+        """Refuse a read-only key, for pages that only consist of a form."""
         if not self.may_write:
-            raise Refusal(403, "The key may read, and not write.")
+            raise Refusal(403, "The key may only read.")
 
     def number(self, name: str, default: int = 0) -> int:
-        """A query parameter that is a whole number; what is not one is as if it were not there."""
+        """Return a query parameter as an integer, or ``default`` when it is missing or not a number."""
         text = self.text(name)
         return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else default
 
     def text(self, name: str) -> str:
-        """A query parameter, "" when it is not there; raises ``ContractError`` for what nothing can be called."""
+        """Return a query parameter, "" without one; raises ``ContractError`` when it is too long or contains NUL."""
         text = self.request.query_params.get(name, "").strip()
         if len(text) > 255 or "\0" in text:
             raise refused(name, "must be 255 characters at most, none of them NUL", "Correct the address.")
         return text
 
     def rendered(self, template: str, status: int = 200, /, **context: Any) -> Response:
-        """A page."""
+        """Render a page for this visit."""
         return self._frame.rendered(template, status, visit=self, **context)
 
     def address(self, path: str = "", /, **changes: Any) -> str:
-        """The address of this page (or of ``path``) with query parameters changed; None or "" leaves one out."""
+        """Return the URL of this page (or of ``path``) with changed query parameters; None or "" removes one."""
         kept = {} if path else dict(self.request.query_params)
         query = {name: value for name, value in {**kept, **changes}.items() if value not in (None, "")}
         kept_done = {name: value for name, value in query.items() if name not in ("done", "n") or name in changes}
@@ -152,11 +152,11 @@ class Visit:
 
     @staticmethod
     def pairs(query: str) -> Sequence[tuple[str, str]]:
-        """The parameters of an address that came with a form."""
+        """Parse the query string that came with a form."""
         return parse_qsl(query)
 
-    def onward(self, path: str, done: str = "", n: int | None = None, /, **query: Any) -> Response:
-        """Lead on to a page after a form was dealt with; ``done`` names what it says of that (``shapes.DONE``)."""
+    def redirect(self, path: str, done: str = "", n: int | None = None, /, **query: Any) -> Response:
+        """Redirect after a form; ``done`` names the confirmation that the page shows (``shapes.DONE``)."""
         return RedirectResponse(self.address(path, done=done, n=n, **query), 303, HEADERS)
 
 
@@ -164,7 +164,7 @@ View = Callable[[Visit], Awaitable[Response]]
 
 
 class Frame:
-    """Renders. ``ending`` says whether the server is about to stop: nothing that lasts goes on then."""
+    """Renderer of the templates. ``ending`` returns true when the server stops, which ends live streams."""
 
     def __init__(
         self, store: Store, services: Services, links: Sequence[Link], assets: Assets, ending: Callable[[], bool]
@@ -187,17 +187,16 @@ class Frame:
         self._compiling = False
 
     def rendered(self, template: str, status: int = 200, /, **context: Any) -> Response:
-        """A page; ``visit`` is None where nobody has logged in."""
+        """Render a page; ``visit`` is None before login."""
         visit: Visit | None = context.setdefault("visit", None)
         context["done"] = visit and shapes.done(visit.request.query_params)
         text = self._templates.get_template(template).render(context)
-        # Who looks at one page will look at others. Not before it is done, which would take twice as long.
+        # Compiling during the first page would make it twice as slow; later pages need the other templates.
         self.compile()
         return Response(text, status, HEADERS, media_type="text/html; charset=UTF-8")
 
     def compile(self) -> None:
-        """Have the templates compiled, beside whatever else is done, unless that has begun: together they take half a
-        second, and those of a page a tenth."""
+        """Compile all templates once, in a thread: half a second in all, a tenth for those of one page."""
         if not self._compiling:
             self._compiling = True
             threading.Thread(target=self._compile, name="templates", daemon=True).start()
@@ -207,26 +206,26 @@ class Frame:
             self._templates.get_template(name)
 
     def failed(self, error: Exception, visit: Visit | None) -> Response:
-        """The page that says what went wrong; as much of it as the platform tells its own clients."""
-        missing = Refusal(404, "There is nothing at this address.") if isinstance(error, MissingError) else error
+        """Render the error page, with as much detail as the platform API reports."""
+        missing = Refusal(404, "There is no page at this address.") if isinstance(error, MissingError) else error
         refusal = refusal_of(missing, trusted=visit is not None and visit.grant.all_projects)
         match error:
             case ContractError():
-                title = "This cannot be"
+                title = "Invalid request"
             case StoreAwayError():
-                title = "The store is away"
+                title = "The database is unavailable"
             case StoreError():
-                title = "The store failed"
+                title = "The database failed"
             case _:
-                title = {403: "Not allowed", 404: "Not found"}.get(refusal.status, "This did not work")
+                title = {403: "Not allowed", 404: "Not found"}.get(refusal.status, "The request failed")
         answer = self.rendered("message.html", refusal.status, title=title, text=refusal.message, visit=visit)
         answer.headers.update(refusal.headers)
         return answer
 
 
 def field_errors(error: ContractError) -> Mapping[str, str]:
-    """What is wrong with a form, by its fields, to be told beside them."""
-    told: dict[str, str] = {}
+    """Return the first violation of each field, as shown beside the fields."""
+    errors: dict[str, str] = {}
     for violation in error.violations:
-        told.setdefault(violation.field, f"{violation.rule}. {violation.remedy}")
-    return told
+        errors.setdefault(violation.field, f"{violation.rule}. {violation.remedy}")
+    return errors

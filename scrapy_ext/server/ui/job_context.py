@@ -1,4 +1,4 @@
-"""What every page of a job shows around its own part."""
+"""Context shared by all pages of a job."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from scrapy_ext.server.store.jobs.rows import StoredJob
 from scrapy_ext.server.store.records.records import RecordStore, Slice, Span
 from scrapy_ext.server.ui import shapes
 from scrapy_ext.server.ui.frame import MissingError, Visit
-from scrapy_ext.server.ui.pending_reason import ground_of
-from scrapy_ext.server.ui.search import look_through, with_text
+from scrapy_ext.server.ui.pending_reason import capacity_of
+from scrapy_ext.server.ui.search import search_records, with_text
 
 PATH: Final = "/ui/{project:number}/{spider:number}/{job:number}"
 #: Parts of it that have pages of their own.
@@ -21,8 +21,7 @@ JOB_PARTS: Final = ("items", "requests", "log", "stats")
 
 
 async def job_context(visit: Visit, tab: str) -> dict[str, Any]:
-    """The job, its summary, and how much of everything it has stored. Data may be there although the job itself was
-    never created."""
+    """Return the job, its summary, and the number of its records. A job that was never created may have records."""
     key, store = visit.key, visit.store
     found = await store.jobs.get(key)
     job = found or StoredJob(key, "", JobState.FINISHED, 0, 0, {})
@@ -32,10 +31,10 @@ async def job_context(visit: Visit, tab: str) -> dict[str, Any]:
     }
     if found is None and not any(totals.values()):
         raise MissingError
-    ground = await ground_of(store, key.project) if job.state is JobState.PENDING else None
+    capacity = await capacity_of(store, key.project) if job.state is JobState.PENDING else None
     return {
         "job": job,
-        "summary": shapes.summary(job, store.clock(), ground),
+        "summary": shapes.summary(job, store.clock(), capacity),
         "known": found is not None,
         "tab": tab,
         "totals": totals,
@@ -46,10 +45,10 @@ async def job_context(visit: Visit, tab: str) -> dict[str, Any]:
 async def search_page(
     visit: Visit, store: RecordStore, text: str, size: int
 ) -> tuple[list[tuple[int, dict[str, Any]]], shapes.Paging]:
-    """The same for the records that have a text in them, from ``start`` on, as far as was looked."""
+    """Return a page of the records that contain a text, found in a bounded search from ``start`` on."""
     start = visit.number("start")
     end = (await store.indexes(visit.key)).stop
-    found = await look_through(store, visit.key, start, with_text(text), size)
+    found = await search_records(store, visit.key, start, with_text(text), size)
     records = [(number, msgspec.json.decode(line)) for number, line in found.records]
     return records, shapes.searched(start, found.next, end, ended=found.ended)
 
@@ -57,7 +56,7 @@ async def search_page(
 async def records_page(
     visit: Visit, store: RecordStore, key: JobKey, size: int
 ) -> tuple[list[tuple[int, dict[str, Any]]], shapes.Paging]:
-    """A page of records with their indexes, and where the other pages are."""
+    """Return a page of records with their indexes, and the links to other pages."""
     indexes = await store.indexes(key)
     start = max(visit.number("start"), indexes.start)
     span = Span(key.project, key.spider, key.job)

@@ -1,7 +1,7 @@
-"""The pages as routes: who may see them, logging in and out, and the addresses that others print.
+"""Routes of the pages: authentication, login and logout, and redirects.
 
-``/`` leads to the jobs of the first project. ``/p/<project>/<spider>/<job>``, which clients of the hosted platform
-print, leads to the page of that job. Which pages there are says ``views``.
+``/`` redirects to the jobs of the first project. ``/p/<project>/<spider>/<job>``, which clients of the hosted platform
+print, redirects to the page of that job. The pages themselves are in ``views``.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from scrapy_ext.server.ui.job_context import JOB_PARTS
 from scrapy_ext.server.ui.sessions import LIFETIME, PageSession, Sessions, from_these_pages, local_path
 from scrapy_ext.server.ui.views import LINKS, PAGES
 
-#: Wrong keys that one address may try in the form, where people type: one every two seconds, ten at once.
+#: Wrong keys per address in the login form: one every two seconds, with bursts of ten.
 _TRIES: Final = (0.5, 10)
-_UNAUTHORIZED: Final = "The user name is the platform's API key; the password stays empty.\n"
-_WRONG_KEY: Final = "This key opens nothing here. It is the platform's key, or one that scrapy platform keys made."
-_FOREIGN: Final = "This form was not sent by a page of this server that is still valid. Go back, reload it, try again."
+_UNAUTHORIZED: Final = "Send the platform's API key as user name, with an empty password.\n"
+_WRONG_KEY: Final = "This key has no access here. Use the platform's key, or one created with scrapy platform keys."
+_FOREIGN: Final = "The form was not sent by a valid page of this server. Go back, reload the page and try again."
 
 
 class _Number(IntegerConvertor):
-    """A number that the store can hold; every other address is that of no page."""
+    """A number that the store can hold; other paths do not match."""
 
     regex = "[0-9]{1,18}|[1-8][0-9]{18}"
 
@@ -47,7 +47,7 @@ register_url_convertor("number", _Number())
 
 
 class Pages:
-    """The pages over a store; ``routes`` are to be mounted at the root."""
+    """The pages of a store; ``routes`` belong at the root."""
 
     def __init__(self, store: Store, services: Services, ending: Callable[[], bool] = lambda: False) -> None:
         assets = Assets()
@@ -67,7 +67,7 @@ class Pages:
         ]
 
     def prepare(self) -> None:
-        """Do beforehand what would make the first look at a page slow."""
+        """Compile the templates in advance, which would slow down the first page."""
         self._frame.compile()
 
     def _view(self, page: UiPage) -> Callable[[Request], Awaitable[Response]]:
@@ -76,7 +76,7 @@ class Pages:
             try:
                 session = await self._session(request)
                 if session is None:
-                    return self._comes_back(request) or _too_many(request) or _to_login(request)
+                    return self._reload_from_here(request) or _too_many(request) or _to_login(request)
                 visit = Visit(self._frame, request, session.grant, session.token, page.section)
                 exchange_of(request.scope).who = session.grant.name
                 return await self._answer(visit, page)
@@ -85,9 +85,8 @@ class Pages:
 
         return answer
 
-    def _comes_back(self, request: Request) -> Response | None:
-        """Who follows a link of another site sends no cookie, which is the cookie's purpose: the page loads itself once
-        more, now from here."""
+    def _reload_from_here(self, request: Request) -> Response | None:
+        """Reload a page once that another site links to: the first request lacks the same-site cookie by design."""
         wanted = ("cross-site", "navigate", "GET")
         headers = request.headers
         if (headers.get("sec-fetch-site"), headers.get("sec-fetch-mode"), request.method) != wanted:
@@ -98,7 +97,8 @@ class Pages:
         credentials = basic_credentials(request.headers.get("authorization", ""))
         if credentials is not None:
             return await self._sessions.of_key(credentials[0]) if credentials[0] else None
-        if not request.cookies:  # who brings nothing is told so, whether the store is there or not
+        # Without credentials, the answer does not depend on the store.
+        if not request.cookies:
             return None
         cookie = request.cookies.get(await self._sessions.cookie_name())
         return await self._sessions.of_cookie(cookie) if cookie else None
@@ -109,14 +109,14 @@ class Pages:
             raise MissingError
         view = page.act if visit.request.method == "POST" else page.show
         if view is None:
-            raise Refusal(405, "This address takes no such request.")
+            raise Refusal(405, "This address does not support this method.")
         if visit.request.method == "POST":
             visit.form = Form(await bodies.form(visit.request))
             brought = (visit.form.get("token") or "").encode()
             if not from_these_pages(visit.request.headers) or not hmac.compare_digest(brought, visit.token.encode()):
                 raise Refusal(403, _FOREIGN)
             if page.section:
-                visit.need_to_write()
+                visit.require_write()
         return await view(visit)
 
     async def _log_in(self, request: Request) -> Response:
@@ -148,7 +148,7 @@ class Pages:
         return answer
 
     async def _set_cookie(self, answer: Response, request: Request, value: str, seconds: int) -> None:
-        # A proxy before the server says so when the browser's side of it is encrypted.
+        # A proxy in front of the server reports whether the browser's connection is encrypted.
         secure = "https" in (request.url.scheme, request.headers.get("x-forwarded-proto"))
         name = await self._sessions.cookie_name()
         answer.set_cookie(name, value, max_age=seconds, secure=secure, httponly=True, samesite="strict")
@@ -159,7 +159,7 @@ async def _first(visit: Visit) -> Response:
     if asked is not None and visit.number("project", -1) < 0:
         raise refused("project", f"must be a number, got {asked[:60]!r}", "Correct the address.")
     query = {name: value for name, value in visit.request.query_params.items() if name != "project"}
-    return visit.onward(f"/ui/{visit.project}/jobs", **query)
+    return visit.redirect(f"/ui/{visit.project}/jobs", **query)
 
 
 async def _missing(_: Visit) -> Response:
@@ -173,14 +173,15 @@ def _too_many(request: Request) -> Response | None:
 
 
 def _to_login(request: Request) -> Response:
-    """A person is asked to log in; a program is told how to bring a key."""
+    """Redirect a person to the login page; send a challenge to a program."""
     person = "text/html" in request.headers.get("accept", "") or "hx-request" in request.headers
     if "authorization" in request.headers or not person:
         challenge = {"WWW-Authenticate": 'Basic realm="platform API key as user name"', **HEADERS}
         return PlainTextResponse(_UNAUTHORIZED, 401, challenge)
     onward = _address(request) if request.method == "GET" else "/"
     login = f"/login?next={quote(onward, safe='')}" if onward != "/" else "/login"
-    if "hx-request" in request.headers:  # the whole page is to go there, not a part of it
+    # The whole page is redirected, not the part that htmx refreshes.
+    if "hx-request" in request.headers:
         return Response(None, 401, {"HX-Redirect": login, **HEADERS})
     return RedirectResponse(login, 303, HEADERS)
 
@@ -190,7 +191,7 @@ def _address(request: Request) -> str:
 
 
 async def _moved(request: Request) -> Response:
-    """Where a job's page is whose address was printed by the tools of the hosted platform."""
+    """Redirect from a URL that the hosted platform's tools print to the page of the job."""
     part = request.path_params.get("part")
     key = "/".join(str(request.path_params[name]) for name in ("project", "spider", "job"))
     return RedirectResponse(f"/ui/{key}" + (f"/{part}" if part in JOB_PARTS else ""), 307, HEADERS)

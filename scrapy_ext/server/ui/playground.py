@@ -1,4 +1,4 @@
-"""An extraction request made of a form, the same as code, and its result as a page shows it. No I/O here."""
+"""Conversion of a form to an extraction request, to code that sends it, and of its result to a page. No I/O."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from scrapy_ext.api.violations import refused
 from scrapy_ext.server.http import bodies
 from scrapy_ext.server.http.forms import Form
 
-#: Outputs that are ticked, beside one kind of automatic extraction.
+#: Outputs with a checkbox, besides one kind of automatic extraction.
 TICKS: Final = {
     "browserHtml": "HTML of the browser",
     "screenshot": "screenshot",
     "httpResponseBody": "response body",
     "httpResponseHeaders": "response headers",
 }
-#: Characters of a page that are shown, and of a screenshot in Base64.
+#: Maximum number of characters shown of a page, and of a Base64 screenshot.
 _SHOWN: Final = 200_000
 _SCREENSHOT: Final = 16 * 1024 * 1024
 _DEEPEST: Final = 4
@@ -31,7 +31,7 @@ _MOST_FIELDS: Final = 500
 
 
 class Shown(NamedTuple):
-    """A result. Texts are cut after some 100,000 characters; ``length`` is that of the whole."""
+    """A result as shown. Texts are cut at ``_SHOWN`` characters; ``length`` is that of the whole."""
 
     html: str
     body: str
@@ -42,7 +42,7 @@ class Shown(NamedTuple):
 
 
 def fields_of(form: Form) -> dict[str, Any]:
-    """The fields of a request, as the form has them; raises ``ContractError`` for what is not JSON."""
+    """Return the fields of the request in a form; raises ``ContractError`` when ``more`` is not a JSON object."""
     body: dict[str, Any] = {"url": (form.get("url") or "").strip()}
     body |= {name: True for name in TICKS if form.get(name) is not None}
     kind = form.get("kind")
@@ -61,7 +61,7 @@ def fields_of(form: Form) -> dict[str, Any]:
 
 
 def as_curl(body: Mapping[str, Any], server: str) -> str:
-    """The request as a command for a shell. The key comes from the environment."""
+    """Return the request as a shell command, with the key from the environment."""
     data = shlex.quote(msgspec.json.encode(body).decode())
     return (
         f'curl --user "$EXTRACT_API_KEY:" --header "Content-Type: application/json" \\\n'
@@ -70,7 +70,7 @@ def as_curl(body: Mapping[str, Any], server: str) -> str:
 
 
 def as_request(body: Mapping[str, Any]) -> str:
-    """The request as one of Scrapy's, which sends just this."""
+    """Return the request as a Scrapy request that sends exactly these fields."""
     fields = pformat({name: value for name, value in body.items() if name != "url"}, width=90, sort_dicts=False)
     indented = fields.replace("\n", "\n" + " " * 24)
     return (
@@ -80,7 +80,7 @@ def as_request(body: Mapping[str, Any]) -> str:
 
 
 def shown(result: ExtractResult) -> Shown:
-    """A result as its page has it."""
+    """Return a result as its page shows it."""
     builtins = msgspec.to_builtins(result)
     item = next((builtins[kind] for kind in EXTRACT_TYPES if builtins.get(kind) is not None), None)
     sources = result.field_sources or {}
@@ -111,7 +111,7 @@ def _text(encoded: str) -> str:
 
 
 def _picture(encoded: str) -> str:
-    """An address of a picture, "" when there is none that a page can show."""
+    """Return a data URL of an image, "" when a page cannot show it."""
     if not encoded or len(encoded) > _SCREENSHOT or not encoded.isascii():
         return ""
     kind = "jpeg" if encoded.startswith("/9j/") else "png"
@@ -119,7 +119,7 @@ def _picture(encoded: str) -> str:
 
 
 def _flat(value: Mapping[str, Any], above: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """The fields of an item, those of objects in it by ``name.inner``."""
+    """Yield the fields of an item, nested ones as ``name.inner``."""
     for name, inner in value.items():
         if isinstance(inner, Mapping) and inner and depth < _DEEPEST:
             yield from _flat(inner, f"{above}{name}.", depth + 1)

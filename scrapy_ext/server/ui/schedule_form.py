@@ -1,7 +1,7 @@
-"""The form of a periodic job: its tasks as text, and back. Arguments are ``name=value`` lines, or a JSON object.
+"""The form of a periodic job: conversion of its tasks to text and back.
 
-The form does not show arguments whose names or values speak of secrets; those that come back as they were shown stay
-as they are.
+Arguments are ``name=value`` lines or a JSON object. Arguments that look secret are hidden; a hidden value that is sent
+back keeps the stored value.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from scrapy_ext.server.http import bodies
 from scrapy_ext.server.http.forms import Form
 from scrapy_ext.server.ui import shapes
 
-#: Empty tasks at the end of the form, for more.
+#: Number of empty tasks at the end of the form.
 _SPARE: Final = 1
 
 
 class FormTask(NamedTuple):
-    """A task as its form has it."""
+    """A task as in the form."""
 
     name: str = ""
     priority: str = str(DEFAULT_PRIORITY)
@@ -31,20 +31,20 @@ class FormTask(NamedTuple):
 
     @classmethod
     def of(cls, task: Task) -> Self:
-        """A stored task."""
+        """Convert a stored task."""
         shown = shapes.hidden({"": task.script_args} if task.name.startswith(SCRIPT) else task.spider_args)
         arguments = shown[""] if task.name.startswith(SCRIPT) else _text_of(shown)
         return cls(task.name, str(task.priority), arguments)
 
     @classmethod
     def of_form(cls, form: Form) -> list[Self]:
-        """The tasks of a form that was sent, the empty ones too."""
+        """Return the tasks of a submitted form, including empty ones."""
         names, priorities, arguments = (form.all(name)[: MAX_TASKS + _SPARE] for name in _TASK_FIELDS)
         return [cls(*task) for task in zip(names, priorities, arguments, strict=False)]
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was written."""
+        """Return true for a task without name and arguments."""
         return not (self.name.strip() or self.arguments.strip())
 
 
@@ -52,13 +52,13 @@ _TASK_FIELDS: Final = ("task", "priority", "arguments")
 
 
 def form_tasks(tasks: Sequence[Task]) -> list[FormTask]:
-    """Tasks for a form, with room for more."""
+    """Return tasks for a form, followed by empty ones."""
     return [*(FormTask.of(task) for task in tasks), *[FormTask()] * _SPARE]
 
 
 def fields_of(form: Form, stored: Sequence[Task] = ()) -> dict[str, Any]:
-    """The fields of a schedule that a form has, which showed the ``stored`` tasks; raises :class:`ContractError` with
-    all that cannot be read."""
+    """Return the fields of a schedule in a form that showed the ``stored`` tasks; raises :class:`ContractError` with
+    all violations."""
     tasks: list[dict[str, Any]] = []
     faults: list[Violation] = []
     for task in FormTask.of_form(form):
@@ -82,7 +82,7 @@ def fields_of(form: Form, stored: Sequence[Task] = ()) -> dict[str, Any]:
 def _task(task: FormTask, stored: Sequence[Task]) -> dict[str, Any]:
     name = task.name.strip()
     if not task.priority.strip().isdecimal() or len(task.priority) > 3:
-        raise refused("tasks.priority", f"must be a number, got {task.priority[:20]!r}", "Choose one of the list.")
+        raise refused("tasks.priority", f"must be a number, got {task.priority[:20]!r}", "Choose one from the list.")
     fields: dict[str, Any] = {"name": name, "priority": int(task.priority)}
     if name.startswith(SCRIPT):
         words = task.arguments.strip()
@@ -95,7 +95,7 @@ def _task(task: FormTask, stored: Sequence[Task]) -> dict[str, Any]:
 
 
 def _shown_before(name: str, argument: str, stored: Sequence[Task]) -> Any:
-    """The value of an argument that a form did not show."""
+    """Return the stored value of a hidden argument."""
     for task in stored:
         if task.name == name and argument in task.spider_args:
             return task.spider_args[argument]
@@ -108,7 +108,7 @@ def _arguments(text: str) -> Iterator[tuple[str, Any]]:
             yield from bodies.value(text.encode(), "tasks.arguments").items()
         except ContractError as error:
             rule = error.violations[0].rule
-            raise refused("tasks.arguments", rule, 'Write {"name": "value"}, or name=value on a line each.') from None
+            raise refused("tasks.arguments", rule, 'Write {"name": "value"}, or one name=value per line.') from None
         return
     for line in filter(None, map(str.strip, text.splitlines())):
         name, equals, value = line.partition("=")
@@ -118,7 +118,7 @@ def _arguments(text: str) -> Iterator[tuple[str, Any]]:
 
 
 def _text_of(arguments: dict[str, Any]) -> str:
-    """Lines where they lose nothing, else JSON."""
+    """Return ``name=value`` lines if they lose nothing, else JSON."""
     lines = [f"{name}={value}" for name, value in arguments.items()]
     try:
         if dict(_arguments("\n".join(lines))) == arguments:

@@ -1,4 +1,4 @@
-"""Looking through the records of a job for some of them: a bounded number at a time, then on from where that ended."""
+"""Bounded search through the records of a job, continued from the returned position."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scrapy_ext.api.platform.keys import JobKey
 from scrapy_ext.server.store.read_ahead import in_thread
 from scrapy_ext.server.store.records.records import RecordStore, Slice, Span
 
-#: Records that one page looks through, and bytes of them.
+#: Maximum records and bytes of one search.
 MOST_RECORDS: Final = 100_000
 MOST_BYTES: Final = 64 * 1024 * 1024
 
@@ -19,15 +19,15 @@ Wanted = Callable[[bytes], bool]
 
 
 class Found(NamedTuple):
-    """Records with their indexes, and the first index that was not looked at; ``ended``: there is none."""
+    """Matching records with their indexes, the first index not searched, and ``ended`` when there are no more."""
 
     records: list[tuple[int, bytes]]
     next: int
     ended: bool
 
 
-async def look_through(store: RecordStore, key: JobKey, start: int, wanted: Wanted, count: int) -> Found:
-    """The first ``count`` records from ``start`` on that are wanted, as far as that takes a bounded time."""
+async def search_records(store: RecordStore, key: JobKey, start: int, wanted: Wanted, count: int) -> Found:
+    """Return the first ``count`` matching records from ``start`` on, within the bounds of one search."""
     found: list[tuple[int, bytes]] = []
     at, size = start, 0
 
@@ -46,11 +46,12 @@ async def look_through(store: RecordStore, key: JobKey, start: int, wanted: Want
 
 
 def with_text(text: str) -> Wanted:
-    """Whether a record has this text anywhere in it, whatever its case."""
+    """Return a predicate for records that contain a text, ignoring case."""
     lowered = msgspec.json.encode(text)[1:-1].decode().lower()
 
     def wanted(line: bytes) -> bool:
-        if b"\\u" in line or b"\\/" in line:  # written otherwise than the text that is looked for
+        # The writer may have escaped letters differently.
+        if b"\\u" in line or b"\\/" in line:
             line = msgspec.json.encode(msgspec.json.decode(line))
         return lowered in line.decode().lower()
 
@@ -66,7 +67,7 @@ _line: Final = msgspec.json.Decoder(_Line).decode
 
 
 def logged(level: int, text: str = "") -> Wanted:
-    """Whether a line of a log has at least this level, and this text in it, whatever its case."""
+    """Return a predicate for log lines of at least a level that contain a text, ignoring case."""
     lowered = text.lower()
 
     def wanted(line: bytes) -> bool:

@@ -1,12 +1,12 @@
-"""Who looks at the pages: a cookie that a key was exchanged for, and the tokens that forms carry.
+"""Sessions of the pages: a cookie issued for a key, and the CSRF tokens of forms.
 
-A session is a signed text in a cookie, which no server has to keep. It holds the name of a key, a proof of which key
-had this name when it began, and when it ends. The key itself is not in it, nor anything that the key could be guessed
-from: the proof is made with a secret of the database, which all servers on it share. A key that is removed, suspended
-or made anew ends its sessions, wherever they were begun, as soon as it stops opening anything. Logging out ends the
-session on all servers of the database, copies of its cookie included: it is noted there until its time is up.
+A session is a signed text in a cookie; no server stores it. It contains the name of a key, a proof of that key's
+identity when the session began, and the time when it ends. Neither the key nor anything that helps to guess it is
+included: the proof is an HMAC with a secret of the database, which all its servers share. Removing, suspending or
+replacing a key ends its sessions on all servers. Logging out stores the session's ID in the database until the session
+would have expired, so that copies of the cookie are refused too.
 
-Cookies of one host are sent to all of its ports, so that the cookie's name differs from one database to the next.
+Browsers send the cookies of a host to all its ports, so the cookie's name depends on the database.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from scrapy_ext.server.auth.keyring import Grant, Keyring
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.errors import StoreAwayError
 
-#: Seconds after which one has to log in again.
+#: Seconds until a session expires.
 LIFETIME: Final = 12 * 3600
-#: Seconds by which the clocks of servers may differ.
+#: Tolerated difference between the clocks of servers, in seconds.
 _CLOCKS_DIFFER: Final = 300
 
 _SECRET: Final = "page-sessions"  # noqa: S105 - the name of a secret
@@ -35,7 +35,7 @@ _decode: Final = msgspec.json.Decoder(tuple[str, str, int, str]).decode
 
 
 class PageSession(NamedTuple):
-    """Somebody who may look: what the key opens, and the token that each of his forms has to bring."""
+    """An authenticated visitor: the rights of the key, and the CSRF token of the forms."""
 
     grant: Grant
     token: str
@@ -57,12 +57,12 @@ class Sessions:
         return hmac.new(self._secret, f"{purpose}\n{text}".encode(), sha256).hexdigest()
 
     async def cookie_name(self) -> str:
-        """What the cookie is called."""
+        """Return the name of the cookie for this database."""
         await self._load()
         return f"scrapy_ext_{self._sign('name', '')[:8]}"
 
     async def begin(self, key: str) -> str | None:
-        """The cookie's value for who has this key; None when it opens nothing here."""
+        """Return a cookie for a key; None when the key has no access to the pages."""
         await self._load()
         grant = await self._keys.grant(key)
         standing = await self._keys.standing(grant.name) if grant else None
@@ -74,24 +74,23 @@ class Sessions:
         return f"{text}.{self._sign('session', text)}"
 
     async def end(self, value: str) -> None:
-        """End the session of a cookie; nothing happens where it has none."""
+        """End the session of a cookie, if it has one."""
         if (read := await self._read(value)) is not None:
             await self._store.keys.end_session(read[-1], LIFETIME)
 
     async def _read(self, value: str) -> tuple[str, str, int, str] | None:
-        """Return the name of a cookie's key, the proof of it, the end of the session, and its ID; None where it was
-        not made here, or its time is up."""
+        """Return key name, proof, end and ID of a cookie's session; None when it is forged or has expired."""
         await self._load()
         text, _, signature = value.partition(".")
         if not hmac.compare_digest(self._sign("session", text).encode(), signature.encode()):
             return None
         read = _decode(urlsafe_b64decode(text))
         left = read[2] - self._store.clock() // 1000
-        # One that lasts longer than any was begun by a clock that was wrong.
+        # A session longer than LIFETIME was begun by a server with a wrong clock.
         return read if 0 < left <= LIFETIME + _CLOCKS_DIFFER else None
 
     async def of_cookie(self, value: str) -> PageSession | None:
-        """The session of a cookie; None when it was not made here, has ended, or its key opens nothing any more."""
+        """Return the session of a cookie; None when it is forged, has ended, or its key has no access any more."""
         read = await self._read(value)
         if read is None or await self._store.keys.has_ended(read[-1]):
             return None
@@ -103,21 +102,22 @@ class Sessions:
         return PageSession(standing.grant, self._sign("form", text))
 
     async def of_key(self, key: str) -> PageSession | None:
-        """The session of a request that brings the key itself, as tools do."""
+        """Return the session of a request with the key itself, as tools send it."""
         grant = await self._keys.grant(key)
         if grant is None:
             return None
         try:
             await self._load()
-        except StoreAwayError:  # the page will say so, to this key as much as it may know; no form can be sent
+        # The page reports the failure to this key; its forms cannot be submitted.
+        except StoreAwayError:
             return PageSession(grant, secrets.token_hex(16))
         return PageSession(grant, self._sign("form of", grant.name))
 
 
 def from_these_pages(headers: Mapping[str, str]) -> bool:
-    """Whether a form was sent by one of these pages, as far as the browser says where it comes from.
+    """Return true unless the browser reports that a form was sent by another site.
 
-    Browsers that tell nothing are let through: what they send still has to bring its token.
+    Browsers that report nothing pass; the token of the form is checked as well.
     """
     site = headers.get("sec-fetch-site")
     if site is not None:
@@ -127,9 +127,9 @@ def from_these_pages(headers: Mapping[str, str]) -> bool:
 
 
 def local_path(address: str) -> str:
-    """An address to go on to, if it is one of this server's; else that of the first page.
+    """Return a path of this server, for a redirect; "/" for any other URL.
 
-    Browsers read ``\\`` as ``/`` and leave out tabs and line breaks, so that none may be in it.
+    Browsers read ``\\`` as ``/`` and drop tabs and line breaks, so none of them is allowed.
     """
     ok = address.startswith("/") and not address.startswith("//") and "\\" not in address and address.isprintable()
     return address if ok and len(address) <= 2000 and address.isascii() else "/"

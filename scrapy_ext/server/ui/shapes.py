@@ -1,4 +1,4 @@
-"""What the pages show, in the shape in which they show it."""
+"""Formatting of values for the pages."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from markupsafe import Markup, escape
 
-from scrapy_ext.api.control_characters import STEERING
+from scrapy_ext.api.control_characters import CONTROL_CHARACTERS
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.server.store.jobs.rows import Counts, StoredJob, tags_of
-from scrapy_ext.server.ui.pending_reason import Ground, waiting
+from scrapy_ext.server.ui.pending_reason import Capacity, waiting
 
 _CELL: Final = 160
 _LONG: Final = 20_000
-#: Not keywords, keyboards, monkeys or authors.
+#: The lookarounds exclude keyword, keyboard, monkey and author.
 _SECRETS: Final = r"(?:(?<!mon)key(?!word|board)|secret|token|passw|credential|auth(?!or(?!i[sz]))|cookie|dsn|proxy)"
 _SECRET: Final = re.compile(_SECRETS, re.IGNORECASE)
-#: Texts with something secret in them: a password in an address, name=value of what is called so.
-_TELLING: Final = re.compile(
+#: Texts that contain a secret: a password in a URL, or name=value with a secret name.
+_SECRET_TEXT: Final = re.compile(
     rf"://[^/\s:@]*:[^/\s@]+@|{_SECRETS}[\w-]*['\"]?\s?[=:]\s?['\"]?[^\s=]|-[\w-]*{_SECRETS}[\w-]*\s+\S",
     re.IGNORECASE,
 )
@@ -39,7 +39,7 @@ _LEVELS: Final[Mapping[int, str]] = {10: "DEBUG", 20: "INFO", 30: "WARNING", 40:
 
 
 class Summary(NamedTuple):
-    """A job in a line."""
+    """One row for a job."""
 
     key: str
     spider: str
@@ -53,7 +53,7 @@ class Summary(NamedTuple):
 
 
 class Paging(NamedTuple):
-    """Where a page of records lies, and where its neighbours start."""
+    """Position of a page of records, and where its neighbours start."""
 
     first: int
     last: int
@@ -64,8 +64,8 @@ class Paging(NamedTuple):
     end: int | None
 
 
-def summary(job: StoredJob, now: int, ground: Ground | None = None) -> Summary:
-    """A job as lists and headings show it; ``ground`` is what it may wait for."""
+def summary(job: StoredJob, now: int, capacity: Capacity | None = None) -> Summary:
+    """Return the row of a job; ``capacity`` explains why a pending one waits."""
     started, finished = _time_of(job, "running_time"), _time_of(job, "finished_time")
     ended = finished if finished is not None else now if job.state is JobState.RUNNING else None
     reason = job.metadata.get("close_reason")
@@ -78,7 +78,7 @@ def summary(job: StoredJob, now: int, ground: Ground | None = None) -> Summary:
         started=started if started is not None else _time_of(job, "pending_time"),
         elapsed=ended - started if started is not None and ended is not None else None,
         tags=tags_of(job.metadata),
-        waiting=waiting(job.metadata, ground) if ground and job.state is JobState.PENDING else "",
+        waiting=waiting(job.metadata, capacity) if capacity and job.state is JobState.PENDING else "",
     )
 
 
@@ -88,7 +88,7 @@ def _time_of(job: StoredJob, name: str) -> int | None:
 
 
 def paging(start: int, size: int, indexes: range) -> Paging:
-    """The pages around the one that begins at ``start``, of records with these indexes."""
+    """Return the paging around the page that begins at ``start``, of records with these indexes."""
     first, end = indexes.start, indexes.stop
     return Paging(
         first=start,
@@ -102,7 +102,7 @@ def paging(start: int, size: int, indexes: range) -> Paging:
 
 
 def searched(start: int, following: int, total: int, *, ended: bool) -> Paging:
-    """What was looked through for a search that began at ``start``, and where it goes on."""
+    """Return the range that a search from ``start`` covered, and where it continues."""
     return Paging(
         first=start,
         last=max(min(following, total) - 1, start),
@@ -115,27 +115,28 @@ def searched(start: int, following: int, total: int, *, ended: bool) -> Paging:
 
 
 def columns(counts: Mapping[str, int], records: Sequence[Mapping[str, Any]], most: int) -> list[str]:
-    """The fields that a table of items shows: those that most items have, in the order of the items shown."""
+    """Return the most frequent fields of a table of items, in the order of the items shown."""
     order = list(dict.fromkeys(name for record in records for name in record if not name.startswith("_")))
     kept = sorted(order, key=lambda name: -counts.get(name, 0))[:most]
     return [name for name in order if name in kept]
 
 
 def when(milliseconds: Any) -> str:
-    """A time, in UTC."""
+    """Format a time (ms) in UTC."""
     try:
         return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
-    except (TypeError, ValueError, OverflowError, OSError):  # records hold what their writers wrote
+    # Records contain whatever their writers sent.
+    except (TypeError, ValueError, OverflowError, OSError):
         return "–"
 
 
 def minute(milliseconds: Any) -> str:
-    """A time of which only the minute counts, in UTC."""
+    """Format a time (ms) in UTC, to the minute."""
     return when(milliseconds)[:16]
 
 
 def duration(milliseconds: Any) -> str:
-    """A length of time: 340 ms, 12.4 s, 3 min 20 s, 2 h 5 min."""
+    """Format milliseconds: 340 ms, 12.4 s, 3 min 20 s, 2 h 5 min."""
     if not isinstance(milliseconds, int) or isinstance(milliseconds, bool):
         return "–"
     if milliseconds < 1000:
@@ -150,17 +151,17 @@ def duration(milliseconds: Any) -> str:
 
 
 def number(value: Any) -> str:
-    """A count, its thousands apart."""
+    """Format an integer with thousands separators."""
     return f"{value:,}".replace(",", "\u202f") if isinstance(value, int) else "–"
 
 
 def plural(count: Any, noun: str) -> str:
-    """The noun for a count: ``error`` for 1, else ``errors``."""
+    """Return the noun in the form for a count: ``error`` for 1, else ``errors``."""
     return noun if count == 1 else f"{noun}s"
 
 
 def size(value: Any) -> str:
-    """A number of bytes."""
+    """Format a number of bytes."""
     if not isinstance(value, int | float):
         return "–"
     for unit in ("B", "KB", "MB", "GB"):
@@ -171,35 +172,35 @@ def size(value: Any) -> str:
 
 
 def cell(value: Any) -> str:
-    """A value in a table: its beginning, when it is long."""
+    """Format a value for a table, cut after ``_CELL`` characters."""
     text = "" if value is None else value if isinstance(value, str) else msgspec.json.encode(value).decode()
     text = visible(" ".join(text[: _CELL * 4].split()))
     return text if len(text) <= _CELL else text[: _CELL - 1] + "…"
 
 
 def level(value: Any) -> str:
-    """The name of a log level."""
+    """Return the name of a log level."""
     return _LEVELS.get(value, str(value)) if isinstance(value, int) else "–"
 
 
 def clipped(value: Any) -> str:
-    """A text that is shown as it is, with its line breaks, up to a length."""
+    """Return a text with its line breaks, cut after ``_LONG`` characters."""
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
     return text if len(text) <= _LONG else f"{text[:_LONG]}… ({len(text)} characters)"
 
 
 def visible(text: str) -> str:
-    """A text without characters that steer a terminal or turn the direction of what follows: their pictures instead."""
-    return STEERING.sub(lambda found: _picture(found[0]), text)
+    """Replace characters that control a terminal or the text direction with visible symbols."""
+    return CONTROL_CHARACTERS.sub(lambda found: _picture(found[0]), text)
 
 
 def exact(value: Any) -> Markup:
-    """A value of a form, which comes back as it is: the same characters as numeric references."""
-    return Markup(STEERING.sub(lambda found: f"&#x{ord(found[0]):x};", str(escape(value))))  # noqa: S704
+    """Escape a form value so that it is sent back unchanged: control characters become numeric references."""
+    return Markup(CONTROL_CHARACTERS.sub(lambda found: f"&#x{ord(found[0]):x};", str(escape(value))))  # noqa: S704
 
 
 def as_text(value: Any) -> Any:
-    """The text that a template writes, unless it is markup already: without steering characters."""
+    """Make control characters visible in text that a template writes, except in markup."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
@@ -209,61 +210,60 @@ def _picture(character: str) -> str:
 
 
 def kind_of(value: Any) -> str:
-    """What a field of an item holds, in a word."""
+    """Return the type of a value in one word."""
     return _KINDS.get(type(value), "object")
 
 
-def secret(name: str) -> bool:
-    """Whether what is called so is likely to be nobody's business."""
+def is_secret(name: str) -> bool:
+    """Return true when a value of this name is probably secret."""
     return _SECRET.search(name) is not None
 
 
 def hidden(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings or arguments as they may be shown."""
-    return {name: HIDDEN if secret(name) or _tells(value) else value for name, value in values.items()}
+    """Return settings or arguments with secret values hidden."""
+    return {name: HIDDEN if is_secret(name) or _has_secret(value) else value for name, value in values.items()}
 
 
-def _tells(value: Any) -> bool:
-    """Whether something secret is in a value."""
+def _has_secret(value: Any) -> bool:
     if isinstance(value, dict):
-        return any(secret(name) or _tells(name) or _tells(each) for name, each in value.items())
+        return any(is_secret(name) or _has_secret(name) or _has_secret(each) for name, each in value.items())
     if isinstance(value, list):
-        return any(_tells(each) for each in value)
-    return isinstance(value, str) and _TELLING.search(value) is not None
+        return any(_has_secret(each) for each in value)
+    return isinstance(value, str) and _SECRET_TEXT.search(value) is not None
 
 
 def web_address(value: Any) -> str | None:
-    """A value that may become a link: an address of the web, and nothing that runs."""
+    """Return a value if it is an http(s) URL, which may become a link."""
     if isinstance(value, str) and value.lower().startswith(("http://", "https://")):
         return value
     return None
 
 
-#: What a page says of a form that was dealt with, by the name that its address gives it.
+#: Confirmations after a form, by the name in the URL's ``done`` parameter.
 DONE: Final[Mapping[str, str]] = {
     "scheduled": "The job is scheduled.",
     "stopped": "{n} asked to stop.",
     "rerun": "{n} scheduled again.",
     "deleted": "{n} deleted.",
-    "tagged": "The tags are changed.",
+    "tagged": "The tags were changed.",
     "nothing": "No job was chosen.",
-    "saved": "It is saved.",
-    "removed": "It is deleted.",
-    "renamed": "It is renamed.",
-    "put-back": "Queued again: {number}.",
-    "schedule-made": "The periodic job is made.",
-    "schedule-paused": "It is paused: it does not run until it is resumed.",
-    "schedule-resumed": "It runs again at its times.",
+    "saved": "Saved.",
+    "removed": "Deleted.",
+    "renamed": "Renamed.",
+    "put-back": "Requests queued again: {number}.",
+    "schedule-made": "The periodic job was created.",
+    "schedule-paused": "The periodic job is paused until it is resumed.",
+    "schedule-resumed": "The periodic job runs on schedule again.",
     "schedule-run": "{n} scheduled.",
     "schedule-active": "Nothing was scheduled: the jobs of its last run have not ended.",
-    "key-removed": "The key is removed: requests with it are refused within seconds.",
-    "key-suspended": "The key is suspended: it opens nothing until it is resumed.",
-    "key-resumed": "The key opens again what it did.",
+    "key-removed": "The key was removed. Requests with it are refused within seconds.",
+    "key-suspended": "The key is suspended. Requests with it are refused until it is resumed.",
+    "key-resumed": "The key is active again.",
 }
 
 
 def done(query: Mapping[str, str]) -> str:
-    """What a page says of the form that led to it, "" for nothing. Addresses bring a name and a number, no words."""
+    """Return the confirmation that a URL asks for, "" for none. URLs carry a name and a number, never text."""
     text, number = DONE.get(query.get("done", ""), ""), query.get("n", "")
     jobs = "1 job was" if number == "1" else f"{number} jobs were"
     if number.isascii() and number.isdigit() and len(number) < 8:

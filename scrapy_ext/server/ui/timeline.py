@@ -1,6 +1,6 @@
-"""How a job went on over time: its throughput and its memory, from its samples, or from when its records were stored.
+"""Charts of a job's throughput and memory, from its samples or from the times when its records were stored.
 
-However long the job and however many its records, a bounded number of reads is made.
+The number of reads is bounded, whatever the size of the job.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from scrapy_ext.server.ui import charts, shapes
 
 #: Points of a line.
 _POINTS: Final = 60
-#: Times at which the number of records is looked up.
-_LOOKED_UP: Final = 120
-#: Samples that are all read; of more, some are.
+#: Number of times at which the record count is read.
+_READS: Final = 120
+#: Maximum samples that are read completely; of more, ``_SOME_SAMPLES`` are read.
 _ALL_SAMPLES: Final = 5000
 _SOME_SAMPLES: Final = 200
-#: The last time that there is a name for (ms).
+#: The last time that can be formatted (ms).
 _LATEST: Final = 253_402_300_799_000
 
 
 async def throughput(store: Store, job: StoredJob) -> Markup:
-    """Requests and items a minute."""
+    """Draw requests and items per minute."""
     samples = await _samples(store, job.key)
     if len(samples) > 1:
         grown = {
@@ -39,14 +39,15 @@ async def throughput(store: Store, job: StoredJob) -> Markup:
         }
     else:
         grown = {
-            each.kind.name: [(float(ts), float(number)) for ts, number in await each.progress(job.key, _LOOKED_UP)]
+            each.kind.name: [(float(ts), float(number)) for ts, number in await each.progress(job.key, _READS)]
             for each in (store.requests, store.items)
         }
     times = [points[place][0] for points in grown.values() if points for place in (0, -1)]
     if not times:
         return Markup()
     began, start, end = job.metadata.get("running_time"), min(times), max(times)
-    if isinstance(began, int) and 0 <= start - began <= end - start:  # not when clocks or clients tell nonsense
+    # Wrong clocks or clients may report nonsense.
+    if isinstance(began, int) and 0 <= start - began <= end - start:
         start = began
     series = [
         charts.Series(name, charts.rates(points, start, end, _POINTS)) for name, points in grown.items() if points
@@ -55,14 +56,14 @@ async def throughput(store: Store, job: StoredJob) -> Markup:
 
 
 async def memory(store: Store, key: JobKey) -> Markup:
-    """The memory of the job's processes; nothing for a job that no runner has measured."""
+    """Draw the memory of the job's processes; "" when no runner measured it."""
     points = [(float(each.ts), float(each.memory)) for each in await _samples(store, key)]
     return charts.lines("Memory", [charts.Series("memory", points)], shapes.size)
 
 
 async def responses(store: Store, key: JobKey) -> Markup:
-    """Responses a minute, told from when request records were stored."""
-    points = [(float(ts), float(number)) for ts, number in await store.requests.progress(key, _LOOKED_UP)]
+    """Draw responses per minute, from the times when request records were stored."""
+    points = [(float(ts), float(number)) for ts, number in await store.requests.progress(key, _READS)]
     if len(points) < 2:
         return Markup()
     rates = charts.rates([(time, value - points[0][1]) for time, value in points], points[0][0], points[-1][0], _POINTS)

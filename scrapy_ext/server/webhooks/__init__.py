@@ -1,1 +1,1 @@
-"""Telling webhooks of a project's activity. What they are to be told is in the store (``store.outbox``)."""
+"""Delivery of webhooks from the store's outbox (``store.outbox``)."""

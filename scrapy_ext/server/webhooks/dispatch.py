@@ -1,7 +1,7 @@
-"""Sends what waits in the outbox, beside any number of other servers on the same database.
+"""Dispatch of webhook deliveries from the outbox, shared by any number of servers on one database.
 
-Each webhook is served by one task at a time, so that a slow one takes one place and no more. After a failure the task
-ends: what else waits for that webhook has its turn at the next look.
+Each webhook is served by one task at a time, so that a slow one occupies one task only. A failure ends the task; the
+next poll starts it again.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.errors import StoreAwayError, StoreError
 from scrapy_ext.server.webhooks.sending import Outcome, Sender
 
-#: Seconds from one look at the outbox to the next.
-LOOK: Final = 1.0
-#: Webhooks that are served at once.
+#: Seconds between two polls of the outbox.
+POLL_INTERVAL: Final = 1.0
+#: Webhooks served concurrently.
 AT_ONCE: Final = 16
 
 logger = logging.getLogger(__name__)
 
 
 class Dispatcher:
-    """Sends the deliveries of a store until :meth:`run` is cancelled."""
+    """Sender of a store's deliveries, until :meth:`run` is cancelled."""
 
-    def __init__(self, store: Store, sender: Sender, *, look: float = LOOK) -> None:
+    def __init__(self, store: Store, sender: Sender, *, poll_interval: float = POLL_INTERVAL) -> None:
         self._store = store
         self._sender = sender
-        self._look = look
+        self._poll_interval = poll_interval
         self._serving: dict[tuple[int, int], asyncio.Task[None]] = {}
 
     async def run(self) -> None:
-        """Send for ever. What fails is told and tried again."""
+        """Send deliveries forever; failures are logged and retried."""
         try:
             async with self._sender:
                 while True:
@@ -42,9 +42,9 @@ class Dispatcher:
                     try:
                         await self._start()
                     except Exception as error:
-                        _tell(error)
+                        _log_failure(error)
                     with contextlib.suppress(TimeoutError):
-                        async with asyncio.timeout(self._look):
+                        async with asyncio.timeout(self._poll_interval):
                             await self._store.webhooks.changed.wait()
         finally:
             tasks = list(self._serving.values())
@@ -53,7 +53,7 @@ class Dispatcher:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _start(self) -> None:
-        """Serve the webhooks for which something waits, as far as there is room."""
+        """Serve webhooks with due deliveries, up to the limit."""
         for webhook in await self._store.webhooks.waiting():
             if len(self._serving) >= AT_ONCE:
                 return
@@ -71,19 +71,21 @@ class Dispatcher:
                 try:
                     outcome = await self._sender.send(delivery, self._store.clock() // 1000)
                 except Outcome as failure:
-                    # Without the address: whoever has it may be able to post to it.
+                    # The URL is not logged: it may be a secret.
                     logger.info("Webhook %d of project %d: %s %s", number, project, delivery.id, failure)
                     await self._store.webhooks.failed(delivery, str(failure))
                     return
                 await self._store.webhooks.delivered(delivery, outcome)
-        except Exception as error:  # what was claimed is sent again after a while
-            _tell(error)
+        # The claimed delivery is sent again once its claim expires.
+        except Exception as error:
+            _log_failure(error)
 
 
-def _tell(error: Exception) -> None:
-    if isinstance(error, StoreAwayError):  # of which the store tells
+def _log_failure(error: Exception) -> None:
+    # The store logs its outages itself.
+    if isinstance(error, StoreAwayError):
         return
     if isinstance(error, StoreError):
-        logger.warning("Webhooks wait for the database: %s", error)
+        logger.warning("The webhooks are delayed by the database: %s", error)
     else:
-        logger.error("Webhooks could not be told; it will be tried again", exc_info=error)
+        logger.error("The webhooks could not be sent; they are retried", exc_info=error)

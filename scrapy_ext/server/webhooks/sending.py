@@ -1,8 +1,7 @@
-"""One delivery over HTTP: to an address that the guard lets through, without following where it leads.
+"""One webhook delivery over HTTP, to an address that the guard permits, without following redirects.
 
-The guard is that of the pages which are extracted (``extraction.guard``): whoever may make a webhook could otherwise
-have the server call what only the server reaches. Redirects count as failures, and nothing of the answer is kept but
-its status.
+The guard of extraction applies (``extraction.guard``): otherwise a webhook could make the server call hosts that only
+the server reaches. Redirects are failures, and only the status of the response is kept.
 """
 
 from __future__ import annotations
@@ -20,19 +19,19 @@ from scrapy_ext.server.net.guard import Guard
 from scrapy_ext.server.store.webhooks.webhooks import Claimed
 from scrapy_ext.server.webhooks.signing import signed_headers
 
-#: Seconds for all of one delivery; less than ``store.webhooks.CLAIM``.
+#: Timeout of a delivery in seconds; shorter than ``store.webhooks.CLAIM``.
 TIMEOUT: Final = 15.0
-#: Bytes of an answer that are read, so that its connection ends well.
+#: Maximum response bytes to read, so that the connection closes cleanly.
 _ANSWER_BYTES: Final = 16 * 1024
 _OUTCOME: Final = 300
 
 
-class Outcome(Exception):  # noqa: N818 - it is an answer, not an error of the program
-    """A delivery was not taken; the message says why, for who reads the list of deliveries."""
+class Outcome(Exception):  # noqa: N818 - a result, not a program error
+    """A delivery failed; the message is shown in the list of deliveries."""
 
 
 class Sender:
-    """Sends deliveries. Use it as an async context manager."""
+    """Sender of deliveries, used as an async context manager."""
 
     def __init__(self, guard: Guard, *, timeout: float = TIMEOUT) -> None:
         self._guard = guard
@@ -40,7 +39,7 @@ class Sender:
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Sender:
-        # A connection for each delivery: one that is kept would go to an address that was checked long ago.
+        # A connection per delivery: a kept one would use an address that was checked long ago.
         connector = aiohttp.TCPConnector(
             resolver=GuardedResolver(self._guard), use_dns_cache=False, force_close=True, limit=0
         )
@@ -55,7 +54,7 @@ class Sender:
             self._session = None
 
     async def send(self, delivery: Claimed, seconds: int) -> str:
-        """Send a delivery at a time (seconds since 1970); returns the status that took it, raises :class:`Outcome`."""
+        """Send a delivery signed for ``seconds`` (since 1970); return its status or raise :class:`Outcome`."""
         try:
             async with asyncio.timeout(self._timeout):
                 status = await self._post(delivery, seconds)
@@ -64,7 +63,7 @@ class Sender:
         except ExtractionError as error:
             raise Outcome(_one_line(str(error))) from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise Outcome(_one_line(_told(error))) from None
+            raise Outcome(_one_line(_message(error))) from None
         if 200 <= status < 300:
             return f"answered {status}"
         followed = ": redirects are not followed" if 300 <= status < 400 else ""
@@ -74,7 +73,7 @@ class Sender:
         if self._session is None:
             raise RuntimeError("the sender is not started")
         url = URL(delivery.url)
-        # aiohttp asks its resolver about names only, and not about addresses.
+        # aiohttp calls its resolver for names only, not for addresses.
         await self._guard.endpoints(url.raw_host or "", url.port or 0)
         headers = {
             "Content-Type": "application/json",
@@ -86,9 +85,9 @@ class Sender:
             return response.status
 
 
-def _told(error: Exception) -> str:
+def _message(error: Exception) -> str:
     if isinstance(error, aiohttp.ClientSSLError | aiohttp.ClientConnectorCertificateError):
-        return "the certificate is not valid, or the other end speaks no TLS"
+        return "the certificate is not valid, or the other end does not use TLS"
     if isinstance(error, aiohttp.ClientConnectorError | ConnectionRefusedError):
         return "no connection"
     if isinstance(error, aiohttp.ServerDisconnectedError):

@@ -1,7 +1,6 @@
-"""Signatures of deliveries, as Standard Webhooks has them (https://www.standardwebhooks.com/).
+"""Signatures of deliveries by Standard Webhooks (https://www.standardwebhooks.com/).
 
-What is signed is ``<id>.<timestamp>.<body>``, with HMAC-SHA256 and the bytes that the secret has in Base64 after its
-prefix.
+The signature is an HMAC-SHA256 of ``<id>.<timestamp>.<body>`` with the Base64-decoded secret after its prefix.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ _SECRET_BYTES: Final = 32
 
 
 def new_secret() -> str:
-    """A secret that nobody has."""
+    """Return a new random secret."""
     return SECRET_PREFIX + base64.b64encode(secrets.token_bytes(_SECRET_BYTES)).decode()
 
 
 def signed_headers(secret: str, id: str, seconds: int, body: bytes) -> dict[str, str]:
-    """The headers with which a receiver knows who has sent a body, and when (seconds since 1970)."""
+    """Return the headers that prove sender and time (seconds since 1970) of a body."""
     key = base64.b64decode(secret.removeprefix(SECRET_PREFIX))
     digest = hmac.digest(key, f"{id}.{seconds}.".encode() + body, sha256)
     signature = base64.b64encode(digest).decode()

@@ -29,7 +29,7 @@ from scrapy_ext.server.store.records.chunks import (
     tally_of_lines,
     unpack_lines,
 )
-from scrapy_ext.server.store.records.segments import growth, time_at, unpack_stretches
+from scrapy_ext.server.store.records.segments import growth, time_at, unpack_segments
 from tests.fuzz.calls import request_of, run
 from tests.fuzz.target import target
 
@@ -236,8 +236,8 @@ def stored_chunk(data: bytes) -> None:
     size = data[0]
     times = data[1 : 1 + size] if size else None
     body = data[1 + size :]
-    stretches = unpack_stretches(7, times, body)
-    lines = [line for stretch in stretches for line in stretch.lines]
+    segments = unpack_segments(7, times, body)
+    lines = [line for segment in segments for line in segment.lines]
     for place in range(min(len(lines), 20)):
         assert isinstance(time_at(7, times, place), int)
     assert all(isinstance(number, int) for _, number in growth(7, times, len(lines)))

@@ -90,7 +90,7 @@ def test_a_file_that_turns_bad_leaves_what_was_read_in_force(
 @pytest.mark.parametrize("line", ["https://example.com/", "*.example.com", "a b", "x" * 64, "-a.example"])
 def test_a_line_that_is_no_domain_keeps_the_server_from_starting(listed: Path, line: str) -> None:
     write(listed, f"fine.example\n{line}\n")
-    with pytest.raises(BlockListError, match=r"line 2: .* is not a domain\. Write one a line"):
+    with pytest.raises(BlockListError, match=r"line 2: .* is not a domain\. Write one per line"):
         BlockList(listed)
 
 

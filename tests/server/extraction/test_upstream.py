@@ -113,7 +113,7 @@ def test_what_no_proxy_is_for_is_422_naming_the_field_and_what_there_is(
     assert "DE:residential, FR:datacenter, IT, US:*" in detail
 
 
-@pytest.mark.parametrize(("country", "told"), [("IT", "did not answer"), ("FR", "did not let this server in")])
+@pytest.mark.parametrize(("country", "told"), [("IT", "did not answer"), ("FR", "refused this server's credentials")])
 def test_a_proxy_that_fails_is_520_and_tells_neither_address_nor_credentials(
     service: Service, target: Target, caplog: pytest.LogCaptureFixture, country: str, told: str
 ) -> None:
@@ -149,7 +149,7 @@ LIES = {
         b"HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm=x\r\n\r\n",
         b"",
         520,
-        "did not let this server in",
+        "refused this server's credentials",
     ),
     "a redirect": (b"HTTP/1.1 302 Found\r\nLocation: {forbidden}\r\n\r\n", b"", 520, "status 302"),
     "a redirect in the site's name": (

@@ -112,10 +112,10 @@ async def test_samples_are_taken_while_a_job_runs(platform: Platform) -> None:
         (
             "quick",
             {"job_settings": {"PLATFORM_API_KEY": "mine"}},
-            "job_settings.PLATFORM_API_KEY: is given to",
+            "job_settings.PLATFORM_API_KEY: is set by",
         ),
         ("quick", {"job_settings": {"PLATFORM_JOB_TIMEOUT": -1}}, "PLATFORM_JOB_TIMEOUT"),
-        ("quick", {"environment": {"PLATFORM_JOB": "1/1/1"}}, "environment.PLATFORM_JOB: is given to each job"),
+        ("quick", {"environment": {"PLATFORM_JOB": "1/1/1"}}, "environment.PLATFORM_JOB: is set by the node"),
         ("quick", {"environment": {"A=B": "1"}}, "environment.A=B: cannot be the name"),
         ("quick", {"environment": {"A": "\0"}}, "environment.A: must not have the character NUL"),
         ("quick", {"units": "7"}, "units: must be 1 to 6"),

@@ -12,7 +12,7 @@ import pytest
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.store import Store, StoreError
-from scrapy_ext.server.store.records import segments as stretches_module
+from scrapy_ext.server.store.records import segments as segments_module
 from scrapy_ext.server.store.records import writes as record_writes
 from scrapy_ext.server.store.records.chunks import ITEMS, MAX_BYTES, MAX_LINES, Packer, RecordChunk
 from scrapy_ext.server.store.records.records import Span
@@ -154,12 +154,12 @@ async def test_small_writes_leave_few_chunks(store: Store, look: Any, length: in
 async def test_a_record_is_packed_again_few_times(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     packed_again = 0
 
-    def counted(stretches: list[stretches_module.Stretch]) -> stretches_module.StoredChunk:
+    def counted(segments: list[segments_module.Segment]) -> segments_module.StoredChunk:
         nonlocal packed_again
-        packed_again += stretches_module.length(stretches)
-        return stretches_module.pack_stretches(stretches)
+        packed_again += segments_module.length(segments)
+        return segments_module.pack_segments(segments)
 
-    monkeypatch.setattr(record_writes, "pack_stretches", counted)
+    monkeypatch.setattr(record_writes, "pack_segments", counted)
     for n in range(1000):
         await store.items.write(KEY, n, packed([{"n": n}]))
     assert packed_again <= 11 * 1000
@@ -192,7 +192,7 @@ async def test_large_records_stay_in_chunks_of_bounded_size(store: Store, look: 
 def test_damaged_times_of_a_chunk_are_told(times: bytes) -> None:
     (chunk,) = packed([{"n": 1}, {"n": 2}])
     with pytest.raises(StoreError, match="damaged"):
-        stretches_module.unpack_stretches(1, times, chunk.body)
+        segments_module.unpack_segments(1, times, chunk.body)
 
 
 async def test_a_damaged_chunk_is_told_and_the_others_are_read(store: Store) -> None:

@@ -72,7 +72,7 @@ async def test_a_record_is_made_edited_and_deleted(http: Http, project: int, key
     made = await submit(
         http, f"{path}/record", {"action": "save", "key": key, "record": '{"a": [1, "ü"]}', "stored": ""}
     )
-    assert done(made) == "It is saved."
+    assert done(made) == "Saved."
     document = page(await http.get(where))
     (stored,) = document.xpath("//input[@name='stored']/@value")
     fields = {"action": "save", "record": json.dumps({"a": HOSTILE}), "stored": stored}
@@ -80,7 +80,7 @@ async def test_a_record_is_made_edited_and_deleted(http: Http, project: int, key
     kept = await http.get(f"/collections/{project}/s/c?{urlencode({'key': key})}")
     assert kept.lines == [{"a": HOSTILE}]
     deleted = await submit(http, where, {"action": "delete"})
-    assert done(deleted) == "It is deleted."
+    assert done(deleted) == "Deleted."
     assert (await http.get(where)).status == 404
 
 
@@ -94,8 +94,8 @@ async def test_a_record_is_made_edited_and_deleted(http: Http, project: int, key
         ({"key": "k", "record": '{"a": 99999999999999999999999}'}, "has a number"),
         ({"key": "k", "record": '{"_key": "another"}'}, "has _key"),
         ({"key": "there", "record": "{}"}, "has a record already"),
-        ({"key": "there", "record": "{}", "stored": "5"}, "was changed by somebody else"),
-        ({"key": "gone", "record": "{}", "stored": "5"}, "was deleted meanwhile"),
+        ({"key": "there", "record": "{}", "stored": "5"}, "was changed since the page was loaded"),
+        ({"key": "gone", "record": "{}", "stored": "5"}, "was deleted since the page was loaded"),
     ],
     ids=["no key", "no JSON", "no object", "infinite", "too large", "another key", "taken", "changed", "deleted"],
 )
@@ -124,10 +124,10 @@ async def test_a_collection_is_renamed_and_deleted(http: Http, project: int) -> 
     wrong = await submit(http, path, {"action": "rename", "new_name": "no spaces"})
     assert "must be 1 to 255 letters" in page(wrong, 400).text_content()
     renamed = await submit(http, path, {"action": "rename", "new_name": "new"})
-    assert done(renamed) == "It is renamed."
+    assert done(renamed) == "Renamed."
     assert (await http.get(path)).status == 404
     deleted = await submit(http, f"/ui/{project}/collections/s/new", {"action": "delete"})
-    assert done(deleted) == "It is deleted."
+    assert done(deleted) == "Deleted."
     assert rows(page(deleted)) == []
 
 

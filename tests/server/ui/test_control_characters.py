@@ -8,7 +8,7 @@ from urllib.parse import quote, urlsplit
 
 import lxml.html
 
-from scrapy_ext.api.control_characters import STEERING
+from scrapy_ext.api.control_characters import CONTROL_CHARACTERS
 from tests.server.http import Http
 from tests.server.jobs import packed
 from tests.server.platform.test_versions import checked
@@ -67,7 +67,7 @@ async def test_no_page_shows_control_characters_wherever_they_came_from(http: Ht
     pages = await _all_pages(http, project)
     kinds = {re.sub(r"\d+", "1", urlsplit(path).path) for path in pages}
     assert len(kinds) > 12, kinds
-    raw = {path: found[0] for path, text in pages.items() if (found := STEERING.search(text))}
+    raw = {path: found[0] for path, text in pages.items() if (found := CONTROL_CHARACTERS.search(text))}
     assert not raw
     shown = [path for path, text in pages.items() if "a␛]0;title␇\\u009b31m␈␡\\u202eb\\u2066" in text]
     assert len(shown) > 5

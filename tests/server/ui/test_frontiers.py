@@ -25,7 +25,7 @@ async def test_frontiers_and_slots_tell_what_they_hold(http: Http, project: int)
     assert rows(page(await http.get(f"/ui/{project}/frontiers"))) == [["shop", "2", "131", "1"]]
     document = page(await http.get(path))
     assert rows(document) == [["0", "130", "2", "1", "130"], ["1", "1", "1", "0", "1"]]
-    assert "1 request was set aside" in document.text_content()
+    assert "1 request is a dead letter" in document.text_content()
 
 
 async def test_the_head_of_a_queue_is_shown_as_requests(http: Http, project: int) -> None:
@@ -56,7 +56,7 @@ async def test_what_was_set_aside_is_shown_with_its_error_and_queued_again(http:
     assert "http://shop.example/abc" in rows(document)[0][1]
     assert "ValueError: no price" in rows(document)[0][2]
     answer = await submit(http, path, {"action": "put back"})
-    assert done(answer) == "Queued again: 2."
+    assert done(answer) == "Requests queued again: 2."
     for slot, fp in ((0, "abc~1"), (1, "abc~2")):
         (batch,) = (await http.get(f"/hcf/{project}/shop/s/{slot}/q")).lines
         ((name, form),) = batch["requests"]
@@ -68,7 +68,7 @@ async def test_what_was_set_aside_is_shown_with_its_error_and_queued_again(http:
 async def test_what_is_no_dead_letter_is_told_and_stays(http: Http, project: int) -> None:
     path = await queue(http, project, "dead-letters", [{"fp": "odd", "qdata": 5}])
     answer = await submit(http, path, {"action": "put back"})
-    assert "is no request that was set aside" in page(answer, 400).text_content()
+    assert "is not a dead letter" in page(answer, 400).text_content()
     assert len((await http.get(f"/hcf/{project}/shop/s/dead-letters/q")).lines) == 1
 
 
@@ -76,9 +76,9 @@ async def test_a_slot_and_a_frontier_are_deleted(http: Http, project: int) -> No
     path = await queue(http, project, "0", [{"fp": "a"}])
     for slot in ("1", "2"):
         await queue(http, project, slot, [{"fp": "a"}])
-    assert done(await submit(http, f"{path}/0", {"action": "delete"})) == "It is deleted."
+    assert done(await submit(http, f"{path}/0", {"action": "delete"})) == "Deleted."
     assert [row[0] for row in rows(page(await http.get(path)))] == ["1", "2"]
-    assert done(await submit(http, path, {"action": "delete"})) == "It is deleted."
+    assert done(await submit(http, path, {"action": "delete"})) == "Deleted."
     assert (await http.get(f"/hcf/{project}/list")).json == []
 
 

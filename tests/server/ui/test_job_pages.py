@@ -34,7 +34,7 @@ async def test_items_are_searched_in_every_field_whatever_their_case(http: Http,
         assert texts(document, "//tbody/tr/td[1]") == wanted, text
     # More than a page of them: the next page goes on after the last that was found.
     first = page(await http.get(f"/ui/{key}/items?q=item"))
-    (onward,) = first.xpath("//a[text()='Look on']/@href")
+    (onward,) = first.xpath("//a[text()='Search further']/@href")
     second = page(await http.get(onward))
     assert texts(second, "//tbody/tr/td[1]")[0] == str(len(texts(first, "//tbody/tr/td[1]")))
 
@@ -44,12 +44,12 @@ async def test_a_search_looks_through_a_bounded_number_of_records(http: Http, pr
     lines = b"".join(b'{"n":%d}\n' % n for n in range(100_500))
     await http.post(f"/items/{key}", lines)
     first = page(await http.get(f"/ui/{key}/items?q=100400"))
-    assert "looked through items 0–99" in texts(first, "//p[@class='note']")[0]
+    assert "searched items 0–99" in texts(first, "//p[@class='note']")[0]
     assert texts(first, "//tbody/tr") == []
-    (onward,) = first.xpath("//a[text()='Look on']/@href")
+    (onward,) = first.xpath("//a[text()='Search further']/@href")
     second = page(await http.get(onward))
     assert texts(second, "//tbody/tr/td[1]") == ["100400"]
-    assert second.xpath("//a[text()='Look on']") == []
+    assert second.xpath("//a[text()='Search further']") == []
 
 
 async def test_columns_tell_how_many_items_have_a_field_and_what_is_in_it(http: Http, project: int) -> None:
@@ -104,7 +104,7 @@ async def test_tags_are_added_and_taken_away(http: Http, project: int) -> None:
     await send(http, project, where, ("add", "d, e"))
     answer = await send(http, project, where, ("remove", "a,b"))
     assert (await http.get(f"/jobs/{key}/tags")).json == ["c", "d", "e"]
-    assert "The tags are changed." in page(answer).text_content()
+    assert "The tags were changed." in page(answer).text_content()
     assert (await send(http, project, where, ("add", " , "))).status == 400
 
 

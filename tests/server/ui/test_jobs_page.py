@@ -107,10 +107,10 @@ async def test_what_is_wrong_is_told_at_its_field_and_what_was_typed_stays(
     answer = await send(http, project, "jobs/run", *fields.items())
     assert answer.status == 400
     document = page(answer)
-    (beside,) = document.xpath(f"//*[@id='{field}-told']")
+    (beside,) = document.xpath(f"//*[@id='{field}-hint']")
     assert told in beside.text_content()
     (input_of,) = document.xpath(f"//*[@id='{field}']")
-    assert (input_of.get("aria-invalid"), input_of.get("aria-describedby")) == ("true", f"{field}-told")
+    assert (input_of.get("aria-invalid"), input_of.get("aria-describedby")) == ("true", f"{field}-hint")
     kept = {
         "spider": document.xpath("//input[@id='spider']/@value")[0],
         "arguments": document.xpath("//textarea[@id='arguments']")[0].text_content().strip("\n"),
@@ -187,7 +187,7 @@ async def test_a_form_that_no_page_has_is_refused(http: Http, project: int, fiel
     filled = [(name, value.replace("{project}", str(project))) for name, value in fields]
     answer = await send(http, project, "jobs", *filled)
     assert answer.status == 400
-    assert texts(page(answer), "//h1") == ["This cannot be"]
+    assert texts(page(answer), "//h1") == ["Invalid request"]
 
 
 async def test_nothing_chosen_is_told(http: Http, project: int) -> None:
@@ -221,6 +221,6 @@ async def test_spiders_of_the_deployed_version_are_offered_and_others_refused(
     assert form.xpath("//datalist/option/@value") == ["novels"]
     assert texts(form, "//main//details/ul/li") == ["novels category (required) pages=3 Reads novels <all>."]
     answer = await send(http, project, "jobs/run", ("spider", "novel"))
-    (told,) = page(answer).xpath("//*[@id='spider-told']")
+    (told,) = page(answer).xpath("//*[@id='spider-hint']")
     assert "'novel' is no spider of version v1" in told.text_content()
     assert "Use one of novels" in told.text_content()

@@ -70,7 +70,7 @@ async def test_a_key_with_all_projects_that_may_write_makes_no_keys(
         form = f"token={token}&action=add&name=more&opens=platform".encode()
         refused = await other.post("/ui/keys", form, Content_Type="application/x-www-form-urlencoded")
         assert refused.status == 403
-        assert "own key only" in refused.text
+        assert "own key manages keys" in refused.text
     assert row_of(page(await http.get("/ui/keys")), "more") == []
 
 
@@ -81,9 +81,9 @@ async def test_a_key_is_suspended_resumed_and_removed(server: RunningServer, htt
         assert "is suspended" in done(await submit(http, "/ui/keys", {"action": "suspend", "name": name}))
         assert "suspended" in row_of(page(await http.get("/ui/keys")), name)[2]
         await until(holder, "/ui/activity", 401)
-        assert "opens again" in done(await submit(http, "/ui/keys", {"action": "resume", "name": name}))
+        assert "is active again" in done(await submit(http, "/ui/keys", {"action": "resume", "name": name}))
         assert row_of(page(await http.get("/ui/keys")), name)[2] == "read, write, extract"
-        assert "is removed" in done(await submit(http, "/ui/keys", {"action": "remove", "name": name}))
+        assert "was removed" in done(await submit(http, "/ui/keys", {"action": "remove", "name": name}))
     page(await submit(http, "/ui/keys", {"action": "remove", "name": name}), 404)
 
 
@@ -95,7 +95,7 @@ async def test_a_key_is_suspended_resumed_and_removed(server: RunningServer, htt
         ({"name": "api"}, "name", "and not 'api'"),
         ({"projects": "seven"}, "projects", "must be a whole number"),
         ({"opens": "everything"}, None, "must be one of"),
-        ({"organisation": "acme"}, "organisation", "is about the extraction service"),
+        ({"organisation": "acme"}, "organisation", "requires access to extraction"),
     ],
     ids=["no name", "hostile", "own", "project", "opens", "organisation"],
 )

@@ -11,7 +11,7 @@ from typing import Any
 
 import aiohttp
 
-from scrapy_ext.server.ui.live import MOST
+from scrapy_ext.server.ui.live import MAX_STREAMS
 from tests.server.http import Http
 from tests.server.ui.test_pages import job
 from tests.servers import RunningServer
@@ -106,7 +106,7 @@ async def test_the_number_of_live_pages_is_bounded_and_they_end_with_their_clien
             return live.answer.status
 
     async with aiohttp.ClientSession(headers=credentials(server), connector=aiohttp.TCPConnector(limit=0)) as session:
-        opened = [await session.get(server.url + path) for _ in range(MOST)]
+        opened = [await session.get(server.url + path) for _ in range(MAX_STREAMS)]
         assert {answer.status for answer in opened} == {200}
         assert await status() == 503
         for answer in opened:

@@ -47,8 +47,8 @@ async def test_a_node_is_shown_with_its_units_and_jobs_and_what_waits(running: R
         assert "gpu" in node[5]
         assert node[7].startswith(f"{job} running")
         assert [queue[1] for queue in queues] == ["2", "6"]
-        assert "busy" in queues[0][3]
-        assert "No node has so many units" in queues[1][3]
+        assert "no free units" in queues[0][3]
+        assert "No node has enough units" in queues[1][3]
         await http.post("/api/jobs/stop.json", {"project": "1", "job": job})
 
 

@@ -134,7 +134,7 @@ async def test_values_that_no_page_expects_are_shown_all_the_same(http: Http, pr
 async def test_a_page_of_nothing_is_not_found(http: Http, address: str) -> None:
     answer = await http.get(address)
     assert answer.status == 404
-    assert "nothing at this address" in answer.text
+    assert "no page at this address" in answer.text
     assert page(answer).xpath("//nav[@class='sections']/a")
 
 

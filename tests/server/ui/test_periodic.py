@@ -72,7 +72,7 @@ async def test_many_periodic_jobs_are_paged(http: Http, project: int) -> None:
 async def test_a_periodic_job_is_made_and_edited(http: Http, project: int) -> None:
     path = f"/ui/{project}/periodic"
     made = await submit(http, path, {**FORM, "addtags": "a tag\nb"}, shown_at=f"{path}/new")
-    assert done(made) == "The periodic job is made."
+    assert done(made) == "The periodic job was created."
     (job,) = await stored(http, project)
     assert job["cron"] == "30 4 * * 1"
     assert job["addtags"] == ["a tag", "b"]
@@ -88,7 +88,7 @@ async def test_a_periodic_job_is_made_and_edited(http: Http, project: int) -> No
         "disabled": "on",
     }
     edited = await submit(http, f"{path}/{job['id']}", fields)
-    assert done(edited) == "It is saved."
+    assert done(edited) == "Saved."
     (job,) = await stored(http, project)
     assert (job["cron"], job["disabled"], job["description"]) == ("0 5 1 * *", True, "first of the month")
     assert [(task["name"], task["priority"], task["script_args"]) for task in job["tasks"]] == [
@@ -167,15 +167,15 @@ async def test_what_is_wrong_is_told_at_its_field(
 async def test_a_periodic_job_is_paused_resumed_run_and_deleted(http: Http, project: int) -> None:
     path = await schedule(http, project, addtags=["nightly"], tasks=[{"name": "books", "priority": 4}])
     listed = f"/ui/{project}/periodic"
-    assert "It is paused" in done(await submit(http, path, {"action": "pause", "onward": "list"}, shown_at=listed))
+    assert "is paused" in done(await submit(http, path, {"action": "pause", "onward": "list"}, shown_at=listed))
     assert (await stored(http, project))[0]["disabled"]
-    assert "It runs again" in done(await submit(http, path, {"action": "resume"}))
+    assert "runs on schedule again" in done(await submit(http, path, {"action": "resume"}))
     assert not (await stored(http, project))[0]["disabled"]
     assert done(await submit(http, path, {"action": "run"})) == "1 job was scheduled."
     (job,) = (await http.get(f"/api/jobs/list.json?project={project}&state=pending&state=running")).json["jobs"]
     assert (job["spider"], job["priority"], job["tags"]) == ("books", 4, ["nightly"])
     assert "Nothing was scheduled" in done(await submit(http, path, {"action": "run"}))
-    assert done(await submit(http, path, {"action": "delete"})) == "It is deleted."
+    assert done(await submit(http, path, {"action": "delete"})) == "Deleted."
     assert await stored(http, project) == []
 
 

@@ -109,7 +109,7 @@ async def test_a_wrong_key_is_told_and_may_not_be_tried_without_end(server: Runn
     guesser = Browser(server.url, "127.0.0.9")
     answer = await guesser.log_in("wrong")
     assert answer.status == 403
-    assert "This key opens nothing here" in await answer.text()
+    assert "This key has no access here" in await answer.text()
     assert "Set-Cookie" not in answer.headers
     refused = [await guesser.log_in("wrong") for _ in range(20)][-1]
     assert refused.status == 429

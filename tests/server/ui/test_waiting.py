@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scrapy_ext.server.store.jobs.nodes import Node
-from scrapy_ext.server.ui.pending_reason import Ground, waiting
+from scrapy_ext.server.ui.pending_reason import Capacity, waiting
 
 
 def node(units: int, *tags: str, used: int = 0) -> Node:
@@ -17,19 +17,19 @@ def node(units: int, *tags: str, used: int = 0) -> Node:
 @pytest.mark.parametrize(
     ("metadata", "nodes", "told"),
     [
-        ({}, [], "no node is there to run it"),
+        ({}, [], "no node is running"),
         ({"node_tags": ["gpu", "eu"]}, [node(4), node(4, "eu")], "no node has the tags eu, gpu"),
-        ({"units": 3}, [node(2), node(1)], "no node for it has 3 units"),
-        ({"units": 3, "node_tags": ["eu"]}, [node(2, "eu"), node(4)], "no node for it has 3 units"),
-        ({"units": 2}, [node(2, used=1), node(4, used=3)], "its nodes are busy"),
+        ({"units": 3}, [node(2), node(1)], "no suitable node has 3 units"),
+        ({"units": 3, "node_tags": ["eu"]}, [node(2, "eu"), node(4)], "no suitable node has 3 units"),
+        ({"units": 2}, [node(2, used=1), node(4, used=3)], "its nodes have no free units"),
         ({"units": 2}, [node(2, used=1), node(4, used=2)], ""),
         ({"units": "odd", "node_tags": 7}, [node(1)], ""),
     ],
     ids=range(7),
 )
 def test_what_a_job_waits_for_is_told(metadata: dict[str, Any], nodes: list[Node], told: str) -> None:
-    assert waiting(metadata, Ground(nodes, True)) == told
+    assert waiting(metadata, Capacity(nodes, True)) == told
 
 
 def test_a_project_without_code_is_told() -> None:
-    assert waiting({}, Ground([node(1)], False)) == "no version of the project is deployed"
+    assert waiting({}, Capacity([node(1)], False)) == "no version of the project is deployed"

@@ -54,7 +54,7 @@ def test_they_are_added_listed_tried_and_removed(server: RunningServer, project:
     [
         (("list", "1"), "list takes no arguments"),
         (("add", "https://hooks.example/"), "add needs an address and events"),
-        (("add", "hooks.example", "*"), "url: is no address"),
+        (("add", "hooks.example", "*"), "url: is not a URL"),
         (("test",), "test needs the number of a webhook"),
         (("test", "x"), "webhook: must be a whole number"),
         (("test", "99"), "there is no such webhook"),

@@ -31,7 +31,7 @@ SECRET = new_secret()
 @contextlib.asynccontextmanager
 async def sending(store: Store, *allowed: str, timeout: float = 30.0) -> AsyncIterator[None]:
     sender = Sender(Guard(allowed), timeout=timeout)
-    task = asyncio.create_task(Dispatcher(store, sender, look=0.01).run())
+    task = asyncio.create_task(Dispatcher(store, sender, poll_interval=0.01).run())
     try:
         yield
     finally:
@@ -187,7 +187,7 @@ async def test_a_name_that_turns_private_between_two_lookups_is_not_called(store
     try:
         await store.webhooks.add(PROJECT, f"http://rebind.example:{port}/hook", ["*"], SECRET)
         await post(store, "a")
-        task = asyncio.create_task(Dispatcher(store, sender, look=0.01).run())
+        task = asyncio.create_task(Dispatcher(store, sender, poll_interval=0.01).run())
         outcome = (await settled(store)).outcome
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)

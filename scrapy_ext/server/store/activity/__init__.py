@@ -1,1 +1,1 @@
-"""Activity messages, and those that wait for webhooks."""
+"""Activity messages, and the outbox of webhook deliveries."""

@@ -14,7 +14,7 @@ _PAGE: Final = 500
 
 
 class Message(NamedTuple):
-    """A message: its project, its number there, when it was stored (ms), and its JSON."""
+    """A message: project, number in the project, time stored (ms), and JSON."""
 
     project: int
     number: int
@@ -23,7 +23,7 @@ class Message(NamedTuple):
 
 
 class ActivityStore:
-    """The messages that clients post and those that the server writes."""
+    """Messages posted by clients and written by the server."""
 
     def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
         self._engine = engine
@@ -34,7 +34,7 @@ class ActivityStore:
         await self._engine.write(add_events, project, events, self._clock())
 
     async def scan(self, project: int, count: int | None = None) -> AsyncIterator[list[Message]]:
-        """The messages of a project, newest first."""
+        """Yield the messages of a project, newest first."""
         below, left = MAX_NUMBER, count
         while left is None or left > 0:
             limit = _PAGE if left is None else min(_PAGE, left)
@@ -47,24 +47,24 @@ class ActivityStore:
             left = None if left is None else left - len(messages)
 
     async def page(self, project: int, below: int, limit: int) -> list[Message]:
-        """The newest messages of a project whose numbers are lower than this one."""
+        """Return the newest messages of a project with numbers below ``below``."""
         return await self._engine.read(_page, project, below, limit)
 
     async def newest(self, project: int) -> int:
-        """The number of a project's newest message; 0 when it has none."""
+        """Return the number of a project's newest message; 0 without any."""
         messages = await self._engine.glance(_page, project, MAX_NUMBER, 1)
         return messages[0].number if messages else 0
 
 
 async def add_events(tx: Transaction, project: int, events: Sequence[bytes], now: int) -> None:
-    """Store messages as part of a larger operation, and keep them for the webhooks that want them."""
+    """Store messages within a larger transaction, and enqueue them for webhooks."""
     first = await _insert(tx, project, events, now)
     if more := await enqueue(tx, project, first, events, now):
         await _insert(tx, project, more, now)
 
 
 async def _insert(tx: Transaction, project: int, events: Sequence[bytes], now: int) -> int:
-    """Store messages; returns the number of the first."""
+    """Store messages; return the number of the first."""
     last = await advance(tx, project, "activity", len(events))
     first = last - len(events) + 1
     await tx.execute_many(

@@ -1,7 +1,6 @@
-"""What webhooks are to be told: written by the same transaction as the activity message that they are told of, so that
-neither is there without the other.
+"""Outbox of webhook deliveries, written in the transaction of their activity message, so that neither exists alone.
 
-Who writes here holds the project's counter of activity messages: whatever changes a webhook takes that first, too.
+Writers lock the project's counter of activity messages; every change of a webhook takes that lock first, too.
 """
 
 from __future__ import annotations
@@ -15,18 +14,18 @@ from scrapy_ext.api.platform.webhooks import (
     MAX_MESSAGE_BYTES,
     WEBHOOK_EVENTS,
     WEBHOOK_FULL,
-    Told,
+    DeliveryBody,
     WebhookEvent,
     wants,
 )
 from scrapy_ext.server.store.engine.interface import Transaction
 
-#: Deliveries that wait for one webhook. What comes then is not told to it.
+#: Maximum pending deliveries of a webhook. Further events are dropped.
 MAX_PENDING: Final = 10_000
 
 
 class Event(NamedTuple):
-    """An activity message with a name: its number, name and JSON."""
+    """A named activity message: number, name and JSON."""
 
     number: int
     name: str
@@ -42,15 +41,15 @@ _names: Final = msgspec.json.Decoder(list[str]).decode
 
 
 async def enqueue(tx: Transaction, project: int, first: int, messages: Sequence[bytes], now: int) -> list[bytes]:
-    """Keep messages, the numbers of which begin with ``first``, for the webhooks that want them; returns messages for
-    the activity about those that can keep no more."""
+    """Enqueue messages with numbers from ``first`` for the webhooks that want them; return activity messages about
+    webhooks whose queue is full."""
     webhooks = await tx.fetch(
         "SELECT number, events, dropped FROM webhooks WHERE project = $1 AND disabled = 0 ORDER BY number", project
     )
     if not webhooks:
         return []
     named = [each for place, message in enumerate(messages) if (each := _event(first + place, message)) is not None]
-    told = []
+    messages_about = []
     for number, wanted, dropped in webhooks:
         names = _names(wanted)
         chosen = [each for each in named if wants(names, each.name)]
@@ -64,22 +63,22 @@ async def enqueue(tx: Transaction, project: int, first: int, messages: Sequence[
                 len(chosen) - len(kept),
             )
             if dropped == 0:
-                why = f"{MAX_PENDING} deliveries wait. It is not told of what comes now."
-                told.append(about(number, WEBHOOK_FULL, why))
-    return told
+                why = f"{MAX_PENDING} deliveries are pending. New events are dropped."
+                messages_about.append(about(number, WEBHOOK_FULL, why))
+    return messages_about
 
 
 def about(webhook: int, event: str, message: str) -> bytes:
-    """A message of the activity about a webhook."""
+    """Return an activity message about a webhook."""
     return msgspec.json.encode(WebhookEvent(event, f"webhook {webhook}", webhook, message))
 
 
 async def add_deliveries(tx: Transaction, project: int, webhook: int, events: Sequence[Event], now: int) -> None:
-    """Keep events for one webhook."""
+    """Enqueue events for one webhook."""
     rows = []
     for number, name, message in events:
-        told = Told(delivery_id(project, webhook, number), name, project, now, msgspec.Raw(message))
-        rows.append((project, webhook, number, name, msgspec.json.encode(told), now))
+        body = DeliveryBody(delivery_id(project, webhook, number), name, project, now, msgspec.Raw(message))
+        rows.append((project, webhook, number, name, msgspec.json.encode(body), now))
     if rows:
         await tx.execute_many(
             """INSERT INTO webhook_deliveries (project, webhook, number, event, body, created, due)
@@ -89,7 +88,7 @@ async def add_deliveries(tx: Transaction, project: int, webhook: int, events: Se
 
 
 def delivery_id(project: int, webhook: int, number: int) -> str:
-    """What tells a delivery from all others, however often it is sent."""
+    """Return the ID of a delivery, the same at each attempt."""
     return f"{project}-{webhook}-{number}"
 
 
@@ -98,9 +97,10 @@ def _event(number: int, message: bytes) -> Event | None:
         return None
     try:
         name = _name(message).event
-    except msgspec.MsgspecError:  # clients may post any object
+    # Clients may post any object.
+    except msgspec.MsgspecError:
         return None
-    # What is told of webhooks would be told to them, and fail, and be told of.
+    # Delivering events about webhooks could fail and cause further events, without end.
     return None if len(name) > 255 or name.startswith(WEBHOOK_EVENTS) or "\0" in name else Event(number, name, message)
 
 

@@ -1,7 +1,7 @@
-"""Collections: records by key, in the order of the keys' bytes.
+"""Collections: records ordered by the bytes of their keys.
 
-A collection's records hang on its number, which is never used again: renaming and deleting cost the same
-however many records there are. A record that has expired is not read; its row goes with a later write.
+Records refer to their collection's number, which is never reused, so that renaming and deleting cost the same whatever
+the number of records. An expired record is not read; a later write removes its row.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from scrapy_ext.server.store.collections.writes import (
 )
 from scrapy_ext.server.store.engine.interface import Engine, Transaction
 
-#: Records of one query, each of which has up to 1 MiB, and bytes at which a read makes no other one.
+#: Records per query, each of up to 1 MiB, and the bytes after which a read makes no further query.
 _PAGE: Final = 128
 _READ_BYTES: Final = 512 * 1024
-#: Keys that one step of counting looks at.
+#: Keys per counting step.
 COUNT_STEP: Final = 100_000
-#: Records that are looked for by their keys without a thread, which lets nobody else have a turn.
+#: Maximum records read by key without a thread, which blocks other requests.
 _FEW: Final = 2
 
 
 class Record(NamedTuple):
-    """A stored record: its key, when it was stored (ms), and its JSON without the key."""
+    """A stored record: key, time stored (ms), and JSON without the key."""
 
     key: bytes
     ts: int
@@ -41,7 +41,7 @@ class Record(NamedTuple):
 
 
 class Deletion(NamedTuple):
-    """How many records were deleted, and how many keys were looked at for that."""
+    """Numbers of deleted records and of keys examined."""
 
     deleted: int
     scanned: int
@@ -55,29 +55,29 @@ class CollectionStore:
         self._clock = clock
 
     async def names(self, project: int) -> list[CollectionName]:
-        """The collections of a project."""
+        """Return the collections of a project."""
         return await self._engine.read(_names, project)
 
     async def write(self, which: Collection, records: Sequence[tuple[bytes, bytes]]) -> None:
-        """Create or update records, given as key and JSON; of two with the same key the last counts."""
+        """Create or update records, given as key and JSON; the last of several with one key counts."""
         given, now = dict(records), self._clock()
         if not await self._engine.write(write_records, which, given, now):
-            # Apart from the first attempt, which may hold a row of this name that is another's by now: whoever
-            # renames holds the counter first and waits for that row.
+            # Not within the first attempt, which may hold a row of this name that another writer has renamed: a rename
+            # locks the counter first and waits for that row.
             await self._engine.write(create_and_write, which, given, now)
 
     async def get(self, which: Collection, key: bytes) -> Record | None:
-        """One record."""
+        """Return one record."""
         return await self._engine.glance(_get, which, key, self._clock())
 
     async def copies(self, which: Collection, key: bytes) -> list[Record]:
-        """The copies of a record that are kept, newest first."""
+        """Return the stored copies of a record, newest first."""
         return await self._engine.read(_copies, which, key, self._clock())
 
     async def scan(
         self, which: Collection, selection: Selection, count: int | None = None
     ) -> AsyncIterator[list[Record]]:
-        """The selected records, range by range, in the order of their keys."""
+        """Yield the selected records, range by range, ordered by key."""
         place = _Place(selection.ranges, selection.per_range, count)
         is_short = len(selection.ranges) <= _FEW and all(part.is_key for part in selection.ranges)
         read = self._engine.glance if is_short else self._engine.read
@@ -87,11 +87,11 @@ class CollectionStore:
                 yield records
 
     async def count(self, which: Collection, selection: Selection, most: int | None = None) -> Count:
-        """How many records are selected; stops after ``most`` (``COUNT_STEP``) keys and says where to go on."""
+        """Count the selected records, up to ``most`` (``COUNT_STEP``) keys, and return where to continue."""
         return await self._engine.glance(_count, which, selection, most or COUNT_STEP, now=self._clock())
 
     async def delete(self, which: Collection, selection: Selection) -> Deletion:
-        """Delete the selected records, some thousands at a time."""
+        """Delete a bounded number of the selected records."""
         deleted, scanned, now = 0, 0, self._clock()
         for each in selection.ranges:
             part, left = each, selection.per_range
@@ -105,15 +105,15 @@ class CollectionStore:
         return Deletion(deleted, scanned)
 
     async def delete_keys(self, which: Collection, keys: Sequence[bytes]) -> None:
-        """Delete records by key; keys that name nothing are passed over."""
+        """Delete records by key; unknown keys are ignored."""
         await self._engine.write(delete_keys, which, keys)
 
     async def drop(self, project: int, name: str) -> bool:
-        """Delete the collections of this name, of every type; returns whether there were any."""
+        """Delete the collections of this name, of every type; return whether there were any."""
         return await self._engine.write(drop, project, name)
 
     async def rename(self, project: int, name: str, new_name: str) -> bool:
-        """Rename the collections of this name, of every type; returns whether there were any.
+        """Rename the collections of this name, of every type; return whether there were any.
 
         Raises :class:`ContractError` when the new name is taken.
         """
@@ -121,7 +121,7 @@ class CollectionStore:
 
 
 class _Place(NamedTuple):
-    """Where a scan is: the ranges that are left, how many records of the first of them may still come, and of all."""
+    """Position of a scan: remaining ranges, and the remaining limits for the first of them and in all."""
 
     ranges: tuple[Range, ...]
     left_here: int | None
@@ -166,7 +166,7 @@ async def _copies(tx: Transaction, which: Collection, key: bytes, now: int) -> l
 async def _page(
     tx: Transaction, which: Collection, place: _Place, selection: Selection, *, now: int
 ) -> tuple[list[Record], _Place]:
-    """The records of one read, and where the next one begins: many ranges may have few each."""
+    """Return the records of one read and the next position; a read may cover many short ranges."""
     found: list[Record] = []
     size = 0
     ranges, left_here, left = place
@@ -190,7 +190,7 @@ async def _page(
 
 
 def _keys(ranges: Sequence[Range], left: int | None) -> list[bytes]:
-    """Those at the beginning that are of one key each, as many as one read looks for."""
+    """Return the leading single-key ranges, as many as one read handles."""
     most = _PAGE if left is None else min(_PAGE, left)
     singles = itertools.takewhile(lambda part: part.is_key and not part.after, ranges[:most])
     return [part.low for part in singles]
@@ -235,7 +235,7 @@ async def _of_range(
 
 
 def _number(kind: str, name: str) -> str:
-    """The number of a collection, looked up in the same statement."""
+    """Return a subquery for the number of a collection."""
     return f"(SELECT collection FROM collections WHERE project = $1 AND type = {kind} AND name = {name})"  # noqa: S608
 
 

@@ -1,4 +1,4 @@
-"""Which collection, and which of its records."""
+"""Identification of a collection, and selection of its records."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from scrapy_ext.server.store.engine.interface import Transaction
 
 
 class Collection(NamedTuple):
-    """Which collection."""
+    """Identity of a collection."""
 
     project: int
     type: CollectionType
@@ -17,7 +17,7 @@ class Collection(NamedTuple):
 
 
 class Range(NamedTuple):
-    """Keys from ``low`` (included, unless ``after``) to below ``high`` (None: no end)."""
+    """Keys from ``low`` (inclusive unless ``after``) to below ``high`` (None: unbounded)."""
 
     low: bytes
     high: bytes | None
@@ -25,12 +25,12 @@ class Range(NamedTuple):
 
     @property
     def is_key(self) -> bool:
-        """Whether there can be one key at most in it."""
+        """Return true for a range of one key."""
         return self.high == self.low + b"\x00"
 
 
 class Selection(NamedTuple):
-    """Which records: of these ranges, at most ``per_range`` of each, stored between two times (ms)."""
+    """Selected records: these ranges, at most ``per_range`` of each, stored between two times (ms)."""
 
     ranges: tuple[Range, ...]
     per_range: int | None = None
@@ -39,18 +39,18 @@ class Selection(NamedTuple):
 
 
 def prefix_range(prefix: bytes) -> Range:
-    """The keys that start with ``prefix``."""
+    """Return the range of keys that start with ``prefix``."""
     stem = prefix.rstrip(b"\xff")
     return Range(prefix, stem[:-1] + bytes([stem[-1] + 1]) if stem else None)
 
 
 def key_range(key: bytes) -> Range:
-    """One key."""
+    """Return the range of one key."""
     return Range(key, key + b"\x00")
 
 
 async def number_of(tx: Transaction, which: Collection, *, hold: bool = False) -> int | None:
-    """The number that a collection's records hang on; with ``hold`` nobody renames or deletes it meanwhile."""
+    """Return the number of a collection; ``hold`` locks it against renaming and deletion."""
     held = " FOR SHARE" if hold else ""
     row = await tx.fetchrow(
         f"SELECT collection FROM collections WHERE project = $1 AND name = $2 AND type = $3{held}",  # noqa: S608 - fixed text
@@ -62,7 +62,7 @@ async def number_of(tx: Transaction, which: Collection, *, hold: bool = False) -
 
 
 def conditions(part: Range, selection: Selection) -> tuple[str, list[bytes | int]]:
-    """A condition on key and ts, and its arguments, which follow two others."""
+    """Return a condition on key and ts, and its arguments, which follow two others."""
     conditions: list[tuple[str, bytes | int | None]] = [
         ("key > " if part.after else "key >= ", part.low),
         ("key < ", part.high),

@@ -1,4 +1,4 @@
-"""Writing to collections, and deleting from them."""
+"""Writes and deletions of collections' records."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from scrapy_ext.server.store.counters import advance, hold
 from scrapy_ext.server.store.discards import COLLECTION, discard
 from scrapy_ext.server.store.engine.interface import Row, Transaction
 
-#: The counter that gives collections their numbers.
+#: The counter of collection numbers.
 _COUNTER: Final = "collection"
-#: Keys that one step of deleting looks at: their records may have a megabyte each.
+#: Keys per step of a deletion: their records may have a megabyte each.
 _DELETE_STEP: Final = 1_000
-#: Expired records that a write removes: more than it adds, on the whole.
+#: Expired records removed per write: more than a write adds on average.
 _SWEEP: Final = 500
 
 
 async def write_records(tx: Transaction, which: Collection, records: dict[bytes, bytes], now: int) -> bool:
-    """Create or update records, given by key; returns whether there is such a collection."""
+    """Create or update records by key; return false when the collection does not exist."""
     number = await number_of(tx, which, hold=True)
     if number is None:
         return False
@@ -37,9 +37,10 @@ async def write_records(tx: Transaction, which: Collection, records: dict[bytes,
 
 
 async def create_and_write(tx: Transaction, which: Collection, records: dict[bytes, bytes], now: int) -> None:
-    """As :func:`write_records`, for a collection that was not there a moment ago."""
+    """Create a collection that :func:`write_records` has not found, and write the records."""
     await hold(tx, which.project, _COUNTER)
-    if not await write_records(tx, which, records, now):  # another may have been faster
+    # Another writer may have created the collection meanwhile.
+    if not await write_records(tx, which, records, now):
         await tx.execute(
             "INSERT INTO collections (project, name, type, collection) VALUES ($1, $2, $3, $4)",
             which.project,
@@ -55,8 +56,8 @@ _UPSERT: Final = """
     ON CONFLICT (project, collection, key) DO UPDATE
     SET ts = excluded.ts, expires = excluded.expires, value = excluded.value"""
 
-#: A record that is written again unchanged makes no copy, so that sending a write again keeps the copies. What has
-#: expired makes none either.
+#: Rewriting an unchanged record makes no copy, so that repeating a write keeps the copies. An expired record makes none
+#: either.
 _UPSERT_WITH_COPIES: Final = _UPSERT + "".join(
     f""",
         {column} = CASE WHEN collection_records.expires <= excluded.ts THEN NULL
@@ -67,7 +68,7 @@ _UPSERT_WITH_COPIES: Final = _UPSERT + "".join(
 
 
 async def _sweep(tx: Transaction, project: int, number: int, now: int) -> None:
-    # After the records are written, and past those that others hold: it waits for nobody.
+    # After the records are written, and without rows locked by others, so it never waits.
     rows = await tx.fetch(
         """SELECT key FROM collection_records
            WHERE project = $1 AND collection = $2 AND expires IS NOT NULL AND expires <= $3
@@ -90,7 +91,7 @@ async def _delete_rows(tx: Transaction, project: int, number: int, keys: Sequenc
 async def delete_step(
     tx: Transaction, which: Collection, part: Range, selection: Selection, left: int | None, *, now: int
 ) -> tuple[int, int, bytes | None]:
-    """One step: how many were deleted, how many keys looked at, and the last of these if there may be more."""
+    """Delete one step; return the numbers of records deleted and keys examined, and the last key if more may follow."""
     number = await number_of(tx, which)
     if number is None:
         return 0, 0, None
@@ -105,7 +106,7 @@ async def delete_step(
     )
     low = 0 if selection.startts is None else selection.startts
     high = MAX_NUMBER if selection.endts is None else selection.endts
-    # What has expired is not there for whoever deletes, either: so many are deleted as a read would give.
+    # An expired record does not count as deleted, since no reader sees it.
     keys = [key for key, ts, expires in rows if low <= ts < high and (expires is None or expires > now)][:left]
     await _delete_rows(tx, which.project, number, [(key,) for key in keys])
     return len(keys), len(rows), rows[-1][0] if len(rows) == _DELETE_STEP else None
@@ -116,12 +117,12 @@ async def delete_keys(tx: Transaction, which: Collection, keys: Sequence[bytes])
     number = await number_of(tx, which)
     if number is None:
         return
-    # In the order in which others write them.
+    # All writers lock rows in this order.
     await _delete_rows(tx, which.project, number, [(key,) for key in sorted(keys)])
 
 
 async def drop(tx: Transaction, project: int, name: str) -> bool:
-    """Delete the collections of a name; their rows go later."""
+    """Delete the collections of a name; their rows are purged later."""
     if not await _hold_homonyms(tx, project, name):
         return False
     rows = await tx.fetch(
@@ -133,11 +134,12 @@ async def drop(tx: Transaction, project: int, name: str) -> bool:
 
 
 async def _hold_homonyms(tx: Transaction, project: int, name: str) -> bool:
-    """Whether there are collections of this name; if so, nobody creates, renames or deletes one of the project."""
+    """Lock the project's collections if there are any of this name; return whether there are."""
     if not await _is_there(tx, project, name):
         return False
     await hold(tx, project, _COUNTER)
-    return await _is_there(tx, project, name)  # another may have renamed or deleted them before this one's turn
+    # Another writer may have renamed or deleted them before the lock was acquired.
+    return await _is_there(tx, project, name)
 
 
 async def _is_there(tx: Transaction, project: int, name: str) -> bool:
@@ -146,7 +148,7 @@ async def _is_there(tx: Transaction, project: int, name: str) -> bool:
 
 
 async def rename(tx: Transaction, project: int, name: str, new_name: str) -> bool:
-    """Rename the collections of a name; raises :class:`ContractError` when the new name is taken."""
+    """Rename the collections of a name; raise :class:`ContractError` when the new name is taken."""
     if not await _hold_homonyms(tx, project, name):
         return False
     if await _is_there(tx, project, new_name):

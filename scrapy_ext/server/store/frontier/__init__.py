@@ -1,1 +1,1 @@
-"""Frontiers: batches of requests by slot, and the fingerprints that a slot knows."""
+"""Frontiers: batches of requests by slot, and the fingerprints that each slot has seen."""

@@ -1,10 +1,9 @@
-"""What a process remembers of the fingerprints of slots: bits that say "not there" for certain, or "look".
+"""Bloom filters of slots' fingerprints in memory, which avoid most look-ups in the database.
 
-The database alone decides. A filter counts only while its slot has the stamp that this process left it with: whoever
-adds draws a new one at random, so that a filter that missed an addition, or learned of one that was rolled back, is
-never asked. It is loaded a stretch at a time, in the order of the fingerprints, beside the additions; until it knows
-all, it is silent about those behind what was loaded. One that has become too small answers until a larger one is
-loaded.
+The database is authoritative. A filter is only used while its slot still has the stamp of this process's last addition:
+each addition sets a new random stamp, so a filter that missed an addition, or saw one that was rolled back, is dropped.
+Filters load in segments, in the order of the fingerprints, alongside additions; until complete, they do not answer for
+fingerprints after the loaded ones. A filter that has become too small answers until a larger one is loaded.
 """
 
 from __future__ import annotations
@@ -14,39 +13,41 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-#: Of the filters of one process, all together; one that grows has both its sizes for a while.
+#: Maximum bytes of all filters of a process; a growing filter has two sizes for a while.
 MAX_BYTES: Final = 256 * 1024 * 1024
 _SMALLEST: Final = 32 * 1024
-#: A filter with less room for each fingerprint is made anew, larger: one look in forty, then, is in vain.
+#: Bits per fingerprint below which a filter is replaced by a larger one: one look-up in forty is then unnecessary.
 _BITS_EACH: Final = 12
 _GROWTH: Final = 4
-#: A filter that was not used for so long makes room for others.
+#: Seconds without use after which a filter may be evicted.
 _IDLE_SECONDS: Final = 60.0
-#: Of a fingerprint's hash, how far the place of its second bit is from that of its first.
+#: Shift between the positions of a fingerprint's two bits.
 _SECOND: Final = 31
 
 _Owner = tuple[int, int]
 
 
 class Filter:
-    """One slot's filter. ``loaded``: it knows every fingerprint up to this one; None: all."""
+    """The filter of one slot, complete up to the fingerprint ``loaded`` (None: completely)."""
 
     def __init__(self, size: int) -> None:
-        self.loaded: bytes | None = b""  # no fingerprint is empty
+        # No fingerprint is empty.
+        self.loaded: bytes | None = b""
         self.known = 0
         self.size = size
         self._bits = bytearray(size)
 
     @property
     def full(self) -> bool:
-        """Whether it answers "look" too often."""
+        """Return true when false positives are too frequent."""
         return self.known * _BITS_EACH > self.size * 8
 
     def add(self, fingerprints: Iterable[bytes]) -> None:
-        """These are there."""
+        """Add fingerprints."""
         bits, mask, number = self._bits, self.size * 8 - 1, 0
         for fp in fingerprints:
-            value = hash(fp)  # the same for this process only, which is how long a filter lives
+            # Hashes are stable for the process, the lifetime of a filter.
+            value = hash(fp)
             one, other = value & mask, value >> _SECOND & mask
             bits[one >> 3] |= 1 << (one & 7)
             bits[other >> 3] |= 1 << (other & 7)
@@ -54,7 +55,7 @@ class Filter:
         self.known += number
 
     def doubtful(self, fingerprints: Iterable[bytes]) -> list[bytes]:
-        """Those that may be there."""
+        """Return the fingerprints that may be present."""
         bits, mask, loaded = self._bits, self.size * 8 - 1, self.loaded
         found = []
         for fp in fingerprints:
@@ -71,66 +72,66 @@ class Filter:
 
 
 class SlotFilter:
-    """What is known of one slot: by a filter, and by the larger one that is to follow it."""
+    """The filter of a slot, and a larger one that is being loaded."""
 
     def __init__(self, first: Filter) -> None:
         self.stamp = 0
         self.used = 0.0
-        self._asked = first
+        self._current = first
         self._next: Filter | None = None
 
     @property
     def size(self) -> int:
-        """Bytes that it will have."""
-        return (self._next or self._asked).size
+        """Bytes of the filter once it is loaded."""
+        return (self._next or self._current).size
 
     @property
     def grows(self) -> bool:
-        """Whether it is time for a larger one."""
-        return self._next is None and self._asked.full and self._asked.loaded is None
+        """Return true when a larger filter should be loaded."""
+        return self._next is None and self._current.full and self._current.loaded is None
 
     @property
     def in_need(self) -> bool:
-        """Whether there is no whole filter yet, so that many fingerprints must be looked for."""
-        return self._asked.loaded is not None
+        """Return true while no complete filter exists, so that many look-ups are needed."""
+        return self._current.loaded is not None
 
     @property
     def loaded(self) -> bytes | None:
-        """Up to which fingerprint the one that is being loaded knows all; None: there is none."""
-        return (self._next or self._asked).loaded
+        """The last fingerprint of the filter being loaded; None when none is."""
+        return (self._next or self._current).loaded
 
     def load(self, fingerprints: Sequence[Iterable[bytes]], end: bytes | None) -> None:
-        """These are all that are there, up to ``end``, behind what was loaded; None: there are no more."""
-        loading = self._next or self._asked
+        """Add the next fingerprints after the loaded ones, all up to ``end`` (None: all there are)."""
+        loading = self._next or self._current
         for part in fingerprints:
             loading.add(part)
         loading.loaded = end
         if end is None:
-            self._asked, self._next = loading, None
+            self._current, self._next = loading, None
 
     def grow(self, size: int) -> None:
-        """Begin a larger filter."""
+        """Start a larger filter."""
         self._next = Filter(size)
 
     def add(self, fingerprints: Iterable[bytes]) -> None:
-        """These are there."""
-        self._asked.add(fingerprints)
+        """Add fingerprints."""
+        self._current.add(fingerprints)
         if self._next is not None:
             self._next.add(fingerprints)
 
     def doubtful(self, fingerprints: Iterable[bytes]) -> list[bytes]:
-        """Those that may be there."""
-        return self._asked.doubtful(fingerprints)
+        """Return the fingerprints that may be present."""
+        return self._current.doubtful(fingerprints)
 
 
 class Filters:
-    """The filters of one process."""
+    """All filters of a process."""
 
     def __init__(self) -> None:
         self._filters: OrderedDict[_Owner, SlotFilter] = OrderedDict()
 
     def of(self, owner: _Owner, stamp: int, expected: int) -> SlotFilter:
-        """The filter of a slot that has this stamp and will soon have about so many fingerprints."""
+        """Return the filter of a slot with this stamp, for about ``expected`` fingerprints."""
         found = self._filters.pop(owner, None)
         if found is None or found.stamp != stamp:
             found = SlotFilter(Filter(self._room(_size_for(expected))))
@@ -143,7 +144,7 @@ class Filters:
         return found
 
     def _room(self, size: int) -> int:
-        """So many bytes, or what there is beside the filters that are in use."""
+        """Return ``size`` bytes, or what the filters in use leave."""
         free = MAX_BYTES - sum(each.size for each in self._filters.values())
         while free < size and self._filters:
             oldest, idle = next(iter(self._filters.items()))
@@ -157,7 +158,7 @@ class Filters:
 
 
 def _size_for(fingerprints: int) -> int:
-    """Bytes for so many, with room for as many again: what is too small must be made anew, and loaded."""
+    """Return the bytes for twice as many fingerprints, since a larger filter must be loaded again."""
     size = _SMALLEST
     while size < min(2 * _BITS_EACH * fingerprints // 8, MAX_BYTES):
         size *= 2

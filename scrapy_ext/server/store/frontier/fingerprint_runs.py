@@ -1,7 +1,7 @@
-"""The rows of one sorted run of fingerprints: one for each while it is added to, then one for some hundreds.
+"""Rows of one sorted run of fingerprints: one per fingerprint while the run is open, then one per some hundreds.
 
-A run is packed when it is poured out of others. Its blocks are in order and do not overlap; the fingerprints of a
-block are joined, and surrounded, by a byte that no text in UTF-8 has, so that to look for one is one search in bytes.
+A run that others are merged into is packed. Its blocks are ordered and disjoint; the fingerprints of a block are joined
+and surrounded by a byte that UTF-8 text never contains, so that a look-up is a single search in bytes.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ import msgspec
 
 from scrapy_ext.server.store.engine.interface import Row, Transaction
 
-#: Of the fingerprints of one block: what fills a page of SQLite and the rest that it keeps beside the key.
+#: Bytes of a block: those that fill a page of SQLite with the rest that it stores beside the key.
 BLOCK_BYTES: Final = 4400
-#: Fingerprints of a block, at least about.
+#: Approximate minimum of fingerprints per block.
 _IN_A_BLOCK: Final = 100
-#: A row of a run that is not packed.
+#: Statement for a row of an unpacked run.
 INSERT: Final = "INSERT INTO frontier_fingerprints (project, slot, run, fp, fdata) VALUES ($1, $2, $3, $4, $5)"
 _MARK: Final = b"\xff"
 _RUN: Final = "project = $1 AND slot = $2 AND run = $3"
 
 
 class Run(msgspec.Struct, array_like=True):
-    """``number`` is its own in the slot, ``size`` that of an open run, ``target`` the run that it is poured into.
+    """A run: ``number`` in the slot, ``size`` of an open run, ``target`` run of a merge.
 
-    ``owed``: to a run that others are poured into, so many fingerprints before it is to be moved on.
+    ``owed``: fingerprints that a merge into this run still has to move for the additions so far.
     """
 
     number: int
@@ -38,16 +38,15 @@ class Run(msgspec.Struct, array_like=True):
     owed: int = 0
 
 
-class Stretch(NamedTuple):
-    """The fingerprints of a run from some place on, in order, the fdata of those that have some, and whether the run
-    ends there."""
+class Segment(NamedTuple):
+    """Consecutive fingerprints of a run with the fdata that some have; ``ended`` at the end of the run."""
 
     fps: list[bytes]
     fdata: dict[bytes, bytes]
     ended: bool
 
     def up_to(self, end: bytes | None) -> list[bytes]:
-        """Those up to ``end``; None: all."""
+        """Return the fingerprints up to ``end`` (None: all)."""
         return self.fps if end is None else self.fps[: bisect_right(self.fps, end)]
 
 
@@ -60,7 +59,7 @@ class RunRows:
         self._keys = (*owner, run.number)
 
     async def found(self, wanted: Sequence[bytes]) -> set[bytes]:
-        """Those of these, which are in order, that it has."""
+        """Return those of ``wanted``, which is sorted, that the run has."""
         if not self._packed:
             rows = await self._tx.fetch_any(
                 f"SELECT fp FROM frontier_fingerprints WHERE {_RUN} AND fp = ANY($4)",  # noqa: S608 - fixed, above
@@ -73,7 +72,8 @@ class RunRows:
         for fp in wanted:
             if fp > last:
                 row = await self._block(fp)
-                if row is None:  # it is before the first
+                # The fingerprint precedes the first block.
+                if row is None:
                     continue
                 block = row[0]
                 last = block[block.rfind(_MARK, 0, -1) + 1 : -1]
@@ -82,7 +82,7 @@ class RunRows:
         return found
 
     async def _block(self, fp: bytes) -> Row | None:
-        """The block that has a fingerprint, if any has; and its first."""
+        """Return the block that may contain a fingerprint, and its first one."""
         return await self._tx.fetchrow(
             f"""SELECT fps, first FROM frontier_fingerprint_blocks WHERE {_RUN} AND first <= $4
                 ORDER BY first DESC LIMIT 1""",  # noqa: S608
@@ -90,8 +90,8 @@ class RunRows:
             fp,
         )
 
-    async def behind(self, after: bytes, number: int) -> Stretch:
-        """At least so many fingerprints, if there are so many, behind one."""
+    async def behind(self, after: bytes, number: int) -> Segment:
+        """Return at least ``number`` fingerprints after one, if there are so many."""
         if self._packed:
             return await self._unpacked(after, number)
         rows = await self._tx.fetch(
@@ -100,11 +100,11 @@ class RunRows:
             after,
             number,
         )
-        return Stretch(
+        return Segment(
             [fp for fp, _ in rows], {fp: fdata for fp, fdata in rows if fdata is not None}, len(rows) < number
         )
 
-    async def _unpacked(self, after: bytes, number: int) -> Stretch:
+    async def _unpacked(self, after: bytes, number: int) -> Segment:
         row = await self._block(after)
         place = b"" if row is None else row[1]
         limit = number // _IN_A_BLOCK + 2
@@ -119,19 +119,19 @@ class RunRows:
                 place,
                 limit,
             )
-            for place, joined, data in rows:  # noqa: B007 - the last is where the next read begins
+            for place, joined, data in rows:  # noqa: B007 - the next read begins at the last one
                 members = joined[1:-1].split(_MARK)
                 fps += members
                 if data is not None:
                     fdata.update((fp, each) for fp, each in zip(members, data.split(_MARK), strict=True) if each)
             first = bisect_right(fps, after) if after else 0
             if len(rows) < limit:
-                return Stretch(fps[first:], fdata, ended=True)
+                return Segment(fps[first:], fdata, ended=True)
             if len(fps) - first >= number:
-                return Stretch(fps[first:], fdata, ended=False)
+                return Segment(fps[first:], fdata, ended=False)
 
     async def append(self, fps: list[bytes], fdata: dict[bytes, bytes]) -> None:
-        """Put fingerprints, in order, behind those that the packed run has."""
+        """Append sorted fingerprints to the packed run."""
         size = sum(map(len, fps)) + len(fps)
         blocks = -(-size // BLOCK_BYTES)
         each = -(-len(fps) // max(blocks, 1))
@@ -142,17 +142,17 @@ class RunRows:
         )
 
     async def insert(self, fps: list[bytes], fdata: dict[bytes, bytes]) -> None:
-        """Add fingerprints that no run has, in order, to a run that is not packed."""
+        """Add sorted fingerprints, which no run has, to an unpacked run."""
         await self._tx.execute_many(INSERT, [(*self._keys, fp, fdata.get(fp)) for fp in fps])
 
     def _row(self, fps: list[bytes], fdata: dict[bytes, bytes]) -> Row:
         data = _MARK.join([fdata.get(fp, b"") for fp in fps]) if fdata and any(fp in fdata for fp in fps) else None
         return (*self._keys, fps[0], _MARK + _MARK.join(fps) + _MARK, data)
 
-    async def cut(self, stretch: Stretch, end: bytes | None) -> None:
-        """Remove those up to ``end``; of a packed run's, the ones behind it that are in the last of these blocks stay.
+    async def cut(self, segment: Segment, end: bytes | None) -> None:
+        """Remove the fingerprints of ``segment``, the beginning of the run, up to ``end``; None removes the whole run.
 
-        ``stretch`` is what the run begins with. None: it is all of the run.
+        Later fingerprints in the last block of a packed run are kept.
         """
         table, key = ("frontier_fingerprint_blocks", "first") if self._packed else ("frontier_fingerprints", "fp")
         if end is None:
@@ -162,9 +162,9 @@ class RunRows:
         await self._tx.execute(f"DELETE FROM {table} WHERE {_RUN} AND {key} <= $4", *self._keys, end)  # noqa: S608
         if last is not None:
             members = last[0][1:-1].split(_MARK)
-            await self.append(members[bisect_right(members, end) :], stretch.fdata)
+            await self.append(members[bisect_right(members, end) :], segment.fdata)
 
 
-def merged(stretches: Iterable[list[bytes]]) -> list[bytes]:
-    """All of these, in order."""
-    return sorted(fp for stretch in stretches for fp in stretch)
+def merged(segments: Iterable[list[bytes]]) -> list[bytes]:
+    """Merge and sort fingerprints."""
+    return sorted(fp for segment in segments for fp in segment)

@@ -1,17 +1,17 @@
-"""The fingerprints that a slot knows: sorted runs, so that adding costs the same however many there are.
+"""Fingerprints of a slot in sorted runs, so that the cost of additions does not grow with their number.
 
-Fingerprints come in no order. In one large index each would change a page of its own, and to write and sync a page
-for each is what would make additions slow. So they go into a small run, and small runs are merged into larger ones:
+Fingerprints arrive in random order. In one large index each would modify a page of its own, and writing these pages
+would dominate additions. So they go into a small run, and small runs are merged into larger ones:
 
 - A fingerprint is in exactly one run of its slot, in every state of the database.
-- New ones go into the open run, the last, a row each. When it has ``RUN`` of them it is closed and another is opened.
-- As soon as ``FAN`` closed runs of one level are there, they are poured into a new run of the next level, which is
-  packed, some hundreds of fingerprints in a row. Each addition lets every merge owe ``_PACE`` times what it brings,
-  and whoever finds ``_STEP`` owed moves so many, the lowest first: nobody ever waits for a whole merge.
-- An addition looks into every run, the largest first, but only for those of which the filter is in doubt.
+- New ones are rows of the last, open run. With ``RUN`` of them it is closed, and another is opened.
+- ``FAN`` closed runs of one level are merged into a new run of the next level, which is packed, some hundreds of
+  fingerprints per row. Each addition makes every merge owe ``_PACE`` times its size, and an addition that finds
+  ``_STEP`` owed moves so many, lowest first: nobody waits for a whole merge.
+- An addition searches every run, largest first, but only for fingerprints that the filter does not exclude.
 
-The slot's row, which whoever adds has locked, lists the runs. An engine that defers such writes itself
-(``sorted_runs`` is false) keeps one run, and pours into it what others left (a database that was copied).
+The slot's row, locked during an addition, lists the runs. An engine that defers such writes itself (``sorted_runs`` is
+false) keeps one run and moves the fingerprints of others into it (a copied database).
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from scrapy_ext.server.store.engine.interface import Row, Transaction
 from scrapy_ext.server.store.frontier.fingerprint_filter import Filters, SlotFilter
 from scrapy_ext.server.store.frontier.fingerprint_runs import INSERT, Run, RunRows, merged
 
-#: Fingerprints of a run before it is closed: few enough that its pages are written once or twice on the way.
+#: Maximum fingerprints of an open run: its pages are written once or twice meanwhile.
 RUN: Final = 8_000
-#: Runs that are merged into one.
+#: Number of runs merged into one.
 FAN: Final = 6
-#: Fingerprints that a merge moves, by those that are added.
+#: Fingerprints that a merge moves per added one.
 _PACE: Final = 4
-#: Fingerprints that a merge moves at a time: some milliseconds.
+#: Fingerprints that a merge moves at once: some milliseconds.
 _STEP: Final = 8000
-#: Fingerprints that an addition loads into the filter, by those that it brings, and at least: while additions must
-#: look for most of what they bring, and while a smaller filter still does.
+#: Fingerprints loaded into the filter per added one, while no filter is complete and while a smaller one is; and the
+#: bounds per addition.
 _LOAD_IN_NEED: Final = 200
 _LOAD: Final = 32
 _LEAST_LOAD: Final = 500
@@ -47,12 +47,12 @@ _decode: Final = msgspec.json.Decoder(list[Run]).decode
 
 
 def runs_of(stored: bytes | None) -> list[Run]:
-    """The runs of a slot, the open one last."""
+    """Parse the runs of a slot, the open one last."""
     return [Run(1)] if stored is None else _decode(stored)
 
 
 class SlotFingerprints:
-    """The fingerprints of one slot, whose row the transaction has locked."""
+    """Fingerprints of one slot, whose row the transaction has locked."""
 
     def __init__(self, tx: Transaction, owner: tuple[int, int], stored: bytes | None, stamp: int) -> None:
         self._tx = tx
@@ -62,17 +62,17 @@ class SlotFingerprints:
 
     @property
     def runs(self) -> bytes:
-        """The runs, to be stored in the slot's row."""
+        """Encode the runs for the slot's row."""
         return msgspec.json.encode(self._runs)
 
     async def add(self, fingerprints: dict[bytes, bytes | None], filters: Filters) -> tuple[set[bytes], int]:
-        """Add fingerprints with their fdata; returns those that were new, and the slot's next stamp."""
+        """Add fingerprints with their fdata; return the new ones, and the slot's next stamp."""
         chosen = (
             filters.of(self._owner, self._stamp, self._about() + len(fingerprints)) if self._tx.sorted_runs else None
         )
         in_doubt = list(fingerprints) if chosen is None else chosen.doubtful(fingerprints)
         known = await self._found(in_doubt) if len(self._runs) > 1 else set()
-        # In order: neighbours share pages of the index.
+        # Sorted, since neighbours share pages of the index.
         certain = sorted(fingerprints.keys() - set(in_doubt)) if chosen is not None else []
         await self._tx.execute_many(INSERT, self._open_rows(certain, fingerprints))
         inserted = await self._tx.insert_many(
@@ -100,15 +100,15 @@ class SlotFingerprints:
         return RunRows(self._tx, self._owner, run)
 
     def _size(self, run: Run) -> int:
-        """About how many a run has."""
+        """Return the approximate size of a run."""
         return run.size if run is self._runs[-1] else RUN * FAN**run.level
 
     def _about(self) -> int:
-        """About how many there are."""
+        """Return the approximate number of fingerprints."""
         return sum(map(self._size, self._runs))
 
     async def _found(self, fingerprints: Iterable[bytes]) -> set[bytes]:
-        """Those of these that a closed run has."""
+        """Return the fingerprints that a closed run has."""
         found: set[bytes] = set()
         wanted = sorted(fingerprints)
         for run in sorted(self._runs[:-1], key=lambda run: -run.level):
@@ -120,20 +120,20 @@ class SlotFingerprints:
         return found
 
     async def _load(self, chosen: SlotFilter, added: int) -> None:
-        """Let the filter know some more fingerprints of each run."""
+        """Load further fingerprints of each run into the filter."""
         after = chosen.loaded
         if after is None:
             return
         number = min(max((_LOAD_IN_NEED if chosen.in_need else _LOAD) * added, _LEAST_LOAD), _MOST_LOAD)
         about = self._about()
-        stretches = [
+        segments = [
             await self._rows(run).behind(after, 1 + number * self._size(run) // max(about, 1)) for run in self._runs
         ]
-        end = min((stretch.fps[-1] for stretch in stretches if not stretch.ended), default=None)
-        chosen.load([stretch.up_to(end) for stretch in stretches], end)
+        end = min((segment.fps[-1] for segment in segments if not segment.ended), default=None)
+        chosen.load([segment.up_to(end) for segment in segments], end)
 
     async def _tend(self, added: int) -> None:
-        """Close the open run when it is full, and move the merges on."""
+        """Close a full open run, and continue the merges."""
         if self._runs[-1].size >= RUN:
             self._runs.append(Run(self._next_number()))
             for level in {run.level for run in self._runs[:-1]}:
@@ -148,7 +148,7 @@ class SlotFingerprints:
         return [run for run in self._runs if run.target == target.number]
 
     def _begin(self, level: int) -> None:
-        """Choose the oldest closed runs of a level to be merged, once there are enough and none is being merged."""
+        """Start a merge of the oldest closed runs of a level, if there are enough and none is under way."""
         if any(run.level == level and run.target is not None for run in self._runs):
             return
         filling = {run.target for run in self._runs}
@@ -163,33 +163,33 @@ class SlotFingerprints:
         return max(run.number for run in self._runs) + 1
 
     async def _pour(self, target: Run, sources: list[Run], number: int) -> None:
-        """Move the lowest fingerprints, about ``number`` of them, into their target."""
+        """Move the lowest ``number`` fingerprints or so into their target."""
         rows = [self._rows(run) for run in sources]
-        stretches = [await each.behind(b"", number // len(sources) + 1) for each in rows]
-        # Up to the lowest of these ends: however unlike the runs are, none has more to move than it was meant to.
-        end = min((stretch.fps[-1] for stretch in stretches if not stretch.ended), default=None)
+        segments = [await each.behind(b"", number // len(sources) + 1) for each in rows]
+        # The lowest end bounds the move, so that no run moves more than intended, however different they are.
+        end = min((segment.fps[-1] for segment in segments if not segment.ended), default=None)
         fdata: dict[bytes, bytes] = {}
-        for each, stretch in zip(rows, stretches, strict=True):
-            await each.cut(stretch, end)
-            fdata |= stretch.fdata
-        await self._rows(target).append(merged(stretch.up_to(end) for stretch in stretches), fdata)
+        for each, segment in zip(rows, segments, strict=True):
+            await each.cut(segment, end)
+            fdata |= segment.fdata
+        await self._rows(target).append(merged(segment.up_to(end) for segment in segments), fdata)
         if end is None:
             self._runs[:] = [run for run in self._runs if run not in sources]
             for level in (sources[0].level, target.level):
                 self._begin(level)
 
     async def _pour_back(self, number: int) -> None:
-        """Move about so many fingerprints of a closed run into the open one."""
+        """Move about ``number`` fingerprints of a closed run into the open one."""
         run = self._runs[0]
-        stretch = await self._rows(run).behind(b"", number + 1)
-        end = None if stretch.ended else stretch.fps[-1]
-        await self._rows(run).cut(stretch, end)
-        await self._rows(self._runs[-1]).insert(stretch.up_to(end), stretch.fdata)
+        segment = await self._rows(run).behind(b"", number + 1)
+        end = None if segment.ended else segment.fps[-1]
+        await self._rows(run).cut(segment, end)
+        await self._rows(self._runs[-1]).insert(segment.up_to(end), segment.fdata)
         if end is None:
             self._runs.remove(run)
 
 
 async def page(tx: Transaction, owner: tuple[int, int], runs: list[Run], after: bytes, limit: int) -> list[bytes]:
-    """The fingerprints behind one, in the order of their bytes."""
+    """Return the fingerprints after one, ordered by bytes."""
     found = [(await RunRows(tx, owner, run).behind(after, limit)).fps for run in runs]
     return list(islice(merge(*found), limit))

@@ -1,16 +1,15 @@
-"""The frontier: queues of batches and sets of fingerprints, by slot.
+"""Frontiers: queues of batches and sets of fingerprints, by slot.
 
-How it works, and why a read or an addition costs the same however long the queue is:
+Reads and additions cost the same whatever the length of the queue:
 
-- A slot has a number that is never used again, so that deleting a slot forgets its rows at once, and a batch
-  ID of a deleted slot never names a batch of its successor.
-- Requests become batches when they are added: one row holds up to ``MAX_BATCH`` requests of one priority, in the
-  order of arrival, as the JSON that a reader is sent. An addition fills the last batch of its priority up, as long
-  as no reader has seen that batch; being full fixes it, or the first reader. So an ID stands for the same requests
-  for ever, and whoever reads full batches has nothing to write.
-- A batch is deleted by its key, and a read starts at the lowest key that is left.
-- An addition queues those requests whose fingerprints it was the first to insert: the count of new requests is
-  exact, whoever else adds. How fingerprints are kept stands in ``fingerprints``.
+- A slot has a number that is never reused, so that deleting a slot hides its rows at once, and a batch ID of a deleted
+  slot never names a batch of its successor.
+- Requests are grouped in batches when they are added: a row holds up to ``MAX_BATCH`` requests of one priority, in the
+  order of arrival, as the JSON of responses. An addition fills the last batch of its priority until that is full or
+  read, which fixes it. So an ID always names the same requests, and reading full batches writes nothing.
+- A batch is deleted by its key, and a read starts at the lowest remaining key.
+- An addition queues the requests whose fingerprints it inserted first, so the count of new requests is exact with
+  concurrent writers. :mod:`.fingerprints` describes their storage.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ from scrapy_ext.server.store.engine.interface import Engine, Transaction
 from scrapy_ext.server.store.frontier.fingerprint_filter import Filters
 from scrapy_ext.server.store.frontier.fingerprints import SlotFingerprints, page, runs_of
 
-#: Of the requests of a batch together, unless one alone is larger.
+#: Maximum bytes of a batch's requests, unless a single one is larger.
 _MAX_BATCH_BYTES: Final = MAX_REQUEST_BYTES
-#: A read stops here although ``mincount`` is not reached: it is held in memory.
+#: Maximum bytes of a read, which is held in memory, even if ``mincount`` is not reached.
 _MAX_READ_BYTES: Final = 64 * 1024 * 1024
-#: Batches that one step of counting looks at.
+#: Batches per counting step.
 COUNT_STEP: Final = 10_000
 _FINGERPRINT_PAGE: Final = 1000
 _BATCH_PAGE: Final = 64
@@ -41,7 +40,7 @@ _SLOT: Final = "project = $1 AND frontier = $2 AND slot = $3"
 
 
 class Slot(NamedTuple):
-    """Which slot."""
+    """Identity of a slot."""
 
     project: int
     frontier: str
@@ -49,14 +48,14 @@ class Slot(NamedTuple):
 
 
 class _Owner(NamedTuple):
-    """A slot as the tables of requests and fingerprints key it."""
+    """Key of a slot in the tables of requests and fingerprints."""
 
     project: int
     slot: int
 
 
 class _Held(NamedTuple):
-    """The row of a slot that nobody else changes meanwhile."""
+    """A locked row of a slot."""
 
     owner: _Owner
     last_batch: int
@@ -65,7 +64,7 @@ class _Held(NamedTuple):
 
 
 class QueuedRequest(NamedTuple):
-    """A request to add: its fingerprint, its ``[fp, qdata]`` pair as JSON, its fdata as JSON, its priority."""
+    """A request to add: fingerprint, ``[fp, qdata]`` pair as JSON, fdata as JSON, priority."""
 
     fp: bytes
     pair: bytes
@@ -74,7 +73,7 @@ class QueuedRequest(NamedTuple):
 
 
 class StoredBatch(NamedTuple):
-    """A batch: its ID, and its pairs as JSON joined by commas."""
+    """A batch: ID, and pairs as JSON joined by commas."""
 
     id: str
     size: int
@@ -89,34 +88,36 @@ class FrontierStore:
         self._filters = Filters()
 
     async def add(self, slot: Slot, requests: Sequence[QueuedRequest]) -> int:
-        """Queue the requests whose fingerprint the slot does not know; returns how many those are."""
+        """Queue the requests with unseen fingerprints; return their number."""
         return await self._engine.write(_add, slot, requests, self._filters)
 
     async def read(self, slot: Slot, mincount: int, after: str | None = None) -> list[StoredBatch]:
-        """The first batches, or the first behind a batch: as many as it takes for ``mincount`` requests, or all."""
+        """Return the first batches, or those after one, with at least ``mincount`` requests if there are so many."""
         batches, fixed = await self._first(slot, mincount, after)
         if not fixed:
             batches = await self._engine.write(_fix_batches, slot, mincount, after)
         return batches
 
     async def _first(self, slot: Slot, mincount: int, after: str | None) -> tuple[list[StoredBatch], bool]:
-        if mincount <= MAX_BATCH:  # for which one batch is mostly enough
+        # One batch is usually enough.
+        if mincount <= MAX_BATCH:
             batches, fixed = await self._engine.glance(first_batches, slot, mincount, after, most=1)
             if not (batches and fixed and batches[0].size < mincount):
                 return batches, fixed
         return await self._engine.read(first_batches, slot, mincount, after)
 
     async def count(self, slot: Slot, start: str | None = None) -> QueueCount:
-        """How many requests are queued, from a batch on; stops after ``COUNT_STEP`` batches."""
+        """Count the queued requests from a batch on, up to ``COUNT_STEP`` batches."""
         return await self._engine.glance(_count, slot, start)
 
     async def delete_batches(self, slot: Slot, ids: Sequence[str]) -> None:
-        """Remove batches; IDs that name nothing are passed over."""
+        """Delete batches; unknown IDs are ignored."""
         await self._engine.write(_delete_batches, slot, ids)
 
     async def fingerprints(self, slot: Slot) -> AsyncIterator[list[bytes]]:
-        """The fingerprints of a slot, in the order of their bytes."""
-        after = b""  # no fingerprint is empty
+        """Yield the fingerprints of a slot, ordered by bytes."""
+        # No fingerprint is empty.
+        after = b""
         while True:
             page = await self._engine.read(_fingerprints, slot, after)
             if page:
@@ -126,15 +127,15 @@ class FrontierStore:
             after = page[-1]
 
     async def delete_slot(self, slot: Slot) -> None:
-        """Forget a slot, its queue and its fingerprints."""
+        """Delete a slot with its queue and fingerprints."""
         await self._engine.write(_delete_slot, slot)
 
     async def frontiers(self, project: int) -> list[str]:
-        """The names of a project's frontiers."""
+        """Return the names of a project's frontiers."""
         return await self._engine.read(_frontiers, project)
 
     async def slots(self, project: int, frontier: str) -> list[str]:
-        """The names of a frontier's slots."""
+        """Return the names of a frontier's slots."""
         return await self._engine.read(_slots, project, frontier)
 
 
@@ -146,7 +147,7 @@ async def _owner(tx: Transaction, slot: Slot) -> _Owner | None:
 
 
 async def _locked(tx: Transaction, slot: Slot) -> _Held | None:
-    """A slot's row. Whoever else changes its queue waits until this one is done."""
+    """Lock a slot's row against other changes of its queue."""
     row = await tx.fetchrow(
         """SELECT number, last_batch, runs, stamp FROM frontier_slots
            WHERE project = $1 AND frontier = $2 AND slot = $3 FOR UPDATE""",
@@ -157,7 +158,8 @@ async def _locked(tx: Transaction, slot: Slot) -> _Held | None:
 
 async def _created(tx: Transaction, slot: Slot) -> _Held:
     await hold(tx, slot.project, "frontier slot")
-    if (known := await _locked(tx, slot)) is not None:  # another was faster
+    # Another writer may have created it meanwhile.
+    if (known := await _locked(tx, slot)) is not None:
         return known
     number = await advance(tx, slot.project, "frontier slot")
     await tx.execute(
@@ -188,7 +190,7 @@ async def _add(tx: Transaction, slot: Slot, requests: Sequence[QueuedRequest], f
 
 
 async def _enqueue(tx: Transaction, owner: _Owner, priority: int, pairs: Sequence[bytes], last_batch: int) -> int:
-    """Put requests of one priority into batches; returns the number of the last batch."""
+    """Add requests of one priority to batches; return the number of the last batch."""
     row = await tx.fetchrow(
         """SELECT batch, size, requests, fixed FROM frontier_batches
            WHERE project = $1 AND slot = $2 AND priority = $3 ORDER BY batch DESC LIMIT 1""",
@@ -217,7 +219,7 @@ async def _enqueue(tx: Transaction, owner: _Owner, priority: int, pairs: Sequenc
 
 
 class _OpenBatch:
-    """A batch that no reader has seen."""
+    """An unread batch."""
 
     def __init__(self, number: int, size: int = 0, members: list[bytes] | None = None, length: int = 0) -> None:
         self.number = number
@@ -227,7 +229,7 @@ class _OpenBatch:
         self._length = length
 
     def fill(self, pairs: Sequence[bytes], place: int) -> int:
-        """Take as many of the pairs from a place on as there is room for; returns the place behind them."""
+        """Add as many pairs from ``place`` on as fit; return the next place."""
         taken = pairs[place : place + MAX_BATCH - self.size]
         length = sum(map(len, taken))
         while taken and self._length + length > _MAX_BATCH_BYTES and self.size + len(taken) > 1:
@@ -243,7 +245,7 @@ class _OpenBatch:
 async def first_batches(
     tx: Transaction, slot: Slot, mincount: int, behind: str | None = None, *, most: int | None = None
 ) -> tuple[list[StoredBatch], bool]:
-    """The first batches (behind one), no more than ``most``, and whether all of them are fixed."""
+    """Return at most ``most`` batches, the first or those after one, and whether all of them are fixed."""
     found: list[StoredBatch] = []
     fixed, requests, length = True, 0, 0
     after = (-_PRIORITY_SHIFT, 0) if behind is None else _key(behind)[1:]
@@ -268,7 +270,8 @@ async def first_batches(
 
 
 async def _fix_batches(tx: Transaction, slot: Slot, mincount: int, after: str | None) -> list[StoredBatch]:
-    await _locked(tx, slot)  # an addition must not fill up a batch that a reader has just seen
+    # The lock keeps additions from filling a batch that is being read.
+    await _locked(tx, slot)
     batches, _ = await first_batches(tx, slot, mincount, after)
     await tx.execute_many(
         """UPDATE frontier_batches SET fixed = 1
@@ -311,17 +314,17 @@ def _id(priority: int, slot: int, batch: int) -> str:
 
 
 def is_batch_id(text: str) -> bool:
-    """Whether this has the form of a batch ID."""
+    """Return true for a text in the form of a batch ID."""
     return _ID.fullmatch(text) is not None
 
 
 def priority_of(batch_id: str) -> int:
-    """The priority of a batch's requests."""
+    """Return the priority of a batch's requests."""
     return _key(batch_id)[1]
 
 
 def _key(batch_id: str) -> tuple[int, int, int]:
-    """Slot number, priority and batch number of an ID; no slot has a number below 0."""
+    """Return slot number, priority and batch number of an ID; the slot is negative for an invalid ID."""
     match = _ID.fullmatch(batch_id)
     if match is None:
         return (-1, 0, 0)

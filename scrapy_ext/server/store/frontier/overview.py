@@ -1,4 +1,4 @@
-"""What pages show of frontiers. It only reads, and marks nothing: a batch that a page shows is not fixed by that."""
+"""Read-only overview of frontiers for the pages; reading a batch here does not fix it."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ from scrapy_ext.server.store.frontier.fingerprint_runs import Run
 from scrapy_ext.server.store.frontier.fingerprints import FAN, RUN, page, runs_of
 from scrapy_ext.server.store.frontier.frontier import Slot, StoredBatch, first_batches
 
-#: Batches that are counted of one slot: 200,000 requests where they are full.
+#: Maximum batches counted of one slot: 200,000 requests if they are full.
 COUNTED: Final = 2000
-#: Batches that are counted of all slots of one frontier in a list of frontiers.
+#: Maximum batches counted per frontier in a list of frontiers.
 COUNTED_IN_LIST: Final = 200
-#: Fingerprints that one page of them shows.
+#: Fingerprints per page.
 FINGERPRINTS: Final = 200
 
 
 class Queued(NamedTuple):
-    """What is queued: at least so much when there is ``more`` than was counted. ``fixed`` batches never change again:
-    they are full, or a reader has seen them and may be at work on them."""
+    """Queued requests; lower bounds if there are ``more`` than counted. ``fixed`` batches are full or were read."""
 
     requests: int = 0
     batches: int = 0
@@ -29,7 +28,7 @@ class Queued(NamedTuple):
 
 
 class FrontierSummary(NamedTuple):
-    """A frontier, its slots without that of dead letters, and what is in them; the requests that were set aside."""
+    """A frontier with its slots and requests; its slot of dead letters is separate."""
 
     name: str
     slots: int
@@ -38,7 +37,7 @@ class FrontierSummary(NamedTuple):
 
 
 class SlotSummary(NamedTuple):
-    """A slot. ``seen``: how many fingerprints it knows; about so many where ``seen_about``."""
+    """A slot; ``seen`` counts its fingerprints, approximately if ``seen_about``."""
 
     name: str
     queued: Queued
@@ -47,30 +46,30 @@ class SlotSummary(NamedTuple):
 
 
 class FrontierOverview:
-    """Frontiers and slots in their order, some at a time."""
+    """Paginated reads of frontiers and slots."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     async def frontiers(self, project: int, after: str, limit: int) -> list[FrontierSummary]:
-        """The frontiers of a project whose names come after this one."""
+        """Return the frontiers of a project with names after ``after``."""
         return await self._engine.read(_frontiers, project, after, limit)
 
     async def slots(self, project: int, frontier: str, after: str, limit: int) -> list[SlotSummary]:
-        """The slots of a frontier whose names come after this one."""
+        """Return the slots of a frontier with names after ``after``."""
         return await self._engine.read(_slots, project, frontier, after, limit)
 
     async def slot(self, slot: Slot) -> SlotSummary | None:
-        """One slot."""
+        """Return one slot."""
         return await self._engine.read(_slot, slot)
 
     async def head(self, slot: Slot, requests: int, batches: int) -> list[StoredBatch]:
-        """The batches that come next: as many as it takes for ``requests``, ``batches`` at most."""
+        """Return the next batches with at least ``requests`` requests, ``batches`` at most."""
         found, _ = await self._engine.read(first_batches, slot, requests, most=batches)
         return found
 
     async def fingerprints(self, slot: Slot, after: bytes) -> list[bytes]:
-        """The fingerprints of a slot behind one, :data:`FINGERPRINTS` at most."""
+        """Return the fingerprints of a slot after one, :data:`FINGERPRINTS` at most."""
         return await self._engine.read(_fingerprints, slot, after)
 
 
@@ -119,7 +118,7 @@ async def _summary(tx: Transaction, slot: Slot, row: Row) -> SlotSummary:
 
 
 def _seen(runs: list[Run]) -> int:
-    """How many fingerprints there are in these runs. One that others are poured into is counted with those."""
+    """Count the fingerprints in runs. The size of a merge's target includes its sources."""
     filling = {run.target for run in runs}
     return sum(
         run.size if run.size or run is runs[-1] else RUN * FAN**run.level for run in runs if run.number not in filling
@@ -127,7 +126,7 @@ def _seen(runs: list[Run]) -> int:
 
 
 async def _queued(tx: Transaction, slot: Slot, comparison: str, most: int) -> Queued:
-    """What is queued in a slot (``=``), or in all others of its frontier (``<>``)."""
+    """Count the requests queued in a slot (``=``) or in all others of its frontier (``<>``)."""
     row = await tx.fetchrow(
         f"""SELECT CAST(coalesce(sum(size), 0) AS BIGINT), count(*), CAST(coalesce(sum(fixed), 0) AS BIGINT) FROM (
               SELECT size, fixed FROM frontier_batches WHERE project = $1 AND slot IN (

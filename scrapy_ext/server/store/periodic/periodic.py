@@ -26,16 +26,16 @@ from scrapy_ext.server.store.periodic.runs import (
 )
 from scrapy_ext.server.store.spiders import spider_number
 
-#: Of one project.
+#: Maximum schedules of a project.
 MAX_SCHEDULES: Final = 10_000
-#: Makes a schedule out of the stored one; raises ``ContractError``.
+#: Returns a changed schedule; raises ``ContractError``.
 Edit = Callable[[PeriodicJob], PeriodicJob]
 
 _decode: Final = msgspec.json.Decoder(PeriodicJob).decode
 
 
 class SchedulePage(NamedTuple):
-    """Some of a project's schedules, and how many it has in all."""
+    """A page of a project's schedules, and the number of all."""
 
     total: int
     schedules: list[PeriodicJob]
@@ -47,63 +47,64 @@ class PeriodicStore:
     def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
         self._engine = engine
         self._clock = clock
-        #: Set when a schedule was made or edited here: what waits for the next run looks again.
+        #: Set when a schedule was added or edited here, so that the loop of runs polls again.
         self.changed = asyncio.Event()
 
     async def add(self, schedule: PeriodicJob) -> PeriodicJob:
-        """Store a new schedule; returns it with its number and those of what it runs."""
+        """Store a new schedule; return it with its number and those of its spiders."""
         added = await self._engine.write(_add, schedule, self._clock())
         self.changed.set()
         return added
 
     async def get(self, project: int, number: int) -> PeriodicJob | None:
-        """One schedule."""
+        """Return one schedule."""
         return await self._engine.read(_get, project, number)
 
     async def page(self, project: int, limit: int, offset: int) -> SchedulePage:
-        """Schedules in the order in which they were made."""
+        """Return schedules, oldest first."""
         return await self._engine.read(_page, project, limit, offset)
 
     async def edit(self, project: int, number: int, edit: Edit) -> PeriodicJob | None:
-        """Replace a schedule by what ``edit`` makes of it; returns that, None when there is none."""
+        """Replace a schedule by the result of ``edit``; return that, or None when there is none."""
         edited = await self._engine.write(_edit, project, number, edit, self._clock())
         self.changed.set()
         return edited
 
     async def remove(self, project: int, number: int) -> bool:
-        """Delete a schedule; returns whether there was one."""
+        """Delete a schedule; return whether there was one."""
         return await self._engine.write(_remove, project, number)
 
     async def listed(self, project: int, limit: int, offset: int = 0) -> list[ScheduleState]:
-        """Schedules in the order in which they were made, with when each runs next and what ran last."""
+        """Return schedules, oldest first, with their next and last runs."""
         return await self._engine.read(_listed, project, limit, offset)
 
     async def state(self, project: int, number: int) -> ScheduleState | None:
-        """One schedule, with when it runs next and what ran last."""
+        """Return one schedule with its next and last run."""
         return await self._engine.read(_state, project, number)
 
     async def plan(self) -> None:
-        """Plan anew what was planned while the clock was wrong by days."""
+        """Plan the schedules anew that were planned while the clock was wrong by days."""
         while await self._engine.write(plan_some, self._clock()):
             pass
 
     async def due(self) -> list[Due]:
-        """Schedules whose next run has come."""
+        """Return the schedules whose next run is due."""
         return await self._engine.read(find_due, self._clock())
 
     async def next_due(self) -> int | None:
-        """When the next schedule is due (ms); None when none will be."""
+        """Return the time (ms) of the next due schedule; None without any."""
         return await self._engine.read(next_due)
 
     async def run(self, due: Due) -> Run | None:
         """Add the jobs of a due schedule; None when that is done already."""
         try:
             return await self._engine.write(run_due, due, self._clock())
-        except ContractError as error:  # what it would add cannot be stored
+        # The jobs cannot be stored.
+        except ContractError as error:
             return await self._engine.write(run_due, due, self._clock(), refused=str(error))
 
     async def load(self) -> Mapping[str, int]:
-        """How many tasks the schedules of all projects that are not disabled run at each cron expression."""
+        """Return the number of tasks by cron expression, over all enabled schedules."""
         return await self._engine.read(_load)
 
 
@@ -129,7 +130,7 @@ async def _add(tx: Transaction, schedule: PeriodicJob, now: int) -> PeriodicJob:
 
 
 async def _numbered(tx: Transaction, schedule: PeriodicJob, now: int) -> PeriodicJob:
-    """The schedule with the number of the spider or script of each task."""
+    """Return the schedule with the numbers of its tasks' spiders or scripts."""
     tasks = [
         msgspec.structs.replace(task, jobq_id=await spider_number(tx, schedule.project, task.name, now))
         for task in schedule.tasks
@@ -171,7 +172,8 @@ async def _edit(tx: Transaction, project: int, number: int, edit: Edit, now: int
         *_columns(schedule),
     )
     if (schedule.cron, schedule.disabled) != (stored.cron, stored.disabled):
-        await plan(tx, schedule, now)  # not always: a run that is due now would be lost
+        # Only after a change of the times: otherwise a due run would be lost.
+        await plan(tx, schedule, now)
     return schedule
 
 

@@ -1,14 +1,13 @@
-"""The runs of periodic jobs: when each is due, and adding its jobs once.
+"""Runs of periodic jobs: planning of their times, and adding the jobs of each run once.
 
-Rules that hold here:
+Rules:
 
-- A run is claimed by the row of its schedule, under a lock, while ``next_run`` is still what made it due. The same
-  transaction adds the jobs and moves ``next_run`` on, so that of several servers one does it, and a kill leaves all of
-  it or nothing.
-- Several missed minutes are one run. It is made when the newest of them is less than :data:`CATCH_UP` ago; else the
-  activity says that it was missed.
-- A minute that was run for is not run for again when the clock is set back, unless by more than :data:`SET_BACK`:
-  then the clock was wrong before, and everything is planned anew.
+- A run is claimed under a lock of its schedule's row, while ``next_run`` is still the due time. The same transaction
+  adds the jobs and advances ``next_run``, so that one of several servers does it, completely or not at all.
+- Several missed minutes are one run, if the newest of them is less than :data:`CATCH_UP` ago; otherwise an activity
+  message reports them as missed.
+- A minute does not run again when the clock is set back, unless by more than :data:`SET_BACK`: then the clock was wrong
+  before, and everything is planned anew.
 """
 
 from __future__ import annotations
@@ -30,25 +29,25 @@ from scrapy_ext.server.store.jobs.jobs import DuplicateJobError, NewJob, add_job
 from scrapy_ext.server.store.jobs.states import Stamp
 
 _MINUTE: Final = 60_000
-#: How old (ms) the newest missed minute may be to be made up for.
+#: Maximum age (ms) of the newest missed minute that still runs.
 CATCH_UP: Final = 60 * _MINUTE
-#: By how much (ms) a clock may be set back and minutes be known as those that have been.
+#: Maximum change (ms) of a clock set back after which past minutes stay known.
 SET_BACK: Final = 24 * 60 * _MINUTE
-#: Schedules that are looked at together.
+#: Schedules planned or run at once.
 _AT_ONCE: Final = 500
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _decode: Final = msgspec.json.Decoder(PeriodicJob).decode
 
 
 class TaskRun(NamedTuple):
-    """What became of a task: the job that was ``added``, or that which was still active."""
+    """The result of a task: the job that was ``added``, or the one that is still active."""
 
     job: str
     added: bool
 
 
 class ScheduleState(NamedTuple):
-    """A schedule, when it runs next, and the minute that it ran for last (ms), with what became of its tasks."""
+    """A schedule, its next run, and the minute (ms) of its last run with the results of its tasks."""
 
     schedule: PeriodicJob
     next_run: int | None
@@ -57,7 +56,7 @@ class ScheduleState(NamedTuple):
 
 
 class Due(NamedTuple):
-    """A schedule whose next run has come, and when that was (ms)."""
+    """A schedule whose next run is due, and the due time (ms)."""
 
     project: int
     number: int
@@ -65,7 +64,7 @@ class Due(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What was done about a due schedule: the minute (ms) that it ran for and its jobs, or why it did not run."""
+    """The result of a due schedule: minute (ms) and jobs of the run, or the reason why it did not run."""
 
     due: Due
     minute: int
@@ -78,26 +77,27 @@ STATE_COLUMNS: Final = "definition, next_run, last_run, last_jobs"
 
 
 def state_of(row: Row) -> ScheduleState:
-    """The state in a row of :data:`STATE_COLUMNS`."""
+    """Parse a row of :data:`STATE_COLUMNS`."""
     definition, next_run, last_run, last_jobs = row
     return ScheduleState(_decode(definition), next_run, last_run, _decode_jobs(last_jobs))
 
 
 def minute_after(cron: str, after: int) -> int | None:
-    """The first minute (ms) after a time (ms) at which an expression runs; raises :class:`ContractError`."""
+    """Return the first minute (ms) after a time (ms) that an expression matches; raise :class:`ContractError`."""
     found = Cron.parse(cron).next_after(_EPOCH + timedelta(milliseconds=after))
     return None if found is None else (found - _EPOCH) // timedelta(milliseconds=1)
 
 
 async def plan(tx: Transaction, schedule: PeriodicJob, now: int) -> None:
-    """Write when a schedule runs next, which is not what was due before; its row is there."""
+    """Write the next run of a stored schedule, which replaces an earlier plan."""
     where = (schedule.project, schedule.id)
     row = await tx.fetchrow("SELECT last_run FROM periodic_jobs WHERE project = $1 AND number = $2", *where)
     last = row[0] if row and row[0] is not None else 0
     after = max(now, last) if last - now <= SET_BACK else now
     try:
         next_run = None if schedule.disabled else minute_after(schedule.cron, after)
-    except ContractError:  # it was not stored by this package
+    # Another writer may have stored an invalid expression.
+    except ContractError:
         next_run = None
     await tx.execute(
         "UPDATE periodic_jobs SET next_run = $3, planned = $4 WHERE project = $1 AND number = $2", *where, next_run, now
@@ -105,7 +105,7 @@ async def plan(tx: Transaction, schedule: PeriodicJob, now: int) -> None:
 
 
 async def plan_some(tx: Transaction, now: int) -> int:
-    """Plan schedules that were planned before the clock was set back by days; returns how many."""
+    """Plan schedules that were planned before the clock was set back by days; return their number."""
     rows = await tx.fetch(
         """SELECT definition FROM periodic_jobs WHERE planned > $1
            ORDER BY project, number LIMIT $2 FOR UPDATE""",
@@ -118,7 +118,7 @@ async def plan_some(tx: Transaction, now: int) -> int:
 
 
 async def find_due(tx: Transaction, now: int) -> list[Due]:
-    """Schedules whose next run has come, the one that waits longest first."""
+    """Return the due schedules, longest waiting first."""
     rows = await tx.fetch(
         """SELECT project, number, next_run FROM periodic_jobs WHERE next_run <= $1
            ORDER BY next_run, project, number LIMIT $2""",
@@ -129,15 +129,15 @@ async def find_due(tx: Transaction, now: int) -> list[Due]:
 
 
 async def next_due(tx: Transaction) -> int | None:
-    """When the next schedule is due (ms)."""
+    """Return the time (ms) of the next due schedule."""
     row = await tx.fetchrow("SELECT next_run FROM periodic_jobs WHERE next_run IS NOT NULL ORDER BY next_run LIMIT 1")
     return row[0] if row else None
 
 
 async def run_due(tx: Transaction, due: Due, now: int, refused: str | None = None) -> Run | None:
-    """Add the jobs of a due schedule, and plan its next run; None when another server has done so or it was changed.
+    """Add the jobs of a due schedule, and plan its next run; None when another server did, or the schedule changed.
 
-    With ``refused``, which says why, nothing is added.
+    With a reason in ``refused``, no job is added.
     """
     row = await tx.fetchrow(
         f"""SELECT {STATE_COLUMNS} FROM periodic_jobs
@@ -178,7 +178,7 @@ async def run_due(tx: Transaction, due: Due, now: int, refused: str | None = Non
 
 
 def _newest(cron: str, due: int, now: int) -> int | None:
-    """The newest minute of those that have come; None when it is too long ago."""
+    """Return the newest due minute; None when it is too long ago."""
     minute = due if now - due < CATCH_UP else minute_after(cron, now - CATCH_UP)
     if minute is None or minute > now:
         return None
@@ -188,7 +188,7 @@ def _newest(cron: str, due: int, now: int) -> int | None:
 
 
 def jobs_of(schedule: PeriodicJob, minute: int) -> Iterator[NewJob]:
-    """The jobs of one run, which is for a minute (ms)."""
+    """Yield the jobs of the run for a minute (ms)."""
     for task in schedule.tasks:
         metadata: dict[str, Any] = {
             "spider_type": "periodic",
@@ -212,21 +212,21 @@ def _task_run(added: JobKey | DuplicateJobError) -> TaskRun:
 def _still_active(
     schedule: PeriodicJob, jobs: Sequence[TaskRun], before: Sequence[TaskRun], stamp: Stamp
 ) -> Iterator[PeriodicEvent]:
-    """Told once of each job, however many runs it outlasts."""
+    """Yield one event per job that is still active, however many runs it outlasts."""
     for task, run in zip(schedule.tasks, jobs, strict=True):
         if not run.added and run not in before:
-            told = f"{task.name} was not started again: job {run.job} has not ended."
-            yield PeriodicEvent(PERIODIC_ACTIVE, stamp.by, schedule.id, told, run.job)
+            message = f"{task.name} was not started again: job {run.job} has not ended."
+            yield PeriodicEvent(PERIODIC_ACTIVE, stamp.by, schedule.id, message, run.job)
 
 
 def _missed(schedule: PeriodicJob, due: Due, stamp: Stamp) -> PeriodicEvent:
-    told = f"Nothing ran from {_told(due.next_run)} on: no server was there, or its clock was changed."
-    return PeriodicEvent(PERIODIC_MISSED, stamp.by, schedule.id, told)
+    message = f"Nothing ran from {_minute_text(due.next_run)} on: no server was running, or its clock was changed."
+    return PeriodicEvent(PERIODIC_MISSED, stamp.by, schedule.id, message)
 
 
 def _refused(schedule: PeriodicJob, why: str, stamp: Stamp) -> PeriodicEvent:
     return PeriodicEvent(PERIODIC_REFUSED, stamp.by, schedule.id, why[:1000])
 
 
-def _told(time: int) -> str:
+def _minute_text(time: int) -> str:
     return f"{_EPOCH + timedelta(milliseconds=time):%Y-%m-%d %H:%M} UTC"

@@ -1,4 +1,4 @@
-"""Chunks: how the records of a job are kept. Lines of JSON as they came, compressed, with their tally beside them."""
+"""Chunks of a job's records: compressed JSON lines as sent, with a tally."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import msgspec
 from scrapy_ext.api.compression import DamagedError, pack, unpack, unpack_steps
 from scrapy_ext.server.store.engine.errors import StoreError
 
-#: As many as clients send at a time, so that what they sent compressed can be kept as it is; a record is found in so
-#: narrow a range of chunks.
+#: Maximum records of a chunk: as many as clients send at once, so that a compressed body can be stored unchanged, and a
+#: record is found in a narrow range of chunks.
 MAX_LINES: Final = 1000
-#: Of a chunk's lines together, unless one line alone is longer: bounds what reading a chunk takes.
+#: Maximum bytes of a chunk's lines, unless a single one is longer: bounds the memory of a read.
 MAX_BYTES: Final = 1024 * 1024
 
-#: Bytes that a name takes with its number of occurrences, beside its own.
+#: Bytes of memory for a name with its count, besides its text.
 _OBJECT: Final = 200
 
 #: A JSON object; of samples, an array.
@@ -25,7 +25,7 @@ Record = Any
 
 
 class Tally:
-    """What stats say of some records: in how many each field occurs, and their size."""
+    """Stats of some records: the number of occurrences of each field, and their size."""
 
     __slots__ = ("counts", "size")
 
@@ -35,34 +35,34 @@ class Tally:
 
     @property
     def held(self) -> int:
-        """Bytes of memory that it takes."""
+        """Bytes of memory that it uses."""
         return _OBJECT * (1 + len(self.counts)) + sum(map(len, self.counts))
 
     def add(self, other: Tally) -> None:
-        """Count the other's records too."""
+        """Add the other's records."""
         self.counts.update(other.counts)
         self.size += other.size
 
     def subtract(self, other: Tally) -> None:
-        """Count the other's records no longer."""
+        """Subtract the other's records."""
         self.counts.subtract(other.counts)
         self.size -= other.size
 
 
 class RecordKind(NamedTuple):
-    """Items, requests, logs or samples: its name in paths, which names a record counts under, their size in stats."""
+    """A kind of records: name in paths, names that a record counts under, size in stats."""
 
     name: str
     names: Callable[[Record], tuple[str, ...]]
     size: Callable[[Sequence[Record]], int]
 
     def tally(self, records: Sequence[Record]) -> Tally:
-        """The tally of some records."""
+        """Return the tally of some records."""
         return tally_of(Counter(map(self.names, records)), self.size(records))
 
 
 def tally_of(occurrences: Mapping[tuple[str, ...], int], size: int) -> Tally:
-    """The tally of records of ``size`` bytes that have so often just these names."""
+    """Return the tally of records of ``size`` bytes, given the number of records by their exact set of names."""
     tally = Tally()
     tally.size = size
     for names, number in occurrences.items():
@@ -80,7 +80,7 @@ class RecordChunk(NamedTuple):
 
     @property
     def held(self) -> int:
-        """Bytes of memory that it takes."""
+        """Bytes of memory that it uses."""
         return len(self.body) + self.tally.held
 
 
@@ -91,7 +91,8 @@ def _msgpack_size(records: Sequence[Record]) -> int:
     # The hosted service counts the bytes of this encoding, not of the JSON.
     try:
         return len(_encode_msgpack(records)) - _array_head(len(records))
-    except OverflowError:  # a whole number over 64 bits, which MessagePack does not have
+    # MessagePack has no integers over 64 bits.
+    except OverflowError:
         return sum(map(_one_size, records))
 
 
@@ -103,7 +104,7 @@ def _one_size(record: Record) -> int:
 
 
 def _array_head(members: int) -> int:
-    """Bytes that MessagePack puts before the members of an array."""
+    """Return the size of MessagePack's header of an array."""
     if members < 2**4:
         return 1
     return 3 if members < 2**16 else 5
@@ -128,31 +129,31 @@ SAMPLES: Final = RecordKind("samples", lambda _: (), _msgpack_size)
 
 
 class Packer:
-    """Gathers records into chunks as they come."""
+    """Collector of records into chunks."""
 
     def __init__(self, kind: RecordKind) -> None:
         self._kind = kind
         self._clear()
 
     def _clear(self) -> None:
-        #: The lines, joined, some in each.
+        #: Joined lines, some in each text.
         self._texts: list[bytes] = []
         self._records = 0
         self._bytes = 0
-        # Most records have the same fields: how often each set of them occurs, counted when the chunk is full.
+        # Most records have the same fields, so the counts are kept by set of fields until the chunk is full.
         self._names: Counter[tuple[str, ...]] = Counter()
         self._size = 0
 
     @property
     def held(self) -> int:
-        """Bytes of memory that the records take which are in no chunk yet."""
+        """Bytes of memory of the records that are in no chunk yet."""
         return self._bytes + sum(_OBJECT * (1 + len(names)) for names in self._names)
 
     def add(self, lines: Sequence[bytes], records: Sequence[Record], text: bytes | None = None) -> list[RecordChunk]:
-        """Take some records; returns the chunks that are full. ``text``: the lines joined, where that is at hand."""
+        """Add records; return the chunks that are full. ``text``: the joined lines, if available."""
 
         def count(low: int, high: int) -> None:
-            # Counted at once: to keep thousands of small objects costs more than to make them.
+            # Counted immediately: keeping thousands of small objects costs more than making them.
             self._names.update(map(self._kind.names, records[low:high]))
             self._size += self._kind.size(records[low:high])
 
@@ -161,7 +162,7 @@ class Packer:
     def add_alike(
         self, lines: Sequence[bytes], names: tuple[str, ...], sizes: Sequence[int], text: bytes
     ) -> list[RecordChunk]:
-        """The same with records that count under the same names and have these sizes in stats."""
+        """Add records that count under the same names and have these sizes in stats."""
 
         def count(low: int, high: int) -> None:
             self._names[names] += high - low
@@ -175,7 +176,7 @@ class Packer:
         while at < len(lines):
             end = at + self._fitting(lines[at : at + MAX_LINES - self._records])
             if end > at:
-                # A few long texts take less than thousands of lines, whose memory is soon used again.
+                # A few long texts take less memory than thousands of lines, whose memory is soon reused.
                 self._texts.append(b"\n".join(lines[at:end]) if text is None or end - at < len(lines) else text)
                 self._records += end - at
                 count(at, end)
@@ -185,7 +186,7 @@ class Packer:
         return chunks
 
     def _fitting(self, lines: Sequence[bytes]) -> int:
-        """How many of these lines the chunk still takes; counts their bytes."""
+        """Return how many of these lines fit the chunk, and count their bytes."""
         length = sum(map(len, lines))
         if self._bytes + length <= MAX_BYTES:
             self._bytes += length
@@ -197,7 +198,7 @@ class Packer:
         return len(lines)
 
     def rest(self, body: bytes | None = None) -> RecordChunk | None:
-        """The chunk of what is left; ``body``: the same lines, compressed already."""
+        """Return the chunk of the remaining lines; ``body``: the same lines, compressed already."""
         if not self._records:
             return None
         packed = pack(b"\n".join(self._texts)) if body is None else body
@@ -210,22 +211,22 @@ _decode: Final = msgspec.json.Decoder().decode
 
 
 def tally_of_lines(kind: RecordKind, lines: Sequence[bytes]) -> Tally:
-    """The tally of lines that were stored."""
+    """Return the tally of stored lines."""
     return kind.tally(list(map(_decode, lines)))
 
 
 def unpack_pieces(body: bytes) -> list[bytes]:
-    """The lines of a chunk, each with its line break, in pieces; raises :class:`StoreError` when it is damaged."""
+    """Return the lines of a chunk with their line breaks, in pieces; raise :class:`StoreError` when it is damaged."""
     try:
         pieces = unpack(body)
     except DamagedError as error:
         raise damaged(error) from None
-    # What was stored as it was sent may end with a line break.
+    # A chunk stored as it was sent may end with a line break.
     return pieces if pieces and pieces[-1].endswith(b"\n") else [*pieces, b"\n"]
 
 
 def unpack_line(body: bytes, place: int) -> bytes | None:
-    """One line of a chunk, of which no more is unpacked than it takes; None when the chunk has fewer lines.
+    """Return one line of a chunk, inflating no more than needed; None when the chunk has fewer lines.
 
     Raises :class:`StoreError` when the chunk is damaged.
     """
@@ -240,16 +241,17 @@ def unpack_line(body: bytes, place: int) -> bytes | None:
             rest = text[text.rfind(b"\n") + 1 :]
     except DamagedError as error:
         raise damaged(error) from None
-    return rest if rest and passed == place else None  # no line is empty
+    # No line is empty.
+    return rest if rest and passed == place else None
 
 
 def damaged(reason: object) -> StoreError:
-    """The error of a stored row that cannot be read."""
-    return StoreError(f"Stored records are damaged ({reason}). Put a backup in place.")
+    """Return the error of an unreadable stored row."""
+    return StoreError(f"Stored records are damaged ({reason}). Restore a backup.")
 
 
 def unpack_lines(body: bytes) -> list[bytes]:
-    """The lines of a chunk, each without its line break, which nothing inside a line is.
+    """Return the lines of a chunk without their line breaks.
 
     Raises :class:`StoreError` when the chunk is damaged.
     """
@@ -257,7 +259,7 @@ def unpack_lines(body: bytes) -> list[bytes]:
 
 
 def split_lines(pieces: Sequence[bytes]) -> list[bytes]:
-    """The lines of a text in which each has its line break, without them."""
+    """Split a text whose lines all have a line break."""
     lines = b"".join(pieces).split(b"\n")
     lines.pop()
     return lines

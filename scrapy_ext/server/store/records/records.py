@@ -1,6 +1,6 @@
-"""Items, request records, logs and samples of jobs: one implementation, told the kind.
+"""Reads of items, request records, logs and samples of jobs, by one implementation for all kinds.
 
-This module reads them; what holds of the rows that it reads is said where they are written, in ``record_writes``.
+``record_writes`` states the invariants of the rows.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from scrapy_ext.server.store.records.chunks import (
     unpack_pieces,
 )
 from scrapy_ext.server.store.records.progress import read_progress
-from scrapy_ext.server.store.records.segments import cut, time_at, unpack_stretches
+from scrapy_ext.server.store.records.segments import cut, time_at, unpack_segments
 from scrapy_ext.server.store.records.writes import Owner, write_records
 
-#: Chunks of one read: four megabytes of records, when they are inflated.
+#: Chunks per read: four megabytes of inflated records.
 _PAGE_CHUNKS: Final = 4
-#: Chunks that are inflated before they are asked for.
+#: Chunks inflated in advance.
 _INFLATED_AHEAD: Final = 2
-#: Bytes of a chunk that is inflated where it is read: with less, to hand it on would take longer.
+#: Maximum bytes of a chunk inflated in the reading thread, since handing it over would take longer.
 _SMALL: Final = 16 * 1024
 
 Position = tuple[int, int, int]
-#: Some records, the position to go on from (None at the end), and how many they are.
+#: Records, the next position (None at the end), and the number of records.
 _Read = tuple[list["Slice | _Packed"], Position | None, int]
 
 
 class Slice:
-    """Consecutive records of one job: the index of the first, when they were stored (ms), and their lines.
+    """Consecutive records of one job: index of the first, time stored (ms), and lines.
 
-    They may be given as ``text`` instead: the same lines, each with its line break, in pieces of any length.
+    The lines may be given as ``text`` instead: with their line breaks, in pieces of any length.
     """
 
     def __init__(
@@ -54,19 +54,19 @@ class Slice:
 
     @property
     def lines(self) -> list[bytes]:
-        """The lines."""
+        """The lines, without line breaks."""
         if self._lines is None:
             self._lines = split_lines(self._text)
         return self._lines
 
     @property
     def text(self) -> Sequence[bytes]:
-        """The lines, each with its line break, in pieces."""
+        """The lines with their line breaks, in pieces."""
         return self._text or [b"\n".join([*self.lines, b""])]
 
 
 class _Packed(NamedTuple):
-    """A whole chunk that is yet to be inflated."""
+    """A whole chunk that is not inflated yet."""
 
     key: JobKey
     start: int
@@ -78,7 +78,7 @@ class _Packed(NamedTuple):
 
 
 class Span(NamedTuple):
-    """What is read: a project, one of its spiders, or a job."""
+    """The scope of a read: a project, one of its spiders, or a job."""
 
     project: int
     spider: int | None = None
@@ -86,12 +86,12 @@ class Span(NamedTuple):
 
     @property
     def first(self) -> Position:
-        """The position before which nothing belongs to the span."""
+        """The position before the first record of the span."""
         return (self.spider or 0, self.job or 0, 0)
 
     @property
     def last(self) -> Position:
-        """The position after which nothing belongs to the span."""
+        """The position after the last record of the span."""
         spider = MAX_NUMBER if self.spider is None else self.spider
         return (spider, MAX_NUMBER if self.job is None else self.job, MAX_NUMBER)
 
@@ -107,9 +107,9 @@ class RecordStore:
     async def write(
         self, key: JobKey, start: int | None, chunks: Sequence[RecordChunk], *, may_skip: bool = False
     ) -> int:
-        """Store records from index ``start`` (None: after the last); returns the index of the first.
+        """Store records from index ``start`` (None: after the last); return the index of the first.
 
-        What was stored at the same indexes before is replaced, so that sending again changes nothing. Raises
+        Records stored at the same indexes are replaced, so that a repeated write changes nothing. Raises
         :class:`ContractError` when ``start`` would leave a gap; with ``may_skip``, the first records of a job may have
         any index.
         """
@@ -119,22 +119,22 @@ class RecordStore:
         return await self._engine.write(write_records, self.kind, owner, start, chunks, now=now, may_skip=may_skip)
 
     async def stats(self, key: JobKey) -> Stats:
-        """The stats of a job's records; zeros for a job without any."""
+        """Return the stats of a job's records; zeros without any."""
         return await self._engine.glance(_stats, self._owner(key))
 
     async def indexes(self, key: JobKey) -> range:
-        """From the index of a job's first record to that after its last one."""
+        """Return the range of a job's indexes."""
         return await self._engine.glance(_indexes, self._owner(key))
 
     async def progress(self, key: JobKey, points: int) -> list[tuple[int, int]]:
-        """How many records there were when: about ``points`` pairs of a time (ms) and a number, both growing.
+        """Return about ``points`` pairs of time (ms) and number of records, both increasing.
 
-        It takes as many look-ups, whatever the number of records, and reads none of them.
+        It makes about as many look-ups, whatever the number of records, and reads no record.
         """
         return await self._engine.read(read_progress, self._owner(key), points)
 
     async def at(self, key: JobKey, numbers: Sequence[int]) -> list[Slice]:
-        """The records with these indexes, those that exist."""
+        """Return the existing records with these indexes."""
         if len(numbers) == 1:
             return await self._one(key, numbers[0])
         return await self._engine.read(_at, self._owner(key), numbers)
@@ -152,8 +152,8 @@ class RecordStore:
         return Owner(key.project, self.kind.name, key.spider, key.job)
 
     async def scan(self, span: Span, start: Position, count: int | None = None) -> AsyncIterator[Slice]:
-        """The records of a span in the order of their keys, from ``start`` (spider, job, index) on."""
-        # Several chunks are inflated at once, in threads, while the one before them is being sent.
+        """Yield the records of a span in the order of their keys, from ``start`` (spider, job, index) on."""
+        # Several chunks are inflated in threads while the one before them is sent.
         async with closing(ahead(self._parts(span, start, count), _opened, _INFLATED_AHEAD)) as parts:
             async for part in parts:
                 yield part
@@ -167,11 +167,13 @@ class RecordStore:
                 parts, position, taken = await following
                 if left is not None:
                     left -= taken
-                if READ_AHEAD.get():  # while what was read before is being sent
+                # The next read runs while the current parts are sent.
+                if READ_AHEAD.get():
                     following = self._read(span, position, left)
                 parts.reverse()
                 while parts:
-                    yield parts.pop()  # of which nothing is kept here
+                    # A yielded part is not kept here.
+                    yield parts.pop()
                 if not READ_AHEAD.get():
                     following = self._read(span, position, left)
         finally:
@@ -197,7 +199,7 @@ def _opened(part: Slice | _Packed) -> asyncio.Future[Slice]:
 
 
 def _noted(reading: asyncio.Future[_Read]) -> None:
-    """What fails after its reader has gone away needs no report."""
+    """Retrieve an error whose reader has left, so that asyncio does not log it."""
     if not reading.cancelled():
         reading.exception()
 
@@ -231,7 +233,7 @@ async def _indexes(tx: Transaction, owner: Owner) -> range:
 
 
 async def _chunk_of(tx: Transaction, owner: Owner, number: int) -> Row | None:
-    """The chunk that a record is in, if there is such a record."""
+    """Return the chunk of a record, if the record exists."""
     return await tx.fetchrow(
         """SELECT start, ts, times, body FROM record_chunks
            WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4 AND start <= $5
@@ -247,7 +249,7 @@ async def _at(tx: Transaction, owner: Owner, numbers: Sequence[int]) -> list[Sli
         row = await _chunk_of(tx, owner, number)
         if row is not None:
             place = number - row[0]
-            for ts, lines in cut(unpack_stretches(*row[1:]), place, place + 1):
+            for ts, lines in cut(unpack_segments(*row[1:]), place, place + 1):
                 found.append(Slice(JobKey(owner.project, owner.spider, owner.job), number, ts, lines))
     return found
 
@@ -255,7 +257,7 @@ async def _at(tx: Transaction, owner: Owner, numbers: Sequence[int]) -> list[Sli
 async def _page(
     tx: Transaction, kind: RecordKind, span: Span, start: Position, count: int | None, *, chunks: int
 ) -> _Read:
-    """Some records from ``start`` on, ``count`` at most, of so many chunks."""
+    """Return at most ``count`` records from ``start`` on, of at most ``limit`` chunks."""
     limit = chunks if count is None else min(chunks, count)
     rows = await tx.fetch(
         """SELECT spider, job, start, records, ts, times, body FROM record_chunks
@@ -283,8 +285,8 @@ async def _page(
         else:
             high = records if count is None else max(low - at, 0) + count - taken
             first = max(low - at, 0)
-            for stretch_ts, lines in cut(unpack_stretches(ts, times, body), first, high):
-                parts.append(Slice(key, at + first, stretch_ts, lines))
+            for segment_ts, lines in cut(unpack_segments(ts, times, body), first, high):
+                parts.append(Slice(key, at + first, segment_ts, lines))
                 first += len(lines)
                 taken += len(lines)
         if taken == count:

@@ -1,7 +1,7 @@
-"""The inside of a stored chunk: stretches of lines, each with the time at which it was stored.
+"""Segments of a stored chunk: runs of lines that were stored at the same time.
 
-A chunk that was written at once is one stretch. One that small writes were merged into has several, and a column
-beside the body with their lengths and times.
+A chunk written at once is one segment. One merged from small writes has several, and a column beside the body with
+their lengths and times.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from scrapy_ext.api.compression import pack
 from scrapy_ext.server.store.records.chunks import MAX_BYTES, MAX_LINES, damaged, unpack_lines
 
 _encode: Final = msgspec.msgpack.Encoder().encode
-#: Pairs: how many lines, and how many milliseconds after the first of the chunk.
+#: Pairs of a number of lines and the milliseconds since the chunk's time.
 _Times = list[tuple[int, int]]
 _decode: Final = msgspec.msgpack.Decoder(_Times).decode
 
 
-class Stretch(NamedTuple):
-    """Consecutive lines that were stored at the same time (ms)."""
+class Segment(NamedTuple):
+    """Consecutive lines stored at the same time (ms)."""
 
     ts: int
     lines: list[bytes]
 
 
 class StoredChunk(NamedTuple):
-    """A chunk as a row keeps it, from its index on: ``records, ts, times, body``."""
+    """The columns of a chunk from its index on: ``records, ts, times, body``."""
 
     records: int
     ts: int
@@ -36,18 +36,18 @@ class StoredChunk(NamedTuple):
     body: bytes
 
 
-def unpack_stretches(ts: int, times: bytes | None, body: bytes) -> list[Stretch]:
-    """What a row holds; raises :class:`StoreError` when it is damaged."""
+def unpack_segments(ts: int, times: bytes | None, body: bytes) -> list[Segment]:
+    """Return the segments of a row; raise :class:`StoreError` when it is damaged."""
     lines = unpack_lines(body)
     if times is None:
-        return [Stretch(ts, lines)]
-    stretches, at = [], 0
+        return [Segment(ts, lines)]
+    segments, at = [], 0
     for length, later in _read_times(times):
-        stretches.append(Stretch(ts + later, lines[at : at + length]))
+        segments.append(Segment(ts + later, lines[at : at + length]))
         at += length
     if at != len(lines):
         raise damaged(f"it has {len(lines)} lines, and the times of {at}")
-    return stretches
+    return segments
 
 
 def _read_times(times: bytes) -> _Times:
@@ -58,7 +58,7 @@ def _read_times(times: bytes) -> _Times:
 
 
 def time_at(ts: int, times: bytes | None, place: int) -> int:
-    """The time at which a line of a row was stored; raises :class:`StoreError` when it is damaged."""
+    """Return the time when a line of a row was stored; raise :class:`StoreError` when the row is damaged."""
     for length, later in _read_times(times) if times is not None else ():
         if place < length:
             return ts + later
@@ -67,56 +67,56 @@ def time_at(ts: int, times: bytes | None, place: int) -> int:
 
 
 def growth(ts: int, times: bytes | None, records: int) -> Iterator[tuple[int, int]]:
-    """The time (ms) at which a row was stored, and the number of its lines then; raises :class:`StoreError` when it is
-    damaged."""
+    """Yield the times (ms) when a row was stored, with the number of its lines then; raise :class:`StoreError` when it
+    is damaged."""
     number = 0
     for length, later in _read_times(times) if times is not None else ((records, 0),):
         number += length
         yield ts + later, number
 
 
-def pack_stretches(stretches: Sequence[Stretch]) -> StoredChunk:
-    """The row of one chunk."""
-    lines = [line for stretch in stretches for line in stretch.lines]
-    ts = stretches[0].ts
-    same = all(stretch.ts == ts for stretch in stretches)
-    times = None if same else _encode([(len(stretch.lines), stretch.ts - ts) for stretch in _joined(stretches)])
+def pack_segments(segments: Sequence[Segment]) -> StoredChunk:
+    """Return the row of one chunk."""
+    lines = [line for segment in segments for line in segment.lines]
+    ts = segments[0].ts
+    same = all(segment.ts == ts for segment in segments)
+    times = None if same else _encode([(len(segment.lines), segment.ts - ts) for segment in _joined(segments)])
     return StoredChunk(len(lines), ts, times, pack(b"\n".join(lines)))
 
 
-def length(stretches: Sequence[Stretch]) -> int:
-    """How many lines they have together."""
-    return sum(len(stretch.lines) for stretch in stretches)
+def length(segments: Sequence[Segment]) -> int:
+    """Return the number of lines."""
+    return sum(len(segment.lines) for segment in segments)
 
 
-def cut(stretches: Sequence[Stretch], low: int, high: int) -> list[Stretch]:
-    """The lines ``low`` to ``high - 1``."""
+def cut(segments: Sequence[Segment], low: int, high: int) -> list[Segment]:
+    """Return the lines ``low`` to ``high - 1``."""
     parts, at = [], 0
-    for ts, lines in stretches:
+    for ts, lines in segments:
         if part := lines[max(low - at, 0) : max(high - at, 0)]:
-            parts.append(Stretch(ts, part))
+            parts.append(Segment(ts, part))
         at += len(lines)
     return parts
 
 
-def split(stretches: Sequence[Stretch]) -> Iterator[list[Stretch]]:
-    """The same lines in parts that may be chunks."""
+def split(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
+    """Yield the lines in parts that fit a chunk."""
     low, size = 0, 0
-    total = length(stretches)
-    for place, line in enumerate(line for stretch in stretches for line in stretch.lines):
+    total = length(segments)
+    for place, line in enumerate(line for segment in segments for line in segment.lines):
         if place > low and (place - low == MAX_LINES or size + len(line) > MAX_BYTES):
-            yield cut(stretches, low, place)
+            yield cut(segments, low, place)
             low, size = place, 0
         size += len(line)
-    yield cut(stretches, low, total)
+    yield cut(segments, low, total)
 
 
-def _joined(stretches: Sequence[Stretch]) -> list[Stretch]:
-    """Neighbours of the same time as one."""
-    joined: list[Stretch] = []
-    for stretch in stretches:
-        if joined and joined[-1].ts == stretch.ts:
-            joined[-1] = Stretch(stretch.ts, joined[-1].lines + stretch.lines)
+def _joined(segments: Sequence[Segment]) -> list[Segment]:
+    """Join neighbours of the same time."""
+    joined: list[Segment] = []
+    for segment in segments:
+        if joined and joined[-1].ts == segment.ts:
+            joined[-1] = Segment(segment.ts, joined[-1].lines + segment.lines)
         else:
-            joined.append(stretch)
+            joined.append(segment)
     return joined

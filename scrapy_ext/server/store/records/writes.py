@@ -1,16 +1,16 @@
-"""Writing records of jobs.
+"""Writes of jobs' records.
 
 Invariants, each kept within one transaction:
 
 - The chunks of a job and kind do not overlap. They have ``record_totals.records`` records, the last of which has the
-  index ``records + skipped - 1``. There is a gap only below the first records that were written, where that write was
-  allowed to skip indexes; no later write makes one.
-- ``record_totals`` and ``record_counts`` say of exactly those records what ``RecordKind.tally`` says.
+  index ``records + skipped - 1``. A gap exists only below the first records that were written, if that write was
+  allowed to skip indexes.
+- ``record_totals`` and ``record_counts`` equal ``RecordKind.tally`` of exactly those records.
 - No chunk has more than ``MAX_LINES`` records, so that the chunk with record n starts above ``n - MAX_LINES``.
 
-Small writes leave no small chunks behind: a write that ends in one chunk takes in the chunks before it, as long as
-each is not larger than what is being written. So chunks at the end of a job at least halve in size from one to the
-next (ten at most), and a record is packed again ten times at most on the way to a full chunk, however it came.
+Small writes leave no small chunks behind: a write that ends in one chunk merges the chunks before it that are not
+larger. So chunks at the end of a job at least halve in size from one to the next (ten at most), and a record is packed
+again ten times at most until its chunk is full.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from scrapy_ext.server.store.records.chunks import (
     unpack_lines,
 )
 from scrapy_ext.server.store.records.segments import (
+    Segment,
     StoredChunk,
-    Stretch,
     cut,
     length,
-    pack_stretches,
+    pack_segments,
     split,
-    unpack_stretches,
+    unpack_segments,
 )
 
-#: Compressed bytes of a chunk that is large enough, however few its records.
+#: Compressed bytes of a chunk that is not merged, however few its records.
 _LARGE: Final = MAX_BYTES // 8
 
 
 class Owner(NamedTuple):
-    """Whose records: a kind and a job, as the tables key them."""
+    """Owner of records: a kind and a job, as in the keys of the tables."""
 
     project: int
     kind: str
@@ -62,8 +62,8 @@ class _Row(NamedTuple):
     def end(self) -> int:
         return self.start + self.chunk.records
 
-    def stretches(self) -> list[Stretch]:
-        return unpack_stretches(self.chunk.ts, self.chunk.times, self.chunk.body)
+    def segments(self) -> list[Segment]:
+        return unpack_segments(self.chunk.ts, self.chunk.times, self.chunk.body)
 
 
 async def write_records(
@@ -76,9 +76,9 @@ async def write_records(
     now: int,
     may_skip: bool,
 ) -> int:
-    """Store records from ``start`` on (None: after the last); returns the index of the first.
+    """Store records from ``start`` on (None: after the last); return the index of the first.
 
-    ``may_skip``: where there are no records yet, ``start`` may be any index.
+    ``may_skip``: without records yet, ``start`` may be any index.
     """
     records, end = await _locked_totals(tx, owner)
     start = end if start is None else start
@@ -113,9 +113,9 @@ def _gap(start: int, records: int, end: int) -> Violation:
 
 
 async def _locked_totals(tx: Transaction, owner: Owner) -> tuple[int, int]:
-    """The number of records, and the index after the last one.
+    """Lock and return the number of records, and the index after the last one.
 
-    Other writers of the same job and kind wait until this one is done.
+    Other writers of the same job and kind wait for this transaction.
     """
     row = await tx.fetchrow(
         """SELECT records, skipped FROM record_totals WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4
@@ -132,7 +132,7 @@ async def _locked_totals(tx: Transaction, owner: Owner) -> tuple[int, int]:
 
 
 async def _overlapping(tx: Transaction, owner: Owner, low: int, high: int) -> list[_Row]:
-    """The chunks with any of the records ``low`` to ``high - 1``."""
+    """Return the chunks with any of the records ``low`` to ``high - 1``."""
     rows = await tx.fetch(
         """SELECT start, records, ts, times, body FROM record_chunks
            WHERE project = $1 AND kind = $2 AND spider = $3 AND job = $4 AND start > $5 AND start < $6
@@ -146,12 +146,12 @@ async def _overlapping(tx: Transaction, owner: Owner, low: int, high: int) -> li
 
 
 async def _is_stored(tx: Transaction, owner: Owner, start: int, chunks: Sequence[RecordChunk]) -> bool:
-    """Whether the very same records are there already, in whichever chunks: the usual case of sending again."""
+    """Return true when exactly these records are stored already, as after a repeated request."""
     for chunk in chunks:
         stop = start + chunk.records
         rows = await _overlapping(tx, owner, start, stop)
         if not (len(rows) == 1 and rows[0].start == start and rows[0].chunk.body == chunk.body):
-            parts = [part for row in rows for part in cut(row.stretches(), start - row.start, stop - row.start)]
+            parts = [part for row in rows for part in cut(row.segments(), start - row.start, stop - row.start)]
             if [line for part in parts for line in part.lines] != unpack_lines(chunk.body):
                 return False
         start = stop
@@ -159,25 +159,25 @@ async def _is_stored(tx: Transaction, owner: Owner, start: int, chunks: Sequence
 
 
 async def _clear(tx: Transaction, kind: RecordKind, owner: Owner, low: int, high: int) -> tuple[Tally, int]:
-    """Take the records ``low`` to ``high - 1`` out of their chunks; returns their tally and number."""
+    """Remove the records ``low`` to ``high - 1`` from their chunks; return their tally and number."""
     removed, number, kept = Tally(), 0, []
     for row in await _overlapping(tx, owner, low, high):
-        stretches = row.stretches()
+        segments = row.segments()
         first, last = max(low - row.start, 0), min(high - row.start, row.chunk.records)
-        for part in cut(stretches, first, last):
+        for part in cut(segments, first, last):
             removed.add(tally_of_lines(kind, part.lines))
             number += len(part.lines)
-        for at, rest in ((0, cut(stretches, 0, first)), (last, cut(stretches, last, row.chunk.records))):
+        for at, rest in ((0, cut(segments, 0, first)), (last, cut(segments, last, row.chunk.records))):
             if rest:
-                kept.append(_Row(row.start + at, pack_stretches(rest)))
+                kept.append(_Row(row.start + at, pack_segments(rest)))
         await _delete(tx, owner, row.start)
     await _insert(tx, owner, kept)
     return removed, number
 
 
 async def _merged(tx: Transaction, owner: Owner, new: _Row) -> list[_Row]:
-    """The new last chunk together with the chunks before it that are not larger, which are deleted."""
-    start, records, stretches = new.start, new.chunk.records, list[Stretch]()
+    """Merge the new last chunk with preceding chunks that are not larger, which are deleted."""
+    start, records, segments = new.start, new.chunk.records, list[Segment]()
     while start and records < MAX_LINES:
         row = await tx.fetchrow(
             """SELECT start, records, ts, times, body FROM record_chunks
@@ -187,20 +187,21 @@ async def _merged(tx: Transaction, owner: Owner, new: _Row) -> list[_Row]:
             start - records,
             start,
         )
-        if row is None:  # the chunk before starts earlier: it is larger
+        # The chunk before starts earlier: it is larger.
+        if row is None:
             break
         before = _Row(row[0], StoredChunk(*row[1:]))
         if before.end < start or before.chunk.records == MAX_LINES or len(before.chunk.body) > _LARGE:
             break
-        stretches = before.stretches() + stretches
+        segments = before.segments() + segments
         start, records = before.start, records + before.chunk.records
         await _delete(tx, owner, before.start)
-    if not stretches:
+    if not segments:
         return [new]
-    stretches += new.stretches()
+    segments += new.segments()
     rows = []
-    for part in split(stretches):
-        rows.append(_Row(start, pack_stretches(part)))
+    for part in split(segments):
+        rows.append(_Row(start, pack_segments(part)))
         start += length(part)
     return rows
 

@@ -1,4 +1,4 @@
-"""Reading deployed versions: their rows, and which of them jobs can run."""
+"""Reads of deployed versions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 from scrapy_ext.api.platform.versions import SpiderInfo, Version, VersionState
 from scrapy_ext.server.store.engine.interface import Row, Transaction
 
-#: The state of one whose archive is on its way; nobody is told of it.
+#: The state of a version while its archive is uploaded, which no reader sees.
 UPLOADING: Final = "uploading"
 
 _COLUMNS: Final = "deploy, name, state, message, created, created_by, size, sha256, format, requirements, settings"
@@ -17,21 +17,21 @@ _decode: Final = msgspec.json.Decoder(SpiderInfo).decode
 
 
 class StoredVersion(NamedTuple):
-    """A version as others see it, and the settings module that was sent with it."""
+    """A version as published, and the settings module that was sent with it."""
 
     shown: Version
     settings: str
 
 
 class Runnable(NamedTuple):
-    """A version that jobs can run: its number and name."""
+    """A runnable version: its number and name."""
 
     deploy: int
     name: str
 
 
 async def current_version(tx: Transaction, project: int) -> Runnable | None:
-    """The version that jobs run, as part of a larger operation."""
+    """Return the version that jobs run, within a larger transaction."""
     row = await tx.fetchrow(
         """SELECT v.deploy, v.name FROM current_versions c JOIN versions v ON v.project = c.project
            AND v.deploy = c.deploy WHERE c.project = $1""",
@@ -41,7 +41,7 @@ async def current_version(tx: Transaction, project: int) -> Runnable | None:
 
 
 async def runnable(tx: Transaction, project: int, name: str | None) -> Runnable | None:
-    """The version of this name (None: the current one) if jobs can run it."""
+    """Return the version of this name (None: the current one) if it is runnable."""
     if name is None:
         return await current_version(tx, project)
     row = await tx.fetchrow(
@@ -55,7 +55,7 @@ async def runnable(tx: Transaction, project: int, name: str | None) -> Runnable 
 
 
 async def piece_of(tx: Transaction, project: int, deploy: int, piece: int) -> bytes | None:
-    """A piece of an archive; None behind the last."""
+    """Return a piece of an archive; None after the last."""
     row = await tx.fetchrow(
         "SELECT body FROM version_pieces WHERE project = $1 AND deploy = $2 AND piece = $3", project, deploy, piece
     )
@@ -63,8 +63,8 @@ async def piece_of(tx: Transaction, project: int, deploy: int, piece: int) -> by
 
 
 async def unchecked_versions(tx: Transaction, before: int, after: int) -> list[tuple[int, int]]:
-    """Project and number of versions whose check nobody has been at since ``before``; or, by a clock that has been set
-    back since, after ``after``."""
+    """Return project and number of versions whose check was idle since ``before``; or, after a clock was set back, last
+    touched after ``after``."""
     rows = await tx.fetch(
         """SELECT project, deploy FROM versions WHERE state = $1 AND (touched <= $2 OR touched > $3)
            ORDER BY project, deploy LIMIT 100""",
@@ -76,7 +76,7 @@ async def unchecked_versions(tx: Transaction, before: int, after: int) -> list[t
 
 
 async def list_versions(tx: Transaction, project: int) -> list[Version]:
-    """The versions of a project, the newest first."""
+    """Return the versions of a project, newest first."""
     rows = await tx.fetch(
         f"SELECT {_COLUMNS} FROM versions WHERE project = $1 AND state <> $2 ORDER BY deploy DESC",  # noqa: S608
         project,
@@ -87,7 +87,7 @@ async def list_versions(tx: Transaction, project: int) -> list[Version]:
 
 
 async def get_version(tx: Transaction, project: int, deploy: int) -> StoredVersion | None:
-    """A version by its number."""
+    """Return a version by its number."""
     row = await tx.fetchrow(
         f"SELECT {_COLUMNS} FROM versions WHERE project = $1 AND deploy = $2 AND state <> $3",  # noqa: S608
         project,
@@ -98,7 +98,7 @@ async def get_version(tx: Transaction, project: int, deploy: int) -> StoredVersi
 
 
 async def named_version(tx: Transaction, project: int, name: str) -> StoredVersion | None:
-    """The version of a name: what jobs would run if they can, else what was deployed last."""
+    """Return the runnable version of a name, else its last deployed one."""
     found = await runnable(tx, project, name)
     if found is not None:
         return await get_version(tx, project, found.deploy)
@@ -131,7 +131,7 @@ def _version(row: Row, current: Runnable | None) -> StoredVersion:
 
 
 async def spiders_of(tx: Transaction, project: int, name: str | None) -> list[SpiderInfo]:
-    """The spiders and scripts of a version (None: the current one)."""
+    """Return the spiders and scripts of a version (None: the current one)."""
     found = await runnable(tx, project, name)
     if found is None:
         return []
@@ -142,7 +142,7 @@ async def spiders_of(tx: Transaction, project: int, name: str | None) -> list[Sp
 
 
 async def refused_for(tx: Transaction, project: int, spider: str, name: str | None) -> list[str] | None:
-    """None when jobs of this name can be added; else the names that the version has."""
+    """Return None when jobs of this name can be added; else the names that the version has."""
     found = await runnable(tx, project, name)
     if found is None:
         return None

@@ -1,8 +1,8 @@
-"""Deployed versions of projects: their archives in pieces, their spiders, and which one is current.
+"""Deployed versions of projects: archives in pieces, spiders, and the current version.
 
-Whoever changes versions of a project holds its counter of deploys, so that one such change is made at a time. A
-version is there for others once its archive is whole. One that is ready is current from then on, unless a later one
-is; the other deploys of its name go. Archives of the newest versions are kept, and those that active jobs need.
+Changes of a project's versions lock its counter of deploys. A version becomes visible when its archive is complete. A
+ready version becomes current unless a later one is, and replaces other deploys of its name. Archives of the newest
+versions are kept, and those that active jobs need.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from scrapy_ext.server.store.versions.rows import (
     unchecked_versions,
 )
 
-#: Bytes of a piece of an archive.
+#: Bytes per piece of an archive.
 PIECE: Final = 512 * 1024
-#: Milliseconds by which the clocks of servers may differ.
+#: Tolerated difference between the clocks of servers, in milliseconds.
 _CLOCKS_DIFFER: Final = 300_000
-#: Milliseconds after which an upload that is not whole is given up.
+#: Milliseconds after which an incomplete upload is removed.
 _GIVEN_UP: Final = 3_600_000
 
 
 class NewVersion(NamedTuple):
-    """What is deployed. ``settings``: the settings module, "" where the archive says it itself."""
+    """A version to deploy; ``settings`` is the settings module, "" to use the one in the archive."""
 
     name: str
     format: str
@@ -49,7 +49,7 @@ class NewVersion(NamedTuple):
 
 
 class InUseError(Exception):
-    """The version cannot be removed; the message says why."""
+    """The version cannot be removed; the message has the reason."""
 
 
 class VersionStore:
@@ -62,23 +62,23 @@ class VersionStore:
     # ── uploading ──
 
     async def begin(self, project: int, new: NewVersion, by: str) -> int:
-        """Make room for a version; returns its number."""
+        """Start the upload of a version; return its number."""
         return await self._engine.write(_begin, project, new, by, self._clock())
 
     async def put(self, project: int, deploy: int, piece: int, body: bytes) -> None:
-        """Store a piece of its archive, up to :data:`PIECE` bytes. Pieces count from 0."""
+        """Store a piece of the archive, up to :data:`PIECE` bytes. Pieces count from 0."""
         await self._engine.write(_put, project, deploy, piece, body)
 
     async def arrived(self, project: int, deploy: int) -> None:
-        """All pieces are there: the version is, too, and to be checked."""
+        """Complete an upload: the version is visible and waits for its check."""
         await self._engine.write(_set_state, project, deploy, state=VersionState.UPLOADED, now=self._clock())
 
     async def discard(self, project: int, deploy: int) -> None:
-        """Remove a version that never was ready."""
+        """Remove a version that was never ready."""
         await self._engine.write(_remove, project, deploy)
 
     async def archive(self, project: int, deploy: int) -> AsyncIterator[bytes]:
-        """The pieces of an archive."""
+        """Yield the pieces of an archive."""
         piece = 0
         while (body := await self._engine.read(piece_of, project, deploy, piece)) is not None:
             yield body
@@ -87,61 +87,61 @@ class VersionStore:
     # ── checking ──
 
     async def progress(self, project: int, deploy: int, message: str) -> None:
-        """Note how far the check is."""
+        """Record the progress of the check."""
         await self._engine.write(_progress, project, deploy, message, self._clock())
 
     async def ready(self, project: int, deploy: int, spiders: Sequence[SpiderInfo]) -> None:
-        """The check has passed: jobs can run it."""
+        """Record that the check has passed: the version is runnable."""
         await self._engine.write(_ready, project, deploy, spiders, self._clock())
 
     async def failed(self, project: int, deploy: int, message: str) -> None:
-        """The check has not passed."""
+        """Record that the check has failed."""
         await self._engine.write(_failed, project, deploy, message, self._clock())
 
     async def unchecked(self, idle: int) -> list[tuple[int, int]]:
-        """Project and number of versions whose check nobody has been at for ``idle`` milliseconds."""
+        """Return project and number of versions whose check was idle for ``idle`` milliseconds."""
         now = self._clock()
         return await self._engine.read(unchecked_versions, now - idle, now + _CLOCKS_DIFFER)
 
-    # ── what there is ──
+    # ── reading ──
 
     async def listed(self, project: int) -> list[Version]:
-        """The versions of a project, the newest first."""
+        """Return the versions of a project, newest first."""
         return await self._engine.read(list_versions, project)
 
     async def get(self, project: int, deploy: int) -> StoredVersion | None:
-        """A version by its number."""
+        """Return a version by its number."""
         return await self._engine.read(get_version, project, deploy)
 
     async def named(self, project: int, name: str) -> StoredVersion | None:
-        """The version of this name: what jobs would run if they can, else what was deployed last."""
+        """Return the runnable version of a name, else its last deployed one."""
         return await self._engine.read(named_version, project, name)
 
     async def current(self, project: int) -> str | None:
-        """The name of the version that jobs run; None when nothing was deployed."""
+        """Return the name of the version that jobs run; None without any."""
         found = await self._engine.glance(current_version, project)
         return found.name if found else None
 
     async def spiders(self, project: int, name: str | None = None) -> list[SpiderInfo]:
-        """The spiders and scripts of a version (None: the current one) by name."""
+        """Return the spiders and scripts of a version (None: the current one), by name."""
         return await self._engine.read(spiders_of, project, name)
 
     async def refuses(self, project: int, spider: str, name: str | None = None) -> list[str] | None:
-        """None when jobs of this name can be added; else the names of the spiders that the version has.
+        """Return None when jobs of this name can be added; else the names of the version's spiders.
 
-        A project without a version takes any name.
+        A project without a version accepts any name.
         """
         return await self._engine.glance(refused_for, project, spider, name)
 
     # ── changing ──
 
     async def make_current(self, project: int, name: str) -> bool:
-        """Let new jobs run this version; False when there is none of this name that they can run."""
+        """Make a version current for new jobs; False when there is no runnable one of this name."""
         return await self._engine.write(_make_current, project, name)
 
     async def remove(self, project: int, name: str) -> bool:
-        """Remove every deploy of a name; False when there is none. Raises :class:`InUseError` for the current one
-        while there are others, and for one that an active job needs."""
+        """Remove every deploy of a name; False when there is none. Raises :class:`InUseError` for the current one while
+        there are others, and for one that an active job needs."""
         return await self._engine.write(_remove_named, project, name)
 
 
@@ -212,7 +212,8 @@ async def _ready(tx: Transaction, project: int, deploy: int, spiders: Sequence[S
     await hold(tx, project, "deploy")
     found = await get_version(tx, project, deploy)
     if found is None or found.shown.state is not VersionState.UPLOADED:
-        return  # removed, or checked by another server, meanwhile
+        # Another server has removed or checked it meanwhile.
+        return
     await _set_state(tx, project, deploy, state=VersionState.READY, now=now)
     await tx.execute_many(
         "INSERT INTO version_spiders (project, deploy, name, info) VALUES ($1, $2, $3, $4)",
@@ -235,7 +236,7 @@ async def _failed(tx: Transaction, project: int, deploy: int, message: str, now:
 
 
 async def _remove_old(tx: Transaction, project: int) -> None:
-    """Remove what is replaced by a later deploy of its name, and the oldest of too many."""
+    """Remove versions replaced by a later deploy of their name, and the oldest of too many."""
     rows = await tx.fetch(
         "SELECT deploy, name, state FROM versions WHERE project = $1 AND state IN ($2, $3) ORDER BY deploy DESC",
         project,
@@ -247,7 +248,7 @@ async def _remove_old(tx: Transaction, project: int) -> None:
     seen: set[str] = set()
     kept = {VersionState.READY.value: 0, VersionState.FAILED.value: 0}
     for deploy, name, state in rows:
-        # A later deploy that failed replaces nothing that jobs can run.
+        # A failed later deploy replaces nothing runnable.
         replaced = name in seen
         if state == VersionState.READY.value:
             seen.add(name)
@@ -260,7 +261,7 @@ async def _remove_old(tx: Transaction, project: int) -> None:
 
 
 async def _needed(tx: Transaction, project: int) -> set[int]:
-    """What active jobs were scheduled with."""
+    """Return the versions that active jobs were scheduled with."""
     rows = await tx.fetch(
         "SELECT DISTINCT deploy FROM jobs WHERE project = $1 AND state IN ('pending', 'running')", project
     )
@@ -303,7 +304,7 @@ async def _remove_named(tx: Transaction, project: int, name: str) -> bool:
             raise InUseError("it is the current version. Make another one current first")
         await tx.execute("DELETE FROM current_versions WHERE project = $1", project)
     if set(doomed) & await _needed(tx, project):
-        raise InUseError("jobs that wait or run need it. Let them end, or cancel them")
+        raise InUseError("pending or running jobs need it. Let them end, or cancel them")
     for deploy in doomed:
         await _remove(tx, project, deploy)
     return bool(doomed)

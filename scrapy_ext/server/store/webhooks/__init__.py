@@ -1,1 +1,1 @@
-"""Webhooks, and the deliveries that wait for them."""
+"""Webhooks and their pending deliveries."""

@@ -1,10 +1,10 @@
-"""Webhooks, and the deliveries to them.
+"""Webhooks and their deliveries.
 
-Rules that hold here:
+Rules:
 
-- A delivery is claimed by moving its ``due`` on, so that of several servers one sends it. It is sent again when the one
-  that claimed it has not said within :data:`CLAIM` what came of it: at least once, and the same id tells doubles.
-- Whatever changes a webhook takes the project's counter of activity messages first, as :mod:`outbox` does.
+- A delivery is claimed by advancing its ``due`` time, so that one of several servers sends it. Without a result within
+  :data:`CLAIM` it is sent again: at least once, with the same ID.
+- Every change of a webhook first locks the project's counter of activity messages, as :mod:`outbox` does.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from scrapy_ext.server.store.engine.interface import Engine, Row, Transaction
 
 _SECOND: Final = 1000
 _HOUR: Final = 3600 * _SECOND
-#: How long (ms) a server has to send what it has claimed.
+#: Time (ms) to send a claimed delivery.
 CLAIM: Final = 60 * _SECOND
-#: From a failure to the next attempt (ms): the first wait, which doubles, and the longest.
+#: Wait (ms) between a failure and the next attempt: the first, which doubles, and the longest.
 FIRST_WAIT: Final = 10 * _SECOND
 LONGEST_WAIT: Final = _HOUR
-#: No delivery is due later than that (ms), unless the clock was set back since.
+#: Maximum wait (ms) of a delivery, unless the clock was set back.
 _LATEST: Final = LONGEST_WAIT + CLAIM
-#: How old (ms) a delivery gets before it is given up.
+#: Age (ms) at which a delivery is given up.
 GIVE_UP: Final = 24 * _HOUR
-#: How long (ms) nothing may have been taken before a webhook is disabled.
+#: Time (ms) without a successful delivery after which a webhook is disabled.
 DISABLE: Final = 72 * _HOUR
-#: Deliveries that are kept of those that were delivered, and of those that were given up.
+#: Number of delivered and of given up deliveries that are kept.
 KEPT: Final = 100
 MAX_LISTED: Final = 1000
 
@@ -52,7 +52,7 @@ _names: Final = msgspec.json.Decoder(list[str]).decode
 
 
 class Claimed(NamedTuple):
-    """A delivery to send now."""
+    """A claimed delivery."""
 
     project: int
     webhook: int
@@ -64,7 +64,7 @@ class Claimed(NamedTuple):
 
     @property
     def id(self) -> str:
-        """What tells it from all others."""
+        """The ID of the delivery."""
         return delivery_id(self.project, self.webhook, self.number)
 
 
@@ -74,53 +74,53 @@ class WebhookStore:
     def __init__(self, engine: Engine, clock: Callable[[], int]) -> None:
         self._engine = engine
         self._clock = clock
-        #: Set when there may be something to send that nobody here knows of.
+        #: Set when a delivery may be due.
         self.changed = asyncio.Event()
 
     async def add(self, project: int, url: str, events: list[str], secret: str) -> Webhook:
-        """Store a webhook; raises :class:`ContractError` when the project has too many."""
+        """Store a webhook; raise :class:`ContractError` when the project has too many."""
         return await self._engine.write(_add, project, url, events, secret=secret, now=self._clock())
 
     async def listed(self, project: int) -> list[Webhook]:
-        """The webhooks of a project, in the order in which they were made."""
+        """Return the webhooks of a project, oldest first."""
         return await self._engine.read(_list, project)
 
     async def get(self, project: int, number: int) -> Webhook | None:
-        """One webhook."""
+        """Return one webhook."""
         return await self._engine.read(_get, project, number)
 
     async def remove(self, project: int, number: int) -> bool:
-        """Delete a webhook and what it was to be told; returns whether there was one."""
+        """Delete a webhook and its deliveries; return whether there was one."""
         return await self._engine.write(_remove, project, number)
 
     async def disable(self, project: int, number: int, disabled: bool) -> Webhook | None:
-        """Let a webhook be told nothing more, and forget what it was to be told; or tell it again what comes."""
+        """Disable a webhook and delete its pending deliveries, or enable it again."""
         return await self._engine.write(_disable, project, number, disabled)
 
     async def test(self, project: int, number: int) -> Delivery | None:
-        """Send something to a webhook, also when it is disabled; None when there is no such webhook."""
+        """Add a test delivery, also for a disabled webhook; None when there is no such webhook."""
         delivery = await self._engine.write(_test, project, number, self._clock())
         self.changed.set()
         return delivery
 
     async def deliveries(self, project: int, number: int, count: int = MAX_LISTED) -> list[Delivery]:
-        """What was sent to a webhook and what is to be sent, newest first."""
+        """Return past and pending deliveries of a webhook, newest first."""
         return await self._engine.read(_deliveries, project, number, count)
 
     async def waiting(self) -> list[tuple[int, int]]:
-        """The webhooks, each a project and a number, for which something is due."""
+        """Return project and number of the webhooks with due deliveries."""
         return await self._engine.read(_waiting, self._clock())
 
     async def claim(self, project: int, number: int) -> Claimed | None:
-        """Take the delivery that has been due for a webhook longest, to send it now."""
+        """Claim the delivery that has been due longest."""
         return await self._engine.write(_claim, project, number, self._clock())
 
     async def delivered(self, sent: Claimed, outcome: str) -> None:
-        """Note that a delivery was taken."""
+        """Record that a delivery succeeded."""
         await self._engine.write(_delivered, sent, outcome)
 
     async def failed(self, sent: Claimed, outcome: str) -> None:
-        """Note that a delivery failed: it is sent again later, or given up."""
+        """Record that a delivery failed: it is retried later, or given up."""
         await self._engine.write(_failed, sent, outcome, self._clock())
 
 
@@ -204,7 +204,7 @@ async def _test(tx: Transaction, project: int, number: int, now: int) -> Deliver
         return None
     message = about(number, TEST_EVENT, "A test.")
     await add_deliveries(tx, project, number, [Event(place, TEST_EVENT, message)], now)
-    # Before all that waits: somebody wants to see it.
+    # A test goes first, since a user waits for it.
     row = await tx.fetchrow(
         f"""UPDATE webhook_deliveries SET due = 0 WHERE project = $1 AND webhook = $2 AND number = $3
             RETURNING {_DELIVERY}""",  # noqa: S608 - fixed text
@@ -294,7 +294,7 @@ async def _failed(tx: Transaction, sent: Claimed, outcome: str, now: int) -> Non
     (created, event), (failing_since, given_up, disabled) = row, webhook
     since = now if failing_since is None else failing_since
     wait = min(FIRST_WAIT * 2 ** min(sent.attempts - 1, 30), LONGEST_WAIT)
-    # A test is for who waits to see it.
+    # A test is not retried, since a user waits for its result.
     is_given_up = event == TEST_EVENT or now + wait - created > GIVE_UP
     state, due = ("given up", None) if is_given_up else ("pending", now + wait)
     await _settle(tx, sent, due, state, outcome)
@@ -311,14 +311,14 @@ async def _failed(tx: Transaction, sent: Claimed, outcome: str, now: int) -> Non
         )
     if not disabled and now - since >= DISABLE:
         await _set_disabled(tx, *where, disabled=True)
-        why = f"It has taken nothing for {DISABLE // (24 * _HOUR)} days, and is told nothing more: {outcome}."
+        why = f"No delivery succeeded for {DISABLE // (24 * _HOUR)} days. The webhook is disabled: {outcome}."
         messages.append(about(sent.webhook, WEBHOOK_DISABLED, why))
     if messages:
         await add_events(tx, sent.project, messages, now)
 
 
 async def _settle(tx: Transaction, sent: Claimed, due: int | None, state: str, outcome: str) -> bool:
-    """Write what came of an attempt, and forget old ones; returns whether the delivery was still to be made."""
+    """Store the result of an attempt, and delete old deliveries; return false when it was settled already."""
     found = await tx.execute(
         """UPDATE webhook_deliveries SET due = $4, state = $5, outcome = $6
            WHERE project = $1 AND webhook = $2 AND number = $3 AND due IS NOT NULL""",

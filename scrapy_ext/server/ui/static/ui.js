@@ -1,11 +1,11 @@
 "use strict";
-// What pages do beyond links and forms: parts that refresh, logs that go on live, and counting what is chosen.
-// Each page works without it. Whatever comes from the server is put into the page as text, never as markup.
+// Parts that refresh, live logs, and the count of selected jobs.
+// Each page works without this script. Data from the server is inserted as text, never as markup.
 
 (() => {
   const MOST_LINES = 2000;
 
-  // ── parts that refresh: htmx gets them, when nobody is in the middle of something there ──
+  // ── parts that htmx refreshes, unless the user is interacting with them ──
 
   const busy = (part) =>
     document.hidden ||
@@ -20,27 +20,27 @@
     }
   }, 3000);
 
-  // ── jobs that are chosen ──
+  // ── selected jobs ──
 
-  const tell = () => {
-    const told = document.querySelector("[data-chosen]");
-    if (!told) return;
+  const showChosen = () => {
+    const status = document.querySelector("[data-chosen]");
+    if (!status) return;
     const number = document.querySelectorAll("input[name=job]:checked").length;
-    told.textContent = number ? `${number} chosen` : "Choose jobs to stop them, run them again or delete them.";
-    for (const button of told.parentElement.querySelectorAll("button")) button.disabled = number === 0;
+    status.textContent = number ? `${number} chosen` : "Choose jobs to stop them, run them again or delete them.";
+    for (const button of status.parentElement.querySelectorAll("button")) button.disabled = number === 0;
   };
-  document.addEventListener("change", tell);
-  document.addEventListener("htmx:after:swap", tell);
-  tell();
+  document.addEventListener("change", showChosen);
+  document.addEventListener("htmx:after:swap", showChosen);
+  showChosen();
 
-  // ── logs that go on live ──
+  // ── live logs ──
 
   const log = document.querySelector("[data-live]");
   if (!log || !window.EventSource) return;
 
-  const told = document.querySelector("[data-told]");
-  const say = (text) => {
-    if (told.textContent !== text) told.textContent = text;
+  const status = document.querySelector("[data-live-status]");
+  const showState = (text) => {
+    if (status.textContent !== text) status.textContent = text;
   };
   let following = true;
   let waiting = 0;
@@ -49,19 +49,19 @@
     log.scrollTop = log.scrollHeight;
   };
   const state = () =>
-    following ? "Live: new lines appear as they come." : `Paused while you read: ${waiting} new ${waiting === 1 ? "line" : "lines"} below.`;
+    following ? "Live: new lines appear as they arrive." : `Paused while you read: ${waiting} new ${waiting === 1 ? "line" : "lines"} below.`;
 
   const follow = (whether) => {
     if (whether === following) return;
     following = whether;
     if (following) waiting = 0;
-    say(state());
+    showState(state());
   };
 
   log.addEventListener("scroll", () => {
     follow(log.scrollHeight - log.scrollTop - log.clientHeight < 30);
   });
-  // The browser's own scrolling may end where the end was when the key was pressed: above the lines that came since.
+  // The browser scrolls to the end as it was when the key was pressed, above lines that arrived since.
   log.addEventListener("keydown", (event) => {
     if (event.key !== "End" || event.ctrlKey || event.altKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
@@ -85,30 +85,30 @@
   };
 
   const source = new EventSource(log.dataset.live);
-  source.addEventListener("open", () => say(state()));
+  source.addEventListener("open", () => showState(state()));
   source.addEventListener("lines", (event) => {
     const { leftOut, lines } = JSON.parse(event.data);
     const added = document.createDocumentFragment();
     if (leftOut) {
-      const note = made("li", `${leftOut} ${leftOut === 1 ? "line" : "lines"} came too fast to be shown here.`);
+      const note = made("li", `${leftOut} ${leftOut === 1 ? "line" : "lines"} skipped: they arrived too fast to show.`);
       note.className = "gap";
       added.append(note);
     }
     for (const each of lines) added.append(line(each));
     log.append(added);
-    // What is read stays; what is far above goes.
+    // A reader keeps more lines than a follower; older lines are removed.
     const most = following ? MOST_LINES : 5 * MOST_LINES;
     while (log.children.length > most) log.firstElementChild.remove();
     if (following) toEnd();
     else waiting += lines.length;
-    say(state());
+    showState(state());
   });
   source.addEventListener("end", () => {
     source.close();
-    say("The job has ended, and this is the end of its log.");
+    showState("The job has ended. This is the end of its log.");
   });
   source.addEventListener("error", () => {
-    say(source.readyState === EventSource.CLOSED ? "Not live any more. Reload the page." : "Connecting again…");
+    showState(source.readyState === EventSource.CLOSED ? "Not live. Reload the page to continue." : "Reconnecting…");
   });
   window.addEventListener("pagehide", () => source.close());
   toEnd();

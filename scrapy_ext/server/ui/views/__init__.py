@@ -1,6 +1,6 @@
-"""The pages, one module each; whoever writes one adds it to :data:`VIEWS`.
+"""The pages, one module each, registered in :data:`VIEWS`.
 
-A module has ``PAGES``, its addresses, and ``LINKS``, its entries of the navigation bar, which come in this order.
+A module has ``PAGES``, its routes, and optionally ``LINKS``, its entries of the navigation bar, which keep this order.
 """
 
 from __future__ import annotations

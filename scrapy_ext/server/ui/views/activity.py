@@ -1,4 +1,4 @@
-"""``/ui/<project>/activity`` and ``/ui/activity``: what has happened, newest first, in one project or in all."""
+"""``/ui/<project>/activity`` and ``/ui/activity``: the newest events of one project or of all."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from scrapy_ext.server.store.activity.activity import Message
 from scrapy_ext.server.ui.frame import Link, UiPage, Visit
 
 _PER_PAGE: Final = 50
-#: Messages that a filter looks at before the page says where to go on.
-_LOOKED_AT: Final = 2000
+#: Messages that one filtered page reads.
+_MOST_READ: Final = 2000
 _STEP: Final = 200
-#: Projects whose messages are shown together.
+#: Maximum number of projects shown together.
 _PROJECTS: Final = 100
 
 EVENTS: Final = (
@@ -38,7 +38,7 @@ EVENTS: Final = (
 
 
 class _Shown(NamedTuple):
-    """A message: ``job`` only where it names one of the message's project, ``rest`` what it has besides."""
+    """A message; ``job`` only when it belongs to the message's project, ``rest`` has the other fields."""
 
     project: int
     number: int
@@ -52,12 +52,12 @@ class _Shown(NamedTuple):
 async def _one(visit: Visit) -> Response:
     event, below = visit.text("event"), visit.number("below", MAX_NUMBER)
     shown: list[_Shown] = []
-    looked, last = 0, False
-    while len(shown) < _PER_PAGE and looked < _LOOKED_AT and not last:
+    read, last = 0, False
+    while len(shown) < _PER_PAGE and read < _MOST_READ and not last:
         page = await visit.store.activity.page(visit.project, below, _STEP if event else _PER_PAGE)
         last = len(page) < (_STEP if event else _PER_PAGE)
         for message in page:
-            below, looked = message.number, looked + 1
+            below, read = message.number, read + 1
             each = _shown(message)
             if not event or each.event == event:
                 shown.append(each)

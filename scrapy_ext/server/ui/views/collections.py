@@ -1,4 +1,4 @@
-"""``/ui/<project>/collections``: what collections there are, their records by key, and one record to read or edit."""
+"""``/ui/<project>/collections``: collections, their records by key, and one record to read or edit."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from scrapy_ext.server.ui.frame import Link, MissingError, UiPage, Visit, field_
 
 _PATH: Final = "/ui/{project:number}/collections"
 _ONE: Final = _PATH + "/{type}/{name}"
-#: Collections of one page, each of which is counted up to here.
+#: Collections per page, and the limit of the count of each.
 _COLLECTIONS: Final = 50
 _COUNTED_IN_LIST: Final = 1000
-#: Records of one page, which ends earlier when they have so many bytes.
+#: Records per page, which ends earlier at this number of bytes.
 _RECORDS: Final = 50
 _PAGE_BYTES: Final = 4 * 1024 * 1024
-#: Keys and steps in which one collection is counted; nobody else has a turn meanwhile (``Engine.glance``).
+#: Keys per counting step and steps per page; an inline read blocks other requests (``Engine.glance``).
 _COUNTED: Final = 10_000
 _STEPS: Final = 10
 _MAX_KEY: Final = 32 * 1024
@@ -77,7 +77,7 @@ def _path(which: Collection) -> str:
 
 
 async def _which(visit: Visit) -> Collection:
-    """The collection of the path."""
+    """Return the collection of the path."""
     parameters = visit.request.path_params
     try:
         which = Collection(visit.project, parse_type(parameters["type"]), parameters["name"])
@@ -89,7 +89,7 @@ async def _which(visit: Visit) -> Collection:
 
 
 def _key_of(visit: Visit, name: str) -> str:
-    """A query parameter that is a key, of which every character counts."""
+    """Return a query parameter that is a key, unstripped."""
     key = visit.request.query_params.get(name, "")
     if len(key) > _MAX_KEY:
         raise refused(name, f"must be {_MAX_KEY} characters at most", "Correct the address.")
@@ -119,7 +119,7 @@ async def _records(visit: Visit) -> Response:
 
 
 async def _page(visit: Visit, which: Collection, part: Range) -> tuple[list[_Row], str | None]:
-    """Some records, and the key after which there are more."""
+    """Return some records, and the key after which more follow."""
     rows: list[_Row] = []
     held = 0
     async for page in visit.store.collections.scan(which, Selection((part,)), _RECORDS + 1):
@@ -132,7 +132,7 @@ async def _page(visit: Visit, which: Collection, part: Range) -> tuple[list[_Row
 
 
 async def _count(visit: Visit, which: Collection, selection: Selection) -> tuple[int, bool]:
-    """How many records are selected, and whether there are more than were counted."""
+    """Return the number of selected records, and whether there are more than were counted."""
     total = 0
     for _ in range(_STEPS):
         count = await visit.store.collections.count(which, selection, _COUNTED)
@@ -152,10 +152,10 @@ async def _change(visit: Visit) -> Response:
             check_name(new_name, "new name")
             if not await visit.store.collections.rename(visit.project, which.name, new_name):
                 raise MissingError
-            return visit.onward(_path(which._replace(name=new_name)), "renamed")
+            return visit.redirect(_path(which._replace(name=new_name)), "renamed")
         case "delete":
             await visit.store.collections.drop(visit.project, which.name)
-            answer = visit.onward(f"/ui/{visit.project}/collections", "removed")
+            answer = visit.redirect(f"/ui/{visit.project}/collections", "removed")
             answer.background = BackgroundTask(visit.store.purge)
             return answer
         case _:
@@ -163,7 +163,7 @@ async def _change(visit: Visit) -> Response:
 
 
 async def _record(visit: Visit) -> Response:
-    """One record, or the form for a new one when the address names no key."""
+    """Show one record, or the form for a new one when the URL names no key."""
     which, key = await _which(visit), _key_of(visit, "key")
     copies = await _copies(visit, which, key) if key else []
     if key and not copies:
@@ -180,7 +180,8 @@ async def _copies(visit: Visit, which: Collection, key: str) -> list[Record]:
 
 
 def _formatted(value: bytes) -> str:
-    decoded = msgspec.json.decode(value)  # shows letters where the bytes may have escapes
+    # Decoding shows letters where the bytes may have escapes.
+    decoded = msgspec.json.decode(value)
     return msgspec.json.format(msgspec.json.encode(decoded), indent=2).decode()
 
 
@@ -205,11 +206,11 @@ def _editor(
 
 async def _save(visit: Visit) -> Response:
     which, form = await _which(visit), visit.form
-    # That of a record that exists is in the address: forms do not keep the line breaks that a key may have.
+    # The key of an existing record is in the URL: forms do not keep its line breaks.
     key = _key_of(visit, "key") or form.get("key") or ""
     if form.get("action") == "delete":
         await visit.store.collections.delete_keys(which, [key.encode()])
-        return visit.onward(_path(which), "removed")
+        return visit.redirect(_path(which), "removed")
     text = form.get("record") or ""
     copies = await _copies(visit, which, key) if key else []
     try:
@@ -219,16 +220,16 @@ async def _save(visit: Visit) -> Response:
         if copies and not form.get("stored"):
             raise refused("key", "has a record already", "Choose another key, or open that record to edit it.")
         if stored != (form.get("stored") or ""):
-            told = "was changed by somebody else meanwhile" if copies else "was deleted meanwhile"
-            raise refused("record", told, "Copy what you wrote, reload the page, and edit it again.")
+            rule = "was changed since the page was loaded" if copies else "was deleted since the page was loaded"
+            raise refused("record", rule, "Copy your text, reload the page, and edit again.")
         await visit.store.collections.write(which, _checked(key, text))
     except ContractError as error:
         return _editor(visit, which, key, copies, text, error=error)
-    return visit.onward(f"{_path(which)}/record", "saved", key=key)
+    return visit.redirect(f"{_path(which)}/record", "saved", key=key)
 
 
 def _checked(key: str, text: str) -> list[tuple[bytes, bytes]]:
-    """The record that somebody wrote; raises ``ContractError`` naming ``record``."""
+    """Return the edited record; raises ``ContractError`` that names ``record``."""
     value = bodies.value(text.encode(), "record")
     if not isinstance(value, dict):
         raise refused("record", "must be a JSON object", 'Write {"name": "value"}.')

@@ -1,6 +1,6 @@
-"""``/ui/extract``: the extraction service to try out; ``/ui/extract/statistics``: what it was asked for.
+"""``/ui/extract``: a form to try the extraction service; ``/ui/extract/statistics``: its usage.
 
-A request goes the way of ``POST /v1/extract``, with its limits, in the name of the key that is logged in.
+A request is handled as by ``POST /v1/extract``, with the rights and limits of the session's key.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from scrapy_ext.server.ui.frame import Link, UiPage, Visit
 
 _PATH: Final = "/ui/extract"
 _TAGS: Final = 200
-_FORBIDDEN: Final = "Statistics are about all projects, and this key is limited to some."
+_FORBIDDEN: Final = "Statistics cover all projects. This key is limited to some projects."
 _EXAMPLE: Final = Form((("browserHtml", "on"), ("screenshot", "on")))
 
 
@@ -34,7 +34,7 @@ async def _show(visit: Visit) -> Response:
 
 
 def _refusal(caller: Caller | None) -> str:
-    return "This key is gone." if caller is None else caller.refusal
+    return "This key was removed." if caller is None else caller.refusal
 
 
 def _rendered(visit: Visit, form: Form, status: int = 200, /, **context: Any) -> Response:

@@ -1,4 +1,4 @@
-"""``/ui/<project>/frontiers``: what is queued, seen and set aside, by frontier and slot, and what comes next."""
+"""``/ui/<project>/frontiers``: queues, seen fingerprints and dead letters, by frontier and slot."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _ONE: Final = _PATH + "/{frontier}"
 _SLOT: Final = _ONE + "/{slot}"
 _FRONTIERS: Final = 50
 _SLOTS: Final = 100
-#: Requests and batches of the head of a queue that a page shows.
+#: Requests and batches shown of the head of a queue.
 _HEAD: Final = 50
 _HEAD_BATCHES: Final = 4
-#: Slots that one form deletes with their frontier; the page of the frontier has the others then.
+#: Maximum slots that one form deletes; more need another form.
 _MOST_SLOTS: Final = 1000
 
 _decode: Final = msgspec.json.Decoder(list[tuple[str, Any]]).decode
 
 
 class _Next(NamedTuple):
-    """A request at the head of a queue; of one that was set aside, the ``error``, else ""."""
+    """A request at the head of a queue; ``error`` is "" unless it is a dead letter."""
 
     batch: str
     fp: str
@@ -93,15 +93,15 @@ async def _change(visit: Visit) -> Response:
                 number = await put_back(visit.store.frontier, visit.project, name)
             except ValueError as error:
                 raise refused(
-                    "dead letters", str(error), "Look at the slot, and delete what is no dead letter."
+                    "dead letters", str(error), "Open the slot and delete what is not a dead letter."
                 ) from None
-            return visit.onward(_path(visit, name), "put-back", number)
+            return visit.redirect(_path(visit, name), "put-back", number)
         case "delete":
             slots = await visit.store.frontier.slots(visit.project, name)
             for slot in slots[:_MOST_SLOTS]:
                 await visit.store.frontier.delete_slot(Slot(visit.project, name, slot))
             rest = _path(visit, name) if len(slots) > _MOST_SLOTS else f"/ui/{visit.project}/frontiers"
-            answer = visit.onward(rest, "removed")
+            answer = visit.redirect(rest, "removed")
             answer.background = BackgroundTask(visit.store.purge)
             return answer
         case _:
@@ -143,7 +143,7 @@ def _head(batches: list[StoredBatch]) -> list[_Next]:
 
 
 def _next(batch: str, fp: str, qdata: Any) -> _Next:
-    """A queued request as far as it has the form that crawls give it. Others may queue anything."""
+    """Return a queued request, decoded if it has the form of a crawl's. Other clients may queue anything."""
     error, form = "", qdata
     if isinstance(qdata, dict) and "error" in qdata and "request" in qdata:
         error, form = str(qdata["error"]), qdata["request"]
@@ -157,9 +157,9 @@ async def _change_slot(visit: Visit) -> Response:
     if visit.form.get("action") != "delete":
         raise refused("action", "must be delete", "Use the buttons of the page.")
     await visit.store.frontier.delete_slot(slot)
-    answer = visit.onward(_path(visit, slot.frontier), "removed")
+    answer = visit.redirect(_path(visit, slot.frontier), "removed")
     if not await visit.store.frontier.slots(visit.project, slot.frontier):
-        answer = visit.onward(f"/ui/{visit.project}/frontiers", "removed")
+        answer = visit.redirect(f"/ui/{visit.project}/frontiers", "removed")
     answer.background = BackgroundTask(visit.store.purge)
     return answer
 

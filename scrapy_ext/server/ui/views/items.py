@@ -1,4 +1,4 @@
-"""``/ui/<project>/<spider>/<job>/items``: what a job has scraped, as a table that can be searched, and one by one."""
+"""``/ui/<project>/<spider>/<job>/items``: the items of a job, as a searchable table and one by one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scrapy_ext.server.ui.frame import MissingError, UiPage, Visit
 from scrapy_ext.server.ui.job_context import PATH, job_context, records_page, search_page
 
 _PER_PAGE: Final = 50
-#: Columns of the table: the fields that most items have, or as many as can be shown.
+#: Columns of the table: the most frequent fields, or all up to a limit.
 _COLUMNS: Final = 8
 _ALL_COLUMNS: Final = 60
 
@@ -42,7 +42,7 @@ async def _show(visit: Visit) -> Response:
 
 
 def _column(name: str, occurrences: int, records: list[dict[str, Any]]) -> dict[str, Any]:
-    """A field: its name, how many items have it, and what those that are shown have in it."""
+    """Return a field with the number of items that have it, and the types of its shown values."""
     kinds = sorted({shapes.kind_of(record[name]) for record in records if name in record})
     return {"name": name, "count": occurrences, "kinds": kinds}
 
@@ -52,7 +52,8 @@ async def _one(visit: Visit) -> Response:
     found = await visit.store.items.at(visit.key, [number])
     if not found:
         raise MissingError
-    decoded = msgspec.json.decode(found[0].lines[0])  # shows letters where the bytes may have escapes
+    # Decoding shows letters where the bytes may have escapes.
+    decoded = msgspec.json.decode(found[0].lines[0])
     text = msgspec.json.format(msgspec.json.encode(decoded), indent=2).decode()
     indexes = await visit.store.items.indexes(visit.key)
     context = await job_context(visit, "items")

@@ -1,4 +1,4 @@
-"""``/ui/<project>/<spider>/<job>``: one job; its tags can be changed here."""
+"""``/ui/<project>/<spider>/<job>``: the overview of a job, with a form for its tags."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from scrapy_ext.server.ui.frame import UiPage, Visit
 from scrapy_ext.server.ui.job_context import JOB_PARTS, PATH, job_context
 from scrapy_ext.server.ui.views.run import tags_of_text
 
-#: What stands in its own place on the page, or on a page of its own.
+#: Metadata with a place of its own on this page or another.
 _PLACED: Final = frozenset(("tags", "spider", "project", "state", CRAWL_STATS, "scrapystats"))
-#: Fields of items that are listed.
+#: Maximum number of item fields listed.
 _FIELDS: Final = 100
 
 
@@ -44,7 +44,7 @@ def _plain(metadata: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _groups(metadata: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    """Arguments, settings and whatever else has names and values. Of the environment the names only."""
+    """Return the groups of names and values: arguments, settings and others. Values of the environment are hidden."""
     groups = {
         name: shapes.hidden(value)
         for name, value in metadata.items()
@@ -56,18 +56,18 @@ def _groups(metadata: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 async def _head(visit: Visit) -> Response:
-    """The heading and the tabs alone, as the page of a part has them: what follows a job while its log is read."""
+    """Render the heading and the tabs alone, which a page of a part refreshes while the part is read."""
     part = visit.text("part")
     return visit.rendered("job_base.html", **await job_context(visit, part if part in JOB_PARTS else "overview"))
 
 
 async def _tag(visit: Visit) -> Response:
-    """Add tags, or take one away."""
+    """Add tags, or remove one."""
     add, remove = tags_of_text(visit.form.get("add") or ""), visit.form.all("remove")
     if not add and not remove:
-        raise refused("add", "must have a tag", "Type one, or several with commas between them.")
+        raise refused("add", "must have a tag", "Type one tag, or several separated by commas.")
     await visit.store.jobs.tag([visit.key], add, remove)
-    return visit.onward(f"/ui/{visit.key}", "tagged")
+    return visit.redirect(f"/ui/{visit.key}", "tagged")
 
 
 PAGES: Final = (

@@ -1,4 +1,4 @@
-"""``/ui/<project>/jobs``: the jobs of a project, newest first, and what can be done to several of them."""
+"""``/ui/<project>/jobs``: the jobs of a project, newest first, and actions on several of them."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from scrapy_ext.server.store.jobs.queries import JobFilter
 from scrapy_ext.server.store.jobs.queries import JobPage as Part
 from scrapy_ext.server.ui import shapes
 from scrapy_ext.server.ui.frame import Link, UiPage, Visit
-from scrapy_ext.server.ui.pending_reason import ground_of
+from scrapy_ext.server.ui.pending_reason import capacity_of
 from scrapy_ext.server.ui.sessions import local_path
 
 _PATH: Final = "/ui/{project:number}/jobs"
 _PER_PAGE: Final = 50
-#: Spiders whose names have the text that is looked for, at most.
+#: Maximum number of spiders that match the searched name.
 _SPIDERS: Final = 500
-#: Jobs that one form is about, at most.
+#: Maximum number of jobs in one form.
 _AT_ONCE: Final = 500
-#: What a job that runs again has in common with the one before.
+#: Metadata that a rerun copies.
 _KEPT: Final = ("spider_type", "spider_args", "job_settings", "environment", "cmd_args", "tags", "priority", "units")
 
 
@@ -40,7 +40,7 @@ async def _show(visit: Visit) -> Response:
     offset = visit.number("offset")
     part = Part(_PER_PAGE + 1, min(offset, 10**9))
     jobs = await store.jobs.listed(project, which._replace(states=states), part, counts=True)
-    ground = await ground_of(store, project) if counts["pending"] else None
+    capacity = await capacity_of(store, project) if counts["pending"] else None
     return visit.rendered(
         "jobs.html",
         state=states[0].value if len(states) == 1 else None,
@@ -48,7 +48,7 @@ async def _show(visit: Visit) -> Response:
         tag=tag,
         state_counts=counts,
         deleted=deleted,
-        jobs=[shapes.summary(job, store.clock(), ground) for job in jobs[:_PER_PAGE]],
+        jobs=[shapes.summary(job, store.clock(), capacity) for job in jobs[:_PER_PAGE]],
         offset=offset,
         newer=max(offset - _PER_PAGE, 0) if offset else None,
         older=offset + _PER_PAGE if len(jobs) > _PER_PAGE else None,
@@ -56,40 +56,40 @@ async def _show(visit: Visit) -> Response:
 
 
 async def _spiders(visit: Visit, text: str) -> tuple[int, ...]:
-    """The spiders whose names have this text."""
+    """Return the spiders whose names contain the text."""
     known = await visit.store.spiders.listed(visit.project)
     return tuple(spider.number for spider in known if text.lower() in spider.name.lower())[:_SPIDERS]
 
 
 async def _act(visit: Visit) -> Response:
-    """Stop, run again or delete the jobs that were chosen; deleting is asked about first."""
+    """Stop, rerun or delete the chosen jobs; deletion asks for confirmation first."""
     form, project = visit.form, visit.project
     keys = list(dict.fromkeys(own_key(text, project, "job") for text in form.all("job")))
     back = local_path(form.get("back") or f"/ui/{project}/jobs")
     if len(keys) > _AT_ONCE:
         raise refused("job", f"must be named {_AT_ONCE} times at most, got {len(keys)}", "Choose fewer jobs.")
     if not keys:
-        return _led_back(visit, back, "nothing")
+        return _redirect_back(visit, back, "nothing")
     match form.get("action"):
         case "stop":
             states = await visit.store.jobs.cancel(project, keys, visit.grant.name)
             number = sum(state in (JobState.PENDING, JobState.RUNNING) for state in states)
-            return _led_back(visit, back, "stopped", number)
+            return _redirect_back(visit, back, "stopped", number)
         case "rerun":
-            return _led_back(visit, back, "rerun", await _rerun(visit, keys))
+            return _redirect_back(visit, back, "rerun", await _rerun(visit, keys))
         case "delete" if form.get("sure"):
             number = await visit.store.jobs.delete(project, keys, visit.grant.name)
-            return visit.onward(f"/ui/{project}/jobs", "deleted", number)
+            return visit.redirect(f"/ui/{project}/jobs", "deleted", number)
         case "delete":
             return visit.rendered("delete.html", jobs=await _summaries(visit, keys), back=back)
         case action:
             raise refused("action", f"must be stop, rerun or delete, got {str(action)[:60]!r}", "Use a button.")
 
 
-def _led_back(visit: Visit, back: str, done: str, number: int | None = None) -> Response:
+def _redirect_back(visit: Visit, back: str, done: str, number: int | None = None) -> Response:
     path, _, query = back.partition("?")
     kept = dict(pair for pair in visit.pairs(query) if pair[0] not in ("done", "n"))
-    return visit.onward(path, done, number, **kept)
+    return visit.redirect(path, done, number, **kept)
 
 
 async def _rerun(visit: Visit, keys: Sequence[JobKey]) -> int:

@@ -1,4 +1,4 @@
-"""``/ui/keys``: API keys that have names. Only the platform's own key opens it (``Grant.may_manage_keys``)."""
+"""``/ui/keys``: named API keys. Only the platform's own key has access (``Grant.may_manage_keys``)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scrapy_ext.server.ui.frame import Link, UiPage, Visit, field_errors
 
 _PATH: Final = "/ui/keys"
 _OPENS: Final = ("platform", "extraction", "both")
-_FORBIDDEN: Final = "Keys are made and removed with the platform's own key only. Log in with that one."
+_FORBIDDEN: Final = "Only the platform's own key manages keys. Log in with it."
 
 
 def _may(grant: Grant) -> bool:
@@ -36,7 +36,7 @@ def _check(visit: Visit) -> None:
 async def _rendered(
     visit: Visit, form: Form, *, made: tuple[str, str] | None = None, error: ContractError | None = None
 ) -> Response:
-    """The page; ``made`` is the name of a new key and the key, which is never shown again."""
+    """Render the page; ``made`` is the name of a new key and the key, shown only once."""
     return visit.rendered(
         "keys.html",
         error.status if error else 200,
@@ -65,8 +65,8 @@ async def _change(visit: Visit) -> Response:
         case _:
             raise refused("action", "must be add, remove, suspend or resume", "Use the buttons of the page.")
     if not found:
-        raise Refusal(404, "There is no such key any more.")
-    return visit.onward(_PATH, done, project=visit.project)
+        raise Refusal(404, "The key does not exist any more.")
+    return visit.redirect(_PATH, done, project=visit.project)
 
 
 async def _add(visit: Visit, name: str) -> Response:
@@ -78,7 +78,9 @@ async def _add(visit: Visit, name: str) -> Response:
         projects = frozenset[int]() if opens == "extraction" else _projects(form.get("projects") or "")
         organisation = (form.get("organisation") or "").strip()
         if organisation and opens == "platform":
-            raise refused("organisation", "is about the extraction service", "Let the key open that too.")
+            raise refused(
+                "organisation", "requires access to extraction", "Give the key that access too, or leave this out."
+            )
         key = await add_key(
             visit.store,
             name,
@@ -89,14 +91,16 @@ async def _add(visit: Visit, name: str) -> Response:
         )
     except ContractError as error:
         return await _rendered(visit, form, error=error)
-    # No address leads here again: what is shown once must not come back with a reload.
+    # No URL shows the key again: a reload must not reveal it.
     return await _rendered(visit, Form(()), made=(name, key))
 
 
 def _projects(text: str) -> frozenset[int] | None:
-    """The projects that somebody wrote; none are all of them."""
+    """Return the projects of the form; None for all of them."""
     numbers = [
-        number_of(piece, "projects", "Write numbers, apart by spaces.") for piece in re.split(r"[\s,]+", text) if piece
+        number_of(piece, "projects", "Write numbers separated by spaces.")
+        for piece in re.split(r"[\s,]+", text)
+        if piece
     ]
     return frozenset(numbers) or None
 

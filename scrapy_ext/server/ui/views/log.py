@@ -1,4 +1,4 @@
-"""``/ui/<project>/<spider>/<job>/log``: what a job has logged, from a level on, and live while it runs."""
+"""``/ui/<project>/<spider>/<job>/log``: the log of a job, filtered by level, and live while it runs."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from scrapy_ext.server.ui.downloads import download
 from scrapy_ext.server.ui.frame import HEADERS, UiPage, Visit
 from scrapy_ext.server.ui.job_context import PATH, job_context, records_page
 from scrapy_ext.server.ui.live import Event, Live
-from scrapy_ext.server.ui.search import Found, logged, look_through
+from scrapy_ext.server.ui.search import Found, logged, search_records
 
 _PER_PAGE: Final = 200
-#: Lines that a page begins with when it goes on live, and those of one look.
+#: Lines that a live page begins with, lines searched for them, and lines of one poll.
 _TAIL: Final = 200
-_LOOK_BACK: Final = 2000
-_AT_A_LOOK: Final = 1000
+_TAIL_SEARCHED: Final = 2000
+_PER_POLL: Final = 1000
 
 
 async def _show(visit: Visit) -> Response:
@@ -37,7 +37,7 @@ async def _show(visit: Visit) -> Response:
         records, paging = await _tail(visit, level, end)
     elif level or text:
         start = visit.number("start")
-        found = await look_through(visit.store.logs, visit.key, start, logged(level, text), _PER_PAGE)
+        found = await search_records(visit.store.logs, visit.key, start, logged(level, text), _PER_PAGE)
         records = _decoded(found)
         paging = shapes.searched(start, found.next, end, ended=found.ended)
     else:
@@ -63,7 +63,7 @@ def _level(visit: Visit) -> int:
 
 
 def _from(counts: dict[str, int], level: int) -> int:
-    """Lines of at least this level."""
+    """Return the number of lines of at least this level."""
     return sum(number for name, number in counts.items() if is_number(name) and int(name) >= level)
 
 
@@ -72,35 +72,35 @@ def _decoded(found: Found) -> list[tuple[int, dict[str, Any]]]:
 
 
 async def _tail(visit: Visit, level: int, total: int) -> tuple[list[tuple[int, dict[str, Any]]], shapes.Paging]:
-    """The last lines."""
-    start = max(total - (_LOOK_BACK if level else _TAIL), 0)
-    found = await look_through(visit.store.logs, visit.key, start, logged(level), _LOOK_BACK)
+    """Return the last lines."""
+    start = max(total - (_TAIL_SEARCHED if level else _TAIL), 0)
+    found = await search_records(visit.store.logs, visit.key, start, logged(level), _TAIL_SEARCHED)
     records = [(number, record) for number, record in _decoded(found) if number < total][-_TAIL:]
     first = records[0][0] if records else start
     return records, shapes.Paging(first, total - 1, total, 0 if start else None, None, None, None)
 
 
 async def _first_error(visit: Visit) -> Response:
-    """To the first line that is an error, as far as was looked for it."""
+    """Redirect to the first error that a bounded search finds."""
     start = visit.number("start")
-    found = await look_through(visit.store.logs, visit.key, start, logged(40), 1)
+    found = await search_records(visit.store.logs, visit.key, start, logged(40), 1)
     path = f"/ui/{visit.key}/log"
     if not found.records:
-        return visit.onward(path, level=40, start=start if found.ended else found.next)
+        return visit.redirect(path, level=40, start=start if found.ended else found.next)
     number = found.records[0][0]
-    answer = visit.onward(path, start=max(number - 20, 0))
+    answer = visit.redirect(path, start=max(number - 20, 0))
     answer.headers["location"] += f"#l{number}"
     return answer
 
 
 async def _live(visit: Visit) -> Response:
-    """The lines that come after ``after``."""
+    """Stream the lines after ``after``."""
     last = visit.request.headers.get("last-event-id", "")
     after = int(last) if is_number(last) else visit.number("after")
-    return Live(_looks(visit, after, _level(visit)), visit.ending, visit.streams, HEADERS)
+    return Live(_polls(visit, after, _level(visit)), visit.ending, visit.streams, HEADERS)
 
 
-async def _looks(visit: Visit, at: int, level: int) -> AsyncIterator[list[Event]]:
+async def _polls(visit: Visit, at: int, level: int) -> AsyncIterator[list[Event]]:
     key, store = visit.key, visit.store
     wanted = logged(level)
     while True:
@@ -108,7 +108,7 @@ async def _looks(visit: Visit, at: int, level: int) -> AsyncIterator[list[Event]
         total = (await store.logs.indexes(key)).stop
         events: list[Event] = []
         if total > at:
-            left_out = max(total - at - _AT_A_LOOK, 0)
+            left_out = max(total - at - _PER_POLL, 0)
             at += left_out
             lines: list[list[Any]] = []
             async for part in store.logs.scan(Span(*key), (key.spider, key.job, at), total - at):

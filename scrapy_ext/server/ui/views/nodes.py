@@ -1,4 +1,4 @@
-"""``/ui/nodes``: the processes that run jobs, what they run, and what waits for them."""
+"""``/ui/nodes``: the nodes, their jobs, and the pending jobs."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from scrapy_ext.server.store.jobs.nodes import Node
 from scrapy_ext.server.store.jobs.placing import Waiting
 from scrapy_ext.server.ui.frame import Link, UiPage, Visit
 
-#: Nodes whose jobs are shown, and jobs of each.
+#: Maximum number of nodes shown, and of jobs of each.
 _NODES: Final = 200
 _JOBS: Final = 50
-_FORBIDDEN: Final = "Nodes run the jobs of all projects, and this key is limited to some."
+_FORBIDDEN: Final = "Nodes run the jobs of all projects. This key is limited to some projects."
 
 
 class _Row(NamedTuple):

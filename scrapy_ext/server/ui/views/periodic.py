@@ -1,4 +1,4 @@
-"""``/ui/<project>/periodic``: periodic jobs, when they run next, what became of their last run, and one to edit."""
+"""``/ui/<project>/periodic``: periodic jobs with their next and last runs, and a form for one."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from scrapy_ext.server.ui.schedule_form import FormTask, fields_of, form_tasks
 
 _PATH: Final = "/ui/{project:number}/periodic"
 _PER_PAGE: Final = 50
-#: Schedules that a search reads together.
+#: Schedules that a search reads at once.
 _STEP: Final = 1000
 _NEXT_RUNS: Final = 5
-#: Of the jobs of a last run, those that a list shows.
+#: Jobs of the last run shown in the list.
 _LAST_JOBS: Final = 3
 
 
 class _Ran(NamedTuple):
-    """A job of the last run: its state, and whether it was there before (``is_old``)."""
+    """A job of the last run; ``is_old`` when an earlier run had added it."""
 
     key: str
     state: str
@@ -44,10 +44,11 @@ class _Row(NamedTuple):
 
 
 def next_runs(schedule: PeriodicJob, now: int, number: int = _NEXT_RUNS) -> list[int]:
-    """The times (ms) of the next runs of a schedule, as if it were not disabled, seen from ``now`` (ms)."""
+    """Return the times (ms) of the next runs after ``now`` (ms), ignoring that a schedule may be disabled."""
     try:
         cron = Cron.parse(schedule.cron)
-    except ContractError:  # it was not stored by this package
+    # Another writer may have stored a schedule that does not parse.
+    except ContractError:
         return []
     times: list[int] = []
     when: datetime | None = datetime.fromtimestamp(now / 1000, UTC)
@@ -73,7 +74,7 @@ async def _list(visit: Visit) -> Response:
 
 
 async def _found(visit: Visit, search: str, offset: int) -> tuple[list[ScheduleState], int]:
-    """Some schedules with this text in them, and how many there are of these."""
+    """Return a page of the schedules that contain a text, and the number of all matches."""
     store = visit.store.periodic
     if not search:
         total = (await store.page(visit.project, 0, 0)).total
@@ -108,7 +109,7 @@ async def _row(visit: Visit, state: ScheduleState, most: int = _LAST_JOBS) -> _R
 
 
 async def _new(visit: Visit) -> Response:
-    visit.need_to_write()
+    visit.require_write()
     schedule = blank(visit.project)
     hour = suggested_hour(await visit.store.periodic.load())
     schedule.cron = f"0 {hour} * * *"
@@ -120,16 +121,16 @@ async def _create(visit: Visit) -> Response:
         added = await visit.store.periodic.add(edited(blank(visit.project), fields_of(visit.form)))
     except ContractError as error:
         return await _form(visit, None, _as_written(visit), form_tasks_of(visit), error)
-    return visit.onward(f"/ui/{visit.project}/periodic/{added.id}", "schedule-made")
+    return visit.redirect(f"/ui/{visit.project}/periodic/{added.id}", "schedule-made")
 
 
 def form_tasks_of(visit: Visit) -> list[FormTask]:
-    """The tasks as somebody wrote them."""
+    """Return the tasks as submitted."""
     return FormTask.of_form(visit.form)
 
 
 def _as_written(visit: Visit) -> PeriodicJob:
-    """A schedule with what somebody wrote, right or wrong, to be shown again."""
+    """Return a schedule with the submitted fields, valid or not, to show again."""
     form, schedule = visit.form, blank(visit.project)
     schedule.cron, schedule.description = form.get("cron") or "", form.get("description") or ""
     schedule.addtags = (form.get("addtags") or "").splitlines()
@@ -185,15 +186,15 @@ async def _change(visit: Visit) -> Response:
         case "pause" | "resume" as action:
             fields = {"disabled": action == "pause"}
             await visit.store.periodic.edit(visit.project, number, lambda stored: edited(stored, fields))
-            return visit.onward(back, "schedule-paused" if action == "pause" else "schedule-resumed")
+            return visit.redirect(back, "schedule-paused" if action == "pause" else "schedule-resumed")
         case "run":
             jobs = list(jobs_of(state.schedule, visit.store.clock()))
             added = await visit.store.jobs.add(visit.project, jobs, visit.grant.name)
             number_added = sum(not isinstance(each, DuplicateJobError) for each in added)
-            return visit.onward(back, "schedule-run" if number_added else "schedule-active", number_added)
+            return visit.redirect(back, "schedule-run" if number_added else "schedule-active", number_added)
         case "delete":
             await visit.store.periodic.remove(visit.project, number)
-            return visit.onward(f"/ui/{visit.project}/periodic", "removed")
+            return visit.redirect(f"/ui/{visit.project}/periodic", "removed")
         case _:
             raise refused("action", "must be save, pause, resume, run or delete", "Use the buttons of the page.")
 
@@ -204,7 +205,7 @@ async def _save(visit: Visit, state: ScheduleState, own: str) -> Response:
         await visit.store.periodic.edit(visit.project, state.schedule.id, lambda stored: edited(stored, fields))
     except ContractError as error:
         return await _form(visit, state, _as_written(visit), form_tasks_of(visit), error)
-    return visit.onward(own, "saved")
+    return visit.redirect(own, "saved")
 
 
 PAGES: Final = (

@@ -1,4 +1,4 @@
-"""``/ui/projects``: the projects, their jobs by state, and what these have stored."""
+"""``/ui/projects``: the projects, their jobs by state, and the size of their data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scrapy_ext.server.store.projects import Holding
 from scrapy_ext.server.ui.frame import Link, UiPage, Visit
 
 _PER_PAGE: Final = 50
-#: Kinds of records, as the table has them.
+#: Kinds of records with a column.
 _KINDS: Final = ("items", "requests", "logs")
 
 

@@ -1,4 +1,4 @@
-"""``/ui/<project>/<spider>/<job>/requests``: what a job has asked for, and what it was answered."""
+"""``/ui/<project>/<spider>/<job>/requests``: the requests of a job with their responses' status and size."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scrapy_ext.server.ui.frame import UiPage, Visit
 from scrapy_ext.server.ui.job_context import PATH, job_context, records_page, search_page
 
 _PER_PAGE: Final = 50
-#: Records whose statuses are counted here.
+#: Maximum number of records whose statuses are counted here.
 _COUNTED: Final = 2000
 _STATUS_STAT: Final = "downloader/response_status_count/"
 
@@ -53,8 +53,8 @@ async def _show(visit: Visit) -> Response:
 
 
 async def _statuses(visit: Visit, metadata: Mapping[str, Any], total: int) -> tuple[Mapping[int, int], int]:
-    """How often each status came, and of how many responses that tells: of all where they are few or the crawl itself
-    has counted them, else of the last."""
+    """Return responses by status, and the number of responses counted: all if they are few or the crawl's stats have
+    them, else the last ``_COUNTED``."""
     stats = metadata.get(CRAWL_STATS)
     if total > _COUNTED and isinstance(stats, dict):
         counted = {

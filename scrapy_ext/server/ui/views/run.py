@@ -1,5 +1,4 @@
-"""``/ui/<project>/jobs/run``: a form that starts a spider. What is wrong with it is told at its field, and what was
-typed stays."""
+"""``/ui/<project>/jobs/run``: a form that schedules a job. Errors appear at their fields, and the input is kept."""
 
 from __future__ import annotations
 
@@ -27,13 +26,13 @@ from scrapy_ext.server.ui.frame import UiPage, Visit, field_errors
 T = TypeVar("T")
 
 _FIELDS: Final = ("spider", "arguments", "priority", "units", "tags", "job_settings")
-#: Spiders whose names are offered.
+#: Maximum number of spider names suggested.
 _SPIDERS: Final = 500
 _PRIORITIES: Final = {4: "highest", 3: "high", 2: "normal", 1: "low", 0: "lowest"}
 
 
 async def _show(visit: Visit) -> Response:
-    visit.need_to_write()
+    visit.require_write()
     typed = dict.fromkeys(_FIELDS, "") | {"priority": str(DEFAULT_PRIORITY), "units": str(DEFAULT_UNITS)}
     return await _form(visit, typed | {"spider": visit.text("spider")})
 
@@ -64,11 +63,11 @@ async def _run(visit: Visit) -> Response:
             raise refused("spider", rule, "Wait for it, stop it, or change the arguments.")
     except ContractError as error:
         return await _form(visit, {name: form.get(name) or "" for name in _FIELDS}, error)
-    return visit.onward(f"/ui/{added}", "scheduled")
+    return visit.redirect(f"/ui/{added}", "scheduled")
 
 
 def _job(form: Form) -> NewJob:
-    """The job that the form describes; raises ``ContractError`` with all that is wrong."""
+    """Return the job of the form; raises ``ContractError`` with all violations."""
     wrong: list[Violation] = []
 
     def checked(read: Callable[[], T]) -> T | None:
@@ -104,13 +103,13 @@ def _settings(form: Form) -> dict[str, Any] | None:
 
 
 def _arguments(text: str) -> dict[str, str]:
-    """Spider arguments, one ``name=value`` a line."""
+    """Parse spider arguments, one ``name=value`` per line."""
     found: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
         name, equals, value = (part.strip() for part in line.partition("="))
         if not name and not equals:
             continue
-        rule, remedy = "", "Write one name=value a line."
+        rule, remedy = "", "Write one name=value per line."
         if not equals or not name:
             rule = f"has on line {number} no name=value, but {line[:60]!r}"
         elif name in RUN_PARAMETERS:
@@ -124,7 +123,7 @@ def _arguments(text: str) -> dict[str, str]:
 
 
 def tags_of_text(text: str) -> tuple[str, ...]:
-    """Tags with commas between them; raises ``ContractError``."""
+    """Parse tags separated by commas; raises ``ContractError``."""
     return check_tags("tags", list(dict.fromkeys(filter(None, (tag.strip() for tag in text.split(","))))))
 
 

@@ -11,9 +11,9 @@ from scrapy_ext.server.ui import shapes
 from scrapy_ext.server.ui.frame import UiPage, Visit
 from scrapy_ext.server.ui.job_context import PATH, job_context
 
-#: Stats with these names are times: Scrapy's are datetimes, which the platform has as milliseconds.
+#: Times: Scrapy's datetimes, which the platform stores as milliseconds.
 _TIMES: Final = ("start_time", "finish_time")
-#: Stats of one page; who looks for others uses the search.
+#: Maximum number of stats on one page; the search finds others.
 _MOST: Final = 2000
 
 
