@@ -21,8 +21,8 @@ from twisted.python.failure import Failure
 from scrapy_ext import settings as names
 from scrapy_ext.api.platform.frontier import check_name
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.client.persistence import Persistence
 from scrapy_ext.client.platform.errors import PlatformError
+from scrapy_ext.client.retry import Retry
 from scrapy_ext.crawl.commit.journal import Fenced
 from scrapy_ext.crawl.commit.ownership import COMMITS, Ownership
 from scrapy_ext.crawl.commit.redo import Finisher
@@ -84,7 +84,7 @@ class FrontierScheduler(BaseScheduler):
         if directory := job_dir(settings):
             self._session.job_file = JobFile(directory)
             self._session.job_file.warn_of_other_queue()
-        self._persistence = Persistence(names.PLATFORM_RETRY_TIME.read(settings), outage=self._session.outage)
+        self._retry = Retry(names.PLATFORM_RETRY_TIME.read(settings), outage=self._session.outage)
         self._slots: int = names.FRONTIER_SLOTS.read(settings)
         text: str = names.FRONTIER_WORKER.read(settings).strip()
         self._worker = Worker.parse(text)
@@ -203,11 +203,11 @@ class FrontierScheduler(BaseScheduler):
                 f"is {self._slots}, but frontier {name} has slot {max(foreign)}",
                 "Use the number that the frontier was made with: its requests are spread over so many slots.",
             )
-        finisher = Finisher(session.client, job.key.project, name, self._persistence)
+        finisher = Finisher(session.client, job.key.project, name, self._retry)
         self._ownership = ownership = Ownership(
             session.client,
             finisher,
-            self._persistence,
+            self._retry,
             project=job.key.project,
             frontier=name,
             journal=f"{COMMITS}{job.key.spider}-{job.key.job}",
@@ -252,13 +252,11 @@ class FrontierScheduler(BaseScheduler):
 
     async def _job_is_over(self) -> bool:
         session = self._session
-        return await self._persistence.until_done(lambda: is_over(session.client, session.job), "look at the job")
+        return await self._retry.until_done(lambda: is_over(session.client, session.job), "look at the job")
 
     async def _cannot_be_resumed(self) -> bool:
         session = self._session
-        return await self._persistence.until_done(
-            lambda: cannot_be_resumed(session.client, session.job), "look at the job"
-        )
+        return await self._retry.until_done(lambda: cannot_be_resumed(session.client, session.job), "look at the job")
 
     def _new_leases(self, ownership: Ownership, frontier: Frontier) -> Leases:
         lease_time: float = names.FRONTIER_LEASE_TIME.read(self._crawler.settings)

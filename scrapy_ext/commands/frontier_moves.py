@@ -13,14 +13,14 @@ from typing import Any, Final
 
 import msgspec
 
+from scrapy_ext.api.platform.dead_letters import DEAD_LETTERS
 from scrapy_ext.api.platform.frontier import MAX_REQUEST_BYTES, NAME_PATTERN, FrontierRequest
-from scrapy_ext.client.platform.frontier import QueuedBatch
+from scrapy_ext.client.platform.frontier import QueuedBatch, put_back
 from scrapy_ext.commands.asking import confirm
 from scrapy_ext.commands.subcommand import CommandError, View
 from scrapy_ext.commands.terminal.output import reading
 from scrapy_ext.commands.terminal.progress import bar
 from scrapy_ext.commands.terminal.text import counted
-from scrapy_ext.crawl.frontier.deadletters import DEAD_LETTERS, put_back
 
 #: Batches that are moved with one call, and their bytes.
 _AT_ONCE: Final = 20

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from scrapy_ext.client.persistence import Persistence
+from scrapy_ext.client.http import gzipped
 from scrapy_ext.client.platform import PlatformClient
-from scrapy_ext.client.platform.transport import gzipped
+from scrapy_ext.client.retry import Retry
 from scrapy_ext.crawl.commit.checkpoint import Chunk, Redo
 from scrapy_ext.crawl.commit.journal import Fenced, Journal, Place
 from scrapy_ext.crawl.commit.ownership import Ownership
@@ -22,16 +22,14 @@ _WRITERS = count(1)
 class Process:
     """A process of the job that writes ``journal``, with a name of its own."""
 
-    def __init__(
-        self, client: PlatformClient, frontier: str, persistence: Persistence, journal: str, worker: str
-    ) -> None:
+    def __init__(self, client: PlatformClient, frontier: str, retry: Retry, journal: str, worker: str) -> None:
         self.client, self.frontier = client, frontier
         self.writer = f"writer{next(_WRITERS)}"
-        self.finisher = Finisher(client, PROJECT, frontier, persistence)
+        self.finisher = Finisher(client, PROJECT, frontier, retry)
         self.ownership = Ownership(
             client,
             self.finisher,
-            persistence,
+            retry,
             project=PROJECT,
             frontier=frontier,
             journal=journal,
@@ -77,9 +75,9 @@ async def packed(*items: Any) -> bytes:
     return await gzipped(b"".join(msgspec.json.encode(item) + b"\n" for item in items))
 
 
-def journal(client: Any, frontier: str, writer: str, persistence: Persistence, slot: str = "journal") -> Journal:
+def journal(client: Any, frontier: str, writer: str, retry: Retry, slot: str = "journal") -> Journal:
     """A journal as one writer sees it."""
-    return Journal(client.frontier, Place(PROJECT, frontier, slot), writer, persistence)
+    return Journal(client.frontier, Place(PROJECT, frontier, slot), writer, retry)
 
 
 async def add(client: PlatformClient, frontier: str, slot: str, *fps: str) -> int:

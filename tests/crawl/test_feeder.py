@@ -9,7 +9,7 @@ import pytest
 from scrapy_ext.api.platform.frontier import Batch
 from scrapy_ext.client.platform.errors import Forbidden, Unreachable
 from scrapy_ext.client.platform.writer import BatchWriter
-from scrapy_ext.client.waits import Backoff
+from scrapy_ext.client.retry import Backoff
 from scrapy_ext.crawl.commit.journal import Fenced
 from scrapy_ext.crawl.frontier.feeder import Feeder
 from scrapy_ext.crawl.frontier.reader import SlotReader

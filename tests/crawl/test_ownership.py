@@ -164,8 +164,8 @@ async def test_who_has_ended_says_so_and_is_not_waited_for(process):
     assert not await first.can_commit()
 
 
-async def test_an_assignment_of_an_unreadable_form_is_told_as_that(process, client, frontier, persistence):
-    await journal(client, frontier, "other version", persistence, ASSIGNMENT).append(1, {"owners": 5})
+async def test_an_assignment_of_an_unreadable_form_is_told_as_that(process, client, frontier, retry):
+    await journal(client, frontier, "other version", retry, ASSIGNMENT).append(1, {"owners": 5})
     with pytest.raises(UnreadableJournal, match="record that this version cannot read"):
         await process().open(0)
 

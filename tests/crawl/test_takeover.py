@@ -6,9 +6,8 @@ import asyncio
 
 import pytest
 
-from scrapy_ext.client.persistence import Persistence
 from scrapy_ext.client.platform.errors import NotFound, Unreachable
-from scrapy_ext.client.waits import Backoff
+from scrapy_ext.client.retry import Backoff, Retry
 from scrapy_ext.crawl.commit.checkpoint import Assignment, Checkpoint, Chunk, Progress, Redo
 from scrapy_ext.crawl.commit.commitlog import CommitLog, take_over
 from scrapy_ext.crawl.commit.journal import Fenced, UnreadableJournal
@@ -93,8 +92,8 @@ async def test_a_takeover_that_dies_half_way_is_done_again_by_the_next(process, 
     watched = WatchedClient(client)
     dying = process()
     dying.finisher._client, dying.finisher.payloads._client = watched, watched.collections
-    dying.finisher._persistence = Persistence(0.001, Backoff(0.001, 0.001))
-    own = journal(watched, frontier, "dying", dying.finisher._persistence, "commits-a")
+    dying.finisher._retry = Retry(0.001, Backoff(0.001, 0.001))
+    own = journal(watched, frontier, "dying", dying.finisher._retry, "commits-a")
     setattr(watched, side, fails(call, times=10**6))
     with pytest.raises(Unreachable):
         await take_over(own, dying.finisher, Checkpoint())
@@ -122,8 +121,8 @@ async def test_two_that_take_over_at_once_do_it_one_after_the_other(process, cli
 
 
 @pytest.mark.parametrize("key", ["progress", "redo", "slots"])
-async def test_a_checkpoint_of_an_unreadable_form_is_told_as_that(process, client, frontier, persistence, key):
-    await journal(client, frontier, "other version", persistence, "commits-a").append(1, {key: "?"})
+async def test_a_checkpoint_of_an_unreadable_form_is_told_as_that(process, client, frontier, retry, key):
+    await journal(client, frontier, "other version", retry, "commits-a").append(1, {key: "?"})
     with pytest.raises(UnreadableJournal, match=rf"record that this version cannot read .*\$\.{key}"):
         await process().ownership.open({0})
 
@@ -182,12 +181,10 @@ def test_records_come_back_as_they_were_written():
     assert Assignment.read(assignment.write()) == assignment
 
 
-async def test_a_writer_that_skipped_a_number_cannot_commit_after_it_was_taken_over(
-    process, client, frontier, persistence
-):
+async def test_a_writer_that_skipped_a_number_cannot_commit_after_it_was_taken_over(process, client, frontier, retry):
     """It was cut off while it wrote, and writes again at the very moment at which another takes over."""
     watched = WatchedClient(client)
-    own = journal(watched, frontier, "writer", Persistence(0.001, Backoff(0.001, 0.001)), "commits-a")
+    own = journal(watched, frontier, "writer", Retry(0.001, Backoff(0.001, 0.001)), "commits-a")
     log = CommitLog(own, 0, Checkpoint())
     await log.write()
     watched.before = fails("frontier.add", times=10**6)
@@ -196,7 +193,7 @@ async def test_a_writer_that_skipped_a_number_cannot_commit_after_it_was_taken_o
     watched.before = nothing
 
     seeing = WatchedClient(client)
-    heir = journal(seeing, frontier, "heir", persistence, "commits-a")
+    heir = journal(seeing, frontier, "heir", retry, "commits-a")
     written = []
 
     async def let_it_write(name, arguments):

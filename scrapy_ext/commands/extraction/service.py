@@ -12,7 +12,7 @@ from scrapy_ext import settings as names
 from scrapy_ext.client.extraction import Bounds, ExtractClient, ExtractError, ExtractTransport
 from scrapy_ext.client.extraction.budget import Budget
 from scrapy_ext.client.extraction.errors import is_fatal
-from scrapy_ext.client.extraction.retry import FIRST_PATIENCE, NO_CONNECTION
+from scrapy_ext.client.extraction.retry_policy import FIRST_PATIENCE, NO_CONNECTION
 from scrapy_ext.crawl.extraction.from_settings import limiter_of, memory_of, policy_of, prices_of
 from scrapy_ext.crawl.session.embedded import EmbeddedServerError, services
 

@@ -26,8 +26,8 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from scrapy_ext.api.platform import JobKey
+from scrapy_ext.client.http import gzipped
 from scrapy_ext.client.platform.errors import PlatformError
-from scrapy_ext.client.platform.transport import gzipped
 from scrapy_ext.crawl.commit.checkpoint import Chunk, Redo
 from scrapy_ext.crawl.commit.commitlog import CommitLog
 from scrapy_ext.crawl.commit.redo import Finisher

@@ -22,9 +22,9 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from scrapy_ext.api.platform.frontier import Batch, FrontierRequest
-from scrapy_ext.client.persistence import Persistence
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.platform.frontier import Frontier
+from scrapy_ext.client.retry import Retry
 
 #: Records are left to gather before the old ones are deleted.
 _PRUNE_AFTER: Final = 50
@@ -65,11 +65,11 @@ class Record(NamedTuple):
 class Journal:
     """One journal, as ``writer`` sees it; a writer's name must be its own, as a random one is."""
 
-    def __init__(self, client: Frontier, place: Place, writer: str, persistence: Persistence) -> None:
+    def __init__(self, client: Frontier, place: Place, writer: str, retry: Retry) -> None:
         self.place = place
         self._client = client
         self._writer = writer
-        self._persistence = persistence
+        self._retry = retry
         self._since_pruned = 0
         self._appends = 0
 
@@ -87,8 +87,8 @@ class Journal:
         async def add() -> int:
             return await self._client.add(*self.place, body, attempts=1)
 
-        if not await self._persistence.until_done(add, f"write to journal {self.place.slot}"):
-            head = await self._persistence.until_done(self.head, f"read journal {self.place.slot}")
+        if not await self._retry.until_done(add, f"write to journal {self.place.slot}"):
+            head = await self._retry.until_done(self.head, f"read journal {self.place.slot}")
             if head is None or (head.number, head.writer) != (number, writer):
                 ours = head is not None and head.writer.partition("#")[0] == self._writer
                 raise Fenced(self.place.slot, head.number if head and ours else None)

@@ -29,9 +29,9 @@ from typing import Final
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.client.persistence import Persistence
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import AttemptOver, Forbidden, NotFound, PlatformError
+from scrapy_ext.client.retry import Retry
 from scrapy_ext.crawl.commit.checkpoint import Assignment, Checkpoint, Progress
 from scrapy_ext.crawl.commit.commitlog import CommitLog, take_over
 from scrapy_ext.crawl.commit.journal import Fenced, Journal, Place
@@ -56,7 +56,7 @@ class Ownership:
         self,
         client: PlatformClient,
         finisher: Finisher,
-        persistence: Persistence,
+        retry: Retry,
         *,
         project: int,
         frontier: str,
@@ -66,7 +66,7 @@ class Ownership:
     ) -> None:
         self._client = client
         self._finisher = finisher
-        self._persistence = persistence
+        self._retry = retry
         self._project = project
         self._frontier = frontier
         self._name = journal
@@ -101,7 +101,7 @@ class Ownership:
     def journal(self, slot: str) -> Journal:
         """A journal of the frontier."""
         place = Place(self._project, self._frontier, slot)
-        return Journal(self._client.frontier, place, self._writer, self._persistence)
+        return Journal(self._client.frontier, place, self._writer, self._retry)
 
     async def open(self, slots: set[int], is_over: Callable[[], Awaitable[bool]] | None = None) -> None:
         """Take over the journal from the former process of the same job; ``slots`` are what is wanted. ``is_over`` is

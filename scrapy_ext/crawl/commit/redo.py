@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import zlib
 from collections.abc import Mapping
 
+from scrapy_ext.api import compression
 from scrapy_ext.api.platform import JobKey
-from scrapy_ext.client.persistence import Persistence
+from scrapy_ext.client.http import gzipped
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import NotFound, TooLarge
-from scrapy_ext.client.platform.transport import gzipped
+from scrapy_ext.client.retry import Retry
 from scrapy_ext.crawl.commit.checkpoint import Chunk, Redo
 from scrapy_ext.crawl.commit.payload import COLLECTION, Payloads
 
@@ -22,11 +22,11 @@ logger = logging.getLogger(__name__)
 class Finisher:
     """Does the end of commits to one frontier."""
 
-    def __init__(self, client: PlatformClient, project: int, frontier: str, persistence: Persistence) -> None:
+    def __init__(self, client: PlatformClient, project: int, frontier: str, retry: Retry) -> None:
         self._client = client
         self._project = project
         self._frontier = frontier
-        self._persistence = persistence
+        self._retry = retry
         self.payloads = Payloads(client.collections, project)
 
     async def again(self, redo: Redo) -> None:
@@ -37,13 +37,13 @@ class Finisher:
 
     async def lay_down(self, owner: str, number: int, packed: bytes) -> None:
         """Keep items for whoever will have to store them."""
-        await self._persistence.until_done(
+        await self._retry.until_done(
             lambda: self.payloads.write(owner, number, packed), "lay down the items of a commit"
         )
 
     async def store_chunk(self, job: JobKey, owner: str, chunk: Chunk) -> None:
         """Store items that were laid down."""
-        packed = await self._persistence.until_done(
+        packed = await self._retry.until_done(
             lambda: self.payloads.read(owner, chunk.number), "read the items of a commit"
         )
         if packed is None:
@@ -64,10 +64,10 @@ class Finisher:
             await self._client.items.write(job, packed, start, attempts=1, encoding="gzip")
 
         try:
-            await self._persistence.until_done(write, "store items")
+            await self._retry.until_done(write, "store items")
         except TooLarge:
             # Some proxies take smaller bodies than the platform; one item that is too large for them ends the crawl.
-            lines = zlib.decompress(packed, zlib.MAX_WBITS | 16).rstrip(b"\n").split(b"\n")
+            lines = b"".join(compression.unpack(packed)).rstrip(b"\n").split(b"\n")
             if len(lines) < 2:
                 raise
             middle = len(lines) // 2
@@ -82,4 +82,4 @@ class Finisher:
         async def delete() -> None:
             await self._client.frontier.delete_batches(self._project, self._frontier, slot, ids, attempts=1)
 
-        await self._persistence.until_done(delete, "acknowledge batches")
+        await self._retry.until_done(delete, "acknowledge batches")

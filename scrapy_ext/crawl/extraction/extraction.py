@@ -27,7 +27,7 @@ from scrapy_ext.client.extraction.budget import Budget, Spent
 from scrapy_ext.client.extraction.errors import UnreachableServiceError, is_fatal
 from scrapy_ext.client.extraction.ledger import Ledger, key_of
 from scrapy_ext.client.extraction.redact import redacted
-from scrapy_ext.client.extraction.retry import FAILURES, FIRST_PATIENCE, NO_CONNECTION, RetryPolicy
+from scrapy_ext.client.extraction.retry_policy import FAILURES, FIRST_PATIENCE, NO_CONNECTION, RetryPolicy
 from scrapy_ext.client.extraction.tally import Tally
 from scrapy_ext.client.extraction.transport import too_large
 from scrapy_ext.crawl.commit.tracking import Entry, current

@@ -19,9 +19,9 @@ from scrapy.http import Headers, HtmlResponse, Response, TextResponse, XmlRespon
 from scrapy.responsetypes import responsetypes
 
 from scrapy_ext.api.extraction import EXTRACT_TYPES, ExtractResult
-from scrapy_ext.client.addresses import is_same_page
 from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
 from scrapy_ext.client.extraction.memory import hold_of
+from scrapy_ext.client.http import is_same_page
 from scrapy_ext.crawl.extraction.responses import CLASSES, FLAG, ExtractHtmlResponse, ExtractResponse
 
 #: Outputs that are sent as Base64.

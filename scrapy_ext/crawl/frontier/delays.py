@@ -7,7 +7,7 @@ from typing import Any, Final
 from scrapy import Request
 from scrapy.http import Response
 
-from scrapy_ext.client.waits import parse_retry_after
+from scrapy_ext.client.retry import parse_retry_after
 
 #: Answers that ask for patience when they have a ``Retry-After``.
 _STATUSES: Final = (429, 503)

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from scrapy_ext.api.platform.frontier import MAX_BATCH, Batch
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.platform.writer import BatchWriter
-from scrapy_ext.client.waits import Backoff
+from scrapy_ext.client.retry import Backoff
 from scrapy_ext.crawl.frontier.reader import SlotReader
 
 logger = logging.getLogger(__name__)

@@ -29,6 +29,7 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 
 from scrapy_ext import settings as names
+from scrapy_ext.api.platform.dead_letters import DEAD_LETTERS
 from scrapy_ext.api.platform.frontier import MAX_REQUEST_BYTES, Batch, FrontierRequest
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.crawl.commit.commit import Committed, Committer, Lot
@@ -37,7 +38,6 @@ from scrapy_ext.crawl.commit.journal import Fenced
 from scrapy_ext.crawl.commit.ownership import Ownership
 from scrapy_ext.crawl.commit.redo import Finisher
 from scrapy_ext.crawl.commit.tracking import START, Entry, OpenBatch, Stored, Tracker, current
-from scrapy_ext.crawl.frontier.deadletters import DEAD_LETTERS
 from scrapy_ext.crawl.frontier.delays import not_before
 from scrapy_ext.crawl.frontier.ending import Ending
 from scrapy_ext.crawl.frontier.feeder import Feeder

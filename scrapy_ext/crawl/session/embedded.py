@@ -32,7 +32,7 @@ from scrapy.utils.conf import closest_scrapy_cfg
 from scrapy.utils.project import data_path
 
 from scrapy_ext import settings as names
-from scrapy_ext.client.addresses import is_local
+from scrapy_ext.client.http import is_local
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
 from scrapy_ext.jobprocess import handover
 from scrapy_ext.settings import Setting, SettingError

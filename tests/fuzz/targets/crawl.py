@@ -123,8 +123,8 @@ def journal(data: bytes) -> None:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return
     client: Any = _Stored(batches)
-    persistence: Any = None
-    head = run(Journal(client, Place(1, "f", "commits"), "w", persistence).head())
+    retry: Any = None
+    head = run(Journal(client, Place(1, "f", "commits"), "w", retry).head())
     numbers = [int(fp) for batch in batches for fp, _ in batch.requests]
     assert (head.number if head else None) == max(numbers, default=None)
 
