@@ -199,7 +199,7 @@ class ProblemTypes(Generated):
 class Attempts(Generated):
     """How often what is tried."""
 
-    sources = ("scrapy_ext.client.extraction.retry",)
+    sources = ("scrapy_ext.client.extraction.retry_policy",)
 
     def lines(self) -> Iterable[str]:
         rows = [

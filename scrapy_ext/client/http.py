@@ -116,15 +116,18 @@ async def decompressed(chunks: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
     body may have the header of a coding.
     """
     inflater, has_begun = compression.Inflater(sys.maxsize), False
-    try:
-        async for chunk in chunks:
-            has_begun = True
+    async for chunk in chunks:
+        has_begun = True
+        try:
             for piece in inflater.feed(chunk):
                 if piece:
                     yield piece
                 # One small chunk may hold many pieces.
                 await asyncio.sleep(0)
-        if has_begun:
+        except compression.DamagedError as error:
+            raise aiohttp.ClientPayloadError(f"the compressed answer is damaged ({error})") from None
+    if has_begun:
+        try:
             inflater.end()
-    except compression.DamagedError as error:
-        raise aiohttp.ClientPayloadError(f"the compressed answer is damaged ({error})") from None
+        except compression.DamagedError:
+            raise aiohttp.ClientPayloadError("the compressed answer broke off") from None

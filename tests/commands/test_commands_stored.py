@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from scrapy_ext.api.platform.dead_letters import DEAD_LETTERS, dead_letter
 from scrapy_ext.client.platform.json_lines import encode
-
 from tests.commands.called import Platform, lines
 from tests.faults import Fault, FaultProxy
 

@@ -10,7 +10,7 @@ import pytest
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
 from scrapy_ext.client.retry import Backoff, Retry
-from scrapy_ext.crawl.commit.redo import Finisher
+from scrapy_ext.crawl.commit.staging import Finisher
 from tests.crawl.processes import PROJECT, Process
 from tests.servers import RunningServer
 

@@ -121,6 +121,6 @@ async def test_what_is_no_dead_letter_is_refused_and_left_where_it_is(client, fr
 
 
 def test_of_an_error_no_more_than_a_page_is_kept():
-    kept = msgspec.json.decode(dead_letter(3, "ab", FORM, "x" * 100_000))
+    kept = msgspec.to_builtins(dead_letter(3, "ab", FORM, "x" * 100_000))
     assert kept["qdata"]["slot"] == 3
     assert len(kept["qdata"]["error"]) == 2000

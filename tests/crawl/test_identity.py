@@ -12,7 +12,7 @@ from scrapy.utils.request import RequestFingerprinter, fingerprint
 from scrapy_ext.api.platform.dead_letters import next_life
 from scrapy_ext.crawl.commit.tracking import Entry, current
 from scrapy_ext.crawl.frontier.identity import SlotFingerprints
-from scrapy_ext.crawl.frontier.parents import Parent, mark
+from scrapy_ext.crawl.frontier.marks import Parent, mark
 
 URL = "http://a.example/"
 

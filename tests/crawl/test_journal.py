@@ -7,9 +7,8 @@ import asyncio
 import pytest
 
 from scrapy_ext.client.retry import Backoff, Retry
-from scrapy_ext.crawl.commit.checkpoint import Checkpoint
-from scrapy_ext.crawl.commit.commitlog import CommitLog
-from scrapy_ext.crawl.commit.journal import Fenced, UnreadableJournal
+from scrapy_ext.crawl.commit.journal import CommitLog, Fenced, UnreadableJournal
+from scrapy_ext.crawl.commit.protocol import Checkpoint
 from tests.crawl.processes import PROJECT, add, journal
 from tests.crawl.watched import WatchedClient, fails, nothing
 

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import pytest
 
 from scrapy_ext.api.platform import JobKey
-from scrapy_ext.crawl.commit.checkpoint import Checkpoint, Progress
-from scrapy_ext.crawl.commit.commitlog import take_over
 from scrapy_ext.crawl.commit.journal import Fenced, UnreadableJournal
 from scrapy_ext.crawl.commit.ownership import ASSIGNMENT, finish_replaced
+from scrapy_ext.crawl.commit.protocol import Checkpoint, Progress
+from scrapy_ext.crawl.commit.staging import take_over
 from scrapy_ext.crawl.frontier.slots import Worker
 from scrapy_ext.crawl.session.job import CrawlJob, cannot_be_resumed
 from tests.crawl.processes import PROJECT, add, journal

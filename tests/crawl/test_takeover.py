@@ -8,9 +8,10 @@ import pytest
 
 from scrapy_ext.client.platform.errors import NotFound, Unreachable
 from scrapy_ext.client.retry import Backoff, Retry
-from scrapy_ext.crawl.commit.checkpoint import Assignment, Checkpoint, Chunk, Progress, Redo
-from scrapy_ext.crawl.commit.commitlog import CommitLog, take_over
-from scrapy_ext.crawl.commit.journal import Fenced, UnreadableJournal
+from scrapy_ext.crawl.commit.assignment import Assignment
+from scrapy_ext.crawl.commit.journal import CommitLog, Fenced, Record, UnreadableJournal, to_data
+from scrapy_ext.crawl.commit.protocol import Checkpoint, Chunk, Progress, Redo
+from scrapy_ext.crawl.commit.staging import take_over
 from tests.crawl.processes import PROJECT, add, journal, packed, stored
 from tests.crawl.watched import WatchedClient, fails, nothing
 
@@ -143,7 +144,7 @@ async def test_items_of_a_job_that_was_deleted_are_left_out(process, client, fro
     assert await batch_ids(client, frontier, "0") == []
 
 
-async def test_items_that_are_no_longer_laid_down_are_told_and_the_rest_is_done(process, client, frontier, job, caplog):
+async def test_items_that_are_no_longer_staged_are_told_and_the_rest_is_done(process, client, frontier, job, caplog):
     await add(client, frontier, "0", "page")
     dead = await process().open(0)
     redo = Redo(str(job), dead.writer, [Chunk(8, 0, 3)], {0: await batch_ids(client, frontier, "0")})
@@ -176,9 +177,9 @@ def test_records_come_back_as_they_were_written():
         progress=Progress({4: {"b1": "f0"}}),
         redo=Redo("7/1/1", "a", [Chunk(3, 100, 20)], {4: ["b0"]}),
     )
-    assert Checkpoint.read(checkpoint.write()) == checkpoint
+    assert Record(1, "a", to_data(checkpoint)).read(Checkpoint) == checkpoint
     assignment = Assignment({"commits-a": [0, 2], "commits-b": []}, Progress({2: {"b": "1"}}))
-    assert Assignment.read(assignment.write()) == assignment
+    assert Record(1, "a", to_data(assignment)).read(Assignment) == assignment
 
 
 async def test_a_writer_that_skipped_a_number_cannot_commit_after_it_was_taken_over(process, client, frontier, retry):

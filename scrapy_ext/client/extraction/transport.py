@@ -173,7 +173,7 @@ class _Reading:
     async def whole(self) -> bytes:
         """The body, decompressed; raises ``TooLargeError``."""
         if is_compressed(self._response):
-            return await self._joined(decompressed(self._pieces()))
+            return await self._joined(decompressed(self._response.content.iter_any()))
         expected = self._response.content_length
         if expected is not None:
             self._check(expected)
