@@ -170,6 +170,8 @@ class Committer:
                 case Report():
                     self._on_committed(action)
                 case Stop(error):
+                    for task in self._tasks - {asyncio.current_task()}:
+                        task.cancel()
                     self._settle()
                     self._on_failure(error)
                 case _:
