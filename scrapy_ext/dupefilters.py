@@ -35,7 +35,7 @@ from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.platform.errors import NotFound, PlatformError
 from scrapy_ext.client.platform.writer import BatchWriter
 from scrapy_ext.crawl.frontier.fingerprint_set import FingerprintSet
-from scrapy_ext.crawl.frontier.parents import is_start_request
+from scrapy_ext.crawl.frontier.marks import is_start_request
 from scrapy_ext.crawl.session.session import Session
 from scrapy_ext.settings import SettingError
 

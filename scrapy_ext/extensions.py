@@ -23,7 +23,7 @@ from scrapy_ext.api.platform.logs import LogRecord
 from scrapy_ext.api.platform.requests import RequestRecord
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.platform.writer import BatchWriter
-from scrapy_ext.crawl.frontier.parents import note_record, parent_of
+from scrapy_ext.crawl.frontier.marks import note_record, parent_of
 from scrapy_ext.crawl.session.job import write_stats
 from scrapy_ext.crawl.session.session import Session
 from scrapy_ext.jobprocess.messages import LOG_IS_STORED

@@ -12,7 +12,7 @@ from scrapy.pqueues import DownloaderAwarePriorityQueue
 from scrapy_ext import settings as names
 from scrapy_ext.client.extraction.limiter import Limiter
 from scrapy_ext.crawl.extraction.translate import is_routed
-from scrapy_ext.crawl.frontier.turns import Turns
+from scrapy_ext.crawl.frontier.hosts import Turns
 from scrapy_ext.crawl.session.scrapy_engine import wake
 from scrapy_ext.crawl.session.session import Session
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import secrets
 from collections.abc import Sized
 from typing import Any, Final, Self
 
@@ -22,17 +21,17 @@ from scrapy_ext import settings as names
 from scrapy_ext.api.platform.frontier import check_name
 from scrapy_ext.api.platform.jobs import FINISHED
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.client.persistence import Persistence
 from scrapy_ext.client.platform.errors import PlatformError
+from scrapy_ext.client.retry import Retry
 from scrapy_ext.crawl.commit.journal import Fenced
 from scrapy_ext.crawl.commit.ownership import COMMITS, Ownership
-from scrapy_ext.crawl.commit.redo import Finisher
-from scrapy_ext.crawl.frontier.delays import retry_after
+from scrapy_ext.crawl.commit.tracking import Entry, current
 from scrapy_ext.crawl.frontier.filtering import Filtering
-from scrapy_ext.crawl.frontier.frontier import Frontier
-from scrapy_ext.crawl.frontier.leases import Leases
+from scrapy_ext.crawl.frontier.frontier import Frontier, Options
+from scrapy_ext.crawl.frontier.hosts import retry_after
 from scrapy_ext.crawl.frontier.order import Order, warn_of_own_queues
 from scrapy_ext.crawl.frontier.slots import Worker
+from scrapy_ext.crawl.frontier.workers import Leases
 from scrapy_ext.crawl.session.job import JobFile, cannot_be_resumed, is_over
 from scrapy_ext.crawl.session.scrapy_engine import watch
 from scrapy_ext.crawl.session.session import Session
@@ -66,7 +65,7 @@ class FrontierScheduler(BaseScheduler):
         self._frontier: Frontier | None = None
         self._ownership: Ownership | None = None
         self._leases: Leases | None = None
-        self._filtering = Filtering(crawler, None)
+        self._filtering = Filtering(crawler)
         try:
             self._configure(crawler)
         except SettingError as error:
@@ -84,7 +83,7 @@ class FrontierScheduler(BaseScheduler):
         if directory := job_dir(settings):
             self._session.job_file = JobFile(directory)
             self._session.job_file.warn_of_other_queue()
-        self._persistence = Persistence(names.PLATFORM_RETRY_TIME.read(settings), outage=self._session.outage)
+        self._retry = Retry(names.PLATFORM_RETRY_TIME.read(settings), outage=self._session.outage)
         self._slots: int = names.FRONTIER_SLOTS.read(settings)
         text: str = names.FRONTIER_WORKER.read(settings).strip()
         self._worker = Worker.parse(text)
@@ -103,11 +102,11 @@ class FrontierScheduler(BaseScheduler):
         warn_of_own_queues(settings)
         dupefilter = load_object(settings["DUPEFILTER_CLASS"])
         if isinstance(dupefilter, type) and issubclass(dupefilter, CollectionDupeFilter):
-            self._dupefilter = dupefilter.from_crawler(crawler)
+            self._dupefilter, own = dupefilter.from_crawler(crawler), None
         else:
             self._dupefilter = CollectionDupeFilter.for_frontier(crawler)
-            if dupefilter is not RFPDupeFilter:
-                self._filtering = Filtering(crawler, dupefilter)
+            own = dupefilter if dupefilter is not RFPDupeFilter else None
+        self._filtering = Filtering(crawler, own, self._dupefilter)
 
     @property
     def df(self) -> Any:
@@ -129,7 +128,7 @@ class FrontierScheduler(BaseScheduler):
 
     def has_pending_requests(self) -> bool:
         """Return true while there are requests here or in the frontier, or uncommitted results."""
-        return self._frontier is not None and not self._frontier.is_drained
+        return self._frontier is not None and not self._frontier.drain.is_drained
 
     def __len__(self) -> int:
         """Return the number of requests in the memory of this process."""
@@ -144,7 +143,7 @@ class FrontierScheduler(BaseScheduler):
             # The session could not be opened: the spider is about to be closed, and nothing was started.
             return False
         self._session.unknown_names.check_meta(request.meta)
-        return self._frontier.add(request)
+        return self._frontier.intake.add(request)
 
     def next_request(self) -> Request | None:
         """Return the next request to download, or None; the engine is woken for a later one."""
@@ -159,8 +158,7 @@ class FrontierScheduler(BaseScheduler):
     @property
     def mqs(self) -> Sized:
         """The requests in the memory of this process, as a queue with a length."""
-        frontier = self._frontier
-        return range(frontier.waiting + frontier.parked) if frontier is not None else ()
+        return self._frontier.memory if self._frontier is not None else ()
 
     async def _open(self) -> None:
         if not await self._session.open():
@@ -176,7 +174,8 @@ class FrontierScheduler(BaseScheduler):
         except (PlatformError, SettingError) as error:
             self._session.refuse(error)
             return
-        frontier.wake = watch(self._crawler, frontier.finished)
+        memory = frontier.memory
+        memory.wake = watch(self._crawler, memory.finished)
         connect = self._crawler.signals.connect
         connect(self._left_downloader, signal=signals.request_left_downloader)
         connect(self._left_downloader, signal=signals.response_received)
@@ -186,10 +185,10 @@ class FrontierScheduler(BaseScheduler):
         if self._dupefilter is not None and not (exact and names.PLATFORM_ENABLED.read(self._crawler.settings)):
             connect(self._item_scraped, signal=signals.item_scraped)
         if self._session.limiter is not None:
-            self._session.limiter.on_pause.append(frontier.park_host)
-            self._session.limiter.on_sleep.append(frontier.asleep)
-            self._session.limiter.on_room.append(frontier.has_room_again)
-        self._session.items = frontier
+            self._session.limiter.on_pause.append(memory.park_host)
+            self._session.limiter.on_sleep.append(memory.asleep)
+            self._session.limiter.on_room.append(memory.has_room_again)
+        self._session.items = frontier.items
         self._frontier = frontier
         logger.info("Frontier %s, %d slots", frontier.name, self._slots)
 
@@ -203,40 +202,32 @@ class FrontierScheduler(BaseScheduler):
                 f"is {self._slots}, but frontier {name} has slot {max(foreign)}",
                 "Use the number that the frontier was made with: its requests are spread over so many slots.",
             )
-        finisher = Finisher(session.client, job.key.project, name, self._persistence)
         self._ownership = ownership = Ownership(
             session.client,
-            finisher,
-            self._persistence,
+            self._retry,
             project=job.key.project,
             frontier=name,
-            journal=f"{COMMITS}{job.key.spider}-{job.key.job}",
-            writer=secrets.token_hex(6),
+            name=f"{COMMITS}{job.key.spider}-{job.key.job}",
             worker=names.FRONTIER_WORKER.read(self._crawler.settings).strip(),
         )
-        return await self._open_owned(ownership, finisher, name)
+        return await self._open_owned(ownership)
 
-    async def _open_owned(self, ownership: Ownership, finisher: Finisher, name: str) -> Frontier:
+    async def _open_owned(self, ownership: Ownership) -> Frontier:
         mine = {slot for slot in range(self._slots) if self._worker is not None and self._worker.owns(slot)}
         await ownership.open(mine, self._job_is_over if self._name is None else None)
         if self._worker is not None:
             await ownership.claim_all(mine)
+        ownership.stores_start_items |= self._alone
         # After the commits that a former process had begun, which are finished by now.
         stats = await self._session.client.items.stats(self._session.job.key)
-        frontier = Frontier(
-            self._crawler,
-            self._session,
-            ownership,
-            finisher,
-            name,
+        options = Options(
             slots=self._slots,
             alone=self._alone,
             exclusive=self._alone and self._name is None and self._session.job.begun,
             order=self._order,
-            filtering=self._filtering,
             first_item=stats.totals.input_values,
-            seen=self._dupefilter,
         )
+        frontier = Frontier(self._crawler, self._session, ownership, self._filtering, options)
         frontier.start(mine)
         if self._worker is None:
             self._leases = self._new_leases(ownership, frontier)
@@ -253,13 +244,11 @@ class FrontierScheduler(BaseScheduler):
 
     async def _job_is_over(self) -> bool:
         session = self._session
-        return await self._persistence.until_done(lambda: is_over(session.client, session.job), "look at the job")
+        return await self._retry.until_done(lambda: is_over(session.client, session.job), "look at the job")
 
     async def _cannot_be_resumed(self) -> bool:
         session = self._session
-        return await self._persistence.until_done(
-            lambda: cannot_be_resumed(session.client, session.job), "look at the job"
-        )
+        return await self._retry.until_done(lambda: cannot_be_resumed(session.client, session.job), "look at the job")
 
     def _new_leases(self, ownership: Ownership, frontier: Frontier) -> Leases:
         lease_time: float = names.FRONTIER_LEASE_TIME.read(self._crawler.settings)
@@ -278,21 +267,23 @@ class FrontierScheduler(BaseScheduler):
             self._frontier.park(request, seconds)
 
     def _item_scraped(self) -> None:
-        if self._frontier is not None:
-            self._frontier.note_item()
+        entry = current.get()
+        if isinstance(entry, Entry):
+            entry.has_items = True
 
     def _callback_failed(self, failure: Failure) -> None:
-        if self._frontier is not None:
-            self._frontier.failed(f"{type(failure.value).__name__}: {failure.getErrorMessage()}")
+        entry = current.get()
+        if isinstance(entry, Entry):
+            entry.error = f"{type(failure.value).__name__}: {failure.getErrorMessage()}"
 
     def _left_downloader(self, request: Request) -> None:
         if self._frontier is not None:
-            self._frontier.downloaded(request)
+            self._frontier.memory.downloaded(request)
 
     async def _close(self, reason: str) -> None:
         if self._frontier is None:
             return
-        complete = reason == FINISHED and self._frontier.is_drained
+        complete = reason == FINISHED and self._frontier.drain.is_drained
         if self._leases is not None:
             await self._leases.close()
         await self._frontier.close()

@@ -13,7 +13,7 @@ from scrapy.http import Response
 from scrapy.utils.job import job_dir
 
 from scrapy_ext.crawl.commit.tracking import START, current
-from scrapy_ext.crawl.frontier.parents import Parent, from_meta, hand_on, mark, record_of, to_meta
+from scrapy_ext.crawl.frontier.marks import Parent, from_meta, hand_on, mark, record_of, to_meta
 from scrapy_ext.crawl.session.scrapy_engine import keep_waiting_outputs, on_fetched
 from scrapy_ext.crawl.session.session import Session
 

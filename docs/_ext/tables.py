@@ -28,7 +28,7 @@ from sphinx.util.rst import escape
 
 from scrapy_ext.api.extraction import FIELDS, PROBLEM_TYPES
 from scrapy_ext.client.extraction.errors import error_of
-from scrapy_ext.client.extraction.retry import DEFAULT_RULES
+from scrapy_ext.client.extraction.retry_policy import DEFAULT_RULES
 from scrapy_ext.crawl.session import zyte_api_names
 from scrapy_ext.crawl.session.zyte_api_names import Equivalent
 from scrapy_ext.server.config.option import Role
@@ -202,7 +202,7 @@ class ProblemTypes(Generated):
 class Attempts(Generated):
     """Table of the retry policy: attempts and waits by type of error."""
 
-    sources = ("scrapy_ext.client.extraction.retry",)
+    sources = ("scrapy_ext.client.extraction.retry_policy",)
 
     def lines(self) -> Iterable[str]:
         rows = [

@@ -88,6 +88,16 @@ def deflated(data: bytes) -> bytes:
     return bytes(compressor.compress(data) + compressor.flush(_library.Z_SYNC_FLUSH))
 
 
+def gunzip(body: bytes, limit: int) -> bytes:
+    """What one whole gzip stream holds; raises :class:`TooLargeError` above ``limit`` bytes, and
+    :class:`DamagedError`, also for what follows the stream."""
+    inflater = Inflater(limit)
+    data = b"".join(inflater.feed(body))
+    if not inflater.is_one_gzip:
+        raise DamagedError("the gzip stream is cut off, or something follows it")
+    return data
+
+
 class GzipFrame:
     """Header and trailer of a gzip stream whose parts were each :func:`deflated` separately."""
 

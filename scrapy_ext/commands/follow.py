@@ -22,7 +22,7 @@ from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import NotFound, PlatformError
 from scrapy_ext.client.platform.records import JobRecords
-from scrapy_ext.client.waits import Backoff
+from scrapy_ext.client.retry import Backoff
 from scrapy_ext.commands.subcommand import View
 from scrapy_ext.commands.terminal.output import reading
 

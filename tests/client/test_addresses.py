@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_ext.client.addresses import proxy_of
+from scrapy_ext.client.http import proxy_of
 
 PROXY = "http://proxy.example:3128"
 

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from scrapy_ext.crawl.frontier.deadletters import DEAD_LETTERS, dead_letter
+from scrapy_ext.api.platform.dead_letters import DEAD_LETTERS, dead_letter
+from scrapy_ext.client.platform.json_lines import encode
 from tests.commands.called import Platform, lines
 from tests.faults import Fault, FaultProxy
 
@@ -209,9 +210,7 @@ def test_a_move_that_is_interrupted_loses_nothing_and_goes_on(
 
 
 def test_dead_letters_are_shown_and_enqueued_again(platform: Platform) -> None:
-    letters = b"".join(
-        dead_letter(2, f"f{n}", {"url": f"http://a/{n}", "priority": 5}, "boom") + b"\n" for n in range(3)
-    )
+    letters = encode(dead_letter(2, f"f{n}", {"url": f"http://a/{n}", "priority": 5}, "boom") for n in range(3))
     platform.call(lambda client: client.frontier.add(platform.project, "crawl", DEAD_LETTERS, letters))
     shown = platform.lines("frontier", "show", "crawl", DEAD_LETTERS)
     assert [letter["qdata"]["error"] for letter in shown] == ["boom"] * 3

@@ -8,10 +8,9 @@ from itertools import count
 import pytest
 
 from scrapy_ext.api.platform import JobKey
-from scrapy_ext.client.persistence import Persistence
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
-from scrapy_ext.client.waits import Backoff
-from scrapy_ext.crawl.commit.redo import Finisher
+from scrapy_ext.client.retry import Backoff, Retry
+from scrapy_ext.crawl.commit.staging import Finisher
 from tests.crawl.processes import PROJECT, Process
 from tests.servers import RunningServer
 
@@ -45,21 +44,21 @@ async def job(client: PlatformClient) -> JobKey:
 
 
 @pytest.fixture
-def persistence() -> Persistence:
+def retry() -> Retry:
     """Repeats calls without end, and soon."""
-    return Persistence(0.0, Backoff(0.001, 0.01))
+    return Retry(0.0, Backoff(0.001, 0.01))
 
 
 @pytest.fixture
-def finisher(client: PlatformClient, frontier: str, persistence: Persistence) -> Finisher:
-    return Finisher(client, PROJECT, frontier, persistence)
+def finisher(client: PlatformClient, frontier: str, retry: Retry) -> Finisher:
+    return Finisher(client, PROJECT, frontier, retry)
 
 
 @pytest.fixture
-def process(client: PlatformClient, frontier: str, persistence: Persistence) -> Callable[..., Process]:
+def process(client: PlatformClient, frontier: str, retry: Retry) -> Callable[..., Process]:
     """Makes processes of a crawl: ``process(journal, worker)``."""
 
     def make(journal: str = "commits-a", worker: str = "0/1", client: PlatformClient = client) -> Process:
-        return Process(client, frontier, persistence, journal, worker)
+        return Process(client, frontier, retry, journal, worker)
 
     return make

@@ -2,42 +2,28 @@
 
 from __future__ import annotations
 
-from itertools import count
 from typing import Any
 
 import msgspec
 
-from scrapy_ext.client.persistence import Persistence
+from scrapy_ext.client.http import gzipped
 from scrapy_ext.client.platform import PlatformClient
-from scrapy_ext.client.platform.transport import gzipped
-from scrapy_ext.crawl.commit.checkpoint import Chunk, Redo
+from scrapy_ext.client.retry import Retry
 from scrapy_ext.crawl.commit.journal import Fenced, Journal, Place
 from scrapy_ext.crawl.commit.ownership import Ownership
-from scrapy_ext.crawl.commit.redo import Finisher
+from scrapy_ext.crawl.commit.protocol import Chunk, Redo
 
 PROJECT = 7
-_WRITERS = count(1)
 
 
 class Process:
     """A process of the job that writes ``journal``, with a name of its own."""
 
-    def __init__(
-        self, client: PlatformClient, frontier: str, persistence: Persistence, journal: str, worker: str
-    ) -> None:
+    def __init__(self, client: PlatformClient, frontier: str, retry: Retry, journal: str, worker: str) -> None:
         self.client, self.frontier = client, frontier
-        self.writer = f"writer{next(_WRITERS)}"
-        self.finisher = Finisher(client, PROJECT, frontier, persistence)
-        self.ownership = Ownership(
-            client,
-            self.finisher,
-            persistence,
-            project=PROJECT,
-            frontier=frontier,
-            journal=journal,
-            writer=self.writer,
-            worker=worker,
-        )
+        self.ownership = Ownership(client, retry, project=PROJECT, frontier=frontier, name=journal, worker=worker)
+        self.writer = self.ownership.writer
+        self.finisher = self.ownership.finisher
 
     @property
     def log(self):
@@ -57,7 +43,7 @@ class Process:
     async def begin_commit(self, job: object, start: int, *items: Any, acknowledge: Any = None) -> Redo:
         """A commit that gets as far as its record, and then the process dies."""
         number = start + 1
-        await self.finisher.lay_down(self.writer, number, await packed(*items))
+        await self.finisher.stage(self.writer, number, await packed(*items))
         redo = Redo(str(job), self.writer, [Chunk(number, start, len(items))], acknowledge or {})
         self.log.checkpoint.redo = redo
         await self.log.write()
@@ -77,9 +63,9 @@ async def packed(*items: Any) -> bytes:
     return await gzipped(b"".join(msgspec.json.encode(item) + b"\n" for item in items))
 
 
-def journal(client: Any, frontier: str, writer: str, persistence: Persistence, slot: str = "journal") -> Journal:
+def journal(client: Any, frontier: str, writer: str, retry: Retry, slot: str = "journal") -> Journal:
     """A journal as one writer sees it."""
-    return Journal(client.frontier, Place(PROJECT, frontier, slot), writer, persistence)
+    return Journal(client.frontier, Place(PROJECT, frontier, slot), writer, retry)
 
 
 async def add(client: PlatformClient, frontier: str, slot: str, *fps: str) -> int:

@@ -12,10 +12,10 @@ from scrapy import Request
 
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.client.platform.errors import Unreachable
-from scrapy_ext.crawl.commit.checkpoint import Checkpoint, Progress
-from scrapy_ext.crawl.commit.commit import Committer, Lot
+from scrapy_ext.crawl.commit.committer import Committer
 from scrapy_ext.crawl.commit.journal import Fenced
-from scrapy_ext.crawl.commit.tracking import Entry, OpenBatch, Stored
+from scrapy_ext.crawl.commit.protocol import Checkpoint, Commits, Lot, OpenBatch, Progress, Stored
+from scrapy_ext.crawl.commit.tracking import Entry
 from tests.crawl.processes import PROJECT, add, stored
 
 JOB = JobKey(PROJECT, 1, 1)
@@ -34,7 +34,7 @@ class Recorder:
         self.go = asyncio.Event()
         self.checkpoint = Checkpoint()
         self.payloads = SimpleNamespace(delete=self.delete)
-        self.laid_down = {}
+        self.staged = {}
         self.items = {}
 
     async def step(self, name, *what):
@@ -49,9 +49,9 @@ class Recorder:
     async def children(self):
         await self.step("children")
 
-    async def lay_down(self, owner, number, packed):
-        await self.step("lay down", number)
-        self.laid_down[number] = packed
+    async def stage(self, owner, number, packed):
+        await self.step("stage", number)
+        self.staged[number] = packed
 
     async def write(self):
         chunks = [] if self.checkpoint.redo is None else self.checkpoint.redo.chunks
@@ -62,7 +62,7 @@ class Recorder:
         self.items.update(enumerate(lines(packed), start))
 
     async def store_chunk(self, job, owner, chunk):
-        await self.store(job, chunk.start, self.laid_down[chunk.number])
+        await self.store(job, chunk.start, self.staged[chunk.number])
 
     async def acknowledge(self, batches):
         await self.step("acknowledge", batches)
@@ -70,7 +70,7 @@ class Recorder:
     async def delete(self, owner, numbers):
         await self.step("forget", list(numbers))
         for number in numbers:
-            del self.laid_down[number]
+            del self.staged[number]
 
     def place(self, name):
         (place,) = (place for place, done in enumerate(self.done) if done[0] == name)
@@ -91,17 +91,15 @@ async def committer(recorder):
 
     def make(start=0, interval=60.0, **more):
         committer = Committer(
+            Commits(recorder.checkpoint, str(JOB), "me", start),
             recorder,
             more.get("finisher", recorder),
-            JOB,
             owner="me",
-            start=start,
             interval=interval,
             flush_children=recorder.children,
             on_committed=lambda committed: recorder.done.append(("committed", committed)),
             on_failure=lambda error: recorder.done.append(("failed", error)),
         )
-        committer.start()
         made.append(committer)
         return committer
 
@@ -113,10 +111,14 @@ async def committer(recorder):
 def request(batch, position=0, *items):
     """A request that is complete."""
     entry = Entry("fp", Request("http://a.example/"), "a.example", Stored("fp", {}, batch, position), None)
-    return Lot(entry, list(items))
+    return lot_of(entry, *items)
 
 
-async def test_children_and_items_are_laid_down_then_journal_then_items_then_the_acknowledgement(committer, recorder):
+def lot_of(entry, *items):
+    return Lot(list(items), entry.stored, entry.payloads, origin=entry)
+
+
+async def test_children_and_items_are_staged_then_journal_then_items_then_the_acknowledgement(committer, recorder):
     commits = committer()
     commits.add(request(OpenBatch(3, "a", 1), 0, b"1", b"2"))
     assert not commits.is_idle
@@ -125,7 +127,7 @@ async def test_children_and_items_are_laid_down_then_journal_then_items_then_the
     steps = ["children", "begin journal", "journal", "begin items", "items", "begin acknowledge", "acknowledge"]
     places = [recorder.place(name) for name in [*steps, "committed"]]
     assert places == sorted(places)
-    assert recorder.place("lay down") < recorder.place("begin journal")
+    assert recorder.place("stage") < recorder.place("begin journal")
     assert recorder.named("acknowledge") == [{3: ["a"]}]
     assert recorder.items == {0: "1", 1: "2"}
     assert commits.pending_bytes == 0
@@ -150,7 +152,7 @@ async def test_what_finishes_during_a_commit_is_committed_together_after_it(comm
 async def test_items_are_stored_in_the_order_of_the_lots_from_the_given_index(committer, recorder):
     commits = committer(start=10)
     commits.add(request(OpenBatch(0, "a", 1), 0, b"1", b"2"))
-    commits.add(Lot(None, [b"3"]))
+    commits.add(Lot([b"3"]))
     await commits.close()
     assert recorder.items == {10: "1", 11: "2", 12: "3"}
 
@@ -163,7 +165,7 @@ async def test_nothing_but_finished_requests_is_acknowledged_without_items(commi
     await commits.close()
     assert recorder.named("acknowledge") == [{0: ["a"]}]
     assert not recorder.named("begin items")
-    assert not recorder.laid_down
+    assert not recorder.staged
     assert recorder.place("children") < recorder.place("journal")
 
 
@@ -184,16 +186,16 @@ async def test_a_batch_is_acknowledged_when_its_last_request_is_committed(commit
 
 async def test_items_of_start_are_counted(committer, recorder):
     commits = committer()
-    commits.add(Lot(None, [b"1"], is_start=True))
-    commits.add(Lot(None, [b"2"]))
-    commits.add(Lot(None, [b"3"], is_start=True))
+    commits.add(Lot([b"1"], is_start=True))
+    commits.add(Lot([b"2"]))
+    commits.add(Lot([b"3"], is_start=True))
     await commits.close()
     assert recorder.checkpoint.start_items == 2
 
 
 async def test_a_lot_waits_no_longer_than_the_interval(committer, recorder):
     commits = committer(interval=0.01)
-    commits.add(Lot(None, [b"1"]))
+    commits.add(Lot([b"1"]))
     async with asyncio.timeout(60):
         while not recorder.named("committed"):
             await asyncio.sleep(0.005)
@@ -226,13 +228,13 @@ async def test_much_is_committed_in_pieces(committer, recorder):
 
 
 def spilling(batch, *items):
-    entry = request(batch).entry
+    entry = request(batch).origin
     for item in items:
         entry.add_item(item)
     return entry
 
 
-async def test_items_that_were_laid_down_early_come_before_the_later_ones_of_their_request(committer, recorder):
+async def test_items_that_were_staged_early_come_before_the_later_ones_of_their_request(committer, recorder):
     commits = committer()
     entry = spilling(OpenBatch(0, "a", 1), b"1", b"2")
     commits.spill(entry)
@@ -240,19 +242,19 @@ async def test_items_that_were_laid_down_early_come_before_the_later_ones_of_the
     commits.spill(entry)
     assert (entry.items, entry.bytes) == ([], 0)
     entry.add_item(b"4")
-    commits.add(Lot(entry, entry.take_items()))
+    commits.add(lot_of(entry, *entry.take_items()))
     await commits.close()
     assert recorder.items == {0: "1", 1: "2", 2: "3", 3: "4"}
     assert recorder.named("journal") == [[(1, 0, 2), (2, 2, 1), (3, 3, 1)]]
     assert commits.pending_bytes == 0
 
 
-async def test_a_commit_waits_until_what_is_laid_down_early_is_there(committer, recorder):
+async def test_a_commit_waits_until_what_is_staged_early_is_there(committer, recorder):
     commits = committer()
-    recorder.hold = "lay down"
+    recorder.hold = "stage"
     entry = spilling(OpenBatch(0, "a", 1), b"1")
     commits.spill(entry)
-    commits.add(Lot(entry, []))
+    commits.add(lot_of(entry))
     commits.hurry()
     for _ in range(20):
         await asyncio.sleep(0)
@@ -269,21 +271,21 @@ async def test_items_of_an_attempt_that_failed_are_not_stored(committer, recorde
     entry.add_item(b"3")
     commits.discard(entry)
     entry.add_item(b"again")
-    commits.add(Lot(entry, entry.take_items()))
+    commits.add(lot_of(entry, *entry.take_items()))
     await commits.close()
     assert recorder.items == {0: "again"}
 
 
-async def test_what_was_laid_down_is_removed_when_no_record_names_it_any_more(committer, recorder):
+async def test_what_was_staged_is_removed_when_no_record_names_it_any_more(committer, recorder):
     commits = committer()
     for number in range(40):
-        commits.add(Lot(None, [b"%d" % number]))
+        commits.add(Lot([b"%d" % number]))
         commits.hurry()
         while len(recorder.named("committed")) <= number:
             await asyncio.sleep(0)
-        assert recorder.checkpoint.redo.chunks[0].number in recorder.laid_down
+        assert recorder.checkpoint.redo.chunks[0].number in recorder.staged
     await commits.close()
-    assert len(recorder.laid_down) < 40
+    assert len(recorder.staged) < 40
     forgotten = [number for numbers in recorder.named("forget") for number in numbers]
     assert len(forgotten) == len(set(forgotten)) >= 30
     assert list(recorder.items.values()) == [str(number) for number in range(40)]
@@ -296,7 +298,7 @@ async def test_garbage_that_cannot_be_removed_ends_nothing(committer, recorder):
     recorder.payloads.delete = refuse
     commits = committer()
     for number in range(40):
-        commits.add(Lot(None, [b"1"]))
+        commits.add(Lot([b"1"]))
         commits.hurry()
         while len(recorder.named("committed")) <= number:
             await asyncio.sleep(0)
@@ -307,7 +309,7 @@ async def test_garbage_that_cannot_be_removed_ends_nothing(committer, recorder):
 
 _BEHIND = {
     "children": ["journal", "items", "acknowledge"],
-    "lay down": ["journal", "items", "acknowledge"],
+    "stage": ["journal", "items", "acknowledge"],
     "journal": ["items", "acknowledge"],
     "items": ["acknowledge"],
     "acknowledge": [],
@@ -345,7 +347,7 @@ async def test_a_process_that_was_replaced_stores_nothing(committer, recorder):
 
 async def test_who_waits_for_room_goes_on_when_something_is_stored(committer, recorder):
     commits = committer()
-    commits.add(Lot(None, [b"x" * 100]))
+    commits.add(Lot([b"x" * 100]))
     assert commits.pending_bytes == 100
     async with asyncio.timeout(60):
         while commits.pending_bytes:
@@ -353,11 +355,11 @@ async def test_who_waits_for_room_goes_on_when_something_is_stored(committer, re
     assert list(recorder.items.values()) == ["x" * 100]
 
 
-@pytest.mark.parametrize("step", ["journal", "lay down"])
+@pytest.mark.parametrize("step", ["journal", "stage"])
 async def test_who_waits_for_room_goes_on_when_it_fails(committer, recorder, step):
     commits = committer()
     recorder.fail = step
-    commits.add(Lot(None, [b"x"]))
+    commits.add(Lot([b"x"]))
     async with asyncio.timeout(60):
         while commits.failure is None:
             await commits.wait_for_progress()
@@ -369,7 +371,7 @@ async def test_nobody_waits_when_nothing_does(committer):
         await committer().wait_for_progress()
 
 
-async def test_who_waits_for_an_early_payload_goes_on_when_it_is_laid_down(committer, recorder):
+async def test_who_waits_for_an_early_payload_goes_on_when_it_is_staged(committer, recorder):
     commits = committer()
     commits.spill(spilling(OpenBatch(0, "a", 1), b"x" * 10))
     assert commits.pending_bytes == 10
@@ -380,11 +382,10 @@ async def test_who_waits_for_an_early_payload_goes_on_when_it_is_laid_down(commi
 
 async def test_closing_what_never_started_is_nothing(recorder):
     await Committer(
+        Commits(Checkpoint(), str(JOB), "me", 0),
         recorder,
         recorder,
-        JOB,
         owner="me",
-        start=0,
         interval=1.0,
         flush_children=recorder.children,
         on_committed=print,
@@ -401,17 +402,15 @@ async def test_commits_on_a_real_platform_are_there_and_the_next_process_stores_
     opened = [OpenBatch(0, batch.id, len(batch.requests)) for batch in batches]
     committed = []
     commits = Committer(
+        Commits(first.log.checkpoint, str(job), first.writer, 0),
         first.log,
         first.finisher,
-        job,
         owner=first.writer,
-        start=0,
         interval=60.0,
         flush_children=lambda: asyncio.sleep(0),
         on_committed=committed.append,
         on_failure=committed.append,
     )
-    commits.start()
     for batch, read in zip(opened, batches, strict=True):
         for position, (fp, _) in enumerate(read.requests):
             commits.add(request(batch, position, *[msgspec.json.encode({"of": fp, "n": n}) for n in range(4)]))

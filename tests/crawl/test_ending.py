@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_ext.crawl.frontier.ending import Ending
+from scrapy_ext.crawl.frontier.workers import Ending
 from tests.crawl.processes import PROJECT, add
 from tests.crawl.watched import WatchedClient
 
@@ -27,7 +27,8 @@ async def be(worker, *, idle):
 
 
 async def state(worker, client=None):
-    return await Ending(worker.ownership, client or worker.client, PROJECT, worker.frontier, SLOTS).look()
+    worker.ownership.client = client or worker.client
+    return await Ending(worker.ownership, SLOTS).look()
 
 
 async def test_it_is_over_when_all_are_idle_and_all_slots_empty(workers):

@@ -9,10 +9,9 @@ import pytest
 from scrapy_ext.api.platform.frontier import Batch
 from scrapy_ext.client.platform.errors import Forbidden, Unreachable
 from scrapy_ext.client.platform.writer import BatchWriter
-from scrapy_ext.client.waits import Backoff
+from scrapy_ext.client.retry import Backoff, Retry
 from scrapy_ext.crawl.commit.journal import Fenced
-from scrapy_ext.crawl.frontier.feeder import Feeder
-from scrapy_ext.crawl.frontier.reader import SlotReader
+from scrapy_ext.crawl.frontier.feeder import Feeder, SlotReader
 
 
 class Consumer:
@@ -93,16 +92,15 @@ async def consumer():
 @pytest.fixture
 async def feeder(consumer):
     slots = Slots(consumer)
-    made = Feeder(consumer, slots.writer, slots.reader, prefetch=10, retry_time=0.0, wake=lambda: None)
-    made._backoff = Backoff(0.001, 0.01)
+    retry = Retry(0.0, Backoff(0.001, 0.01))
+    made = Feeder(slots.writer, slots.reader, prefetch=10, retry=retry, wake=lambda: None, on_failure=consumer.give_up)
     slots.feeder = made
     yield made
     await made.close()
 
 
 async def test_what_is_sent_to_an_own_slot_comes_back(feeder, consumer):
-    feeder.own({0, 1})
-    feeder.start()
+    feeder.start(consumer, {0, 1})
     await consumer.until(lambda: "empty" in consumer.told)
     assert not feeder.has_work
     for number in range(3):
@@ -113,8 +111,7 @@ async def test_what_is_sent_to_an_own_slot_comes_back(feeder, consumer):
 
 
 async def test_what_is_sent_to_a_slot_of_another_is_not_read(feeder, consumer):
-    feeder.own({0})
-    feeder.start()
+    feeder.start(consumer, {0})
     feeder.send(5, b"theirs")
     await consumer.until(lambda: "send" in consumer.told)
     await consumer.until(lambda: consumer.told[-1] == "empty")
@@ -122,6 +119,7 @@ async def test_what_is_sent_to_a_slot_of_another_is_not_read(feeder, consumer):
 
 
 async def test_all_is_durable_when_it_was_flushed(feeder, consumer):
+    feeder.start(consumer, set())
     for slot in range(20):
         feeder.send(slot, b"x")
     await feeder.flush()
@@ -131,8 +129,7 @@ async def test_all_is_durable_when_it_was_flushed(feeder, consumer):
 
 async def test_a_failure_that_passes_is_tried_again(feeder, consumer):
     consumer.fails = {"read": [Unreachable("away")] * 3}
-    feeder.own({0})
-    feeder.start()
+    feeder.start(consumer, {0})
     await consumer.until(lambda: "empty" in consumer.told)
     assert not any(isinstance(told, Exception) for told in consumer.told)
 
@@ -142,26 +139,24 @@ async def test_a_failure_that_passes_is_tried_again(feeder, consumer):
 )
 @pytest.mark.parametrize("call", ["read", "work", "look"])
 async def test_a_failure_that_does_not_pass_is_told(feeder, consumer, call, error):
-    consumer.fails = {call: [error]}
-    feeder.own({0})
+    feeder.start(consumer, set())
     feeder.send(0, b"x")
     await feeder.flush()
-    feeder.start()
+    consumer.fails = {call: [error]}
+    feeder.own({0})
     await consumer.until(lambda: error in consumer.told)
 
 
 async def test_an_idle_worker_that_was_replaced_is_told(feeder, consumer):
     error = Fenced("replaced")
     consumer.fails = {"empty": [error]}
-    feeder.own({0})
-    feeder.start()
+    feeder.start(consumer, {0})
     await consumer.until(lambda: error in consumer.told)
 
 
 async def test_a_worker_that_waits_for_others_outlasts_an_outage(feeder, consumer):
     consumer.fails = {"empty": [Unreachable("away")]}
-    feeder.own({0})
-    feeder.start()
+    feeder.start(consumer, {0})
     await consumer.until(lambda: consumer.told.count("empty") >= 1)
     feeder.poll()
     await consumer.until(lambda: consumer.told.count("empty") >= 2)

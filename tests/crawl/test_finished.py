@@ -7,9 +7,9 @@ import asyncio
 import pytest
 from scrapy import Request
 
-from scrapy_ext.crawl.commit import finished as module
-from scrapy_ext.crawl.commit.finished import FinishedRequests
-from scrapy_ext.crawl.commit.tracking import Entry, OpenBatch, Stored
+from scrapy_ext.crawl.commit import tracking as module
+from scrapy_ext.crawl.commit.protocol import OpenBatch, Stored
+from scrapy_ext.crawl.commit.tracking import Entry, FinishedRequests
 
 URL = "http://a.example/"
 

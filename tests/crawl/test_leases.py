@@ -13,9 +13,9 @@ import random
 import pytest
 
 from scrapy_ext.client.platform.errors import Forbidden, Unreachable
-from scrapy_ext.crawl.commit.checkpoint import Progress
 from scrapy_ext.crawl.commit.journal import Fenced
-from scrapy_ext.crawl.frontier.leases import Leases
+from scrapy_ext.crawl.commit.protocol import Progress
+from scrapy_ext.crawl.frontier.workers import Leases
 from tests.crawl.processes import stored
 from tests.crawl.watched import WatchedClient, nothing
 
@@ -38,7 +38,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    for module in ("frontier.leases", "commit.commitlog"):
+    for module in ("frontier.workers", "commit.journal"):
         monkeypatch.setattr(f"scrapy_ext.crawl.{module}.time", clock)
     return clock
 

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import pytest
 
 from scrapy_ext.api.platform import JobKey
-from scrapy_ext.crawl.commit.checkpoint import Checkpoint, Progress
-from scrapy_ext.crawl.commit.commitlog import take_over
 from scrapy_ext.crawl.commit.journal import Fenced, UnreadableJournal
 from scrapy_ext.crawl.commit.ownership import ASSIGNMENT, finish_replaced
+from scrapy_ext.crawl.commit.protocol import Checkpoint, Progress
+from scrapy_ext.crawl.commit.staging import take_over
 from scrapy_ext.crawl.frontier.slots import Worker
 from scrapy_ext.crawl.session.job import CrawlJob, cannot_be_resumed
 from tests.crawl.processes import PROJECT, add, journal
@@ -164,8 +164,8 @@ async def test_who_has_ended_says_so_and_is_not_waited_for(process):
     assert not await first.can_commit()
 
 
-async def test_an_assignment_of_an_unreadable_form_is_told_as_that(process, client, frontier, persistence):
-    await journal(client, frontier, "other version", persistence, ASSIGNMENT).append(1, {"owners": 5})
+async def test_an_assignment_of_an_unreadable_form_is_told_as_that(process, client, frontier, retry):
+    await journal(client, frontier, "other version", retry, ASSIGNMENT).append(1, {"owners": 5})
     with pytest.raises(UnreadableJournal, match="record that this version cannot read"):
         await process().open(0)
 

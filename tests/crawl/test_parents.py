@@ -7,7 +7,7 @@ import gc
 from scrapy import Request
 
 from scrapy_ext.crawl.frontier import parents
-from scrapy_ext.crawl.frontier.parents import (
+from scrapy_ext.crawl.frontier.marks import (
     Parent,
     from_meta,
     hand_on,

@@ -1,4 +1,4 @@
-"""Items that are laid down for whoever has to store them come back as they were, or not at all."""
+"""Items that are staged for whoever has to store them come back as they were, or not at all."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from scrapy_ext.crawl.commit.payload import COLLECTION, Payloads
+from scrapy_ext.crawl.commit.staging import COLLECTION, Payloads
 from tests.crawl.processes import PROJECT
 from tests.crawl.watched import WatchedClient, fails
 
@@ -35,7 +35,7 @@ async def test_what_is_not_there_is_none(payloads, frontier):
 
 
 @pytest.mark.parametrize("written", [0, 1, 2])
-async def test_what_was_laid_down_in_part_is_as_if_it_were_not(client, frontier, written):
+async def test_what_was_staged_in_part_is_as_if_it_were_not(client, frontier, written):
     watched = WatchedClient(client)
     payloads = Payloads(watched.collections, PROJECT)
     calls = 0

@@ -1,7 +1,7 @@
 """Reading ahead from a queue that gives its head again and again."""
 
 from scrapy_ext.api.platform.frontier import Batch
-from scrapy_ext.crawl.frontier.reader import SlotReader
+from scrapy_ext.crawl.frontier.feeder import SlotReader
 
 
 class Queue:

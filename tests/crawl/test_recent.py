@@ -1,6 +1,6 @@
 """What was met lately is known, and what was met long ago is forgotten."""
 
-from scrapy_ext.crawl.frontier.recent import Recent
+from scrapy_ext.crawl.frontier.fingerprint_set import Recent
 
 
 def test_at_least_the_last_are_known_and_at_most_twice_as_many_kept():

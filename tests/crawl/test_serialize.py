@@ -10,8 +10,7 @@ from scrapy.http import JsonRequest, XmlRpcRequest
 from scrapy.utils.request import fingerprint
 
 from scrapy_ext.api.platform.frontier import FrontierRequest
-from scrapy_ext.crawl.frontier.own_headers import AddedValue
-from scrapy_ext.crawl.frontier.parents import Parent, mark, note_record, parent_of, record_of
+from scrapy_ext.crawl.frontier.marks import AddedValue, Parent, mark, note_record, parent_of, record_of
 from scrapy_ext.crawl.frontier.serialize import (
     LOCAL_META,
     NotSerializableError,

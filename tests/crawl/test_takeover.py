@@ -6,12 +6,12 @@ import asyncio
 
 import pytest
 
-from scrapy_ext.client.persistence import Persistence
 from scrapy_ext.client.platform.errors import NotFound, Unreachable
-from scrapy_ext.client.waits import Backoff
-from scrapy_ext.crawl.commit.checkpoint import Assignment, Checkpoint, Chunk, Progress, Redo
-from scrapy_ext.crawl.commit.commitlog import CommitLog, take_over
-from scrapy_ext.crawl.commit.journal import Fenced, UnreadableJournal
+from scrapy_ext.client.retry import Backoff, Retry
+from scrapy_ext.crawl.commit.assignment import Assignment
+from scrapy_ext.crawl.commit.journal import CommitLog, Fenced, Record, UnreadableJournal, to_data
+from scrapy_ext.crawl.commit.protocol import Checkpoint, Chunk, Progress, Redo
+from scrapy_ext.crawl.commit.staging import take_over
 from tests.crawl.processes import PROJECT, add, journal, packed, stored
 from tests.crawl.watched import WatchedClient, fails, nothing
 
@@ -93,8 +93,8 @@ async def test_a_takeover_that_dies_half_way_is_done_again_by_the_next(process, 
     watched = WatchedClient(client)
     dying = process()
     dying.finisher._client, dying.finisher.payloads._client = watched, watched.collections
-    dying.finisher._persistence = Persistence(0.001, Backoff(0.001, 0.001))
-    own = journal(watched, frontier, "dying", dying.finisher._persistence, "commits-a")
+    dying.finisher._retry = Retry(0.001, Backoff(0.001, 0.001))
+    own = journal(watched, frontier, "dying", dying.finisher._retry, "commits-a")
     setattr(watched, side, fails(call, times=10**6))
     with pytest.raises(Unreachable):
         await take_over(own, dying.finisher, Checkpoint())
@@ -122,8 +122,8 @@ async def test_two_that_take_over_at_once_do_it_one_after_the_other(process, cli
 
 
 @pytest.mark.parametrize("key", ["progress", "redo", "slots"])
-async def test_a_checkpoint_of_an_unreadable_form_is_told_as_that(process, client, frontier, persistence, key):
-    await journal(client, frontier, "other version", persistence, "commits-a").append(1, {key: "?"})
+async def test_a_checkpoint_of_an_unreadable_form_is_told_as_that(process, client, frontier, retry, key):
+    await journal(client, frontier, "other version", retry, "commits-a").append(1, {key: "?"})
     with pytest.raises(UnreadableJournal, match=rf"record that this version cannot read .*\$\.{key}"):
         await process().ownership.open({0})
 
@@ -144,7 +144,7 @@ async def test_items_of_a_job_that_was_deleted_are_left_out(process, client, fro
     assert await batch_ids(client, frontier, "0") == []
 
 
-async def test_items_that_are_no_longer_laid_down_are_told_and_the_rest_is_done(process, client, frontier, job, caplog):
+async def test_items_that_are_no_longer_staged_are_told_and_the_rest_is_done(process, client, frontier, job, caplog):
     await add(client, frontier, "0", "page")
     dead = await process().open(0)
     redo = Redo(str(job), dead.writer, [Chunk(8, 0, 3)], {0: await batch_ids(client, frontier, "0")})
@@ -177,17 +177,15 @@ def test_records_come_back_as_they_were_written():
         progress=Progress({4: {"b1": "f0"}}),
         redo=Redo("7/1/1", "a", [Chunk(3, 100, 20)], {4: ["b0"]}),
     )
-    assert Checkpoint.read(checkpoint.write()) == checkpoint
+    assert Record(1, "a", to_data(checkpoint)).read(Checkpoint) == checkpoint
     assignment = Assignment({"commits-a": [0, 2], "commits-b": []}, Progress({2: {"b": "1"}}))
-    assert Assignment.read(assignment.write()) == assignment
+    assert Record(1, "a", to_data(assignment)).read(Assignment) == assignment
 
 
-async def test_a_writer_that_skipped_a_number_cannot_commit_after_it_was_taken_over(
-    process, client, frontier, persistence
-):
+async def test_a_writer_that_skipped_a_number_cannot_commit_after_it_was_taken_over(process, client, frontier, retry):
     """It was cut off while it wrote, and writes again at the very moment at which another takes over."""
     watched = WatchedClient(client)
-    own = journal(watched, frontier, "writer", Persistence(0.001, Backoff(0.001, 0.001)), "commits-a")
+    own = journal(watched, frontier, "writer", Retry(0.001, Backoff(0.001, 0.001)), "commits-a")
     log = CommitLog(own, 0, Checkpoint())
     await log.write()
     watched.before = fails("frontier.add", times=10**6)
@@ -196,7 +194,7 @@ async def test_a_writer_that_skipped_a_number_cannot_commit_after_it_was_taken_o
     watched.before = nothing
 
     seeing = WatchedClient(client)
-    heir = journal(seeing, frontier, "heir", persistence, "commits-a")
+    heir = journal(seeing, frontier, "heir", retry, "commits-a")
     written = []
 
     async def let_it_write(name, arguments):

@@ -8,7 +8,8 @@ from contextvars import copy_context
 import pytest
 from scrapy import Request
 
-from scrapy_ext.crawl.commit.tracking import START, Entry, OpenBatch, Spill, Stored, Tracker, current
+from scrapy_ext.crawl.commit.protocol import OpenBatch, Payload, Stored
+from scrapy_ext.crawl.commit.tracking import START, Entry, Tracker, current
 
 
 class Completed(list):
@@ -129,11 +130,11 @@ def test_what_local_requests_lead_to_is_their_holders(tracker, completed):
     child = local(tracker, "local", holder)
     holder.add_item(b"of the holder")
     child.add_item(b"of the child")
-    child.spills.append(Spill(1, 5, None))
+    child.payloads.append(Payload(1, 5))
     tracker.finished(tracker.handed_out(child))
     assert (holder.items, holder.bytes) == ([b"of the holder", b"of the child"], 25)
-    assert [spill.number for spill in holder.spills] == [1]
-    assert (child.items, child.spills) == ([], [])
+    assert holder.payloads == [Payload(1, 5)]
+    assert (child.items, child.payloads) == ([], [])
     assert holder.take_items() == [b"of the holder", b"of the child"]
     assert (holder.items, holder.bytes) == ([], 0)
 
@@ -209,5 +210,5 @@ def test_a_finished_request_counts_as_open_while_what_it_holds_is_not_finished(t
         local.add_item(b"{}")
         tracker.finished(local.request)
     assert not tracker.entries_of({3})
-    assert inherited == [holder], "its items can be laid down before it is complete"
+    assert inherited == [holder], "its items can be staged before it is complete"
     assert (completed, holder.items) == ([holder], [b"{}", b"{}"])

@@ -9,7 +9,7 @@ import pytest
 from scrapy import Request
 from scrapy.http import Response
 
-from scrapy_ext.crawl.frontier.delays import not_before, retry_after
+from scrapy_ext.crawl.frontier.hosts import not_before, retry_after
 
 URL = "http://a.example/"
 

@@ -33,8 +33,9 @@ from scrapy_ext.client.extraction.ledger import Ledger, key_of
 from scrapy_ext.client.extraction.limiter import Closing, Limiter
 from scrapy_ext.client.extraction.memory import AnswerMemory, HeldResult, Hold, decoded_size, hold_of
 from scrapy_ext.client.extraction.redact import redacted
-from scrapy_ext.client.extraction.retry import LONGEST_WAIT, NO_CONNECTION, RetryPolicy, row_of
+from scrapy_ext.client.extraction.retry_policy import LONGEST_WAIT, NO_CONNECTION, RetryPolicy, row_of
 from scrapy_ext.client.extraction.transport import Bounds, ExtractTransport, RawAnswer
+from scrapy_ext.client.retry import repeat
 
 _ANY: Final = Bounds()
 #: What tells a result of the service from other JSON.
@@ -73,7 +74,7 @@ class _Attempt(msgspec.Struct, frozen=True):
     cost: float
 
 
-class _Outage:
+class _Rounds:
     """How often in a row the service took no connection, by rounds: of what was sent together one counts."""
 
     def __init__(self) -> None:
@@ -122,7 +123,7 @@ class ExtractClient:
         self._ledger = ledger
         self._observe = observe
         self._flights: Flights[Hashable, dict[str, Any]] = Flights(limiter.aside)
-        self._outage = _Outage()
+        self._rounds = _Rounds()
         #: Whether the service is known to be there: it has brought a result, or a problem of the contract.
         self.is_there = False
         #: How many extractions needed no POST: they had another's result, or an answer that a former run paid for.
@@ -198,20 +199,29 @@ class ExtractClient:
                 self.reused += 1
                 return paid
         failures: Counter[str] = Counter()
-        while True:
+        wait: float | None = None
+
+        async def once() -> dict[str, Any]:
+            nonlocal wait
             # Until the service has answered once, nothing else is to go in the place of what fails.
             async with self._limiter.turn(call.domain, again=bool(failures) and self.is_there):
                 attempt = await self._attempt(fields, body, call, ledger_key)
                 if isinstance(attempt.result, dict):
                     self._succeeded(attempt, call.domain)
                     return attempt.result
-                # Told while it has its turn, also when it gives up: when the turn ends another request may take it,
-                # and must not run into the same limit.
+                # Reported while it has its turn, also when it gives up: when the turn ends another request may take
+                # it, and must not run into the same limit.
                 wait = self._failed(attempt, attempt.result, call, failures)
-            if wait is None:
-                raise attempt.result
-            if attempt.result.scope is Scope.NONE:
+            raise attempt.result
+
+        async def failed(error: Exception) -> None:
+            if not isinstance(error, ExtractError) or wait is None:
+                raise error
+            # A limit pauses its scope in the limiter, where the request waits.
+            if error.scope is Scope.NONE:
                 await self._limiter.sleep(call.domain, wait, lend=self.is_there)
+
+        return await repeat(once, failed)
 
     async def _paid(self, key: bytes, fields: Mapping[str, Any]) -> dict[str, Any] | None:
         """The result that a former run paid for, if the ledger has it."""
@@ -281,7 +291,7 @@ class ExtractClient:
     def _succeeded(self, attempt: _Attempt, domain: str) -> None:
         self.is_there = True
         self._limiter.succeeded(domain)
-        self._outage.end()
+        self._rounds.end()
         self._tell(RequestAttempt(domain, attempt.kind, attempt.seconds, attempt.cost))
 
     def _failed(self, attempt: _Attempt, error: ExtractError, call: _Call, failures: Counter[str]) -> float | None:
@@ -292,12 +302,12 @@ class ExtractClient:
         failures[row] += 1
         if row == NO_CONNECTION:
             # All requests meet the same wall, so that its rounds are counted, not their attempts.
-            rounds = self._outage.round(attempt.sent)
+            rounds = self._rounds.round(attempt.sent)
             wait = policy.wait(error, rounds)
             if isinstance(error, UnreachableServiceError):
                 error.rounds = rounds
         else:
-            self._outage.end()
+            self._rounds.end()
             wait = policy.wait(error, failures[row])
         paused = 0.0
         if error.scope is not Scope.NONE:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from scrapy_ext.api.extraction.problems import CAUSE_HEADER, PROBLEM_TYPES, Cause, Problem, Scope
-from scrapy_ext.client.waits import parse_retry_after
+from scrapy_ext.client.retry import parse_retry_after
 
 
 class ExtractError(Exception):

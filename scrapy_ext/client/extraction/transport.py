@@ -13,12 +13,10 @@ import msgspec
 from yarl import URL
 
 from scrapy_ext.api.extraction import EXTENSIONS_HEADER
-from scrapy_ext.client.addresses import base_url, proxy_of
-from scrapy_ext.client.credentials import authorization
 from scrapy_ext.client.extraction.errors import TooLargeError, UnreachableServiceError, timed_out
 from scrapy_ext.client.extraction.memory import AnswerMemory, Hold
 from scrapy_ext.client.extraction.redact import redacted, without_user
-from scrapy_ext.client.gunzip import Gunzip
+from scrapy_ext.client.http import authorization, base_url, decompressed, is_compressed, proxy_of
 
 #: How much longer than the content an answer can be: Base64 makes it a third longer, escapes in JSON up to twice as
 #: long, and headers and extracted data come on top.
@@ -174,11 +172,8 @@ class _Reading:
 
     async def whole(self) -> bytes:
         """The body, decompressed; raises ``TooLargeError``."""
-        encoding = self._response.headers.get("Content-Encoding", "identity").strip().lower()
-        if encoding not in ("identity", "gzip", "x-gzip"):
-            raise aiohttp.ClientPayloadError(f"the answer has the encoding {encoding[:40]!r}, which was not asked for")
-        if encoding != "identity":
-            return await self._joined(self._inflated())
+        if is_compressed(self._response):
+            return await self._joined(decompressed(self._response.content.iter_any()))
         expected = self._response.content_length
         if expected is not None:
             self._check(expected)
@@ -202,16 +197,6 @@ class _Reading:
     async def _pieces(self) -> AsyncGenerator[bytes]:
         async for chunk in self._response.content.iter_any():
             yield chunk
-
-    async def _inflated(self) -> AsyncGenerator[bytes]:
-        gunzip = Gunzip()
-        async for chunk in self._response.content.iter_any():
-            for piece in gunzip.feed(chunk):
-                yield piece
-                # One small chunk may hold many pieces.
-                await asyncio.sleep(0)
-        if not gunzip.complete:
-            raise aiohttp.ClientPayloadError("the compressed answer broke off")
 
     def _check(self, size: int) -> None:
         if size > self._most:

@@ -15,7 +15,7 @@ import msgspec
 
 from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.platform.jobs import ATTEMPT_OVER
-from scrapy_ext.client.gunzip import Gunzip
+from scrapy_ext.client.http import decompressed, is_compressed
 from scrapy_ext.client.platform import json_lines as lines
 from scrapy_ext.client.platform.calls import ClientCall
 from scrapy_ext.client.platform.errors import (
@@ -28,7 +28,7 @@ from scrapy_ext.client.platform.errors import (
     UnexpectedAnswer,
     error_class,
 )
-from scrapy_ext.client.waits import parse_retry_after
+from scrapy_ext.client.retry import parse_retry_after
 
 T = TypeVar("T")
 
@@ -167,19 +167,9 @@ async def _beginning(response: aiohttp.ClientResponse) -> bytes:
 async def _pieces(response: aiohttp.ClientResponse, wait: float | None = None) -> AsyncGenerator[bytes]:
     """The body, decompressed; one that is cut off raises :class:`aiohttp.ClientPayloadError`, and one of which nothing
     comes for ``wait`` seconds :class:`TimeoutError`."""
-    encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
-    if encoding not in ("identity", "gzip", "x-gzip"):
-        raise aiohttp.ClientPayloadError(f"the answer has the encoding {encoding[:40]!r}, which was not asked for")
-    if encoding == "identity":
-        async for chunk in _chunks(response, wait):
-            yield chunk
-        return
-    gunzip = Gunzip()
-    async for chunk in _chunks(response, wait):
-        for piece in gunzip.feed(chunk):
-            yield piece
-    if not gunzip.complete:
-        raise aiohttp.ClientPayloadError("the compressed answer broke off")
+    chunks = _chunks(response, wait)
+    async for piece in decompressed(chunks) if is_compressed(response) else chunks:
+        yield piece
 
 
 async def _chunks(response: aiohttp.ClientResponse, wait: float | None) -> AsyncGenerator[bytes]:

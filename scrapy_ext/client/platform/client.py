@@ -4,22 +4,32 @@ from __future__ import annotations
 
 from types import TracebackType
 
+from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.client.platform.activity import Activity
+from scrapy_ext.client.platform.calls import get
 from scrapy_ext.client.platform.collections import Collections
 from scrapy_ext.client.platform.frontier import Frontier
-from scrapy_ext.client.platform.items import Items
 from scrapy_ext.client.platform.jobq import JobQueue
 from scrapy_ext.client.platform.jobs import Jobs
-from scrapy_ext.client.platform.logs import Logs
-from scrapy_ext.client.platform.patience import Patience
 from scrapy_ext.client.platform.periodic import Periodic
-from scrapy_ext.client.platform.requests import Requests
-from scrapy_ext.client.platform.system import System
+from scrapy_ext.client.platform.records import Items, Logs, Requests
 from scrapy_ext.client.platform.transport import Transport
 from scrapy_ext.client.platform.urls import PlatformUrls
 from scrapy_ext.client.platform.versions import DeployedVersions
 from scrapy_ext.client.platform.webhooks import Webhooks
-from scrapy_ext.client.waits import Backoff
+from scrapy_ext.client.retry import Backoff, Limits
+
+
+class System:
+    """The platform itself (platform-api.md, Common conventions)."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    async def timestamp(self) -> int:
+        """Now, in milliseconds since the epoch, by the platform's clock."""
+        call = get(Host.STORAGE, "/system/ts", accept="text/plain")
+        return await self._transport.read(call, lambda answer: answer.json(int))
 
 
 class PlatformClient:
@@ -43,9 +53,9 @@ class PlatformClient:
         backoff: Backoff | None = None,
         compress: bool = True,
     ) -> None:
-        patience = Patience(attempts, retry_time, backoff or Backoff())
+        limits = Limits(attempts, retry_time, backoff or Backoff())
         self.urls = urls
-        self._transport = transport = Transport(urls, key, timeout=timeout, patience=patience, compress=compress)
+        self._transport = transport = Transport(urls, key, timeout=timeout, limits=limits, compress=compress)
         self.activity = Activity(transport)
         self.collections = Collections(transport)
         self.frontier = Frontier(transport)

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Container, Iterable
+from collections.abc import AsyncGenerator, Callable, Container, Iterable
 from typing import Any, Final
 
 import msgspec
 
-from scrapy_ext.api.platform.frontier import Batch, Fingerprint, NewCount, QueueCount, check_name
+from scrapy_ext.api.platform.dead_letters import DEAD_LETTERS, revived
+from scrapy_ext.api.platform.frontier import (
+    MAX_BATCH,
+    Batch,
+    Fingerprint,
+    FrontierRequest,
+    NewCount,
+    QueueCount,
+    check_name,
+)
 from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.client.platform.answers import Answer
@@ -152,6 +161,29 @@ class Frontier:
         _check(frontier, "frontier")
         call = get(Host.STORAGE, path("hcf", project, frontier, "list"), accept=JSON)
         return await self._transport.read(call, lambda answer: answer.json(list[str]))
+
+
+async def put_back(
+    frontier: Frontier, project: int, name: str, on_group: Callable[[int], None] = lambda _number: None
+) -> int:
+    """Enqueue all dead letters again, each in its slot; returns how many. ``on_group`` is called with the size of each
+    group of them.
+
+    Raises ``ValueError`` when the slot of dead letters holds something else.
+    """
+    count = 0
+    while batches := await frontier.read(project, name, DEAD_LETTERS, MAX_BATCH):
+        by_slot: dict[str, list[FrontierRequest]] = {}
+        for key, letter in (pair for batch in batches for pair in batch.requests):
+            back = revived(key, letter)
+            by_slot.setdefault(back.slot, []).append(back.request)
+        for slot, requests in by_slot.items():
+            await frontier.add(project, name, slot, encode(requests))
+        await frontier.delete_batches(project, name, DEAD_LETTERS, [batch.id for batch in batches])
+        number = sum(len(batch.requests) for batch in batches)
+        on_group(number)
+        count += number
+    return count
 
 
 def _slot(project: int, frontier: str, slot: str) -> str:

@@ -13,8 +13,8 @@ from typing import Final, Generic, TypeVar
 
 from scrapy_ext.client.platform.calls import ClientCall
 from scrapy_ext.client.platform.errors import PlatformError, UnexpectedAnswer
-from scrapy_ext.client.platform.patience import Trials
 from scrapy_ext.client.platform.transport import Transport
+from scrapy_ext.client.retry import Attempts
 
 R = TypeVar("R")
 
@@ -52,7 +52,7 @@ class Pages(Generic[R]):
 
     async def read(self) -> AsyncGenerator[R]:
         """The records, as they arrive."""
-        trials = Trials(self._transport.patience)
+        attempts = Attempts(self._transport.limits)
         while not self._ended and self._left != 0:
             self._read = 0
             try:
@@ -61,8 +61,8 @@ class Pages(Generic[R]):
                         yield record
             except PlatformError as error:
                 if self._read:
-                    trials.progressed()
-                await trials.failed(error)
+                    attempts.progressed()
+                await attempts.failed(error)
 
     async def _page(self) -> AsyncGenerator[R]:
         size = self._size()

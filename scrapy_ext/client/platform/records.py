@@ -133,6 +133,25 @@ class JobRecords:
         return await self._transport.read(call, lambda answer: answer.json(Stats))
 
 
+class Items(JobRecords):
+    """The items of jobs (platform-api.md, Items)."""
+
+    resource = "items"
+    content_range = True
+
+
+class Logs(JobRecords):
+    """The logs of jobs (platform-api.md names their path, Comments and logs)."""
+
+    resource = "logs"
+
+
+class Requests(JobRecords):
+    """The requests that jobs made (platform-api.md, Requests)."""
+
+    resource = "requests"
+
+
 def prefix_segments(prefix: Prefix) -> tuple[int, ...]:
     """The numbers of a prefix; raises :class:`ContractError`."""
     if isinstance(prefix, JobKey):

@@ -7,7 +7,6 @@ as long as the server asks; the others are sent once.
 from __future__ import annotations
 
 import asyncio
-import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Final, TypeVar
@@ -18,24 +17,19 @@ from yarl import URL
 
 from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.client.addresses import proxy_of
-from scrapy_ext.client.credentials import authorization
+from scrapy_ext.client.http import authorization, gzipped, proxy_of
 from scrapy_ext.client.platform import answers
 from scrapy_ext.client.platform.answers import Answer, Stream
 from scrapy_ext.client.platform.calls import ClientCall
-from scrapy_ext.client.platform.errors import PlatformError, UnexpectedAnswer, Unreachable
+from scrapy_ext.client.platform.errors import UnexpectedAnswer, Unreachable
 from scrapy_ext.client.platform.json_lines import LineError
-from scrapy_ext.client.platform.patience import Patience, Trials
 from scrapy_ext.client.platform.urls import PlatformUrls, query
+from scrapy_ext.client.retry import Attempts, Limits, repeat
 
 T = TypeVar("T")
 
-#: Request bodies above this many bytes are compressed,
+#: Request bodies above this many bytes are compressed.
 COMPRESS_ABOVE: Final = 1024
-#: and above this many in a thread, since compressing a megabyte takes tens of milliseconds.
-THREAD_ABOVE: Final = 64 * 1024
-#: Fast rather than small: JSON shrinks to a quarter at the lowest level already.
-GZIP_LEVEL: Final = 1
 #: Seconds of a call whose body is a file.
 UPLOAD_SECONDS: Final = 900.0
 
@@ -43,11 +37,9 @@ UPLOAD_SECONDS: Final = 900.0
 class Transport:
     """A session with the platform. Made anywhere; its connections belong to the loop of the first call."""
 
-    def __init__(
-        self, urls: PlatformUrls, key: str, *, timeout: float, patience: Patience, compress: bool = True
-    ) -> None:
+    def __init__(self, urls: PlatformUrls, key: str, *, timeout: float, limits: Limits, compress: bool = True) -> None:
         self.urls = urls
-        self.patience = patience
+        self.limits = limits
         self._authorization = authorization(key, "PLATFORM_API_KEY")
         self._proxies = {host: proxy_of(urls.base(host)) for host in Host}
         self._timeout = timeout
@@ -71,23 +63,22 @@ class Transport:
         """Make a call and interpret its answer. When that raises :class:`PlatformError`, as a call does, the
         call is made again if it is worth it."""
         headers, body = await self._prepared(call)
-        trials = Trials(self._patience_of(call))
         timeout = aiohttp.ClientTimeout(total=self._timeout if call.source is None else UPLOAD_SECONDS)
-        while True:
-            try:
-                with _told_as_unreachable(call, self.urls):
-                    async with self._request(call, headers, body, timeout) as response:
-                        answer = await answers.whole(call, response)
-                return _interpreted(call, answer, interpret)
-            except PlatformError as error:
-                await trials.failed(error)
+
+        async def once() -> T:
+            with _unreachable(call, self.urls):
+                async with self._request(call, headers, body, timeout) as response:
+                    answer = await answers.whole(call, response)
+            return _interpreted(call, answer, interpret)
+
+        return await repeat(once, Attempts(self._limits_of(call)).failed)
 
     @asynccontextmanager
     async def stream(self, call: ClientCall) -> AsyncIterator[Stream]:
         """Make a call once and read its answer as it arrives. The reading raises :class:`PlatformError` too."""
         headers, body = await self._prepared(call)
         try:
-            with _told_as_unreachable(call, self.urls):
+            with _unreachable(call, self.urls):
                 async with asyncio.timeout(self._timeout):
                     response = await self._request(call, headers, body, aiohttp.ClientTimeout(total=None))
                 async with response:
@@ -96,9 +87,9 @@ class Transport:
         except LineError as error:
             raise call.error(UnexpectedAnswer, str(error)) from None
 
-    def _patience_of(self, call: ClientCall) -> Patience:
+    def _limits_of(self, call: ClientCall) -> Limits:
         attempts = call.attempts if call.repeatable else 1
-        return self.patience if attempts is None else Patience(attempts, 0.0, self.patience.backoff)
+        return self.limits if attempts is None else Limits(attempts, 0.0, self.limits.backoff)
 
     def _request(
         self,
@@ -148,7 +139,7 @@ class Transport:
 
 
 @contextmanager
-def _told_as_unreachable(call: ClientCall, urls: PlatformUrls) -> Iterator[None]:
+def _unreachable(call: ClientCall, urls: PlatformUrls) -> Iterator[None]:
     """Turns what aiohttp raises into :class:`Unreachable`."""
     try:
         yield
@@ -170,13 +161,3 @@ def _reason(error: Exception) -> str:
     if isinstance(error, aiohttp.ClientConnectorError):
         return f"cannot connect ({error.os_error.strerror or error.os_error})"
     return str(error) or type(error).__name__
-
-
-async def gzipped(body: bytes) -> bytes:
-    """A body compressed as this transport compresses, off the event loop if it is large."""
-    return await asyncio.to_thread(_gzip, body) if len(body) > THREAD_ABOVE else _gzip(body)
-
-
-def _gzip(body: bytes) -> bytes:
-    compress = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, zlib.MAX_WBITS | 16)
-    return compress.compress(body) + compress.flush()

@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from scrapy_ext.api.platform.hosts import Host
-from scrapy_ext.client.addresses import base_url
+from scrapy_ext.client.http import base_url
 
 _SETTINGS: Final = {
     Host.APP: "PLATFORM_APP_URL",

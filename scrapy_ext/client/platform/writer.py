@@ -18,20 +18,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from itertools import islice
 from typing import Final
 
-from scrapy_ext.client.outage import Outage
 from scrapy_ext.client.platform.errors import PlatformError, TooLarge
-from scrapy_ext.client.waits import Backoff
+from scrapy_ext.client.retry import Backoff, Outage, Retry
 
 logger = logging.getLogger(__name__)
 
 #: However long the server asks to wait, the writer looks again after so many seconds.
-LONGEST_WAIT: Final = 3600.0
+_LONGEST_WAIT: Final = 3600.0
 
 
 class RecordsNotStored(PlatformError):  # noqa: N818 - says what happened, as its siblings do
@@ -73,12 +71,10 @@ class BatchWriter:
         self._max_bytes = max_bytes
         self._flush_interval = flush_interval
         self._high_water = high_water_bytes
-        self._retry_time = retry_time
         self._name = name
-        self._backoff = backoff or Backoff(0.5, 10.0)
+        self._retry = Retry(retry_time, backoff or Backoff(0.5, 10.0), outage, _LONGEST_WAIT)
         self._on_failed = on_failed
         self._full = full
-        self._outage = outage or Outage()
         self._records: deque[bytes] = deque()
         self._bytes = 0
         self._durable = start
@@ -218,7 +214,7 @@ class BatchWriter:
         count, size = self._batch()
         body = b"\n".join(islice(self._records, count)) + b"\n"
         try:
-            await self._until_sent(body, self._durable)
+            await self._retry.until_done(lambda: self._send(body, self._durable), f"store {self._name}")
         except TooLarge:
             # Some proxies take smaller bodies than the platform; one record that is too large ends the writer.
             if count == 1:
@@ -243,35 +239,6 @@ class BatchWriter:
             count, size = count + 1, grown
         return count, size
 
-    async def _until_sent(self, body: bytes, index: int) -> None:
-        failures, failing_since, what = 0, 0.0, f"store {self._name}"
-        try:
-            while True:
-                try:
-                    await self._send(body, index)
-                except Exception as error:
-                    if failures == 0:
-                        failing_since = time.monotonic()
-                    failures += 1
-                    wait = self._wait_after(error, failures, failing_since)
-                    self._outage.failed(what, error)
-                    await asyncio.sleep(wait)
-                else:
-                    self._outage.worked(what)
-                    return
-        finally:
-            self._outage.given_up(what)
-
-    def _wait_after(self, error: Exception, failures: int, failing_since: float) -> float:
-        """Seconds until the next try; raises the error when there is to be none."""
-        if not _may_pass(error):
-            raise error
-        retry_after = error.retry_after if isinstance(error, PlatformError) else None
-        wait = min(self._backoff.wait(failures, retry_after), LONGEST_WAIT)
-        if 0 < self._retry_time < time.monotonic() + wait - failing_since:
-            raise error
-        return wait
-
     # ── who waits ──
 
     async def _next_progress(self) -> None:
@@ -286,8 +253,3 @@ class BatchWriter:
         progress, self._progress = self._progress, None
         if progress is not None and not progress.done():
             progress.set_result(None)
-
-
-def _may_pass(error: Exception) -> bool:
-    """Whether the same send may work later."""
-    return error.retryable if isinstance(error, PlatformError) else isinstance(error, OSError)

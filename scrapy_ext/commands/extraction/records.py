@@ -18,7 +18,7 @@ from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlR
 
 from scrapy_ext.api.violations import Violation
 from scrapy_ext.client.extraction.errors import ExtractError, TooLargeError
-from scrapy_ext.client.extraction.retry import NETWORK, NO_CONNECTION, UNEXPECTED, row_of
+from scrapy_ext.client.extraction.retry_policy import NETWORK, NO_CONNECTION, UNEXPECTED, row_of
 from scrapy_ext.commands.extraction.blocking import BlockingCalls
 from scrapy_ext.commands.extraction.input_lines import Wanted
 from scrapy_ext.commands.terminal.text import printable_json

@@ -22,7 +22,7 @@ from scrapy_ext.client.extraction import Bounds, ExtractClient, ExtractError, Ex
 from scrapy_ext.client.extraction.budget import Budget, OverBudgetError
 from scrapy_ext.client.extraction.errors import is_fatal
 from scrapy_ext.client.extraction.limiter import Closing
-from scrapy_ext.client.extraction.retry import FIRST_PATIENCE, NO_CONNECTION
+from scrapy_ext.client.extraction.retry_policy import FIRST_PATIENCE, NO_CONNECTION
 from scrapy_ext.commands.extraction.input_lines import CallError, Line, SourceReader, StopError, Wanted
 from scrapy_ext.commands.extraction.progress import Numbers
 from scrapy_ext.commands.extraction.records import NOT_SENT, Recorder, RecordWriter, failed, refused, type_of

@@ -14,8 +14,9 @@ from typing import Any, Final
 
 import msgspec
 
+from scrapy_ext.api.platform.dead_letters import DEAD_LETTERS
 from scrapy_ext.api.platform.frontier import MAX_REQUEST_BYTES, NAME_PATTERN, FrontierRequest
-from scrapy_ext.client.platform.frontier import QueuedBatch
+from scrapy_ext.client.platform.frontier import QueuedBatch, put_back
 from scrapy_ext.commands.selection import add_yes_option, confirm
 from scrapy_ext.commands.subcommand import (
     Action,
@@ -28,7 +29,6 @@ from scrapy_ext.commands.subcommand import (
 from scrapy_ext.commands.terminal.output import Column, reading
 from scrapy_ext.commands.terminal.progress import bar
 from scrapy_ext.commands.terminal.text import counted, shown
-from scrapy_ext.crawl.frontier.deadletters import DEAD_LETTERS, put_back
 
 #: Batches that are moved with one call, and their bytes.
 _AT_ONCE: Final = 20

@@ -12,19 +12,25 @@ is taken. That makes adding a record a compare-and-set, the only one that the AP
 - The newest record has the lowest priority number, so a read of the queue's head brings it first. Older ones
   are deleted from time to time; their fingerprints stay, so no number is ever free again. The slot itself must not be
   deleted while anybody may still write to it, or a late writer must see by other means that it is late
-  (:class:`~scrapy_ext.crawl.commit.commitlog.CommitLog`, :meth:`~scrapy_ext.crawl.commit.ownership.Ownership.forget`).
+  (:class:`CommitLog`, :meth:`~scrapy_ext.crawl.commit.ownership.Ownership.forget`).
 """
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
 from scrapy_ext.api.platform.frontier import Batch, FrontierRequest
-from scrapy_ext.client.persistence import Persistence
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.platform.frontier import Frontier
+from scrapy_ext.client.retry import Retry
+from scrapy_ext.crawl.commit.protocol import Checkpoint
+
+T = TypeVar("T")
 
 #: Records are left to gather before the old ones are deleted.
 _PRUNE_AFTER: Final = 50
@@ -61,15 +67,28 @@ class Record(NamedTuple):
     writer: str
     data: dict[str, Any]
 
+    def read(self, kind: type[T]) -> T:
+        """What it says, as a record of this kind; raises :class:`UnreadableJournal`."""
+        try:
+            return msgspec.convert(self.data, kind, str_keys=True)
+        except msgspec.ValidationError as error:
+            raise UnreadableJournal(f"a journal has a record that this version cannot read ({error})") from None
+
+
+def to_data(record: msgspec.Struct) -> dict[str, Any]:
+    """A record as a journal has it."""
+    data: dict[str, Any] = msgspec.to_builtins(record, str_keys=True)
+    return data
+
 
 class Journal:
     """One journal, as ``writer`` sees it; a writer's name must be its own, as a random one is."""
 
-    def __init__(self, client: Frontier, place: Place, writer: str, persistence: Persistence) -> None:
+    def __init__(self, client: Frontier, place: Place, writer: str, retry: Retry) -> None:
         self.place = place
         self._client = client
         self._writer = writer
-        self._persistence = persistence
+        self._retry = retry
         self._since_pruned = 0
         self._appends = 0
 
@@ -87,8 +106,8 @@ class Journal:
         async def add() -> int:
             return await self._client.add(*self.place, body, attempts=1)
 
-        if not await self._persistence.until_done(add, f"write to journal {self.place.slot}"):
-            head = await self._persistence.until_done(self.head, f"read journal {self.place.slot}")
+        if not await self._retry.until_done(add, f"write to journal {self.place.slot}"):
+            head = await self._retry.until_done(self.head, f"read journal {self.place.slot}")
             if head is None or (head.number, head.writer) != (number, writer):
                 ours = head is not None and head.writer.partition("#")[0] == self._writer
                 raise Fenced(self.place.slot, head.number if head and ours else None)
@@ -117,3 +136,58 @@ class Journal:
 
     async def _batches(self, mincount: int) -> list[Batch]:
         return await self._client.read(*self.place, mincount)
+
+
+class CommitLog:
+    """The checkpoint of a process, in memory and in its journal.
+
+    Change :attr:`checkpoint` and then :meth:`write`: what is changed together must be changed without waiting in
+    between, since another task may write meanwhile.
+
+    Where a journal is deleted when its job is over, ``is_over`` returns whether the job is: a process that slept past
+    that would find an empty journal, which anybody can write to. The job is over before its journal is deleted, so it
+    is enough to look after each record.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        number: int,
+        checkpoint: Checkpoint,
+        is_over: Callable[[], Awaitable[bool]] | None = None,
+    ) -> None:
+        self.name = journal.place.slot
+        self.checkpoint = checkpoint
+        self._journal = journal
+        self._number = number
+        self._is_over = is_over
+        self._lock = asyncio.Lock()
+        #: When it was last written, on the monotonic clock.
+        self.written = time.monotonic()
+        self.is_fenced = False
+
+    async def write(self) -> None:
+        """Append the checkpoint; raises :class:`Fenced` when another process has taken over."""
+        async with self._lock:
+            if self.is_fenced:
+                raise Fenced(self.name)
+            began = time.monotonic()
+            await self._append()
+            if self._is_over is not None and await self._is_over():
+                self.is_fenced = True
+                raise Fenced(self.name)
+            self.written = began
+
+    async def _append(self) -> None:
+        number = self._number + 1
+        while True:
+            try:
+                await self._journal.append(number, to_data(self.checkpoint))
+            except Fenced as fenced:
+                if fenced.newest is None:
+                    self.is_fenced = True
+                    raise
+                number = fenced.newest + 1
+            else:
+                self._number = number
+                return

@@ -1,20 +1,8 @@
-"""Which process works on which slots, and how slots pass from one to another.
+"""Carries out how slots pass from one process to another (:mod:`~scrapy_ext.crawl.commit.assignment`): reads and takes
+over journals, and changes the assignment.
 
-Slots belong to commit journals: the *assignment* journal of a frontier says to which. A process may read a slot, and
-commit what it read, while the slot is assigned to its journal. What holds:
-
-- Before a slot is taken from another journal, that journal is taken over
-  (:func:`~scrapy_ext.crawl.commit.commitlog.take_over`): its writer can commit nothing more, and what it had begun to
-  commit is done. So no two processes ever commit work of one slot, whatever their clocks say and however long one
-  slept.
-- The assignment is changed by compare-and-set, from the record that was read before anything was taken over. Each
-  process changes it before it works, also when its slots stay the same: so nobody who looked earlier can still take
-  them without looking again.
-- What is known of partly finished batches goes with the slot.
-
-With a fixed ``index/count`` a process takes its slots when it opens, from whoever has them: there is one process of
-that index, and the newest is meant. With leases (:mod:`~scrapy_ext.crawl.frontier.leases`) it waits until an owner is
-dead.
+Each process changes the assignment before it works, also when its slots stay the same: so nobody who looked earlier can
+still take them without looking again.
 """
 
 from __future__ import annotations
@@ -22,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import secrets
 import time
 from collections.abc import Awaitable, Callable, Collection
 from typing import Final
@@ -29,13 +18,13 @@ from typing import Final
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.violations import ContractError
-from scrapy_ext.client.persistence import Persistence
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import AttemptOver, Forbidden, NotFound, PlatformError
-from scrapy_ext.crawl.commit.checkpoint import Assignment, Checkpoint, Progress
-from scrapy_ext.crawl.commit.commitlog import CommitLog, take_over
-from scrapy_ext.crawl.commit.journal import Fenced, Journal, Place
-from scrapy_ext.crawl.commit.redo import Finisher
+from scrapy_ext.client.retry import Retry
+from scrapy_ext.crawl.commit.assignment import Assignment, is_about_to_give_up
+from scrapy_ext.crawl.commit.journal import CommitLog, Fenced, Journal, Place, to_data
+from scrapy_ext.crawl.commit.protocol import Checkpoint, Progress
+from scrapy_ext.crawl.commit.staging import Finisher, take_over
 
 logger = logging.getLogger(__name__)
 
@@ -50,27 +39,19 @@ _PATIENCE: Final = 30.0
 
 
 class Ownership:
-    """What this process owns of a frontier. ``writer`` is its own name, ``worker`` says for people which one it is."""
+    """What this process owns of a frontier. ``name`` is its commit journal, ``worker`` names it for people."""
 
     def __init__(
-        self,
-        client: PlatformClient,
-        finisher: Finisher,
-        persistence: Persistence,
-        *,
-        project: int,
-        frontier: str,
-        journal: str,
-        writer: str,
-        worker: str,
+        self, client: PlatformClient, retry: Retry, *, project: int, frontier: str, name: str, worker: str
     ) -> None:
-        self._client = client
-        self._finisher = finisher
-        self._persistence = persistence
-        self._project = project
-        self._frontier = frontier
-        self._name = journal
-        self._writer = writer
+        self.client = client
+        self.project = project
+        self.frontier = frontier
+        self.name = name
+        #: Name of this process.
+        self.writer = secrets.token_hex(6)
+        self.finisher = Finisher(client, project, frontier, retry)
+        self._retry = retry
         self._worker = worker
         self._assignment = self.journal(ASSIGNMENT)
         self._log: CommitLog | None = None
@@ -82,16 +63,6 @@ class Ownership:
         self._refused = set[str]()
 
     @property
-    def writer(self) -> str:
-        """This process."""
-        return self._writer
-
-    @property
-    def name(self) -> str:
-        """The commit journal of this process."""
-        return self._name
-
-    @property
     def log(self) -> CommitLog:
         """The commit journal, once it is open."""
         if self._log is None:
@@ -100,22 +71,22 @@ class Ownership:
 
     def journal(self, slot: str) -> Journal:
         """A journal of the frontier."""
-        place = Place(self._project, self._frontier, slot)
-        return Journal(self._client.frontier, place, self._writer, self._persistence)
+        place = Place(self.project, self.frontier, slot)
+        return Journal(self.client.frontier, place, self.writer, self._retry)
 
     async def open(self, slots: set[int], is_over: Callable[[], Awaitable[bool]] | None = None) -> None:
         """Take over the journal from the former process of the same job; ``slots`` are what is wanted. ``is_over`` is
         that of :class:`CommitLog`."""
-        journal = self.journal(self._name)
+        journal = self.journal(self.name)
         heir = Checkpoint(worker=self._worker, slots=sorted(slots))
-        number, checkpoint = await take_over(journal, self._finisher, heir)
+        number, checkpoint = await take_over(journal, self.finisher, heir)
         self._has_begun_it = number == 1
         self._log = CommitLog(journal, number, checkpoint, is_over)
 
     async def assignment(self) -> tuple[int, Assignment]:
         """Who owns what, and the number of that record."""
         head = await self._assignment.head()
-        return (0, Assignment()) if head is None else (head.number, Assignment.read(head.data))
+        return (0, Assignment()) if head is None else (head.number, head.read(Assignment))
 
     async def claim_all(self, slots: set[int]) -> None:
         """Take these slots from whoever has them, and give up all others."""
@@ -128,14 +99,12 @@ class Ownership:
 
     async def _give_up_all_but(self, slots: set[int]) -> bool:
         number, assignment = await self.assignment()
-        had = set(assignment.owners.get(self._name, ()))
+        had = assignment.of(self.name)
         return had <= slots or await self.assign(number, assignment, had & slots)
 
     async def _claim_all(self, slots: set[int], *, patient: bool) -> bool:
         number, assignment = await self.assignment()
-        for name, theirs in assignment.owners.items():
-            if name == self._name or slots.isdisjoint(theirs):
-                continue
+        for name in assignment.owners_of(slots, but=self.name):
             try:
                 progress = await self.progress_of(name, slots, patient=patient)
             except AttemptOver:
@@ -158,26 +127,26 @@ class Ownership:
         head = await journal.head()
         if head is None:
             return Progress()
-        checkpoint = Checkpoint.read(head.data)
-        if not checkpoint.closed and patient and slots.isdisjoint(checkpoint.slots):
+        checkpoint = head.read(Checkpoint)
+        if patient and is_about_to_give_up(checkpoint, slots):
             return None
         has_ended = checkpoint.closed and checkpoint.worker
-        number, checkpoint = await take_over(journal, self._finisher, Checkpoint(closed=True))
+        number, checkpoint = await take_over(journal, self.finisher, Checkpoint(closed=True))
         if not has_ended:
             await self._finish_job_of(name)
         if checkpoint.redo is not None:
             checkpoint.redo = None
             with contextlib.suppress(Fenced):  # Somebody else takes over too, and tidies up.
-                await journal.append(number + 1, checkpoint.write())
-                await self._finisher.payloads.delete_all(f"{self._frontier}/{name}/")
+                await journal.append(number + 1, to_data(checkpoint))
+                await self.finisher.payloads.delete_all(f"{self.frontier}/{name}/")
         return checkpoint.progress
 
     async def _finish_job_of(self, name: str) -> None:
         """Finish the job of a journal that was taken over from a process that had not ended: its process may be dead,
         and nobody else would."""
         try:
-            key = JobKey.parse(f"{self._project}/{name.removeprefix(COMMITS).replace('-', '/')}")
-            await finish_replaced(self._client, key)
+            key = JobKey.parse(f"{self.project}/{name.removeprefix(COMMITS).replace('-', '/')}")
+            await finish_replaced(self.client, key)
         except ContractError:  # The name is not that of a job's journal.
             return
         except PlatformError as error:
@@ -188,29 +157,18 @@ class Ownership:
         assignment meanwhile. ``number`` and ``assignment`` are what :meth:`assignment` gave before anything was taken
         over."""
         checkpoint = self.log.checkpoint
-        had = set(assignment.owners.get(self._name, ()))
+        had = assignment.of(self.name)
         checkpoint.progress.add(assignment.left.of(slots))
         checkpoint.slots = sorted(slots | had)
         if slots - had:
             await self.log.write()
-        owners = {
-            name: kept
-            for name, theirs in assignment.owners.items()
-            # Who has lost all of its slots is gone; who has none yet is waiting for some.
-            if (kept := [slot for slot in theirs if slot not in slots]) or (not theirs and name not in gone)
-        }
-        owners[self._name] = sorted(slots)
-        left = Progress()
-        left.add(assignment.left)
-        left.drop(slots)
         given_up = set(checkpoint.progress.done) - slots
-        left.add(checkpoint.progress.of(given_up))
-        start = assignment.start or self._name
+        changed = assignment.given(self.name, slots, checkpoint.progress.of(given_up), gone)
         try:
-            await self._assignment.append(number + 1, Assignment(owners, left, start).write())
+            await self._assignment.append(number + 1, to_data(changed))
         except Fenced:
             return False
-        self.stores_start_items = start == self._name
+        self.stores_start_items = changed.start == self.name
         checkpoint.progress.drop(given_up)
         if checkpoint.slots != sorted(slots):
             checkpoint.slots = sorted(slots)
@@ -232,13 +190,13 @@ class Ownership:
         are free for others, who must find what there is of it.
         """
         if self._has_begun_it and not self.log.checkpoint.progress.done:
-            await self._client.frontier.delete_slot(self._project, self._frontier, self._name)
+            await self.client.frontier.delete_slot(self.project, self.frontier, self.name)
 
     async def has_successor(self) -> bool:
         """Whether the process that took this one's journal over runs the same job, rather than only its slots."""
-        head = await self.journal(self._name).head()
+        head = await self.journal(self.name).head()
         # Who takes only the slots signs for nobody.
-        return head is not None and bool(Checkpoint.read(head.data).worker)
+        return head is not None and bool(head.read(Checkpoint).worker)
 
 
 async def finish_replaced(client: PlatformClient, key: JobKey) -> None:

@@ -13,61 +13,32 @@ The rules that hold here:
   for a request inherit it from the moment the request is handed out, and with them callback, errback, pipelines and
   ``enqueue_request``.
 
-No I/O, no Scrapy engine: requests are told of by calls.
+No I/O, no Scrapy engine: it is called for each request.
 """
 
 from __future__ import annotations
 
-from asyncio import Future
+import asyncio
+import contextlib
+from collections import deque
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from itertools import chain
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 from scrapy import Request
 
+from scrapy_ext.crawl.commit.protocol import Payload, Stored
+
+#: Requests without a place for which batches are read: so many, and this part of what is in memory, for each read
+#: brings all that is not acknowledged.
+_ENOUGH: Final = 100
+_PART: Final = 1 / 50
+#: The same by the bytes of their items.
+_ENOUGH_BYTES: Final = 1024 * 1024
 #: Meta key of a request that was not sent because the crawl is closing, and goes back to its queue. It is in the meta
 #: for queues on disk, and taken out before a callback or errback gets the request.
 RETURNED_KEY: Final = "_returned"
-
-
-class OpenBatch:
-    """A batch that was read and not acknowledged."""
-
-    __slots__ = ("done", "id", "size", "slot")
-
-    def __init__(self, slot: int, id: str, size: int, done: int = 0) -> None:
-        self.slot = slot
-        self.id = id
-        self.size = size
-        #: Bit mask of the positions that are committed.
-        self.done = done
-
-    @property
-    def is_done(self) -> bool:
-        """Whether each of its requests is committed."""
-        return self.done == (1 << self.size) - 1
-
-
-class Stored(NamedTuple):
-    """A request as the frontier has it: its fingerprint in the slot, its JSON form, its place in a batch."""
-
-    fp: str
-    form: dict[str, Any]
-    batch: OpenBatch
-    position: int
-
-
-class Spill:
-    """Items that are laid down, out of memory, before they are committed: under which number, how many, and a future
-    that is done when they are."""
-
-    __slots__ = ("count", "number", "written")
-
-    def __init__(self, number: int, count: int, written: Future[None]) -> None:
-        self.number = number
-        self.count = count
-        self.written = written
 
 
 class Entry:
@@ -88,9 +59,9 @@ class Entry:
         "items",
         "local_fps",
         "locals",
+        "payloads",
         "request",
         "slot",
-        "spills",
         "stored",
     )
 
@@ -118,10 +89,10 @@ class Entry:
         self.local_fps: list[str] = []
         #: How often each of its children that have no fingerprint of their own was met, by Scrapy's fingerprint.
         self.children: dict[str, int] = {}
-        #: Its items, as JSON, and their size; and those that are laid down already.
+        #: Its items, as JSON, and their size; and those that are staged already.
         self.items: list[bytes] = []
         self.bytes = 0
-        self.spills: list[Spill] = []
+        self.payloads: list[Payload] = []
         #: Whether it has led to an item that was stored, or is going to be.
         self.has_items = False
         #: Which attempt at it this is, and what its callback failed with.
@@ -159,8 +130,8 @@ class Entry:
         """What a local request has led to is this one's."""
         for record in local.take_items():
             self.add_item(record)
-        self.spills += local.spills
-        local.spills = []
+        self.payloads += local.payloads
+        local.payloads = []
         self.answers += local.answers
         self.is_interrupted |= local.is_interrupted
 
@@ -286,3 +257,80 @@ class Tracker:
             self._on_complete(holder)
         else:
             self._on_inherited(holder)
+
+
+class FinishedRequests:
+    """Finished requests, from when the engine has let go of them until they are committed.
+
+    They are committed in the order in which they finished, so that items are stored in the order of the crawl. A direct
+    request (:mod:`scrapy_ext.crawl.frontier.sent`) can be committed only when its batch was read (*placed*). Batches
+    are read when enough requests wait for theirs, when nothing else is left to do, or after a while.
+
+    A request without a place does not hold up the others for ever: a platform may bound what one read returns, so that
+    its batch comes only when those of the others are acknowledged. When a read brings no place, they pass
+    (:meth:`release`).
+
+    ``commit`` is called for each request whose turn it is; ``read`` has batches read now. A request waits for its place
+    for ``interval`` seconds at most before ``read`` is called.
+    """
+
+    def __init__(self, commit: Callable[[Entry], None], read: Callable[[], None], interval: float) -> None:
+        self._commit = commit
+        self._read = read
+        self._interval = interval
+        self._entries: deque[Entry] = deque()
+        self._timer: asyncio.TimerHandle | None = None
+        self._released = asyncio.Event()
+        #: Bytes of the items of those that wait.
+        self.bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def add(self, entry: Entry, unfinished: int) -> None:
+        """Take a request that is finished; ``unfinished`` is how many are not."""
+        if not self._entries and not _lacks_place(entry):
+            self._commit(entry)
+            return
+        self._entries.append(entry)
+        self.bytes += entry.bytes
+        enough = max(_ENOUGH, _PART * unfinished)
+        if not unfinished or len(self._entries) >= enough or self.bytes >= _ENOUGH_BYTES:
+            self._read()
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(self._interval, self._read_now)
+
+    def release(self, *, in_vain: bool) -> None:
+        """Commit those whose turn it is. ``in_vain``: a read brought no place, so whoever has one passes."""
+        waiting = deque[Entry]()
+        while self._entries and (in_vain or not _lacks_place(self._entries[0])):
+            entry = self._entries.popleft()
+            if _lacks_place(entry):
+                waiting.append(entry)
+            else:
+                self.bytes -= entry.bytes
+                self._commit(entry)
+        self._entries.extendleft(reversed(waiting))
+        self._released.set()
+
+    async def wait(self) -> None:
+        """Wait until a read has brought places, or for ``interval`` seconds."""
+        self._released.clear()
+        self._read()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._interval):
+                await self._released.wait()
+
+    def close(self) -> None:
+        """Ask for no more reads."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _read_now(self) -> None:
+        self._timer = None
+        if self._entries:
+            self._read()
+
+
+def _lacks_place(entry: Entry) -> bool:
+    return entry.stored is None and not entry.is_local

@@ -1,7 +1,7 @@
 """One crawl's extraction: what its settings say, the client, and what is kept of what was sent and answered.
 
-:meth:`Extraction.respond` takes a request all the way to its response. It knows nothing of when a crawl closes, nor
-of what becomes of a request that was not sent.
+:meth:`Extraction.respond` takes a request all the way to its response; :meth:`Extraction.end_of` says what an error
+means for the crawl. When a crawl closes, and what becomes of a request that was not sent, is the middleware's.
 """
 
 from __future__ import annotations
@@ -11,27 +11,35 @@ import logging
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 import msgspec
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
+from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.job import job_dir
 
 from scrapy_ext import settings as names
 from scrapy_ext.api.extraction import EXTENSIONS, PROBLEM_TYPES
 from scrapy_ext.client.extraction import Bounds, ExtractClient, ExtractError, ExtractTransport, RequestAttempt
-from scrapy_ext.client.extraction.budget import Budget, Spent
-from scrapy_ext.client.extraction.errors import UnreachableServiceError, is_fatal
-from scrapy_ext.client.extraction.ledger import Ledger, key_of
+from scrapy_ext.client.extraction.budget import Budget, MissingPriceError, OverBudgetError, Spent
+from scrapy_ext.client.extraction.errors import (
+    AccountSuspendedError,
+    BrowserMissingError,
+    KeyRefusedError,
+    UnreachableServiceError,
+    is_fatal,
+)
+from scrapy_ext.client.extraction.ledger import Ledger, LedgerError, key_of
 from scrapy_ext.client.extraction.redact import redacted
-from scrapy_ext.client.extraction.retry import FAILURES, FIRST_PATIENCE, NO_CONNECTION, RetryPolicy
+from scrapy_ext.client.extraction.retry_policy import FAILURES, FIRST_PATIENCE, NO_CONNECTION, RetryPolicy
 from scrapy_ext.client.extraction.tally import Tally
 from scrapy_ext.client.extraction.transport import too_large
 from scrapy_ext.crawl.commit.tracking import Entry, current
-from scrapy_ext.crawl.extraction import scrapy_errors
+from scrapy_ext.crawl.extraction.download import DownloadSignals, StopGrace, mark_as_scrapys
 from scrapy_ext.crawl.extraction.escalation import Escalation, Memory
 from scrapy_ext.crawl.extraction.from_settings import limiter_of, memory_of, params_of, policy_of, prices_of
 from scrapy_ext.crawl.extraction.redirects import Redirects, is_left_to_scrapy
@@ -39,13 +47,14 @@ from scrapy_ext.crawl.extraction.results import to_response
 from scrapy_ext.crawl.extraction.translate import (
     BodyOptions,
     has_omitted,
+    is_routed,
     omitted_headers,
     scrapy_default_headers,
     to_body,
 )
 from scrapy_ext.crawl.frontier.slots import host_of
 from scrapy_ext.crawl.session.embedded import project_data
-from scrapy_ext.crawl.session.scrapy_engine import watch
+from scrapy_ext.crawl.session.scrapy_engine import LentPlaces, on_fetched, watch
 from scrapy_ext.crawl.session.session import Session
 
 logger = logging.getLogger(__name__)
@@ -56,6 +65,31 @@ _STATS_INTERVAL: Final = 1.0
 _POLICIES: Final = 1000
 _LEDGER: Final = "extract-ledger.sqlite"
 _RETRY_META: Final = 'meta["extract_api_retry_policy"]'
+
+#: Close reasons for errors that every further request would get too.
+_FATAL: Final[Mapping[type[ExtractError], str]] = {
+    KeyRefusedError: "extract_api_bad_key",
+    AccountSuspendedError: "extract_api_suspended_account",
+}
+#: The same for what says that no extraction service is at the address.
+_UNAVAILABLE: Final = "extract_api_unavailable"
+#: Close reasons by the budget that is used up.
+_BUDGETS: Final = {
+    "EXTRACT_API_MAX_REQUESTS": "extract_api_max_requests",
+    "EXTRACT_API_MAX_COST": "extract_api_max_cost",
+}
+#: So many requests that wait for the service lend their places: they are in memory, some kilobytes each, and the queue
+#: may give out another for each place that is lent.
+_MOST_LENT: Final = 10_000
+#: So many when nothing routed may be sent anyway: what goes direct goes on.
+_MOST_LENT_WHEN_PAUSED: Final = 100
+
+
+class CrawlEnd(NamedTuple):
+    """The end of a crawl after which no request would be answered: the close reason, and whether the crawl failed."""
+
+    reason: str
+    is_failure: bool = True
 
 
 class Extraction:
@@ -73,7 +107,15 @@ class Extraction:
         self._policies = _Policies(policy_of(settings))
         self._bounds = Bounds(settings.getfloat("DOWNLOAD_TIMEOUT"), settings.getint("DOWNLOAD_MAXSIZE"))
         self._warn_size = settings.getint("DOWNLOAD_WARNSIZE")
-        self.limiter = limiter_of(settings)
+        self.limiter = session.limiter = limiter_of(settings)
+        self.limiter.on_held = self._lend
+        self._transparent: bool = names.EXTRACT_API_TRANSPARENT_MODE.read(settings)
+        self._lent: LentPlaces | None = None
+        self._signals = DownloadSignals(crawler)
+        self._grace = StopGrace(crawler, names.EXTRACT_API_STOP_GRACE.read(settings))
+        #: The first request that failed because the service has no browser, and whether any had a response.
+        self._no_browser: BrowserMissingError | None = None
+        self._has_response = False
         self._answers = memory_of(settings)
         self._tally = Tally()
         self._stats_due = 0.0
@@ -87,25 +129,80 @@ class Extraction:
             own_cookies=False,
             omitted_headers=omitted_headers(settings),
         )
-        self.redirects = Redirects(crawler)
+        self._redirects = Redirects(crawler)
         self._known: frozenset[str] | None = None
         self._asking = asyncio.Lock()
-        self.redirects.extensions = frozenset(self._extra_fields)
-        self._options = msgspec.structs.replace(self._options, extensions=self.redirects.extensions)
+        self._redirects.extensions = frozenset(self._extra_fields)
+        self._options = msgspec.structs.replace(self._options, extensions=self._redirects.extensions)
         self._ledger: Ledger | None = None
         self._client: ExtractClient | None = None
         self._opening: asyncio.Future[ExtractClient] | None = None
+        crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
 
-    async def respond(self, request: Request) -> Response:
-        """The response that the service has for a request.
+    async def respond(self, request: Request) -> Response | None:
+        """The response that the service has for a request; None for one that goes direct.
 
-        Raises what :meth:`ExtractClient.extract` raises, its errors also as Scrapy's (:mod:`.scrapy_errors`), and
-        :class:`~scrapy_ext.client.extraction.ledger.LedgerError` when the crawl's ledger must not be used.
+        Raises what :meth:`ExtractClient.extract` raises, its errors also as Scrapy's (:mod:`.download`), what
+        :meth:`Redirects.finish` raises, :class:`~scrapy_ext.client.extraction.limiter.Closing` for one that was not
+        sent because the crawl closes, and :class:`~scrapy_ext.client.extraction.ledger.LedgerError` when the crawl's
+        ledger must not be used.
         """
+        if not self._routes(request):
+            return None
+        self.limiter.check_open(host_of(request))
+        async with self._grace.held():
+            with self._signals.of(request):
+                response = await self._answered(request)
+                self._has_response = True
+                response = self._signals.received(request, response)
+            return self._redirects.finish(request, response)
+
+    def end_of(self, error: Exception) -> CrawlEnd | None:
+        """What an error means for the crawl; None: the next request may be answered."""
+        match error:
+            case OverBudgetError():
+                return CrawlEnd(_BUDGETS[error.setting], is_failure=False)
+            case MissingPriceError():
+                return CrawlEnd("bad_setting")
+            case LedgerError():
+                return CrawlEnd("extract_api_bad_ledger")
+            case ExtractError() if self._is_fatal(error):
+                return CrawlEnd(_FATAL.get(type(error), _UNAVAILABLE))
+        return None
+
+    @property
+    def missing_browser(self) -> BrowserMissingError | None:
+        """Why no request had a response, if it is for want of a browser."""
+        return None if self._has_response else self._no_browser
+
+    def wind_up(self) -> None:
+        """Send nothing more: the spider closes."""
+        self.limiter.wind_up()
+        self._grace.begin()
+
+    def keep_answers(self, request: Request) -> None:
+        """The request goes back to the queue: what it rests on is needed by the next run."""
+        self._keys.pop(request, None)
+
+    # ── one request ──
+
+    def _routes(self, request: Request) -> bool:
+        if not is_routed(request, transparent=self._transparent):
+            return False
+        if request.meta.get("extract_api"):
+            return True
+        parts = urlparse_cached(request)
+        is_robots_txt = request.callback is NO_CALLBACK and parts.path == "/robots.txt"
+        return parts.scheme in ("http", "https") and not is_robots_txt
+
+    async def _answered(self, request: Request) -> Response:
         try:
             return await self._respond(request)
         except ExtractError as error:
-            scrapy_errors.mark(error)
+            if isinstance(error, BrowserMissingError):
+                self._no_browser = self._no_browser or error
+            mark_as_scrapys(error)
             raise
 
     async def _respond(self, request: Request) -> Response:
@@ -140,17 +237,26 @@ class Extraction:
         logger.debug("%s goes to the browser (%s)", request, reason)
         return await self._extract(client, request, by_browser)
 
-    async def close(self, *, complete: bool) -> None:
-        """Tell what was done and close the connections; ``complete`` says that the crawl will not be resumed."""
-        self.tell_stats(domains=True)
+    def _spider_opened(self) -> None:
+        self._lent = LentPlaces(self._crawler)
+        on_fetched(self._crawler, self._redirects.keep_private)
+
+    def _lend(self) -> None:
+        if self._lent is not None:
+            most = _MOST_LENT_WHEN_PAUSED if self.limiter.is_all_paused else _MOST_LENT
+            self._lent.lend(min(self.limiter.held, most))
+
+    async def _spider_closed(self, reason: str) -> None:
+        """Report what was done and close the connections."""
+        self._write_stats(domains=True)
         if table := self._tally.table():
             logger.info("Extraction requests:\n%s", table)
         if self._client is not None:
             await self._client.close()
         if self._ledger is not None:
-            await self._ledger.close(complete=complete or not self._ledger.spent.requests)
+            await self._ledger.close(complete=reason == "finished" or not self._ledger.spent.requests)
 
-    def tell_stats(self, *, domains: bool) -> None:
+    def _write_stats(self, *, domains: bool) -> None:
         """Write the counts to the crawl's stats."""
         stats = self._crawler.stats
         for name, value in self._tally.stats(domains=domains).items():
@@ -160,20 +266,15 @@ class Extraction:
         if self._client is not None and self._client.reused:
             stats.set_value("extract_api/reused", self._client.reused)
 
-    def is_fatal(self, error: ExtractError) -> bool:
-        """Whether every further request would fail in the same way."""
+    def _is_fatal(self, error: ExtractError) -> bool:
         is_there = self._client is not None and self._client.is_there
         patience = self._policies.default.attempts(NO_CONNECTION) if is_there else FIRST_PATIENCE
         return is_fatal(error, has_answered=is_there, patience=patience)
 
-    def keep_answers(self, request: Request) -> None:
-        """The request goes back to the queue: what it rests on is needed by the next run."""
-        self._keys.pop(request, None)
-
     # ── one extraction ──
 
     async def _extract(self, client: ExtractClient, request: Request, fields: Mapping[str, Any]) -> Response:
-        sent = self.redirects.to_send(request, fields)
+        sent = self._redirects.to_send(request, fields)
         if self._log_requests:
             logger.debug("POST /extract %s", msgspec.json.encode(redacted(sent)).decode())
         bounds = self._bounds_of(request)
@@ -193,7 +294,7 @@ class Extraction:
         self._know(client.extensions)
         request.meta["download_latency"] = time.monotonic() - started
         response = to_response(request, result)
-        if self.redirects.is_to_be_repeated(request, response, sent, fields):
+        if self._redirects.is_to_be_repeated(request, response, sent, fields):
             return await self._extract(client, request, fields)
         size = len(response.body)
         if 0 < bounds.max_size < size:
@@ -245,7 +346,7 @@ class Extraction:
         now = time.monotonic()
         if now >= self._stats_due:
             self._stats_due = now + _STATS_INTERVAL
-            self.tell_stats(domains=False)
+            self._write_stats(domains=False)
 
     # ── opening ──
 
@@ -261,7 +362,7 @@ class Extraction:
         that must not be sent twice depends on it, for the service may follow redirects (:meth:`_extract`).
         """
         is_safe = request.method in ("GET", "HEAD")
-        if not is_safe or self.redirects.kept_by(request) or has_omitted(request, self._options):
+        if not is_safe or self._redirects.kept_by(request) or has_omitted(request, self._options):
             async with self._asking:
                 try:
                     if client.extensions is None:
@@ -274,8 +375,8 @@ class Extraction:
         if extensions is None or self._known is not None:
             return
         self._known = extensions
-        self.redirects.extensions = extensions.union(self._extra_fields)
-        self._options = msgspec.structs.replace(self._options, extensions=self.redirects.extensions)
+        self._redirects.extensions = extensions.union(self._extra_fields)
+        self._options = msgspec.structs.replace(self._options, extensions=self._redirects.extensions)
 
     async def _opened(self) -> ExtractClient:
         await self._session.open()

@@ -17,7 +17,7 @@ from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.client.extraction.budget import Prices
 from scrapy_ext.client.extraction.limiter import Limiter
 from scrapy_ext.client.extraction.memory import AnswerMemory
-from scrapy_ext.client.extraction.retry import FAILURES, RetryPolicy
+from scrapy_ext.client.extraction.retry_policy import FAILURES, RetryPolicy
 from scrapy_ext.jobprocess.proc import machine_memory
 from scrapy_ext.settings import SettingError
 

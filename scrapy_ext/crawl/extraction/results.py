@@ -20,9 +20,9 @@ from scrapy.responsetypes import responsetypes
 
 from scrapy_ext.api.extraction import EXTRACT_TYPES, ExtractResult
 from scrapy_ext.api.extraction.forms import BASE64_FIELDS
-from scrapy_ext.client.addresses import is_same_page
 from scrapy_ext.client.extraction.errors import UnexpectedAnswerError
 from scrapy_ext.client.extraction.memory import hold_of
+from scrapy_ext.client.http import is_same_page
 from scrapy_ext.crawl.extraction.responses import CLASSES, FLAG, ExtractHtmlResponse, ExtractResponse
 
 #: Headers of a result that Scrapy's responses do not have: those of the connection to the site. Content codings are

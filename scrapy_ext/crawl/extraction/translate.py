@@ -38,7 +38,7 @@ from scrapy_ext.api.extraction import OUTPUTS
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.client.extraction.budget import kind_of
 from scrapy_ext.crawl.extraction.cookies import as_text, cookies_of, for_browser
-from scrapy_ext.crawl.frontier.own_headers import DefaultHeaders, own_names
+from scrapy_ext.crawl.frontier.marks import DefaultHeaders, own_names
 
 logger = logging.getLogger(__name__)
 
@@ -128,7 +128,7 @@ def needed_of(request: Request) -> Mapping[str, Any]:
 def to_body(request: Request, options: BodyOptions | None = None) -> dict[str, Any]:
     """The fields to send for a request; raises :class:`ContractError` when its meta cannot be read.
 
-    Headers that are noted as the user's own (:mod:`scrapy_ext.crawl.frontier.own_headers`) are sent also when their
+    Headers that are noted as the user's own (:mod:`scrapy_ext.crawl.frontier.marks`) are sent also when their
     values are the default ones.
     """
     options = options or BodyOptions()

@@ -7,17 +7,13 @@ hold the others up, and is tried again.
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Callable, Sequence
+from collections import ChainMap
+from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
 from typing import Final, Protocol
 
 from scrapy_ext.api.platform.frontier import MAX_BATCH, Batch
-from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.platform.writer import BatchWriter
-from scrapy_ext.client.waits import Backoff
-from scrapy_ext.crawl.frontier.reader import SlotReader
-
-logger = logging.getLogger(__name__)
+from scrapy_ext.client.retry import Retry
 
 #: Requests of hosts that have no room may fill the memory up to so many times the prefetch, so that a slow host
 #: does not keep the requests of others out.
@@ -26,6 +22,77 @@ _CROWD: Final = 10
 _PARKED: Final = 50
 #: Calls at once to as many slots: a crawl of many slots must not open a connection for each.
 _AT_ONCE: Final = 16
+#: Deleted batches that a late read may still bring.
+_REMEMBERED: Final = 1000
+
+
+class SlotReader:
+    """The batches of one slot that this worker holds, read ahead of the downloader.
+
+    What the API gives (platform-api.md, Frontier) and what follows:
+
+    - A read returns the head of the queue, with every batch that was read before and not deleted. So to get
+      more, ask for what is held and more, and skip what is known.
+    - A batch whose deletion was on its way while the read was can come back once more: IDs are remembered for a
+      while after they were deleted.
+    - Nothing reports that requests arrived. Our own writes do: a slot is read again only after one that added
+      something, until a read brings nothing new (:attr:`SlotReader.may_have_more`).
+    - A server may bound what one read returns, so that what is held fills it. Nothing new means that the slot is
+      empty only of a read that nothing was held during; after another, the slot is read once more when something
+      that was held has been deleted.
+
+    ``read(mincount, known)`` is the API's queue read, without the batches that are known.
+    """
+
+    def __init__(self, slot: int, read: Callable[[int, Container[str]], Awaitable[list[Batch]]]) -> None:
+        self.slot = slot
+        self._read = read
+        #: Requests in each batch that is held.
+        self._held: dict[str, int] = {}
+        self._deleted: dict[str, int] = {}
+        self._writes = 1
+        self._writes_seen = 0
+        self._read_in_vain = False
+
+    @property
+    def may_have_more(self) -> bool:
+        """Whether a read could bring something that is not held."""
+        return self._writes != self._writes_seen
+
+    def written(self) -> None:
+        """Requests were added to the slot."""
+        self._writes += 1
+
+    def deleted(self, batch_id: str) -> None:
+        """A batch was acknowledged."""
+        self._held.pop(batch_id, None)
+        self._deleted[batch_id] = 0
+        if self._read_in_vain:
+            self._read_in_vain = False
+            self._writes += 1
+        if len(self._deleted) > _REMEMBERED:
+            del self._deleted[next(iter(self._deleted))]
+
+    def poll(self) -> None:
+        """Others write to the slot too: a read may bring something."""
+        self._writes += 1
+
+    async def more(self, want: int) -> list[Batch]:
+        """Batches that were not held yet, with about ``want`` requests or more; now they are held."""
+        writes = self._writes
+        fresh = await self._read(sum(self._held.values()) + want, ChainMap(self._held, self._deleted))
+        if not fresh:
+            self._writes_seen = writes
+            self._read_in_vain = bool(self._held)
+        for batch in fresh:
+            self._held[batch.id] = len(batch.requests)
+        return fresh
+
+    def forget(self, batches: Iterable[Batch]) -> None:
+        """What :meth:`more` has just returned could not be taken: it is to come again."""
+        for batch in batches:
+            self._held.pop(batch.id, None)
+        self._writes += 1
 
 
 class Consumer(Protocol):
@@ -62,31 +129,29 @@ class Consumer(Protocol):
     async def when_empty(self) -> None:
         """Nothing came, and nothing is left to send or to read."""
 
-    def give_up(self, error: Exception) -> None:
-        """The frontier cannot be used."""
-
 
 class Feeder:
-    """Feeds ``consumer`` with ``prefetch`` requests of the slots that :meth:`own` names."""
+    """Feeds a consumer with ``prefetch`` requests of the slots that it owns. ``wake`` is called when some came,
+    ``on_failure`` with the error after which the frontier cannot be used."""
+
+    _consumer: Consumer
 
     def __init__(
         self,
-        consumer: Consumer,
         writer_of: Callable[[int], BatchWriter],
         reader_of: Callable[[int], SlotReader],
         *,
         prefetch: int,
-        retry_time: float,
+        retry: Retry,
         wake: Callable[[], None],
+        on_failure: Callable[[Exception], None],
     ) -> None:
-        self._consumer = consumer
         self._writer_of = writer_of
         self._reader_of = reader_of
         self._prefetch = prefetch
-        self._retry_time = retry_time
+        self._retry = retry
         self._wake = wake
-        self._backoff = Backoff()
-        self._loop = asyncio.get_running_loop()
+        self._on_failure = on_failure
         self._at_once = asyncio.Semaphore(_AT_ONCE)
         self._readers: dict[int, SlotReader] = {}
         self._writers: dict[int, BatchWriter] = {}
@@ -176,8 +241,10 @@ class Feeder:
         await asyncio.gather(*(self._flush(writer) for writer in sending))
         self._unsent = {slot for slot in self._unsent if self._writers[slot].pending}
 
-    def start(self) -> None:
-        """Start the task, in the running loop."""
+    def start(self, consumer: Consumer, slots: set[int]) -> None:
+        """Feed a consumer from these slots, in a task in the running loop."""
+        self._consumer = consumer
+        self.own(slots)
         self._task = asyncio.ensure_future(self._run())
         self._hungry.set()
 
@@ -190,23 +257,13 @@ class Feeder:
     # ── the task ──
 
     async def _run(self) -> None:
-        failures, failing_since = 0, 0.0
-        while True:
-            await self._hungry.wait()
-            self._hungry.clear()
-            try:
-                await self._feed()
-                failures = 0
-            except Exception as error:
-                failures += 1
-                failing_since = failing_since if failures > 1 else self._loop.time()
-                if not self._may_try_again(error, failing_since):
-                    self._consumer.give_up(error)
-                    return
-                if failures == 1:
-                    logger.warning("The frontier cannot be reached, trying again: %s", error)
-                await asyncio.sleep(self._backoff.seconds(failures))
-                self._hungry.set()
+        try:
+            while True:
+                await self._hungry.wait()
+                self._hungry.clear()
+                await self._retry.until_done(self._feed, "send and read the requests of the frontier")
+        except Exception as error:
+            self._on_failure(error)
 
     async def _feed(self) -> None:
         self._busy = True
@@ -218,10 +275,6 @@ class Feeder:
             self._wake()
         elif not self.has_work:
             await self._consumer.when_empty()
-
-    def _may_try_again(self, error: Exception, failing_since: float) -> bool:
-        in_time = not self._retry_time or self._loop.time() - failing_since < self._retry_time
-        return isinstance(error, PlatformError) and error.retryable and in_time
 
     async def _refill(self) -> bool:
         """Send what waits if the downloader does too, and read the slots; tells whether requests came."""

@@ -10,13 +10,21 @@ Without a filter of the user's, the frontier's fingerprints do what Scrapy's ``R
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, Protocol
 
-from scrapy import Request
+from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.dupefilters import RFPDupeFilter
 from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.misc import build_from_crawler
+
+from scrapy_ext.api.platform.frontier import Batch
+from scrapy_ext.crawl.commit.protocol import Stored
+from scrapy_ext.crawl.commit.tracking import Entry
+
+_FINGERPRINT: Final = re.compile(r"(?:[0-9a-f]{2})+")
 
 
 class _Marked(RFPDupeFilter):
@@ -40,10 +48,12 @@ class _Marked(RFPDupeFilter):
 
 
 class Filtering:
-    """The filters of one crawl; ``own`` is the class of the user's filter, None for Scrapy's default."""
+    """The filters of one crawl. ``own`` is the class of the user's filter, None for Scrapy's default. ``seen`` has the
+    pages that some crawl has stored, and whose requests are skipped."""
 
-    def __init__(self, crawler: Crawler, own: Any | None) -> None:
+    def __init__(self, crawler: Crawler, own: Any | None = None, seen: SeenPages | None = None) -> None:
         self._crawler = crawler
+        self.skipping = Skipping(crawler, seen)
         self._own: Any | None = None if own is None else build_from_crawler(own, crawler)
         # It writes the log and the stats as Scrapy does.
         self._log = _Marked(crawler)
@@ -83,3 +93,61 @@ class Filtering:
         """Log and count a request that the frontier filters."""
         if self._crawler.spider is not None:
             self._log.log(request, self._crawler.spider)
+
+
+class SeenPages(Protocol):
+    """Which pages some crawl has stored."""
+
+    async def stored_among(self, fingerprints: Sequence[bytes]) -> set[bytes]:
+        """Those of these that were."""
+
+    def note_stored(self, url_by_fingerprint: Iterable[tuple[bytes, str]]) -> None:
+        """These are stored now."""
+
+    def log(self, request: Request, spider: Spider | None) -> None:
+        """A request was skipped."""
+
+
+class Skipping:
+    """Skips requests whose page is among ``seen``, if that is given, and notes those that this crawl stores."""
+
+    def __init__(self, crawler: Crawler, seen: SeenPages | None) -> None:
+        self._crawler = crawler
+        self._seen = seen
+        #: Of what was read last: fingerprints of pages that some crawl has stored.
+        self._known: set[str] = set()
+
+    @property
+    def is_used(self) -> bool:
+        """Whether any request may be skipped."""
+        return self._seen is not None
+
+    async def look_up(self, batches: Sequence[Batch]) -> None:
+        """Find out about the requests of these batches."""
+        if self._seen is not None:
+            asked = [bytes.fromhex(fp) for batch in batches for fp, form in batch.requests if _may_be_skipped(fp, form)]
+            self._known = {fp.hex() for fp in await self._seen.stored_among(asked)}
+
+    def skips(self, stored: Stored, request: Request) -> bool:
+        """Whether a request of what was looked up last is not to be run."""
+        if self._seen is None or stored.fp not in self._known or not _may_be_skipped(stored.fp, stored.form):
+            return False
+        self._seen.log(request, self._crawler.spider)
+        return True
+
+    def committed(self, entries: Iterable[Entry]) -> None:
+        """What these requests have led to is stored."""
+        if self._seen is not None:
+            fingerprint = self._crawler.request_fingerprinter.fingerprint
+            self._seen.note_stored(
+                (fingerprint(entry.request), entry.request.url) for entry in entries if entry.has_items
+            )
+
+
+def _may_be_skipped(fp: str, form: Any) -> bool:
+    """Whether a request is one that Scrapy filters: no start request, nor one with ``dont_filter``. Then its
+    fingerprint in the slot is Scrapy's."""
+    if not isinstance(form, dict) or form.get("dont_filter"):
+        return False
+    meta = form.get("meta")
+    return not (isinstance(meta, dict) and meta.get("is_start_request")) and bool(_FINGERPRINT.fullmatch(fp))

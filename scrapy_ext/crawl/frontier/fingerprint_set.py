@@ -30,6 +30,8 @@ _MOVED: Final = 8
 _BUCKETS: Final = 2**15
 _REST: Final = SIZE - 1
 _CHUNK: Final = 25
+#: Fingerprints in each of the two generations of :class:`Recent`: 10 MB for both.
+_GENERATION: Final = 50_000
 
 _Chunks = list[bytes | bytearray | None]
 
@@ -121,3 +123,24 @@ def _add(to: set[bytes], fp: bytes) -> bool:
     before = len(to)
     to.add(fp)
     return len(to) > before
+
+
+class Recent:
+    """A set of fingerprints that were met lately: most links of a page lead to where others led a moment ago.
+
+    It has at least the last ``size`` fingerprints that were added, at most twice as many.
+    """
+
+    def __init__(self, size: int = _GENERATION) -> None:
+        self._size = size
+        self._young: set[bytes] = set()
+        self._old: set[bytes] = set()
+
+    def __contains__(self, fp: bytes) -> bool:
+        return fp in self._young or fp in self._old
+
+    def add(self, fp: bytes) -> None:
+        """Add a fingerprint."""
+        self._young.add(fp)
+        if len(self._young) >= self._size:
+            self._old, self._young = self._young, set()

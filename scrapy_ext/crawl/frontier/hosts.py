@@ -9,17 +9,80 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Callable
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator
 from itertools import count
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
-from scrapy_ext.crawl.frontier.turns import Turns
+from scrapy import Request
+from scrapy.http import Response
+
+from scrapy_ext.client.retry import parse_retry_after
 
 T = TypeVar("T")
 
 _NEVER: Final = 0.0
 #: Added to the rank of a request that goes after the others of its priority.
 _LAST: Final = 2**62
+#: Statuses of answers that may ask to wait by a ``Retry-After``.
+_STATUSES: Final = (429, 503)
+#: No host is left alone for longer, whatever it asks for.
+_LONGEST: Final = 3600.0
+
+
+class Turns:
+    """Turns of download slots, in the order of Scrapy's ``DownloaderAwarePriorityQueue``.
+
+    Names, each with a number of requests that are out. Those with the fewest come first; of several with as few, the
+    one after the name that was served last, in the order of the alphabet. Near to O(log n).
+    """
+
+    def __init__(self) -> None:
+        self._out: dict[str, int] = {}
+        #: By number of requests: the names, sorted.
+        self._names: dict[int, list[str]] = {}
+        self._last = ""
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._out
+
+    def __iter__(self) -> Iterator[str]:
+        for out in sorted(self._names):
+            names = self._names[out]
+            after = bisect_right(names, self._last)
+            yield from names[after:]
+            yield from names[:after]
+
+    def put(self, name: str, out: int) -> None:
+        """Have a name take turns, with so many requests out."""
+        if self._out.get(name) == out:
+            return
+        self.discard(name)
+        self._out[name] = out
+        names = self._names.setdefault(out, [])
+        names.insert(bisect_left(names, name), name)
+
+    def discard(self, name: str) -> None:
+        """Have a name take no turns for now."""
+        out = self._out.pop(name, None)
+        if out is None:
+            return
+        names = self._names[out]
+        del names[bisect_left(names, name)]
+        if not names:
+            del self._names[out]
+
+    def first(self) -> str | None:
+        """The name whose turn it is."""
+        if not self._names:
+            return None
+        names = self._names[min(self._names)]
+        after = bisect_right(names, self._last)
+        return names[after] if after < len(names) else names[0]
+
+    def serve(self, name: str) -> None:
+        """Note that a name has had its turn."""
+        self._last = name
 
 
 class _Host(Generic[T]):
@@ -196,3 +259,18 @@ class HostQueue(Generic[T]):
     def _forget(self, host: _Host[T]) -> None:
         if not (host.queue or host.out or host.not_before):
             del self._hosts[host.name]
+
+
+def not_before(request: Request) -> float:
+    """When a request may be sent (meta ``frontier_not_before``), in seconds since the epoch; 0: at any time."""
+    when: Any = request.meta.get("frontier_not_before")
+    return float(when) if isinstance(when, int | float) else 0.0
+
+
+def retry_after(response: Response) -> float | None:
+    """For how many seconds a site wants no more requests; None if it does not say so."""
+    if response.status not in _STATUSES:
+        return None
+    value = response.headers.get("Retry-After")
+    seconds = parse_retry_after(value.decode("latin-1")) if value else None
+    return None if not seconds else min(seconds, _LONGEST)

@@ -16,7 +16,7 @@ from scrapy import Request
 from scrapy.utils.request import RequestFingerprinterProtocol, fingerprint
 
 from scrapy_ext.crawl.commit.tracking import Entry
-from scrapy_ext.crawl.frontier.parents import is_start_request
+from scrapy_ext.crawl.frontier.marks import is_start_request
 
 logger = logging.getLogger(__name__)
 

@@ -8,12 +8,13 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
+import msgspec
 from scrapy.crawler import Crawler
 
+from scrapy_ext.api.platform.dead_letters import DEAD_LETTERS, dead_letter
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.platform.writer import BatchWriter
-from scrapy_ext.crawl.commit.tracking import Stored
-from scrapy_ext.crawl.frontier.deadletters import DEAD_LETTERS, dead_letter
+from scrapy_ext.crawl.commit.protocol import Stored
 from scrapy_ext.crawl.session.session import Session
 
 logger = logging.getLogger(__name__)
@@ -61,7 +62,8 @@ class Outgoing:
             *(url or "without a URL", stored.fp, DEAD_LETTERS, self._frontier, error),
         )
         self._count("frontier/dead_letters", 1)
-        self._dead_letters.add(dead_letter(stored.batch.slot, stored.fp, stored.form, error))
+        letter = dead_letter(stored.batch.slot, stored.fp, stored.form, error)
+        self._dead_letters.add(msgspec.json.encode(letter))
 
     async def flush_others(self) -> None:
         """Make durable what a commit rests on beside the requests: what was set aside, and items if they are written as

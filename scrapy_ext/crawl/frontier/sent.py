@@ -9,7 +9,7 @@ later. So the order of a crawl is Scrapy's, and no request waits for the platfor
 
 - A direct request is known to be new: its fingerprint is one that nobody else can have sent, or it is not in the set of
   all fingerprints that this process has sent. When that set is full, nothing is direct any more.
-- It is committed only when its batch was read (:mod:`scrapy_ext.crawl.frontier.frontier`). A process that dies before
+- It is committed only when its batch was read (:mod:`scrapy_ext.crawl.frontier.results`). A process that dies before
   has done nothing that shows; its successor reads the request from the frontier, or makes it again from its parent.
 - A request goes to the frontier alone while older ones are there that were not read (:attr:`SentRequests.behind`): the
   head of a queue is read first, so the batch of a direct request must not be behind an unbounded number of others.
@@ -24,8 +24,7 @@ from typing import Any, Final, NamedTuple
 from scrapy import Request
 
 from scrapy_ext.crawl.commit.tracking import Entry
-from scrapy_ext.crawl.frontier.fingerprint_set import FingerprintSet
-from scrapy_ext.crawl.frontier.recent import Recent
+from scrapy_ext.crawl.frontier.fingerprint_set import FingerprintSet, Recent
 
 #: Direct requests that were not read back, and requests that are kept, at most: as objects, some kilobytes each.
 MAX_DIRECT: Final = 10_000

@@ -1,7 +1,7 @@
 """A :class:`scrapy.Request` as JSON, and back, so that another process can go on with it.
 
 The JSON is an object with ``v`` (the version of this form), every attribute that differs from that of
-``Request(url)``, under the names of Scrapy, and ``parent`` (:mod:`scrapy_ext.crawl.frontier.parents`). Callback and
+``Request(url)``, under the names of Scrapy, and ``parent`` (:mod:`scrapy_ext.crawl.frontier.marks`). Callback and
 errback are names of spider methods. Values that JSON does not have are tagged objects: ``{"$type": "tuple", "value":
 [1, 2]}``.
 
@@ -25,8 +25,7 @@ from scrapy import Request, Spider
 from scrapy.http import FormRequest, JsonRequest, XmlRpcRequest
 
 from scrapy_ext.crawl.commit.tracking import RETURNED_KEY
-from scrapy_ext.crawl.frontier.own_headers import AddedValue, is_added
-from scrapy_ext.crawl.frontier.parents import from_stored, to_stored
+from scrapy_ext.crawl.frontier.marks import AddedValue, from_stored, is_added, to_stored
 
 VERSION: Final = 1
 

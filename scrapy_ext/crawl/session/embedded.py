@@ -33,7 +33,7 @@ from scrapy.utils.conf import closest_scrapy_cfg
 from scrapy.utils.project import data_path
 
 from scrapy_ext import settings as names
-from scrapy_ext.client.addresses import is_local
+from scrapy_ext.client.http import is_local
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
 from scrapy_ext.server import starting
 from scrapy_ext.server.config.config import ConfigError, ServerConfig

@@ -27,10 +27,10 @@ from scrapy_ext import settings as names
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.platform.jobs import FINISHED
 from scrapy_ext.client.extraction import Limiter
-from scrapy_ext.client.outage import Outage
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import AttemptOver, PlatformError, Unauthorized
 from scrapy_ext.client.platform.writer import BatchWriter
+from scrapy_ext.client.retry import Outage
 from scrapy_ext.crawl.commit.journal import Fenced
 from scrapy_ext.crawl.commit.ownership import REPLACED
 from scrapy_ext.crawl.session import embedded

@@ -16,7 +16,6 @@ import http
 import io
 import logging
 import secrets
-import zlib
 from collections.abc import Awaitable, Callable
 from time import perf_counter
 from typing import Final
@@ -25,6 +24,7 @@ from urllib.parse import urlsplit
 import msgspec
 from starlette.types import Receive, Scope, Send
 
+from scrapy_ext.api import compression
 from scrapy_ext.api.extraction import (
     CAUSE_HEADER,
     EXTENSIONS,
@@ -279,18 +279,13 @@ async def _receive_all(receive: Receive, hold: Hold) -> bytes:
 
 
 def _inflate(body: bytes) -> bytes:
-    inflater = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
     try:
-        data = inflater.decompress(body, MAX_BODY_BYTES + 1)
-    except zlib.error:
-        raise _Refusal(
-            Problem.of("/request/invalid", "The body is not what its Content-Encoding, gzip, says.")
-        ) from None
-    if len(data) > MAX_BODY_BYTES:
-        raise ContractError([body_too_large(len(data))])
-    if not inflater.eof or inflater.unused_data:
-        raise _Refusal(Problem.of("/request/invalid", "The gzip body is cut short, or something follows it."))
-    return data
+        return compression.gunzip(body, MAX_BODY_BYTES)
+    except compression.TooLargeError:
+        raise ContractError([body_too_large(MAX_BODY_BYTES + 1)]) from None
+    except compression.DamagedError:
+        detail = "The body is not one whole gzip stream, as its Content-Encoding says."
+        raise _Refusal(Problem.of("/request/invalid", detail)) from None
 
 
 async def _unless_disconnected(work: Awaitable[ExtractResult], receive: Receive) -> ExtractResult:

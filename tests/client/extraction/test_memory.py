@@ -15,7 +15,7 @@ from scrapy.settings import Settings
 from scrapy_ext.client.extraction import ExtractClient, ExtractTransport, Limiter
 from scrapy_ext.client.extraction.errors import OverMemoryError, UnreachableServiceError
 from scrapy_ext.client.extraction.memory import AnswerMemory, decoded_size
-from scrapy_ext.client.extraction.retry import RetryPolicy
+from scrapy_ext.client.extraction.retry_policy import RetryPolicy
 from scrapy_ext.crawl.extraction.from_settings import memory_of
 from scrapy_ext.crawl.extraction.results import to_response
 from scrapy_ext.jobprocess.proc import machine_memory

@@ -10,7 +10,7 @@ from scrapy.settings import Settings
 from scrapy.utils.request import request_from_dict
 
 from scrapy_ext.crawl.extraction.translate import BodyOptions, scrapy_default_headers, to_body
-from scrapy_ext.crawl.frontier.own_headers import mark_added, note
+from scrapy_ext.crawl.frontier.marks import mark_added, note_headers
 
 SETTINGS = Settings()
 DEFAULTS = scrapy_default_headers(SETTINGS)
@@ -19,7 +19,7 @@ LANGUAGE = SETTINGS["DEFAULT_REQUEST_HEADERS"]["Accept-Language"]
 
 
 def through_middlewares(request: Request) -> Request:
-    note(request, DEFAULTS)
+    note_headers(request, DEFAULTS)
     for name, value in DEFAULTS:
         request.headers.setdefault(name, value)
     return request

@@ -22,7 +22,7 @@ from scrapy_ext.client.extraction.errors import (
     UnreachableServiceError,
     error_of,
 )
-from scrapy_ext.client.extraction.retry import DEFAULT_RULES, RetryPolicy
+from scrapy_ext.client.extraction.retry_policy import DEFAULT_RULES, RetryPolicy
 
 ONCE = [
     "/request/invalid",

@@ -25,7 +25,7 @@ from scrapy_ext.crawl.extraction.translate import (
     scrapy_default_headers,
     to_body,
 )
-from scrapy_ext.crawl.frontier.own_headers import note
+from scrapy_ext.crawl.frontier.marks import note_headers
 from scrapy_ext.server.extraction.outgoing import read_cookies
 
 URL = "https://books.example/page?a=1"
@@ -390,7 +390,7 @@ def test_a_header_that_the_user_set_on_the_request_is_sent_with_its_default_valu
     settings = Settings()
     options = BodyOptions(default_headers=scrapy_default_headers(settings))
     request = Request(URL, headers={"User-Agent": settings["USER_AGENT"]})
-    note(request, options.default_headers)
+    note_headers(request, options.default_headers)
     body = to_body(request, options)
     assert body["customHttpRequestHeaders"] == [{"name": "User-Agent", "value": settings["USER_AGENT"]}]
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
-from scrapy_ext.client.waits import Backoff
+from scrapy_ext.client.retry import Backoff
 from tests.client.played import PlayedServer
 
 KEY = "0123456789abcdef0123456789abcdef"

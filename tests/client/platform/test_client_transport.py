@@ -22,7 +22,7 @@ from scrapy_ext.client.platform.errors import (
     UnexpectedAnswer,
     Unreachable,
 )
-from scrapy_ext.client.waits import Backoff
+from scrapy_ext.client.retry import Backoff
 from tests.client.played import PlayedServer, Reply, json_reply, lines_reply
 
 KEY = "0123456789abcdef0123456789abcdef"

@@ -6,9 +6,9 @@ import logging
 
 import pytest
 
-from scrapy_ext.client import outage
-from scrapy_ext.client.outage import Outage
+from scrapy_ext.client import retry
 from scrapy_ext.client.platform.errors import PlatformError
+from scrapy_ext.client.retry import Outage
 
 FULL = PlatformError("the disk is full")
 
@@ -23,7 +23,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(outage, "time", clock)
+    monkeypatch.setattr(retry, "time", clock)
     return clock
 
 

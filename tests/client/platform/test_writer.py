@@ -17,7 +17,7 @@ from scrapy_ext.client.platform.errors import (
     Unreachable,
 )
 from scrapy_ext.client.platform.writer import RecordsNotStored
-from scrapy_ext.client.waits import Backoff
+from scrapy_ext.client.retry import Backoff
 from tests.client.played import PlayedServer, Reply, Request
 
 SOON = Backoff(0.001, 0.002)

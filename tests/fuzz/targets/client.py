@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import aiohttp
@@ -16,12 +16,12 @@ from scrapy_ext.api.platform.frontier import Batch
 from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.platform.jobs import JobList
 from scrapy_ext.client.extraction.errors import UnexpectedAnswerError, error_of
-from scrapy_ext.client.gunzip import Gunzip
+from scrapy_ext.client.http import decompressed
 from scrapy_ext.client.platform import json_lines as lines
 from scrapy_ext.client.platform.answers import Answer, _message
 from scrapy_ext.client.platform.calls import get
 from scrapy_ext.client.platform.errors import PlatformError
-from scrapy_ext.client.waits import parse_retry_after
+from scrapy_ext.client.retry import parse_retry_after
 from scrapy_ext.crawl.extraction.cookies import cookies_of, for_browser
 from scrapy_ext.crawl.extraction.results import to_response
 from tests.fuzz.calls import run
@@ -103,10 +103,15 @@ def client_gunzip(data: bytes) -> None:
     if len(data) < 2:
         return
     step, sent = max(data[0], 1), data[1:]
-    pieces, whole = Gunzip(), Gunzip()
-    at_once = b"".join(whole.feed(sent))
-    assert b"".join(b"".join(pieces.feed(sent[at : at + step])) for at in range(0, len(sent), step)) == at_once
-    assert pieces.complete == whole.complete
+
+    async def inflated(step: int) -> bytes:
+        async def chunks() -> AsyncIterator[bytes]:
+            for at in range(0, len(sent), step):
+                yield sent[at : at + step]
+
+        return b"".join([piece async for piece in decompressed(chunks())])
+
+    assert run(inflated(step)) == run(inflated(len(sent)))
 
 
 @target(

@@ -16,8 +16,9 @@ from scrapy_ext.client.extraction.ledger_file import Batch as Answers
 from scrapy_ext.client.extraction.ledger_file import LedgerError, LedgerFile
 from scrapy_ext.commands.extraction.input_lines import CallError
 from scrapy_ext.commands.extraction.resume import OutputFile
-from scrapy_ext.crawl.commit.checkpoint import Assignment, Checkpoint
-from scrapy_ext.crawl.commit.journal import Journal, Place, UnreadableJournal
+from scrapy_ext.crawl.commit.assignment import Assignment
+from scrapy_ext.crawl.commit.journal import Journal, Place, Record, UnreadableJournal, to_data
+from scrapy_ext.crawl.commit.protocol import Checkpoint
 from scrapy_ext.crawl.frontier.serialize import (
     NotSerializableError,
     UnreadableRequestError,
@@ -90,8 +91,9 @@ def checkpoint(data: bytes) -> None:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return
     for kind in (Checkpoint, Assignment):
-        read = kind.read(given)
-        assert kind.read(msgspec.json.decode(msgspec.json.encode(read.write()))) == read
+        read = Record(1, "writer", given).read(kind)
+        written = msgspec.json.decode(msgspec.json.encode(to_data(read)))
+        assert Record(1, "writer", written).read(kind) == read
 
 
 class _Stored:
@@ -123,8 +125,8 @@ def journal(data: bytes) -> None:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return
     client: Any = _Stored(batches)
-    persistence: Any = None
-    head = run(Journal(client, Place(1, "f", "commits"), "w", persistence).head())
+    retry: Any = None
+    head = run(Journal(client, Place(1, "f", "commits"), "w", retry).head())
     numbers = [int(fp) for batch in batches for fp, _ in batch.requests]
     assert (head.number if head else None) == max(numbers, default=None)
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from scrapy_ext.api.platform.deadletters import DEAD_LETTERS, revived
+from scrapy_ext.api.platform.dead_letters import DEAD_LETTERS, revived
 from scrapy_ext.api.platform.frontier import MAX_BATCH, FrontierRequest
 from scrapy_ext.server.store.frontier.frontier import FrontierStore, QueuedRequest, Slot
 

@@ -19,7 +19,7 @@ import msgspec
 from scrapy_ext.api.extraction.problems import PROBLEM_TYPES
 from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.client.extraction.errors import ExtractError, UnexpectedAnswerError, UnreachableServiceError
-from scrapy_ext.client.waits import Backoff
+from scrapy_ext.client.retry import Backoff
 
 #: Seconds. A service that says to come back later than this is not waited for: the caller hears of it instead.
 LONGEST_WAIT: Final = 3600.0

@@ -8,8 +8,10 @@ import msgspec
 import pytest
 from scrapy import Request, Spider
 
+from scrapy_ext.api.platform.dead_letters import DEAD_LETTERS, dead_letter
 from scrapy_ext.client.platform.errors import Unreachable
-from scrapy_ext.crawl.frontier.deadletters import DEAD_LETTERS, dead_letter, put_back
+from scrapy_ext.client.platform.frontier import put_back
+from scrapy_ext.client.platform.json_lines import encode
 from scrapy_ext.crawl.frontier.serialize import request_from_json, request_to_json
 from tests.crawl.processes import PROJECT
 from tests.crawl.watched import WatchedClient, fails, nothing
@@ -27,7 +29,7 @@ def set_aside(client, frontier):
     """Sets requests aside: ``set_aside(slot, *fps)``."""
 
     async def set_aside(slot, *fps, form=FORM):
-        body = b"".join(dead_letter(slot, fp, form, "ValueError: no") + b"\n" for fp in fps)
+        body = encode(dead_letter(slot, fp, form, "ValueError: no") for fp in fps)
         await client.frontier.add(PROJECT, frontier, DEAD_LETTERS, body)
 
     return set_aside
@@ -119,6 +121,6 @@ async def test_what_is_no_dead_letter_is_refused_and_left_where_it_is(client, fr
 
 
 def test_of_an_error_no_more_than_a_page_is_kept():
-    kept = msgspec.json.decode(dead_letter(3, "ab", FORM, "x" * 100_000))
+    kept = msgspec.to_builtins(dead_letter(3, "ab", FORM, "x" * 100_000))
     assert kept["qdata"]["slot"] == 3
     assert len(kept["qdata"]["error"]) == 2000

@@ -1,18 +1,28 @@
-"""The request that a request was made by, kept so that its record can name it after a resume too.
+"""What is known of a request beside its attributes: who made it, and which of its headers are the user's.
 
-A spider middleware marks each request that a callback yields (:class:`scrapy_ext.spidermiddlewares.ParentMiddleware`).
-The mark is not in the meta, which spiders see and hand on:
+None of it is in the meta of a request, which spiders see and hand on.
 
-- It hangs on the request object. What a downloader middleware puts in the place of a request, as a retry or a redirect,
-  gets it when it leaves the downloader (:func:`hand_on`).
+The request that a request was made by is kept so that its record can name it after a resume too. A spider middleware
+marks each request that a callback yields (:class:`scrapy_ext.spidermiddlewares.ParentMiddleware`):
+
+- The mark hangs on the request object. What a downloader middleware puts in the place of a request, as a retry or a
+  redirect, gets it when it leaves the downloader (:func:`hand_on`).
 - The form in which the frontier stores a request has a member for it.
 - A queue on disk of Scrapy's own scheduler (JOBDIR without the frontier) stores a request by its meta alone. Only there
   the mark is in the meta as well, until the request has been downloaded (:func:`to_meta`, :func:`from_meta`).
+
+Headers that the user set are sent to the extraction service. Those that Scrapy adds are not, also where their values
+are equal:
+
+- Before Scrapy's middlewares add headers, :func:`note_headers` keeps the names of those that the user set.
+- When a request leaves the downloader, :func:`mark_added` marks the values that Scrapy added, as
+  :class:`AddedValue`. Copies of a request have the same values, also in a queue on disk, so a retry, a redirect or a
+  copy that a callback makes does not take them for the user's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -106,3 +116,46 @@ def is_start_request(request: Request) -> bool:
     """Whether a request is one of ``start()``, and not a child that copied the meta of one."""
     is_child = isinstance(current.get(), Entry) or parent_of(request) is not None
     return bool(request.meta.get("is_start_request")) and not is_child
+
+
+# ── headers ──
+
+#: Header names and values that Scrapy adds by itself.
+DefaultHeaders = Collection[tuple[bytes, bytes]]
+
+_own: WeakKeyDictionary[Request, frozenset[bytes]] = WeakKeyDictionary()
+
+
+class AddedValue(bytes):
+    """Value of a header that Scrapy added; equal to the plain bytes."""
+
+    __slots__ = ()
+
+
+def is_added(values: Iterable[bytes | None]) -> bool:
+    """Return whether values of a header are marked as added by Scrapy."""
+    return any(isinstance(value, AddedValue) for value in values)
+
+
+def note_headers(request: Request, defaults: DefaultHeaders) -> None:
+    """Keep the names of headers that a request has, before Scrapy adds any, with just the values that it would add."""
+    _own[request] = frozenset(
+        name
+        for name, values in request.headers.items()
+        if values and not is_added(values) and all((name, value) in defaults for value in values)
+    )
+
+
+def own_names(request: Request) -> Collection[bytes]:
+    """Return the names that :func:`note_headers` kept."""
+    return _own.get(request, ())
+
+
+def mark_added(request: Request, defaults: DefaultHeaders, original: Request) -> None:
+    """Mark the values that Scrapy added to a request, or to ``original``, which it was made of."""
+    own = _own.get(request, _own.get(original))
+    if own is None:
+        return
+    for name, values in [*request.headers.items()]:
+        if name not in own and values and all((name, value) in defaults for value in values):
+            request.headers[name] = [AddedValue(value) for value in values]

@@ -5,7 +5,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from scrapy_ext.client.waits import RETRY_AFTER_JITTER, Backoff, jittered, parse_retry_after
+from scrapy_ext.client.retry import RETRY_AFTER_JITTER, Backoff, jittered, parse_retry_after
 
 
 def test_waits_double_up_to_the_longest_and_are_spread():

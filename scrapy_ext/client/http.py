@@ -1,0 +1,133 @@
+"""HTTP as both clients speak it: addresses, keys, proxies, compressed bodies."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import sys
+from collections.abc import AsyncGenerator, AsyncIterable
+from ipaddress import ip_address
+from typing import Final
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import aiohttp
+from yarl import URL
+
+from scrapy_ext.api import compression
+
+#: Bodies above this many bytes are compressed in a thread, since compressing a megabyte takes milliseconds.
+_THREAD_ABOVE: Final = 64 * 1024
+
+
+def authorization(key: str, setting: str) -> str:
+    """The ``Authorization`` header of a key, which both services take as user name, with an empty password.
+
+    Raises :class:`ValueError` naming ``setting``, and never the key.
+    """
+    if not key:
+        raise ValueError(f"{setting} is not set. Set it to the key of the service.")
+    if ":" in key or not key.isprintable() or key != key.strip():
+        raise ValueError(
+            f"{setting} must be a key of printable characters without ':' or blanks around it. Copy the key again."
+        )
+    return f"Basic {base64.b64encode(f'{key}:'.encode()).decode()}"
+
+
+def base_url(url: str, setting: str, example: str) -> str:
+    """The address without blanks and slashes around it; raises :class:`ValueError` naming ``setting``.
+
+    An address with credentials is refused, and not shown: keys have settings of their own.
+    """
+    stripped = url.strip()
+    remedy = f"Write one such as {example}."
+    try:
+        parts = urlsplit(stripped)
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        raise ValueError(f"{setting} is not a URL: {error}. {remedy}") from None
+    if parts.username is not None or parts.password is not None:
+        raise ValueError(f"{setting} must not hold credentials. Put the key into the setting for it.")
+    if parts.scheme not in ("http", "https") or not host:
+        raise ValueError(f"{setting} must be an absolute http or https URL, got {stripped[:80]!r}. {remedy}")
+    if parts.query or parts.fragment:
+        raise ValueError(f"{setting} must not have a query or a fragment, got {stripped[:80]!r}. {remedy}")
+    return stripped.rstrip("/")
+
+
+def is_local(url: str) -> bool:
+    """Whether an address is this machine's own."""
+    host = urlsplit(url).hostname or ""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def proxy_of(url: str) -> str | None:
+    """The proxy that the environment names for an address (HTTPS_PROXY, HTTP_PROXY, NO_PROXY). None for this
+    machine's own, to which no proxy leads.
+
+    Read here and not by aiohttp, which would look into a file of passwords for each request as well.
+    """
+    parts = urlsplit(url)
+    if is_local(url) or proxy_bypass(parts.netloc):
+        return None
+    proxy = getproxies().get(parts.scheme)
+    return proxy if proxy and urlsplit(proxy).scheme in ("http", "https") else None
+
+
+def is_same_page(url: str, other: str) -> bool:
+    """Whether two URLs are the same but for what browsers and clients write in different ways, and the fragment."""
+    if url == other:
+        return True
+    try:
+        return _normal(url) == _normal(other)
+    except ValueError:
+        return False
+
+
+def _normal(url: str) -> URL:
+    parsed = URL(url).with_fragment(None)
+    if parsed.raw_user is not None or parsed.raw_password is not None:
+        parsed = parsed.with_user(None)
+    return parsed.with_port(None) if parsed.is_default_port() else parsed
+
+
+async def gzipped(body: bytes) -> bytes:
+    """A request body as a gzip stream, compressed off the event loop if it is large."""
+    return await asyncio.to_thread(compression.gzip, body) if len(body) > _THREAD_ABOVE else compression.gzip(body)
+
+
+def is_compressed(response: aiohttp.ClientResponse) -> bool:
+    """Whether an answer is a gzip stream; raises :class:`aiohttp.ClientPayloadError` for any other coding."""
+    encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
+    if encoding not in ("identity", "gzip", "x-gzip"):
+        raise aiohttp.ClientPayloadError(f"the answer has the encoding {encoding[:40]!r}, which was not asked for")
+    return encoding != "identity"
+
+
+async def decompressed(chunks: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
+    """A gzip stream in pieces of bounded size, however much one chunk of it expands to.
+
+    Raises :class:`aiohttp.ClientPayloadError` for damaged data, and for a stream that was cut off. An answer without a
+    body may have the header of a coding.
+    """
+    inflater, has_begun = compression.Inflater(sys.maxsize), False
+    async for chunk in chunks:
+        has_begun = True
+        try:
+            for piece in inflater.feed(chunk):
+                if piece:
+                    yield piece
+                # One small chunk may hold many pieces.
+                await asyncio.sleep(0)
+        except compression.DamagedError as error:
+            raise aiohttp.ClientPayloadError(f"the compressed answer is damaged ({error})") from None
+    if has_begun:
+        try:
+            inflater.end()
+        except compression.DamagedError:
+            raise aiohttp.ClientPayloadError("the compressed answer broke off") from None

@@ -1,0 +1,224 @@
+"""Carries out the commits of a process (:mod:`~scrapy_ext.crawl.commit.protocol`): their begin, and their actions."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Iterable
+from contextvars import copy_context
+
+from scrapy_ext.api.platform import JobKey
+from scrapy_ext.client.http import gzipped
+from scrapy_ext.client.platform.errors import PlatformError
+from scrapy_ext.crawl.commit.journal import CommitLog, Fenced
+from scrapy_ext.crawl.commit.protocol import (
+    Acknowledge,
+    Acknowledged,
+    Action,
+    Append,
+    Appended,
+    ChunkStored,
+    Commits,
+    Due,
+    Event,
+    Failed,
+    FlushChildren,
+    Flushed,
+    Forget,
+    Lot,
+    Refused,
+    Report,
+    Stage,
+    Staged,
+    Stop,
+    StoreChunk,
+)
+from scrapy_ext.crawl.commit.staging import Finisher
+from scrapy_ext.crawl.commit.tracking import Entry
+
+
+class Committer:
+    """Commits lots, in tasks of its own.
+
+    ``interval`` is the number of seconds that a lot waits at most. ``flush_children`` makes durable what was sent to
+    the frontier. ``on_committed`` is called after each commit, ``on_failure`` with the error that ends it: all calls
+    are repeated, so an error is final.
+    """
+
+    def __init__(
+        self,
+        commits: Commits,
+        log: CommitLog,
+        finisher: Finisher,
+        *,
+        owner: str,
+        interval: float,
+        flush_children: Callable[[], Awaitable[None]],
+        on_committed: Callable[[Report], None],
+        on_failure: Callable[[Exception], None],
+    ) -> None:
+        self._commits = commits
+        self._log = log
+        self._finisher = finisher
+        self._owner = owner
+        self._interval = interval
+        self._flush_children = flush_children
+        self._on_committed = on_committed
+        self._on_failure = on_failure
+        #: Items of the commit that is under way, compressed.
+        self._packed: dict[int, bytes] = {}
+        self._loop = asyncio.get_running_loop()
+        # Without the request for which code runs when a commit begins.
+        self._context = copy_context()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._begin: asyncio.Handle | None = None
+        self._is_timer = False
+        self._settled = asyncio.Event()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether everything is committed."""
+        return self._commits.is_idle
+
+    @property
+    def pending_bytes(self) -> int:
+        """Bytes of items that are not durable, those of the commit that is under way included."""
+        return self._commits.pending_bytes
+
+    @property
+    def failure(self) -> Exception | None:
+        """Why nothing more is committed; None while something is."""
+        return self._commits.failure
+
+    def done(self, slot: int, batch: str) -> int:
+        """Bit mask of the positions of a batch that were committed before it was read."""
+        return int(self._commits.checkpoint.progress.done.get(slot, {}).get(batch, "0"), 16)
+
+    def add(self, lot: Lot) -> None:
+        """Take something to commit."""
+        commits = self._commits
+        commits.add(lot)
+        if commits.is_due:
+            self._begin_soon()
+        elif self._begin is None:
+            self._is_timer = True
+            self._begin = self._loop.call_later(self._interval, self._feed_due, context=self._context)
+
+    def hurry(self) -> None:
+        """Commit what is here: nothing else is left to do."""
+        if self._commits.is_waiting:
+            self._begin_soon()
+
+    def spill(self, entry: Entry) -> None:
+        """Stage the items of an unfinished request, to have them out of memory."""
+        stage = self._commits.stage_early(entry.take_items())
+        entry.payloads.append(stage.payload)
+        self._start([stage])
+
+    def discard(self, entry: Entry) -> None:
+        """Store nothing of what a request has led to: it is tried again."""
+        entry.take_items()
+        self._commits.discard(entry.payloads)
+        entry.payloads = []
+
+    async def wait_for_progress(self) -> None:
+        """Wait until something is stored; returns at once when nothing waits or the task has ended."""
+        if self.failure is None and (self.pending_bytes or not self.is_idle):
+            self.hurry()
+            await self._settled.wait()
+
+    async def flush(self) -> None:
+        """Wait until everything is committed that was added so far; returns early after a failure."""
+        mark = self._commits.added
+        while self._commits.committed < mark and self.failure is None:
+            self.hurry()
+            await self._settled.wait()
+
+    async def close(self) -> None:
+        """Commit everything that was added, and end."""
+        await self.flush()
+        if self._begin is not None:
+            self._begin.cancel()
+        if self.failure is not None:
+            for task in self._tasks:
+                task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    # ── carrying out ──
+
+    def _begin_soon(self) -> None:
+        """Begin a commit with all that is added in this step of the event loop."""
+        if self._begin is not None:
+            if not self._is_timer:
+                return
+            self._begin.cancel()
+        self._is_timer = False
+        self._begin = self._loop.call_soon(self._feed_due, context=self._context)
+
+    def _feed_due(self) -> None:
+        self._begin = None
+        self._feed(Due())
+
+    def _feed(self, event: Event) -> None:
+        self._start(self._commits.receive(event))
+        if isinstance(event, Staged | Acknowledged):
+            self._settle()
+
+    def _start(self, actions: Iterable[Action]) -> None:
+        for action in actions:
+            match action:
+                case Report():
+                    self._on_committed(action)
+                case Stop(error):
+                    for task in self._tasks - {asyncio.current_task()}:
+                        task.cancel()
+                    self._settle()
+                    self._on_failure(error)
+                case _:
+                    task = self._loop.create_task(self._carry_out(action), context=self._context)
+                    self._tasks.add(task)
+                    task.add_done_callback(self._tasks.discard)
+
+    async def _carry_out(self, action: Action) -> None:
+        try:
+            event = await self._done(action)
+            if event is not None:
+                self._feed(event)
+        except Exception as error:
+            self._feed(Failed(error))
+
+    async def _done(self, action: Action) -> Event | None:
+        match action:
+            case FlushChildren():
+                await self._flush_children()
+                return Flushed()
+            case Stage(number, items, is_early):
+                packed = await gzipped(b"\n".join(items) + b"\n")
+                if not is_early:
+                    self._packed[number] = packed
+                await self._finisher.stage(self._owner, number, packed)
+                return Staged(number)
+            case Append():
+                try:
+                    await self._log.write()
+                except Fenced as error:
+                    return Refused(error)
+                return Appended()
+            case StoreChunk(redo, chunk):
+                packed = self._packed.pop(chunk.number, b"")
+                if packed:
+                    await self._finisher.store(JobKey.parse(redo.job), chunk.start, packed)
+                else:
+                    await self._finisher.store_chunk(JobKey.parse(redo.job), redo.owner, chunk)
+                return ChunkStored()
+            case Acknowledge(batches):
+                await self._finisher.acknowledge(batches)
+                return Acknowledged()
+            case Forget(numbers):
+                with contextlib.suppress(PlatformError):  # Only room, and the end of the job removes them too.
+                    await self._finisher.payloads.delete(self._owner, numbers)
+        return None
+
+    def _settle(self) -> None:
+        self._settled.set()
+        self._settled.clear()

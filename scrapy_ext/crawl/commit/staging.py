@@ -1,0 +1,185 @@
+"""Items that are staged before a commit, and the end of a commit: items are stored, batches acknowledged.
+
+Staged items are there for whoever takes over. Without them, a crawl that dies between two steps leaves open whether its
+items are stored, or whether they still arrive: a call of a dead process can sit in a socket. With them, a successor
+stores the very same bytes at the very same place, and it does not matter which of the two comes first.
+
+A payload is some records of a collection. Its key has the name of its process and a number that the process uses once:
+whatever arrives late changes nothing. It is removed when no record of a journal names it any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from scrapy_ext.api import compression
+from scrapy_ext.api.platform import JobKey
+from scrapy_ext.api.platform.collections import CollectionType
+from scrapy_ext.client.http import gzipped
+from scrapy_ext.client.platform import PlatformClient
+from scrapy_ext.client.platform.collections import Collections
+from scrapy_ext.client.platform.errors import NotFound, TooLarge
+from scrapy_ext.client.retry import Retry
+from scrapy_ext.crawl.commit.journal import Fenced, Journal, to_data
+from scrapy_ext.crawl.commit.protocol import (
+    Acknowledge,
+    Acknowledged,
+    Action,
+    Append,
+    Appended,
+    Checkpoint,
+    Chunk,
+    ChunkStored,
+    Event,
+    Read,
+    ReadHead,
+    Refused,
+    StoreChunk,
+    Takeover,
+)
+
+logger = logging.getLogger(__name__)
+
+#: The collection, one in a project.
+COLLECTION: Final = "scrapy_commits"
+_TYPE: Final = CollectionType.STORE.value
+#: Characters of one record: less than the platform takes, for the rest of the record.
+_PART: Final = 900_000
+
+
+class Payloads:
+    """The payloads of a project."""
+
+    def __init__(self, client: Collections, project: int) -> None:
+        self._client = client
+        self._project = project
+
+    async def write(self, owner: str, number: int, packed: bytes) -> None:
+        """Write items: JSON lines, compressed."""
+        text = base64.b64encode(packed).decode()
+        pieces = [text[first : first + _PART] for first in range(0, len(text), _PART)]
+        # The first piece last: whoever finds it finds the others.
+        for place, piece in reversed(list(enumerate(pieces))):
+            record = {"_key": _key(owner, number, place), "pieces": len(pieces), "items": piece}
+            line = msgspec.json.encode(record) + b"\n"
+            await self._client.write(self._project, _TYPE, COLLECTION, line, attempts=1, encoding="identity")
+
+    async def read(self, owner: str, number: int) -> bytes | None:
+        """The items as they were written; None when they are not there."""
+        pieces: list[str] = []
+        total = 1
+        while len(pieces) < total:
+            key = _key(owner, number, len(pieces))
+            record: dict[str, Any] | None = await self._client.get(self._project, _TYPE, COLLECTION, key)
+            if record is None:
+                return None
+            pieces.append(record["items"])
+            total = record["pieces"]
+        return base64.b64decode("".join(pieces))
+
+    async def delete(self, owner: str, numbers: Iterable[int]) -> None:
+        """Remove the payloads of these numbers."""
+        prefixes = [f"{owner}/{number}." for number in numbers]
+        await self._client.delete(self._project, _TYPE, COLLECTION, prefix=prefixes)
+
+    async def delete_all(self, prefix: str) -> None:
+        """Remove the payloads of owners whose names start so."""
+        await self._client.delete(self._project, _TYPE, COLLECTION, prefix=prefix)
+
+
+class Finisher:
+    """Stages items, and carries out the end of commits to one frontier."""
+
+    def __init__(self, client: PlatformClient, project: int, frontier: str, retry: Retry) -> None:
+        self._client = client
+        self._project = project
+        self._frontier = frontier
+        self._retry = retry
+        self.payloads = Payloads(client.collections, project)
+
+    async def stage(self, owner: str, number: int, packed: bytes) -> None:
+        """Keep items for whoever will have to store them."""
+        await self._retry.until_done(lambda: self.payloads.write(owner, number, packed), "stage the items of a commit")
+
+    async def store_chunk(self, job: JobKey, owner: str, chunk: Chunk) -> None:
+        """Store staged items."""
+        packed = await self._retry.until_done(
+            lambda: self.payloads.read(owner, chunk.number), "read the items of a commit"
+        )
+        if packed is None:
+            logger.error(
+                "%d items of job %s, from %d on, cannot be stored again: collection %s has lost them",
+                *(chunk.count, job, chunk.start, COLLECTION),
+            )
+            return
+        try:
+            await self.store(job, chunk.start, packed)
+        except NotFound:
+            logger.warning("%d items are not stored: job %s was deleted", chunk.count, job)
+
+    async def store(self, job: JobKey, start: int, packed: bytes) -> None:
+        """Store items: JSON lines, compressed, the first of them at index ``start``."""
+
+        async def write() -> None:
+            await self._client.items.write(job, packed, start, attempts=1, encoding="gzip")
+
+        try:
+            await self._retry.until_done(write, "store items")
+        except TooLarge:
+            # Some proxies take smaller bodies than the platform; one item that is too large for them ends the crawl.
+            lines = b"".join(compression.unpack(packed)).rstrip(b"\n").split(b"\n")
+            if len(lines) < 2:
+                raise
+            middle = len(lines) // 2
+            for first, some in ((start, lines[:middle]), (start + middle, lines[middle:])):
+                await self.store(job, first, await gzipped(b"\n".join(some) + b"\n"))
+
+    async def acknowledge(self, batches: Mapping[int, list[str]]) -> None:
+        """Delete batches, by slot."""
+        await asyncio.gather(*(self._acknowledge(str(slot), ids) for slot, ids in batches.items()))
+
+    async def _acknowledge(self, slot: str, ids: list[str]) -> None:
+        async def delete() -> None:
+            await self._client.frontier.delete_batches(self._project, self._frontier, slot, ids, attempts=1)
+
+        await self._retry.until_done(delete, "acknowledge batches")
+
+
+async def take_over(journal: Journal, finisher: Finisher, heir: Checkpoint) -> tuple[int, Checkpoint]:
+    """Take over a journal (:class:`Takeover`); returns the number of the last record, and the checkpoint."""
+    takeover = Takeover(heir)
+    actions = takeover.begin()
+    while actions:
+        (action,) = actions
+        actions = takeover.receive(await _carried_out(action, journal, finisher))
+    return takeover.number, takeover.checkpoint
+
+
+async def _carried_out(action: Action, journal: Journal, finisher: Finisher) -> Event:
+    match action:
+        case ReadHead():
+            head = await journal.head()
+            return Read(0, Checkpoint()) if head is None else Read(head.number, head.read(Checkpoint))
+        case Append(checkpoint, int(number)):
+            try:
+                await journal.append(number, to_data(checkpoint))
+            except Fenced as error:  # It wrote once more, or somebody else was faster.
+                return Refused(error)
+            return Appended()
+        case StoreChunk(redo, chunk):
+            await finisher.store_chunk(JobKey.parse(redo.job), redo.owner, chunk)
+            return ChunkStored()
+        case Acknowledge(batches):
+            await finisher.acknowledge(batches)
+            return Acknowledged()
+    raise ValueError(f"a takeover does not {type(action).__name__}")
+
+
+def _key(owner: str, number: int, place: int) -> str:
+    return f"{owner}/{number}.{place}"

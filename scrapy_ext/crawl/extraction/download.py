@@ -1,0 +1,193 @@
+"""A routed request as a download of Scrapy: its signals, its errors, and its end when the crawl is stopped.
+
+Signals are sent as the downloader sends them for direct requests: ``request_reached_downloader`` before the request
+waits for its turn; when the result is there, ``headers_received``, ``bytes_received`` with the whole body at once, and
+``response_downloaded``; at the end, whatever came of it, ``request_left_downloader``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from functools import cache
+from typing import Any, Final
+
+from scrapy import Request, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import (
+    CannotResolveHostError,
+    DownloadCancelledError,
+    DownloadConnectionRefusedError,
+    DownloadFailedError,
+    DownloadTimeoutError,
+    ResponseDataLossError,
+    StopDownload,
+)
+from scrapy.http import Response
+from twisted.python.failure import Failure
+
+from scrapy_ext.api.extraction.problems import PROBLEM_TYPES, Cause
+from scrapy_ext.client.extraction.errors import ExtractError, TooLargeError
+from scrapy_ext.client.extraction.limiter import Closing
+from scrapy_ext.crawl.frontier.slots import host_of
+from scrapy_ext.crawl.session.scrapy_engine import keep_slot
+
+logger = logging.getLogger(__name__)
+
+#: Meta key by which AutoThrottle leaves a request alone.
+_NO_THROTTLE: Final = "autothrottle_dont_adjust_delay"
+#: Classes of Scrapy's errors by the cause that the service names.
+_BY_CAUSE: Final[Mapping[str, type[Exception]]] = {
+    Cause.HOST_NOT_FOUND.value: CannotResolveHostError,
+    Cause.HOST_NOT_ALLOWED.value: DownloadFailedError,
+    Cause.CONNECTION_REFUSED.value: DownloadConnectionRefusedError,
+    Cause.TIMEOUT.value: DownloadTimeoutError,
+    Cause.CUT_SHORT.value: ResponseDataLossError,
+    Cause.TOO_LARGE.value: DownloadCancelledError,
+}
+#: Where the service names no cause.
+_BY_TYPE: Final[Mapping[str, type[Exception]]] = {
+    "/website/domain-unreachable": CannotResolveHostError,
+    "/server/timed-out": DownloadTimeoutError,
+    "/download/temporary-error": DownloadFailedError,
+    "/download/internal-error": DownloadFailedError,
+}
+
+
+class DownloadSignals:
+    """Sends the signals of one crawl."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @contextmanager
+    def of(self, request: Request) -> Iterator[None]:
+        """The time that a request spends where the downloader would have it."""
+        request.meta["download_slot"] = host_of(request)
+        keep_slot(self._crawler, request)
+        self._send(signals.request_reached_downloader, request=request)
+        try:
+            yield
+        finally:
+            keep_slot(self._crawler, request)
+            self._send(signals.request_left_downloader, request=request)
+
+    def received(self, request: Request, response: Response) -> Response:
+        """Send the signals of a response. A handler that raises ``StopDownload`` gets what Scrapy gives: the response
+        without its body, or with what was received, for the callback or the errback."""
+        stop = self._stop(
+            signals.headers_received, request=request, headers=response.headers, body_length=len(response.body)
+        )
+        if stop is not None:
+            response = response.replace(body=b"", request=request)
+        elif response.body:
+            stop = self._stop(signals.bytes_received, request=request, data=response.body)
+        if stop is not None:
+            response.flags.append("download_stopped")
+            if stop.fail:
+                stop.response = response
+                raise stop
+        self._downloaded(request, response)
+        return response
+
+    def _downloaded(self, request: Request, response: Response) -> None:
+        # The delay that AutoThrottle would adjust is that of direct requests to the same host.
+        had = request.meta.get(_NO_THROTTLE)
+        request.meta[_NO_THROTTLE] = True
+        try:
+            self._send(signals.response_downloaded, request=request, response=response)
+        finally:
+            if had is None:
+                del request.meta[_NO_THROTTLE]
+            else:
+                request.meta[_NO_THROTTLE] = had
+
+    def _stop(self, signal: object, **arguments: Any) -> StopDownload | None:
+        for handler, result in self._send(signal, **arguments):
+            if isinstance(result, Failure) and isinstance(result.value, StopDownload):
+                name = getattr(handler, "__qualname__", handler)
+                # In Scrapy's words.
+                logger.debug("Download stopped for %s from signal handler %s", arguments["request"], name)
+                return result.value
+        return None
+
+    def _send(self, signal: object, **arguments: Any) -> list[tuple[Any, Any]]:
+        return self._crawler.signals.send_catch_log(signal=signal, spider=self._crawler.spider, **arguments)
+
+
+class StopGrace:
+    """The grace time, in seconds, that requests under way have when a crawl is stopped from outside (Ctrl-C, SIGTERM,
+    ``crawler.stop()``).
+
+    When the spider closes by itself they have as long as any request: what they lead to belongs to the crawl. A person
+    who presses Ctrl-C, and a runner with a grace of its own, must not wait for a service that does not answer.
+    """
+
+    def __init__(self, crawler: Crawler, seconds: float) -> None:
+        self._crawler = crawler
+        self._seconds = seconds
+        self._under_way: set[asyncio.Timeout] = set()
+        self._ends_at: float | None = None
+        self._is_reported = False
+
+    @asynccontextmanager
+    async def held(self) -> AsyncIterator[None]:
+        """Run a request; raises :class:`Closing` when the grace time is over before it has ended."""
+        deadline = asyncio.timeout_at(self._ends_at)
+        self._under_way.add(deadline)
+        try:
+            async with deadline:
+                yield
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            self._report()
+            raise Closing("the grace time is over") from None
+        finally:
+            self._under_way.discard(deadline)
+
+    def begin(self) -> None:
+        """The spider closes: if it was stopped from outside, the grace time begins."""
+        if self._crawler.crawling or self._ends_at is not None:
+            return
+        loop = asyncio.get_running_loop()
+        self._ends_at = loop.time() + self._seconds
+        for deadline in self._under_way:
+            deadline.reschedule(self._ends_at)
+
+    def _report(self) -> None:
+        if not self._is_reported:
+            self._is_reported = True
+            logger.warning(
+                "%d requests have no answer of the extraction service %g s after the stop (EXTRACT_API_STOP_GRACE): "
+                "they go back to the queue",
+                len(self._under_way),
+                self._seconds,
+            )
+
+
+def mark_as_scrapys(error: ExtractError) -> None:
+    """Make an error an instance of the class, too, that Scrapy raises for its cause, if there is one, as errbacks for
+    direct requests expect it. It keeps the name of its own class, by which errors are counted."""
+    scrapys = _class_of(error)
+    if scrapys is not None and not isinstance(error, scrapys):
+        # mypy takes the hash of a class for that of its instances.
+        error.__class__ = _both(type(error), scrapys)  # type: ignore[arg-type]
+
+
+def _class_of(error: ExtractError) -> type[Exception] | None:
+    if isinstance(error, TooLargeError):
+        return DownloadCancelledError
+    if error.cause in _BY_CAUSE:
+        return _BY_CAUSE[error.cause]
+    row = PROBLEM_TYPES.get(error.type)
+    if row is None and error.status is not None:
+        row = next((row for row in PROBLEM_TYPES.values() if row.status == error.status), None)
+    return _BY_TYPE.get(row.type) if row is not None else None
+
+
+@cache
+def _both(kind: type[ExtractError], scrapys: type[Exception]) -> type[ExtractError]:
+    return type(kind.__name__, (kind, scrapys), {"__doc__": kind.__doc__, "__module__": kind.__module__})

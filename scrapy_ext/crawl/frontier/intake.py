@@ -1,0 +1,154 @@
+"""Requests on their way into the frontier: each gets its fingerprint and slot, and is sent or stays in this process."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from itertools import chain
+from typing import Any, Final
+
+import msgspec
+from scrapy import Request
+from scrapy.crawler import Crawler
+
+from scrapy_ext.api.platform.frontier import MAX_REQUEST_BYTES, FrontierRequest
+from scrapy_ext.crawl.commit.tracking import START, Entry, current
+from scrapy_ext.crawl.frontier.feeder import Feeder
+from scrapy_ext.crawl.frontier.filtering import Filtering
+from scrapy_ext.crawl.frontier.identity import SlotFingerprints
+from scrapy_ext.crawl.frontier.memory import Memory
+from scrapy_ext.crawl.frontier.sent import MARK, MAX_DIRECT
+from scrapy_ext.crawl.frontier.serialize import NotSerializableError, request_to_json
+from scrapy_ext.crawl.frontier.sharing import SharingWarning
+from scrapy_ext.crawl.frontier.slots import host_of, slot_of
+
+logger = logging.getLogger(__name__)
+
+#: The priorities that the contract takes. A request beyond keeps its own; only its place in the queue is cut.
+_LOWEST, _HIGHEST = -(2**31), 2**31 - 1
+
+_encode: Final = msgspec.json.Encoder().encode
+
+
+class Intake:
+    """Takes the requests of a crawl. ``slots`` is the number of the frontier's slots."""
+
+    def __init__(self, crawler: Crawler, memory: Memory, feeder: Feeder, filtering: Filtering, slots: int) -> None:
+        self._crawler = crawler
+        #: Bound once: looking it up takes as long as counting.
+        self._count = crawler.stats.inc_value
+        self._memory = memory
+        self._feeder = feeder
+        self._filtering = filtering
+        self._slots = slots
+        self._fingerprints = SlotFingerprints(crawler.request_fingerprinter)
+        self._sharing = SharingWarning()
+
+    def add(self, request: Request) -> bool:
+        """Enqueue a request; False for a duplicate that is known here already, and for what cannot be a request.
+
+        Raises what a fingerprinter raises for a request of ``start()``, which ends the crawl as in Scrapy. In a
+        callback it would end the engine's worker, so there it is logged.
+        """
+        try:
+            return self._add(request)
+        except Exception as error:  # Whatever a spider put into it must not end the engine's worker.
+            if current.get() is START:
+                raise
+            logger.error("Request %s is refused: %s: %s", request, type(error).__name__, error)
+            self._count("frontier/refused")
+            return False
+
+    def warn_of_shared(self) -> None:
+        """Warn if requests that the crawl leaves to another process share a value."""
+        self._sharing.left(self._pending())
+
+    def _add(self, request: Request) -> bool:
+        memory, sent = self._memory, self._memory.sent
+        origin = memory.origin()
+        if origin is not None and memory.is_replacement(origin, request):
+            # A retry. It has its origin's fingerprint, which the slot knows, so it goes on in this process.
+            origin.request = request
+            self._push(origin)
+            return True
+        if self._filtering.rejects(request):
+            return False
+        plain = self._fingerprints.plain(request)
+        is_known = sent.knows(plain)
+        is_filtered = self._filtering.is_by_frontier(request, is_known=is_known)
+        is_anywhere = is_filtered and "frontier_slot" not in request.meta
+        # What this process has sent, its slot knows, or will before the parent of this request is committed.
+        if is_anywhere and is_known:
+            self._filtering.log(request)
+            return False
+        fp = self._fingerprints.of(request, plain, origin, is_filtered=is_filtered)
+        slot = slot_of(request, self._slots)
+        is_new = is_anywhere or not is_filtered
+        is_direct = is_new and sent.takes_direct and len(memory) < MAX_DIRECT
+        mark = None if is_direct else sent.mark()
+        try:
+            record = self._record(request, fp, mark)
+        except Exception as error:  # Of any kind: it may come from an object that a spider put into meta.
+            return self._keep_local(fp, request, origin, error)
+        if mark is None:
+            self._add_direct(slot, fp, request)
+        else:
+            self._keep_sent(slot, fp, mark, request, origin)
+        self._feeder.send(slot, record)
+        if is_anywhere:
+            sent.remember(plain)
+        return True
+
+    def _add_direct(self, slot: int, fp: str, request: Request) -> None:
+        entry = self._memory.tracker.sent(slot, fp, self._memory.own(request), host_of(request))
+        self._memory.sent.add_direct((slot, fp), entry)
+        self._memory.push(entry)
+
+    def _keep_sent(self, slot: int, fp: str, mark: str, request: Request, origin: Entry | None) -> None:
+        made_by = origin.request.callback if origin is not None else None
+        self._memory.sent.keep((slot, fp), mark, request, made_by)
+        if slot not in self._feeder.owned:
+            self._sharing.elsewhere(request, made_by, self._pending)
+
+    def _keep_local(self, fp: str, request: Request, parent: Entry | None, error: Exception) -> bool:
+        if not request.dont_filter:
+            if fp in self._memory.local:
+                self._filtering.log(request)
+                return False
+            self._memory.local.add(fp)
+        if not self._crawler.stats.get_value("scheduler/unserializable", 0):
+            reason = error if isinstance(error, NotSerializableError) else repr(error)
+            # Begins as Scrapy's scheduler has it, for those who look for it in logs.
+            logger.warning(
+                "Unable to serialize request: %s - reason: %s - it stays in this process, and would be repeated from "
+                "its parent after a crash. No more unserializable requests will be logged.",
+                request,
+                reason,
+            )
+        self._count("scheduler/unserializable")
+        self._push(self._memory.tracker.local(fp, self._memory.own(request), host_of(request), parent))
+        self._memory.wake()
+        return True
+
+    def _push(self, entry: Entry) -> None:
+        """Have a request wait that goes to no slot."""
+        self._count("scheduler/enqueued")
+        self._count("scheduler/enqueued/memory")
+        self._memory.push(entry)
+
+    def _record(self, request: Request, fp: str, mark: str | None) -> bytes:
+        assert self._crawler.spider is not None  # noqa: S101 - a request comes from it
+        form = request_to_json(request, self._crawler.spider)
+        if mark is not None:
+            form[MARK] = mark
+        record = _encode(FrontierRequest(fp, form, p=min(max(-request.priority, _LOWEST), _HIGHEST)))
+        if len(record) > MAX_REQUEST_BYTES:
+            raise NotSerializableError(f"it is {len(record)} bytes of JSON, over {MAX_REQUEST_BYTES}")
+        return record
+
+    def _pending(self) -> Iterable[Request]:
+        return chain(self._memory.sent.kept(), self._memory.tracker.stored_requests())
+
+    def copied(self, request: Request, made_by: Callable[..., Any] | None) -> None:
+        """Warn if a request that will come back as a copy shares a value."""
+        self._sharing.forgotten(request, made_by, self._pending)

@@ -1,0 +1,261 @@
+"""Workers that share the slots of a frontier: how they come and go, and when their crawl is over.
+
+With ``FRONTIER_WORKER = "auto"`` workers have leases. Each writes to its commit journal at least three times in a lease
+time. Who sees that a journal has not moved for a whole lease time, on its own clock, takes its writer for dead and its
+slots over. A worker that was not dead after all, but slept or was cut off, finds its journal taken over at its next
+commit, and stops; until it can write again it hands out nothing. What is decided is in
+:mod:`~scrapy_ext.crawl.commit.assignment`; here it is carried out.
+
+A worker without work notes so in its commit journal, and takes it back there before it does anything more. So one can
+end when, in this order, the newest records of all others have that they have nothing to do, every slot of the frontier
+is empty, and then nobody has had anything to do since, nor has a slot moved: in between nobody did anything, and there
+was nothing to do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from typing import Final, NamedTuple
+
+from scrapy_ext.client.platform.errors import PlatformError
+from scrapy_ext.crawl.commit.assignment import Assignment, Lease, Sightings, Step, lease, next_step
+from scrapy_ext.crawl.commit.journal import Fenced
+from scrapy_ext.crawl.commit.ownership import COMMITS, Ownership
+from scrapy_ext.crawl.commit.protocol import Checkpoint
+
+logger = logging.getLogger(__name__)
+
+#: Writes and looks in a lease time.
+_BEATS: Final = 3
+#: Slots that are looked at at once.
+_AT_ONCE: Final = 16
+#: Seconds between two messages that a worker waits for others.
+_TELL_EVERY: Final = 60.0
+#: Seconds after which a worker that has work may be dead.
+_SILENT: Final = 30.0
+
+
+class Leases:
+    """Keeps the share of one worker.
+
+    ``on_change(slots)`` is awaited with all slots that are owned: before some are given up, and after some were
+    taken; when it returns nothing of the others is being worked on. ``on_lost`` hears that this worker was replaced.
+    """
+
+    def __init__(
+        self,
+        ownership: Ownership,
+        slots: int,
+        lease_time: float,
+        *,
+        on_change: Callable[[set[int]], Awaitable[None]],
+        on_lost: Callable[[Fenced], None],
+    ) -> None:
+        self._ownership = ownership
+        self._slots = slots
+        self._lease_time = lease_time
+        self._on_change = on_change
+        self._on_lost = on_lost
+        self._sightings = Sightings(lease_time)
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def has_lapsed(self) -> bool:
+        """Whether others may take this worker for dead."""
+        log = self._ownership.log
+        age = time.monotonic() - log.written
+        return lease(is_fenced=log.is_fenced, age=age, lease_time=self._lease_time) is not Lease.HELD
+
+    async def join(self) -> None:
+        """Become one of the workers, with what slots are free at once."""
+        while True:
+            number, assignment = await self._ownership.assignment()
+            mine = assignment.of(self._ownership.name)
+            if await self._ownership.assign(number, assignment, mine):
+                break
+        await self._on_change(mine)
+        try:
+            await self.balance()
+        except PlatformError as error:
+            # Such as the last items of a worker that is stopped, while its job still counts as running.
+            logger.warning("No slots are taken over yet, trying again: %s", error)
+
+    def start(self) -> None:
+        """Start the tasks, in the running loop. They are two, since giving slots up takes as long as a request does."""
+        self._tasks = [asyncio.ensure_future(self._each_beat(step)) for step in (self.renew, self.balance)]
+
+    async def close(self) -> None:
+        """End the tasks."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _each_beat(self, step: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            try:
+                await step()
+            except Fenced as fenced:
+                self._on_lost(fenced)
+                return
+            except PlatformError as error:
+                logger.warning("The lease cannot be renewed, trying again: %s", error)
+            await asyncio.sleep(self._lease_time / _BEATS)
+
+    async def renew(self) -> None:
+        """Show that this worker lives, unless a commit just did."""
+        if time.monotonic() - self._ownership.log.written > self._lease_time / _BEATS / 2:
+            await self._ownership.log.write()
+
+    async def balance(self) -> None:
+        """Look at the others, and take or give up slots."""
+        self._sightings.begin(time.monotonic())
+        number, assignment = await self._ownership.assignment()
+        live = [name for name in assignment.owners if name != self._ownership.name and await self._lives(name)]
+        self._sightings.end(time.monotonic())
+        step = next_step(assignment, self._ownership.name, live, self._slots)
+        if step is None:
+            return
+        mine = assignment.of(self._ownership.name)
+        if step.slots < mine:
+            await self._give_up(number, assignment, mine, step.slots)
+        elif step.slots > mine:
+            await self._take(number, assignment, step)
+        else:
+            await self._ownership.assign(number, assignment, mine, step.gone)
+
+    async def _lives(self, name: str) -> bool:
+        head = await self._ownership.journal(name).head()
+        if head is None:
+            return False
+        is_closed = head.read(Checkpoint).closed
+        return self._sightings.lives(name, head.number, is_closed=is_closed, now=time.monotonic())
+
+    async def _take(self, number: int, assignment: Assignment, step: Step) -> None:
+        for name in assignment.owners_of(step.slots, but=self._ownership.name):
+            logger.info("Worker %s is gone, its slots pass on", name)
+            progress = await self._ownership.progress_of(name, step.slots, patient=False)
+            if progress is not None:
+                self._ownership.log.checkpoint.progress.add(progress.of(step.slots))
+        if await self._ownership.assign(number, assignment, step.slots):
+            logger.info("Slots %s are mine now", sorted(step.slots))
+            await self._on_change(step.slots)
+
+    async def _give_up(self, number: int, assignment: Assignment, mine: set[int], kept: set[int]) -> None:
+        await self._on_change(kept)
+        if await self._ownership.assign(number, assignment, kept):
+            logger.info("Slots %s are given up to others", sorted(mine - kept))
+        else:
+            # The assignment has changed meanwhile. They are still ours, and the next beat decides anew.
+            await self._on_change(mine)
+
+
+class Rest(NamedTuple):
+    """What is left of a crawl: who else works on it, or which slot has requests that nobody works on."""
+
+    busy: list[str]
+    waiting: int | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is."""
+        return not self.busy and self.waiting is None
+
+    def __str__(self) -> str:
+        if self.busy:
+            return ", ".join(self.busy)
+        return f"somebody who works on slot {self.waiting}: it has requests"
+
+
+class Ending:
+    """Finds out whether a crawl is over for this worker."""
+
+    def __init__(self, ownership: Ownership, slots: int) -> None:
+        self._ownership = ownership
+        self._slots = slots
+        self._told = -_TELL_EVERY
+        #: Other workers' newest records, and since when they are that.
+        self._heard: dict[str, tuple[int, float]] = {}
+
+    async def be(self, *, idle: bool) -> None:
+        """Say whether this worker has nothing to do."""
+        checkpoint = self._ownership.log.checkpoint
+        if checkpoint.idle != idle:
+            checkpoint.idle = idle
+            checkpoint.turns += 1
+            await self._ownership.log.write()
+
+    async def is_over(self) -> bool:
+        """Whether, with nothing to do here, nobody else has anything to do. If not, the log says so each minute."""
+        await self.be(idle=True)
+        state = await self.look()
+        if not state.is_over and time.monotonic() - self._told > _TELL_EVERY:
+            self._told = time.monotonic()
+            logger.info("Nothing to do here; waiting for %s", state)
+        return state.is_over
+
+    async def look(self) -> Rest:
+        """What is left of the crawl for others than this worker."""
+        before = await _others(self._ownership)
+        busy = [name for name, checkpoint in before.by_name.items() if _works(checkpoint)]
+        if busy:
+            return Rest([self._described(name, before) for name in busy])
+        waiting = await _first_with_requests(self._ownership, self._slots)
+        if waiting is not None:
+            return Rest([], waiting)
+        after = await _others(self._ownership)
+        return Rest([] if _turns(after) == _turns(before) else ["workers that have just had something to do"])
+
+    def _described(self, name: str, others: _Others) -> str:
+        """A worker, for the person who may have to start it again."""
+        now = time.monotonic()
+        number, since = self._heard.get(name, (0, now))
+        if number != others.numbers[name]:
+            since = now
+        self._heard[name] = (others.numbers[name], since)
+        job = f"{self._ownership.project}/{name.removeprefix(COMMITS).replace('-', '/')}"
+        silent = (
+            f", not heard of for {now - since:.0f} s: if it is dead, start it again" if now - since > _SILENT else ""
+        )
+        return f"worker {others.by_name[name].worker} (PLATFORM_JOB={job}{silent})"
+
+
+class _Others(NamedTuple):
+    assignment: int
+    by_name: dict[str, Checkpoint]
+    numbers: dict[str, int]
+
+
+async def _others(ownership: Ownership) -> _Others:
+    number, assignment = await ownership.assignment()
+    others = _Others(number, {}, {})
+    for name in assignment.owners:
+        if name != ownership.name:
+            head = await ownership.journal(name).head()
+            if head is not None:
+                others.by_name[name] = head.read(Checkpoint)
+                others.numbers[name] = head.number
+    return others
+
+
+def _turns(others: _Others) -> tuple[int, dict[str, int]]:
+    """What is the same again only if nobody had anything to do meanwhile, and no slot has moved."""
+    return others.assignment, {name: checkpoint.turns for name, checkpoint in others.by_name.items()}
+
+
+def _works(checkpoint: Checkpoint) -> bool:
+    return not (checkpoint.idle or checkpoint.closed)
+
+
+async def _first_with_requests(ownership: Ownership, slots: int) -> int | None:
+    at_once = asyncio.Semaphore(_AT_ONCE)
+    frontier = ownership.client.frontier
+
+    async def has_requests(slot: int) -> bool:
+        async with at_once:
+            return bool(await frontier.read(ownership.project, ownership.frontier, str(slot), 1))
+
+    found = await asyncio.gather(*map(has_requests, range(slots)))
+    return next((slot for slot, has in enumerate(found) if has), None)
