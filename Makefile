@@ -60,10 +60,10 @@ demo: $(VENV)/installed $(VENV)/browser
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m example_project.demo
 
 test: $(VENV)/installed $(VENV)/browser $(VENV)/assets
-	$(PYTEST) tests --ignore tests/crash
+	$(PYTEST) tests --ignore tests/acceptance/crash
 
 test-crash: $(VENV)/installed $(VENV)/browser
-	$(PYTEST) tests/crash
+	$(PYTEST) tests/acceptance/crash
 
 check: $(VENV)/installed
 	$(BIN)/ruff check .
@@ -88,7 +88,7 @@ test-scrapy: $(VENV)/installed
 	$(BIN)/python -m tests.scrapy_suite $(SCRAPY)
 
 crash: $(VENV)/installed $(VENV)/browser
-	$(PYTEST) tests/crash --full
+	$(PYTEST) tests/acceptance/crash --full
 
 # TIME: such as 90s, 30m or 4h; SEED: draws the same harms again.
 soak: $(VENV)/installed
@@ -108,4 +108,4 @@ docs: $(VENV)/installed
 	@echo "── docs/_build/html/index.html"
 
 clean:
-	rm -rf $(VENV) scrapy_ext/server/ui/static/vendor tests/browser/vendor tests/browser/screenshots build dist *.egg-info docs/_build soak-report .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) scrapy_ext/server/ui/static/vendor tests/acceptance/server/ui/vendor tests/acceptance/server/ui/screenshots build dist *.egg-info docs/_build soak-report .mypy_cache .ruff_cache .pytest_cache

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.postgresql import Cluster, cluster
-from tests.real_pages import folder
-from tests.sites import Site
+from tests.acceptance.real_pages import folder
+from tests.support.postgresql import Cluster, cluster
+from tests.support.sites import Site
 
 #: Folders whose files take long.
 _LONG = ("crash", "tests", "example_project", "docs", "jobs", "server", "browser", "ui", "real_pages", "extraction")
