@@ -23,6 +23,8 @@ from scrapy_ext.server.http.middleware import Front
 from scrapy_ext.server.net.guard import Resolve, system_resolve
 
 KEY = "k" * 32
+#: Times as in production: what runs out of them hangs. Tests of a time that is over have a service of their own.
+LIMITS = Limits(body_bytes=1024 * 1024, redirects=5)
 #: Who asks with a key.
 CALLERS = {
     KEY: Caller("tests", "tests"),

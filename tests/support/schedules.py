@@ -13,7 +13,7 @@ from scrapy_ext.server.jobs.cron import CronLoop
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.jobs.queries import JobFilter, Page
 from scrapy_ext.server.store.jobs.rows import StoredJob
-from tests.integration.server.store.conftest import Clock
+from tests.support.stores import Clock
 
 PROJECT = 7
 SECOND, MINUTE, HOUR = 1000, 60_000, 3_600_000

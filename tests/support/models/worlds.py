@@ -20,13 +20,13 @@ from scrapy_ext.api.violations import ContractError
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.engine.errors import StoreBusyError, StoreUncertainError
-from tests.integration.server.store.conftest import Clock
 from tests.support.cut_connections import Cutter
 from tests.support.faults import Fault, FaultProxy
 from tests.support.http import Answer, Http
 from tests.support.models.history import REFUSED, UNKNOWN, Call
 from tests.support.postgresql import Cluster
 from tests.support.servers import RunningServer
+from tests.support.stores import Clock
 
 T = TypeVar("T")
 

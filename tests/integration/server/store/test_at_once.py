@@ -23,8 +23,8 @@ from scrapy_ext.server.store.jobs.queries import JobFilter, Page
 from scrapy_ext.server.store.jobs.states import Change
 from scrapy_ext.server.store.records.chunks import ITEMS, Chunk
 from scrapy_ext.server.store.records.records import Span
-from tests.integration.server.store.conftest import FRONTIER_TABLES, Where
 from tests.support.packing import pack_chunk
+from tests.support.stores import FRONTIER_TABLES, Where
 
 EVERYTHING = Selection((prefix_range(b""),))
 

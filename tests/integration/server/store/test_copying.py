@@ -30,9 +30,9 @@ from scrapy_ext.server.store.jobs.nodes import Node
 from scrapy_ext.server.store.keys import StoredKey
 from scrapy_ext.server.store.records.chunks import ITEMS
 from scrapy_ext.server.store.versions.versions import NewVersion
-from tests.integration.server.store.conftest import Where, emptied
 from tests.support.packing import pack_chunk
 from tests.support.postgresql import Cluster
+from tests.support.stores import Where, emptied
 
 
 async def run(name: str, *arguments: str, settings: dict[str, str] | None = None) -> int:

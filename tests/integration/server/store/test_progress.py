@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from scrapy_ext.server.store import Store
-from tests.integration.server.store.conftest import Clock
 from tests.integration.server.store.records.test_records import KEY, packed
+from tests.support.stores import Clock
 
 
 async def write(store: Store, number: int) -> None:

@@ -10,7 +10,7 @@ from scrapy_ext.api.platform.versions import KEPT, SpiderArgument, SpiderInfo, V
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.jobs.jobs import NewJob
 from scrapy_ext.server.store.versions.versions import InUseError, NewVersion
-from tests.integration.server.store.conftest import Clock
+from tests.support.stores import Clock
 
 SPIDERS = [SpiderInfo("books", [SpiderArgument("page", default="1", annotation="int")]), SpiderInfo("news")]
 

@@ -1,4 +1,4 @@
-"""The store and the clock of the stores' tests, and a receiver."""
+"""A receiver of webhooks."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.integration.server.store.conftest import change, clock, store, store_database, where
 from tests.support.webhook_receiver import Receiver
-
-__all__ = ["change", "clock", "store", "store_database", "where"]
 
 
 @pytest.fixture

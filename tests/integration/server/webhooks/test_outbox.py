@@ -15,7 +15,7 @@ from scrapy_ext.server.store.activity import outbox
 from scrapy_ext.server.store.jobs.jobs import NewJob
 from scrapy_ext.server.store.webhooks import webhooks
 from scrapy_ext.server.store.webhooks.webhooks import CLAIM, DISABLE, GIVE_UP, KEPT, Claimed
-from tests.integration.server.store.conftest import Clock
+from tests.support.stores import Clock
 
 PROJECT = 7
 HOUR = 3_600_000

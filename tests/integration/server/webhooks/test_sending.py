@@ -21,7 +21,7 @@ from scrapy_ext.server.store.webhooks.webhooks import FIRST_WAIT
 from scrapy_ext.server.webhooks.dispatch import Dispatcher
 from scrapy_ext.server.webhooks.sending import Sender
 from scrapy_ext.server.webhooks.signing import new_secret, signed_headers
-from tests.integration.server.store.conftest import Clock
+from tests.support.stores import Clock
 from tests.support.webhook_receiver import Receiver
 
 PROJECT = 7

@@ -12,9 +12,9 @@ import pytest
 
 from scrapy_ext.server.auth.keyring import add_key
 from scrapy_ext.server.store import Store
-from tests.integration.server.store.conftest import Where
 from tests.support.http import Answer, Http
 from tests.support.servers import RunningServer
+from tests.support.stores import Where
 from tests.support.webhook_receiver import Receiver
 
 FIELDS: dict[str, Any] = {"url": "https://hooks.example/jobs", "events": ["job:completed"]}

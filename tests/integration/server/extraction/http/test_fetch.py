@@ -15,8 +15,7 @@ import pytest
 
 from scrapy_ext.server.config.extraction_limits import Limits
 from scrapy_ext.server.extraction.http.codings import zstd
-from tests.integration.server.extraction.conftest import LIMITS
-from tests.support.extraction_service import Service
+from tests.support.extraction_service import LIMITS, Service
 from tests.support.handwritten_site import Call, Target, self_signed
 
 BODY = {"httpResponseBody": True}

@@ -14,7 +14,7 @@ from scrapy_ext.server.store.engine.choose import open_engine
 from scrapy_ext.server.store.engine.errors import StoreError
 from scrapy_ext.server.store.engine.interface import Engine, Transaction
 from scrapy_ext.server.store.engine.sqlite.sqlite import SqliteEngine
-from tests.integration.server.store.conftest import Where
+from tests.support.stores import Where
 
 
 @pytest.fixture

@@ -26,10 +26,10 @@ from scrapy_ext.server.store.engine.postgresql.pool_sizes import SERVER
 from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot
 from scrapy_ext.server.store.jobs.jobs import NewJob
 from scrapy_ext.server.store.records.chunks import ITEMS
-from tests.integration.server.store.conftest import emptied
 from tests.support.cut_connections import Cutter
 from tests.support.packing import pack_chunk
 from tests.support.postgresql import Cluster, cluster
+from tests.support.stores import emptied
 
 KEY = JobKey(1, 1, 1)
 

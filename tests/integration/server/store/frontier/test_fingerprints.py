@@ -14,7 +14,7 @@ from scrapy_ext.server.store.engine.interface import Transaction
 from scrapy_ext.server.store.frontier import fingerprint_filter, fingerprint_runs, fingerprints
 from scrapy_ext.server.store.frontier.fingerprints import runs_of
 from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot, _add
-from tests.integration.server.store.conftest import Where
+from tests.support.stores import Where
 
 SLOT = Slot(1, "f", "0")
 

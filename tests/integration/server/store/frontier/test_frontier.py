@@ -11,7 +11,7 @@ from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.sqlite.sqlite import SqliteEngine
 from scrapy_ext.server.store.frontier import frontier as module
 from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot
-from tests.integration.server.store.conftest import FRONTIER_TABLES
+from tests.support.stores import FRONTIER_TABLES
 
 SLOT = Slot(1, "f", "0")
 

@@ -9,8 +9,8 @@ import pytest
 from scrapy_ext.api.platform.periodic import Task
 from scrapy_ext.server.jobs.cron import CronLoop
 from scrapy_ext.server.store import Store
-from tests.integration.server.store.conftest import Clock, Where
 from tests.support.schedules import HOUR, MINUTE, PROJECT, SECOND, at, books, edit, jobs_of, passing, ran, told
+from tests.support.stores import Clock, Where
 
 
 @pytest.fixture

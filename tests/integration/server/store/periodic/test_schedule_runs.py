@@ -17,8 +17,8 @@ from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.errors import StoreBusyError
 from scrapy_ext.server.store.jobs.states import Change
 from scrapy_ext.server.store.periodic import runs as schedule_runs
-from tests.integration.server.store.conftest import Clock, Where
 from tests.support.schedules import MINUTE, PROJECT, SECOND, at, books, edit, jobs_of, passing, ran, told
+from tests.support.stores import Clock, Where
 
 
 @pytest.fixture
