@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from scrapy_ext.crawl.session.session import Session
 from scrapy_ext.dupefilters import CollectionDupeFilter
 from scrapy_ext.settings import SettingError
 from tests.support.crawls import Crawl, Project, Running, ask_server, collect, key
+from tests.support.eventually import eventually
 from tests.support.faults import Fault, FaultProxy
 from tests.support.servers import RunningServer
 
@@ -302,14 +302,6 @@ def runs(tmp_path, server, site, number) -> Runs:
     return Runs(tmp_path, server, site.url, number)
 
 
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for something that must come."""
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 def kill(running: Running) -> None:
     """End it as a power cut does."""
     running.process.kill()
@@ -372,7 +364,7 @@ def test_a_killed_crawl_has_not_seen_what_it_did_not_store(runs, site, server):
 
     with FaultProxy(server.url, items_fail_after_a_while) as proxy:
         running = runs.start("products", url=proxy.url)
-        until(lambda: sum(site.hits.values()) == site.pages + 1 and bool(proxy.shown) and bool(runs.recorded()))
+        eventually(lambda: sum(site.hits.values()) == site.pages + 1 and bool(proxy.shown) and bool(runs.recorded()))
         kill(running)
     (stored,) = runs.stored().values()
     recorded = runs.recorded()
@@ -391,7 +383,7 @@ def test_a_killed_crawl_has_not_seen_what_it_did_not_store(runs, site, server):
 )
 def test_a_crawl_killed_anywhere_loses_no_page(runs, site, hits):
     running = runs.start("products", "CONCURRENT_REQUESTS=4")
-    until(lambda: sum(site.hits.values()) >= hits)
+    eventually(lambda: sum(site.hits.values()) >= hits)
     kill(running)
     assert set(runs.recorded()) <= set(itertools.chain(*runs.stored().values()))
     assert runs.crawl("products").reason == "finished"

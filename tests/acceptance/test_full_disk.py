@@ -6,12 +6,12 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.support.crawls import Project
+from tests.support.eventually import eventually
 from tests.support.servers import limit_files
 
 SPIDERS = """
@@ -33,13 +33,6 @@ class Many(scrapy.Spider):
 LIMIT = 3_000_000
 
 
-def wait_for(log: Path, words: str) -> None:
-    deadline = time.monotonic() + 90
-    while words not in log.read_text():
-        assert time.monotonic() < deadline, log.read_text()[-3000:]
-        time.sleep(0.1)
-
-
 @pytest.mark.full
 def test_a_crawl_on_a_full_disk_says_so_once_and_goes_on_when_there_is_room(tmp_path: Path) -> None:
     project = Project(tmp_path / "project", SPIDERS, "EXTRACT_API_ENABLED = False\n")
@@ -51,10 +44,10 @@ def test_a_crawl_on_a_full_disk_says_so_once_and_goes_on_when_there_is_room(tmp_
             stderr=stream,
             preexec_fn=lambda: limit_files(LIMIT),  # noqa: PLW1509
         )
-        wait_for(log, "Cannot ")
+        eventually(log.read_text, lambda text: "Cannot " in text)
         for words in ("shutting down gracefully", "forcing unclean shutdown"):
             process.send_signal(signal.SIGINT)
-            wait_for(log, words)
+            eventually(log.read_text, lambda text, words=words: words in text)
         process.wait(60)
     (warning,) = re.findall(r"WARNING: (Cannot .*)", log.read_text())
     assert "The disk is full" in warning

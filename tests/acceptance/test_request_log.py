@@ -8,6 +8,7 @@ import time
 import pytest
 
 from tests.support.crawls import Project, ask_server, collect, key
+from tests.support.eventually import eventually
 from tests.support.servers import RunningServer
 from tests.support.sites import Answer, Site
 
@@ -175,10 +176,10 @@ def test_parents_are_right_after_a_kill_and_a_resume(tmp_path, site, flush_inter
             )
 
         running = project.start("chain", "-a", f"site={site.url}")
-        until = time.monotonic() + 60
-        while not site.hits["/step/15"] or len(ask("requests")) < 15:
-            assert time.monotonic() < until, running.log.read_text()[-3000:]
-            time.sleep(0.05)
+        eventually(
+            lambda: site.hits["/step/15"] and len(ask("requests")) >= 15,
+            details=lambda: running.log.read_text()[-3000:],
+        )
         running.process.kill()
         running.process.wait()
         site.gate.set()

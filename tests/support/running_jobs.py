@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import time
-from collections.abc import Awaitable, Callable
 from typing import Any
 
+from tests.support.eventually import eventually_async
 from tests.support.http import Answer, Http
 
 #: Seconds that a machine with much else to do may take for anything.
 PATIENCE = 180
-
-
-async def wait_for(look: Callable[[], Awaitable[Any]], what: str) -> Any:
-    """Wait until a look finds something, and return that."""
-    deadline = time.monotonic() + PATIENCE
-    while not (found := await look()):
-        assert time.monotonic() < deadline, f"waited in vain for {what}"
-        await asyncio.sleep(0.05)
-    return found
 
 
 class Platform:
@@ -58,7 +47,7 @@ class Platform:
             metadata = await self.metadata(job)
             return metadata if metadata["state"] == "finished" else None
 
-        found: dict[str, Any] = await wait_for(look, f"the end of job {job}")
+        found: dict[str, Any] = await eventually_async(look, what=f"the end of job {job}")
         return found
 
     async def reason(self, job: str) -> str:
@@ -80,7 +69,7 @@ class Platform:
         async def look() -> bool:
             return any(text in line for line in await self.log(job))
 
-        await wait_for(look, f"{text!r} in the log of job {job}")
+        await eventually_async(look, what=f"{text!r} in the log of job {job}")
 
 
 async def run(http: Http, spider: str, **fields: str) -> str:
@@ -95,5 +84,5 @@ async def until(http: Http, job: str, state: str) -> dict[str, Any]:
         metadata = await Platform(http).metadata(job)
         return metadata if metadata["state"] == state else None
 
-    found: dict[str, Any] = await wait_for(look, f"job {job} to be {state}")
+    found: dict[str, Any] = await eventually_async(look, what=f"job {job} to be {state}")
     return found

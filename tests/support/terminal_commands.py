@@ -13,7 +13,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
@@ -27,6 +26,7 @@ from scrapy.cmdline import execute
 
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
+from tests.support.eventually import eventually
 
 #: Seconds that a condition may take to come true, on a machine that does much else.
 PATIENCE = 180.0
@@ -111,11 +111,15 @@ class Going:
 
     def until(self, condition: Callable[[], object]) -> None:
         """Wait until a condition holds; the command must not end before."""
-        deadline = time.monotonic() + PATIENCE
-        while not condition():
-            assert time.monotonic() < deadline, (self.text(), self.said())
-            assert self.process.poll() is None, (self.text(), self.said())
-            time.sleep(0.02)
+
+        def read() -> object:
+            # What came before its end counts.
+            ended = self.process.poll() is not None
+            found = condition()
+            assert found or not ended, (self.text(), self.said())
+            return found
+
+        eventually(read, details=lambda: (self.text(), self.said()))
 
     def end(self) -> int:
         """Wait until it has ended by itself; its exit code."""

@@ -8,6 +8,8 @@ from typing import Any, Self
 
 from aiohttp import web
 
+from tests.support.eventually import eventually_async
+
 
 class Receiver:
     """Keeps what it is sent. ``status`` is what it answers; while ``gate`` is not set, it answers nothing."""
@@ -51,7 +53,5 @@ class Receiver:
 
     async def has(self, number: int) -> list[dict[str, Any]]:
         """What came, once it is so many."""
-        async with asyncio.timeout(60):
-            while len(self.requests) < number:
-                await asyncio.sleep(0.01)
+        await eventually_async(lambda: len(self.requests) >= number)
         return self.told

@@ -8,7 +8,6 @@ import pty
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from scrapy.settings import Settings
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.crawl.session.embedded import EmbeddedServer
+from tests.support.eventually import eventually
 from tests.support.terminal_commands import PATIENCE, Going, Platform, lines
 
 
@@ -154,15 +154,12 @@ def test_a_terminal_has_the_counters_in_its_last_line(platform: Platform) -> Non
                 said.extend(os.read(master, 65536))
             return re.search(pattern.encode(), bytes(said)) is not None
 
-        def until(pattern: str) -> None:
-            deadline = time.monotonic() + PATIENCE
-            while not shows(pattern):
-                assert time.monotonic() < deadline, bytes(said)
-                time.sleep(0.02)
+        def wait_to_see(pattern: str) -> None:
+            eventually(lambda: shows(pattern), details=lambda: bytes(said))
 
-        until(r"job (\d+/\d+/\d+) is scheduled")
+        wait_to_see(r"job (\d+/\d+/\d+) is scheduled")
         key = JobKey.parse(bytes(said).split(b"job ")[1].split(b" ")[0].decode())
-        until("pending: 0 items, 0 responses, 0 errors")
+        wait_to_see("pending: 0 items, 0 responses, 0 errors")
 
         async def live(client: PlatformClient) -> None:
             await client.jobq.update(platform.project, key, state="running")
@@ -170,10 +167,10 @@ def test_a_terminal_has_the_counters_in_its_last_line(platform: Platform) -> Non
             await client.logs.write(key, lines([{"time": 1, "level": 20, "message": "a line"}]), 0)
 
         platform.call(live)
-        until("running: 7 items")
-        until("a line")
+        wait_to_see("running: 7 items")
+        wait_to_see("a line")
         platform.ends(key)
-        until("ended: finished; 7 items")
+        wait_to_see("ended: finished; 7 items")
         assert process.wait(PATIENCE) == 0
     os.close(master)
     # A line of the log is never behind the counters in one line.

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import pytest
 from scrapinghub import ScrapinghubClient
 
+from tests.support.eventually import eventually
 from tests.support.job_projects import write_project
 from tests.support.servers import RunningServer
-
-_PATIENCE = 180
 
 
 @pytest.fixture(scope="module")
@@ -24,17 +22,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
         client.close()
 
 
-def until(look, what):
-    deadline = time.monotonic() + _PATIENCE
-    while not (found := look()):
-        assert time.monotonic() < deadline, f"waited in vain for {what}"
-        time.sleep(0.1)
-    return found
-
-
 def test_a_job_is_scheduled_and_followed_to_its_end(project):
     job = project.jobs.run("quick", job_args={"n": "5"}, job_settings={"ANSWER": 7}, add_tag=["a"], units=2)
-    until(lambda: job.metadata.get("state") == "finished", "the end of the job")
+    eventually(lambda: job.metadata.get("state"), lambda state: state == "finished", "the end of the job")
     assert job.metadata.get("close_reason") == "finished"
     assert [item["number"] for item in job.items.iter()] == [0, 1, 2, 3, 4]
     assert "answer 7" in [line["message"] for line in job.logs.iter()]
@@ -46,12 +36,12 @@ def test_a_job_is_scheduled_and_followed_to_its_end(project):
 
 def test_a_running_job_is_read_from_where_the_last_read_ended_and_cancelled(project):
     job = project.jobs.run("endless")
-    seen = until(lambda: [item["number"] for item in job.items.iter(count=3)], "items")
-    more = until(lambda: list(job.items.iter(start=f"{job.key}/{len(seen)}", count=3)), "further items")
+    seen = eventually(lambda: [item["number"] for item in job.items.iter(count=3)])
+    more = eventually(lambda: list(job.items.iter(start=f"{job.key}/{len(seen)}", count=3)))
     assert more[0]["number"] == seen[-1] + 1
     assert job.metadata.get("state") == "running"
     job.cancel()
-    until(lambda: job.metadata.get("state") == "finished", "the end of the job")
+    eventually(lambda: job.metadata.get("state"), lambda state: state == "finished", "the end of the job")
     assert job.metadata.get("close_reason") == "cancelled"
     numbers = [item["number"] for item in job.items.iter()]
     assert numbers == list(range(len(numbers)))
@@ -59,6 +49,6 @@ def test_a_running_job_is_read_from_where_the_last_read_ended_and_cancelled(proj
 
 def test_a_script_uses_the_client_of_the_platform_as_it_would_there(project):
     job = project.jobs.run("py:client.py", cmd_args="--any")
-    until(lambda: job.metadata.get("state") == "finished", "the end of the script")
+    eventually(lambda: job.metadata.get("state"), lambda state: state == "finished", "the end of the script")
     assert job.metadata.get("close_reason") == "finished"
     assert any(job.key in line["message"] for line in job.logs.iter())

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from tests.support.crawls import Project
+from tests.support.eventually import eventually
 from tests.support.sites import Site
 
 SPIDERS = """
@@ -61,24 +61,17 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-def until(condition, what: str, seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
-        time.sleep(0.02)
-
-
 def test_a_killed_crawl_loses_nothing_when_it_is_resumed(tmp_path, wide_site, kill_after):
     project = Project(tmp_path, SPIDERS, "ROBOTSTXT_OBEY = False\n")
     arguments = ("pages", "-a", f"site={wide_site.url}")
     running = project.start(*arguments)
     process = running.process
-    until(lambda: wide_site.hits.total() > PAGES * kill_after // 100, "the crawl is under way")
+    eventually(lambda: wide_site.hits.total() > PAGES * kill_after // 100, what="the crawl is under way")
     helpers = descendants(process.pid)
     assert helpers, "the crawl has an embedded server"
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-    until(lambda: not any(map(is_alive, helpers)), "the embedded server has ended with the crawl")
+    eventually(lambda: not any(map(is_alive, helpers)), what="the embedded server has ended with the crawl")
 
     resumed = project.crawl(*arguments, "-s", "PLATFORM_JOB=1/1/1")
     assert (resumed.returncode, resumed.reason) == (0, "finished")
@@ -94,7 +87,7 @@ def test_a_crawl_that_is_stopped_repeats_nothing_when_it_is_resumed(tmp_path, wi
     project = Project(tmp_path, SPIDERS, "ROBOTSTXT_OBEY = False\n")
     arguments = ("pages", "-a", f"site={wide_site.url}")
     running = project.start(*arguments)
-    until(lambda: wide_site.hits.total() > PAGES // 3, "the crawl is under way")
+    eventually(lambda: wide_site.hits.total() > PAGES // 3, what="the crawl is under way")
     running.process.send_signal(signal.SIGTERM)
     assert "PLATFORM_JOB=1/1/1" in running.end().log
     done = wide_site.hits.total()
@@ -110,7 +103,7 @@ def test_a_crawl_that_is_stopped_repeats_nothing_when_it_is_resumed(tmp_path, wi
 def test_an_embedded_server_that_is_killed_is_started_again_and_the_crawl_goes_on(tmp_path, wide_site):
     project = Project(tmp_path, SPIDERS, "ROBOTSTXT_OBEY = False\n")
     running = project.start("pages", "-a", f"site={wide_site.url}")
-    until(lambda: wide_site.hits.total() > PAGES // 3, "the crawl is under way")
+    eventually(lambda: wide_site.hits.total() > PAGES // 3, what="the crawl is under way")
     (server,) = [
         pid
         for pid in descendants(running.process.pid)

@@ -21,6 +21,7 @@ from scrapy_ext.server.auth.rates import RateLimits
 from scrapy_ext.server.auth.wrong_keys import BURST
 from scrapy_ext.server.observability.logs import JsonLines, Lines
 from scrapy_ext.server.store import Store
+from tests.support.eventually import eventually_async
 from tests.support.http import Http
 from tests.support.raw_connection import Raw
 from tests.support.servers import RunningServer
@@ -85,11 +86,10 @@ async def test_a_full_disk_is_not_ready_and_says_why_to_who_has_the_key(tmp_path
                 start += 1
             assert answer.status == 507
             assert answer.json["request_id"] == answer.headers["X-Request-ID"]
-            async with asyncio.timeout(60):
-                while (await http.post(f"/items/1/1/1?start={start}", [{"n": start}])).status == 200:
-                    start += 1  # the last of the room
-                while (answer := await http.get("/readyz")).status == 200:
-                    await asyncio.sleep(0.1)  # what was seen holds for a moment
+            while (await http.post(f"/items/1/1/1?start={start}", [{"n": start}])).status == 200:
+                start += 1  # the last of the room
+            # What was seen holds for a moment.
+            answer = await eventually_async(lambda: http.get("/readyz"), lambda answer: answer.status != 200)
             assert (answer.status, answer.json["status"]) == (503, "unavailable")
             assert "make room" in answer.json["message"]
             assert (await stranger.get("/readyz")).json == {"status": "unavailable"}
@@ -117,8 +117,7 @@ async def test_metrics_need_a_key_that_opens_all_projects(server: RunningServer)
             answer = await http.get("/metrics")
             assert (answer.status, "scrapy_ext" in answer.text) == (401, False)
     async with Http(server.url, limited) as http, asyncio.timeout(60):
-        while (answer := await http.get("/metrics")).status == 401:  # it is not known yet
-            await asyncio.sleep(0.1)
+        answer = await eventually_async(lambda: http.get("/metrics"), lambda answer: answer.status != 401)
         assert answer.status == 403
         assert "limited-metrics is limited to projects" in answer.text
 
@@ -174,10 +173,10 @@ async def test_json_logs_tell_of_requests_and_never_of_keys(told: RunningServer)
         assert answer.status == 200
         await http.get(f"/items/x?apikey={told.platform_key}")
         await http.get(f"/{'x' * 500}")
-    lines = logged(told)
-    while max(len(line.get("path", "")) for line in lines) < 200:
-        await asyncio.sleep(0.01)  # the log is written a moment after the answer
-        lines = logged(told)
+    # The log is written a moment after the answer.
+    lines = await eventually_async(
+        lambda: logged(told), lambda lines: max(len(line.get("path", "")) for line in lines) >= 200
+    )
     (line,) = [line for line in lines if line.get("request_id") == "the-one"]
     assert line["message"] == "request"
     assert (line["method"], line["path"], line["status"], line["who"]) == ("POST", "/items/5/1/1", 200, "api")
@@ -195,10 +194,11 @@ async def test_an_extraction_is_told_of_with_its_domain_and_its_problem_and_with
         for request, url in (("refused", "http://localhost:1/hidden?token=hidden"), ("malformed", "hidden")):
             body = json.dumps({"url": url, "httpResponseBody": True}).encode()
             await http.post("/v1/extract", body, X_Request_ID=request)
-    found: dict[str, dict[str, Any]] = {}
-    while not {"refused", "malformed"} <= found.keys():
-        found = {line.get("request_id", ""): line for line in logged(told)}
-        await asyncio.sleep(0.01)  # the log is written a moment after the answer
+    # The log is written a moment after the answer.
+    found: dict[str, dict[str, Any]] = await eventually_async(
+        lambda: {line.get("request_id", ""): line for line in logged(told)},
+        lambda found: {"refused", "malformed"} <= found.keys(),
+    )
     assert (found["refused"]["domain"], found["refused"]["problem"]) == ("localhost", "/website/domain-unreachable")
     assert found["malformed"]["problem"] == "/request/invalid"
     assert "hidden" not in told.log()
@@ -224,9 +224,7 @@ async def test_a_caller_that_asks_too_often_is_told_when_to_come_back(told: Runn
         await store.close()
     for key in keys:  # each has its own
         async with Http(told.url, key) as http:
-            async with asyncio.timeout(60):
-                while (await http.get("/jobq/1/count")).status == 401:  # it is not known yet
-                    await asyncio.sleep(0.1)
+            await eventually_async(lambda: http.get("/jobq/1/count"), lambda answer: answer.status != 401)
             assert [(await http.get("/hcf/1/list")).status for _ in range(5)] == [200] * 4 + [429]
             answer = await http.get("/jobq/1/count")
             assert (answer.status, answer.json["error"]) == (429, "Too Many Requests")
@@ -291,13 +289,11 @@ async def test_what_has_begun_is_finished_and_what_is_new_is_refused(tmp_path: P
         async with Raw(server.url, server.platform_key) as begun, Http(server.url, server.platform_key) as http:
             await begun.head("POST", "/items/1/1/1", Content_Length=str(len(body)))
             await begun.send(body[:-1])
-            async with asyncio.timeout(60):
-                while "requests_under_way 2" not in (await http.get("/metrics")).text:
-                    await asyncio.sleep(0.02)
+            await eventually_async(lambda: http.get("/metrics"), lambda answer: "requests_under_way 2" in answer.text)
             server.process.send_signal(signal.SIGTERM)
-            async with asyncio.timeout(60):
-                while (answer := await http.post("/items/1/1/2?start=0", [{"new": 1}])).status == 200:
-                    await asyncio.sleep(0.02)
+            answer = await eventually_async(
+                lambda: http.post("/items/1/1/2?start=0", [{"new": 1}]), lambda answer: answer.status != 200
+            )
             assert (answer.status, answer.headers["Retry-After"]) == (503, "2")
             answer = await http.get("/readyz")
             assert (answer.status, answer.json["message"]) == (503, "The server is shutting down.")

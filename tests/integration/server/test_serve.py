@@ -14,13 +14,13 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
 
+from tests.support.eventually import eventually
 from tests.support.http import Http
 from tests.support.servers import RunningServer, command, limit_files, without_keys
 
@@ -178,14 +178,15 @@ def _wait_for_end(process: int, watched: int | None) -> None:
         assert select.select([watched], [], [], 60)[0], "the server outlived its starter"
         os.close(watched)
         return
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        try:
-            os.kill(process, 0)
-        except ProcessLookupError:
-            return
-        time.sleep(0.1)
-    raise AssertionError("the server outlived its starter")
+    eventually(lambda: is_gone(process), what="the end of the server with its starter")
+
+
+def is_gone(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return True
+    return False
 
 
 def test_a_signal_ends_it_gracefully(tmp_path: Path) -> None:

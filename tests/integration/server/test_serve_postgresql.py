@@ -19,6 +19,7 @@ from scrapy_ext.server.auth.keyring import REFRESH_SECONDS, add_key
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from tests.support.acknowledged_writes import write_through
+from tests.support.eventually import eventually_async
 from tests.support.http import Http
 from tests.support.postgresql import Cluster, cluster
 from tests.support.servers import RunningServer, command, without_keys
@@ -178,9 +179,7 @@ async def test_a_database_that_hangs_is_not_ready_and_is_waited_for(own: Cluster
         own.go_on()
     assert (await writing).status == 200
     assert (await client.get("/items/1/1/1")).lines == [{"n": 0}, {"n": 1}]
-    async with asyncio.timeout(60):
-        while (await client.get("/readyz")).status != 200:
-            await asyncio.sleep(0.1)  # what was seen holds for a moment
+    await eventually_async(lambda: client.get("/readyz"), lambda answer: answer.status == 200)
 
 
 @pytest.fixture(scope="module")

@@ -11,11 +11,12 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from scrapy_ext.jobprocess.proc import below, table
-from tests.support.crash.lives import PATIENCE
+from tests.support.eventually import eventually_async
 from tests.support.http import Http
 from tests.support.postgresql import Cluster
 from tests.support.servers import RunningServer
@@ -186,10 +187,7 @@ class Farm:
         return [(job, child) for job, beats in self.hearts().items() for child in beats if child in started]
 
     async def until(self, condition: Callable[[], object], what: str) -> None:
-        deadline = time.monotonic() + PATIENCE
-        while not condition():
-            assert time.monotonic() < deadline, f"not within {PATIENCE:g} s: {what}\n{self.logs()}"
-            await asyncio.sleep(0.1)
+        await eventually_async(condition, what=what, details=self.logs)
 
     async def placed_after(self, lost: Sequence[tuple[str, int]], since: float) -> float:
         """The seconds (of the epoch) until these jobs were given to others."""
@@ -230,13 +228,11 @@ class Farm:
         (self._round / "gate").touch()
         async with Http(self.url, self.key) as http:
             for job in self.jobs:
-                metadata: dict[str, Any] = {}
-                for _ in range(int(PATIENCE * 5)):
-                    metadata = (await http.call("GET", f"/jobs/{job}")).json
-                    if metadata["state"] == "finished":
-                        break
-                    await asyncio.sleep(0.2)
-                assert (metadata["state"], metadata.get("close_reason")) == ("finished", "finished"), self.logs()
+                answer = await eventually_async(
+                    partial(http.get, f"/jobs/{job}"), lambda answer: answer.json["state"] == "finished",
+                    f"the end of job {job}", details=self.logs,
+                )  # fmt: skip
+                assert answer.json.get("close_reason") == "finished", self.logs()
                 items = [item["number"] for item in (await http.call("GET", f"/items/{job}?format=json")).json]
                 assert sorted(items) == list(range(len(items))), f"{job}: {items}"
         hearts = self.hearts()

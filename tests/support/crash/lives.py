@@ -15,6 +15,7 @@ from typing import Self
 from scrapy_ext.client.platform import PlatformClient
 from tests.support.crash.maze import SETTINGS, SPIDER, Maze, Outcome, is_held_back, outcome
 from tests.support.crawls import Crawl, Project, Running, ask_server, collect, key
+from tests.support.eventually import eventually
 from tests.support.faults import FaultProxy, KillPoint
 from tests.support.servers import RunningServer
 
@@ -67,12 +68,14 @@ class Life:
 
 def until(condition: Callable[[], object], what: str, *lives: Life) -> None:
     """Wait until something is so, which these processes must live to see."""
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        for life in lives:
+
+    def read() -> object:
+        found = condition()
+        for life in () if found else lives:
             assert not life.is_over, f"it ended too early for this: {what}\n{life.log[-3000:]}"
-        assert time.monotonic() < deadline, f"not within {PATIENCE:g} s: {what}"
-        time.sleep(0.02)
+        return found
+
+    eventually(read, what=what)
 
 
 class Worker:

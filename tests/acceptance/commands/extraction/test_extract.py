@@ -13,7 +13,6 @@ import struct
 import subprocess
 import sys
 import termios
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.eventually import eventually
 from tests.support.servers import RunningServer
 from tests.support.sites import Answer, ListeningSite
 from tests.support.terminal_commands import Done, scrapy
@@ -285,7 +285,7 @@ def test_a_run_that_was_killed_goes_on_and_each_line_has_one_record(desk: Desk) 
     with subprocess.Popen(
         [*SCRAPY, "-i", "urls.txt", "-o", "out.jsonl", "-q"], cwd=desk.folder, env=desk.environment
     ) as process:
-        until(lambda: output.exists() and output.read_bytes().count(b"\n") > 30)
+        eventually(lambda: output.exists() and output.read_bytes().count(b"\n") > 30)
         process.kill()
     killed = len(desk.records("out.jsonl"))
     assert killed < 400
@@ -528,14 +528,6 @@ def test_help_fits_a_terminal_and_has_examples(desk: Desk) -> None:
 # ── signals ──
 
 
-def until(holds: Any, seconds: float = 60) -> None:
-    """Wait until something holds."""
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, "it does not come to hold"
-        time.sleep(0.02)
-
-
 def test_ctrl_c_while_nothing_is_in_flight_ends_at_once(desk: Desk) -> None:
     output = desk.folder / "out.jsonl"
     with subprocess.Popen(
@@ -547,7 +539,7 @@ def test_ctrl_c_while_nothing_is_in_flight_ends_at_once(desk: Desk) -> None:
         process.stdin.write(f"{desk.url}/page/1\n")
         process.stdin.flush()
         # A line is done as it comes: the input is still open.
-        until(lambda: output.exists() and output.read_bytes().endswith(b"\n"))
+        eventually(lambda: output.exists() and output.read_bytes().endswith(b"\n"))
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 130
         told = process.stderr.read()

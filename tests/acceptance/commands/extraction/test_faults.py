@@ -26,6 +26,7 @@ from scrapy_ext.commands.extraction.run import Run
 from scrapy_ext.commands.extraction.service import ExtractService, ServiceOptions
 from scrapy_ext.commands.extraction.sources import Source
 from scrapy_ext.commands.extraction.window import MOST
+from tests.support.eventually import eventually_async
 from tests.support.played_server import PlayedServer, Reply, Request, json_reply
 
 KEY = "0123456789abcdef0123456789abcdef"
@@ -109,12 +110,6 @@ def urls(count: int, *sites: str) -> list[str]:
     return [f"https://{site}/{number}" for number in range(count) for site in sites or ("shop.example",)]
 
 
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60):
-        while not holds():
-            await asyncio.sleep(0.02)
-
-
 @pytest.mark.parametrize(
     ("type", "told"), [("/auth/key-not-found", "Check the setting EXTRACT_API_KEY"), ("/auth/account-suspended", "403")]
 )
@@ -188,7 +183,7 @@ async def test_a_throttled_site_does_not_hold_up_the_others(desk: Desk) -> None:
     limit = problem("/limits/over-domain-limit", 600)
     desk.server.script = lambda request: limit if "busy" in request.json()["url"] else answered(request)
     running = await desk.start("--concurrency", "4")
-    await until(lambda: len(desk.records) == 60)
+    await eventually_async(lambda: len(desk.records) == 60)
     running.process.send_signal(signal.SIGINT)
     status, said = await running.ended()
     assert status == 130
@@ -208,7 +203,7 @@ async def test_the_first_signal_lets_what_is_in_flight_finish(desk: Desk, number
     release = asyncio.Event()
     desk.server.script = [json_reply({"url": "https://shop.example/", **PAGE}, until=release)]
     running = await desk.start("--concurrency", "3")
-    await until(lambda: len(desk.server.requests) == 3)
+    await eventually_async(lambda: len(desk.server.requests) == 3)
     running.process.send_signal(number)
     await running.heard("waiting for 3 in flight; again to stop at once")
     release.set()
@@ -224,7 +219,7 @@ async def test_the_second_signal_ends_at_once(desk: Desk) -> None:
     desk.write(urls(50))
     desk.server.script = [json_reply({"url": "https://shop.example/", **PAGE}, until=asyncio.Event())]
     running = await desk.start("--concurrency", "3")
-    await until(lambda: len(desk.server.requests) == 3)
+    await eventually_async(lambda: len(desk.server.requests) == 3)
     running.process.send_signal(signal.SIGINT)
     await running.heard("again to stop at once")
     running.process.send_signal(signal.SIGINT)
@@ -284,7 +279,7 @@ async def test_of_a_million_lines_a_few_are_read_while_the_service_is_slow(desk:
     desk.server.script = [json_reply({"url": "https://shop.example/", **PAGE}, until=asyncio.Event())]
     with (desk.folder / "out").open("wb") as file:
         async with a_run(desk.server, 5, file.fileno()) as (run, counter):
-            await until(lambda: counter[0] >= MOST and len(desk.server.requests) == 5)
+            await eventually_async(lambda: counter[0] >= MOST and len(desk.server.requests) == 5)
             await settled(lambda: (counter[0], len(desk.server.requests)))
             assert len(desk.server.requests) == run.in_flight == 5
             assert counter[0] <= MOST + 10
@@ -294,7 +289,7 @@ async def test_a_reader_that_is_slow_slows_the_requests_down(desk: Desk) -> None
     desk.server.script = [json_reply({"url": "https://shop.example/", "httpResponseBody": "AAAA" * 12_500})]
     ours, theirs = os.pipe()
     async with a_run(desk.server, 5, theirs):
-        await until(lambda: len(desk.server.requests) >= 5)
+        await eventually_async(lambda: len(desk.server.requests) >= 5)
         await settled(lambda: len(desk.server.requests))
         # The pipe holds one or two records, and those in flight wait for it.
         sent = len(desk.server.requests)
@@ -313,6 +308,6 @@ async def test_requests_that_wait_for_another_attempt_lend_their_place_but_not_w
     desk.server.script = lambda _request: problem("/download/temporary-error", 600)
     with (desk.folder / "out").open("wb") as file:
         async with a_run(desk.server, 5, file.fileno()) as (run, _counter):
-            await until(lambda: len(desk.server.requests) >= 105)
+            await eventually_async(lambda: len(desk.server.requests) >= 105)
             await settled(lambda: len(desk.server.requests))
             assert len(desk.server.requests) == run.in_flight == 105

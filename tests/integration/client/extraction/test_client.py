@@ -21,6 +21,7 @@ from scrapy_ext.client.extraction.errors import (
     UnexpectedAnswerError,
     UnreachableServiceError,
 )
+from tests.support.eventually import eventually_async
 from tests.support.played_server import PlayedServer, Reply, Request, json_reply
 
 KEY = "0123456789abcdef0123456789abcdef"
@@ -248,8 +249,7 @@ class LimitedOnce:
 async def test_a_limited_domain_is_left_alone_as_long_as_it_says_and_others_go_on(client, server):
     site = server.script = LimitedOnce("/limits/over-domain-limit")
     first = asyncio.ensure_future(client.extract(fields(A), domain=A))
-    while client._limiter.waiting == 0:
-        await asyncio.sleep(0.001)
+    await eventually_async(lambda: client._limiter.waiting != 0)
     more = [asyncio.ensure_future(client.extract(fields(A, echoData=n), domain=A)) for n in range(3)]
     for _ in range(5):
         await client.extract(fields(B), domain=B)
@@ -261,8 +261,7 @@ async def test_a_limited_domain_is_left_alone_as_long_as_it_says_and_others_go_o
 async def test_a_limit_of_the_user_is_kept_by_every_domain(client, server):
     site = server.script = LimitedOnce("/limits/over-user-limit")
     first = asyncio.ensure_future(client.extract(fields(A), domain=A))
-    while client._limiter.waiting == 0:
-        await asyncio.sleep(0.001)
+    await eventually_async(lambda: client._limiter.waiting != 0)
     await asyncio.gather(first, client.extract(fields(B), domain=B))
     assert site.early() == []
     assert len(site.asked) == 3
@@ -277,8 +276,7 @@ async def test_no_more_requests_are_sent_than_the_caps_allow(server):
         asyncio.ensure_future(client.extract(fields(domain, echoData=n), domain=domain))
         for n, domain in enumerate([A] * 5 + [B] * 5)
     ]
-    while len(server.requests) < 3:
-        await asyncio.sleep(0.001)
+    await eventually_async(lambda: len(server.requests) >= 3)
     sent = [request.json()["url"] for request in server.requests]
     assert len(sent) == 3
     assert sent.count(fields(A)["url"]) == 2
@@ -292,16 +290,13 @@ async def test_an_extraction_can_be_cancelled_wherever_it_is(client, server):
     never = asyncio.Event()
     server.script = [Reply(until=never)]
     sending = asyncio.ensure_future(client.extract(fields(A), domain=A))
-    while not server.requests:
-        await asyncio.sleep(0.001)
+    await eventually_async(lambda: server.requests)
     server.script = [problem("/limits/over-domain-limit", 3600)]
     paused = asyncio.ensure_future(client.extract(fields(B), domain=B))
-    while client._limiter.waiting == 0:
-        await asyncio.sleep(0.001)
+    await eventually_async(lambda: client._limiter.waiting != 0)
     server.script = [problem("/download/temporary-error", 3600)]
     banned = asyncio.ensure_future(client.extract(fields("c.example"), domain="c.example"))
-    while len(server.requests) < 3 or client._limiter.active > 1:
-        await asyncio.sleep(0.001)
+    await eventually_async(lambda: len(server.requests) >= 3 and client._limiter.active <= 1)
     for task in (sending, paused, banned):
         task.cancel()
     results = await asyncio.gather(sending, paused, banned, return_exceptions=True)

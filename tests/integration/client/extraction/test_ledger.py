@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_ext.client.extraction.ledger import BUFFER_BYTES, Ledger, LedgerError, key_of
+from tests.support.eventually import eventually_async
 
 A, B, C = b"a" * 20, b"b" * 20, b"c" * 20
 ANSWER = b'{"url": "https://books.example/"}' * 40
@@ -206,9 +207,7 @@ async def test_what_is_finished_within_the_interval_is_never_written(path):
 async def test_what_is_not_finished_is_written_after_the_interval(path):
     ledger = await Ledger.open(path, flush_interval=0.01)
     pay(ledger, A, b"written" * 100)
-    async with asyncio.timeout(60):
-        while b"written" not in on_disk(path):
-            await asyncio.sleep(0.01)
+    await eventually_async(lambda: b"written" in on_disk(path))
     await stopped(ledger)
 
 

@@ -18,6 +18,7 @@ from scrapy_ext.client.platform.errors import (
 )
 from scrapy_ext.client.platform.writer import RecordsNotStored
 from scrapy_ext.client.waits import Backoff
+from tests.support.eventually import eventually_async
 from tests.support.played_server import PlayedServer, Reply, Request
 
 SOON = Backoff(0.001, 0.002)
@@ -121,8 +122,7 @@ async def test_records_added_while_a_send_runs_do_not_wait_for_others_either():
     writer = storage.writer(flush_interval=0.01, max_records=2)
     for record in records(0, 2):
         writer.add(record)
-    while not storage.sends:
-        await asyncio.sleep(0)
+    await eventually_async(lambda: storage.sends)
     writer.add(b'{"n":2}')
     storage.open.set()
     await asyncio.wait_for(writer.wait_durable(3), 60)
@@ -146,8 +146,7 @@ async def test_durable_moves_only_when_a_send_has_returned():
     writer = storage.writer(max_records=2)
     for record in records(0, 4):
         writer.add(record)
-    while not storage.sends:
-        await asyncio.sleep(0)
+    await eventually_async(lambda: storage.sends)
     assert (writer.durable, writer.pending) == (0, 4)
     storage.open.set()
     await writer.wait_durable(4)
@@ -160,8 +159,7 @@ async def test_flush_sends_what_is_there_without_waiting_for_what_comes():
     writer = storage.writer()
     writer.add(b"1")
     flushing = asyncio.ensure_future(writer.flush())
-    while not storage.sends:
-        await asyncio.sleep(0)
+    await eventually_async(lambda: storage.sends)
     writer.add(b"2")
     storage.open.set()
     await flushing
@@ -341,8 +339,7 @@ async def test_a_close_that_is_cancelled_leaves_nothing_running():
     writer.add(b"1")
     tasks = len(asyncio.all_tasks())
     closing = asyncio.ensure_future(writer.close())
-    while not storage.sends:
-        await asyncio.sleep(0)
+    await eventually_async(lambda: storage.sends)
     closing.cancel()
     await asyncio.wait([closing])
     assert len(asyncio.all_tasks()) == tasks

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import zlib
+from functools import partial
+from operator import lt
 from types import SimpleNamespace
 
 import msgspec
@@ -17,6 +19,7 @@ from scrapy_ext.crawl.commit.commit import Committer, Lot
 from scrapy_ext.crawl.commit.journal import Fenced
 from scrapy_ext.crawl.commit.tracking import Entry, OpenBatch, Stored
 from tests.support.crawl_processes import PROJECT, add, stored
+from tests.support.eventually import eventually_async
 
 JOB = JobKey(PROJECT, 1, 1)
 
@@ -136,8 +139,7 @@ async def test_what_finishes_during_a_commit_is_committed_together_after_it(comm
     recorder.hold = "items"
     commits.add(request(OpenBatch(0, "a", 1), 0, b"1"))
     commits.hurry()
-    while not recorder.named("begin items"):
-        await asyncio.sleep(0)
+    await eventually_async(lambda: recorder.named("begin items"))
     for name in "bcd":
         commits.add(request(OpenBatch(0, name, 1), 0, b"2"))
     commits.add(request(OpenBatch(3, "e", 1)))
@@ -172,8 +174,7 @@ async def test_a_batch_is_acknowledged_when_its_last_request_is_committed(commit
     batch = OpenBatch(0, "a", 3, done=0b010)
     commits.add(request(batch, 2))
     commits.hurry()
-    while not recorder.named("committed"):
-        await asyncio.sleep(0)
+    await eventually_async(lambda: recorder.named("committed"))
     assert recorder.named("acknowledge") == [{}]
     assert recorder.checkpoint.progress == Progress({0: {"a": "6"}})
     commits.add(request(batch, 0))
@@ -194,9 +195,7 @@ async def test_items_of_start_are_counted(committer, recorder):
 async def test_a_lot_waits_no_longer_than_the_interval(committer, recorder):
     commits = committer(interval=0.01)
     commits.add(Lot(None, [b"1"]))
-    async with asyncio.timeout(60):
-        while not recorder.named("committed"):
-            await asyncio.sleep(0.005)
+    await eventually_async(lambda: recorder.named("committed"))
     assert commits.is_idle
 
 
@@ -208,9 +207,7 @@ async def test_many_do_not_wait_for_it(committer, recorder, lots, items, size):
     for number in range(lots):
         assert not recorder.done
         commits.add(request(OpenBatch(0, str(number), 1), 0, *[b"x" * size] * items))
-    async with asyncio.timeout(60):
-        while not recorder.named("committed"):
-            await asyncio.sleep(0.001)
+    await eventually_async(lambda: recorder.named("committed"))
 
 
 async def test_much_is_committed_in_pieces(committer, recorder):
@@ -279,8 +276,7 @@ async def test_what_was_laid_down_is_removed_when_no_record_names_it_any_more(co
     for number in range(40):
         commits.add(Lot(None, [b"%d" % number]))
         commits.hurry()
-        while len(recorder.named("committed")) <= number:
-            await asyncio.sleep(0)
+        await eventually_async(lambda: len(recorder.named("committed")), partial(lt, number))
         assert recorder.checkpoint.redo.chunks[0].number in recorder.laid_down
     await commits.close()
     assert len(recorder.laid_down) < 40
@@ -298,8 +294,7 @@ async def test_garbage_that_cannot_be_removed_ends_nothing(committer, recorder):
     for number in range(40):
         commits.add(Lot(None, [b"1"]))
         commits.hurry()
-        while len(recorder.named("committed")) <= number:
-            await asyncio.sleep(0)
+        await eventually_async(lambda: len(recorder.named("committed")), partial(lt, number))
     assert commits.failure is None
 
 

@@ -12,6 +12,7 @@ from scrapy_ext.crawl.commit.checkpoint import Checkpoint
 from scrapy_ext.crawl.commit.commitlog import CommitLog
 from scrapy_ext.crawl.commit.journal import Fenced, UnreadableJournal
 from tests.support.crawl_processes import PROJECT, add, journal
+from tests.support.eventually import eventually_async
 from tests.support.watched_client import WatchedClient, fails, nothing
 
 
@@ -101,8 +102,7 @@ async def test_a_cancelled_append_that_arrives_late_changes_nothing(client, fron
 
     watched.before = hold
     writing = asyncio.ensure_future(log.write())
-    while not late:
-        await asyncio.sleep(0)
+    await eventually_async(lambda: late)
     writing.cancel()
     await asyncio.gather(writing, return_exceptions=True)
     watched.before = nothing

@@ -15,6 +15,7 @@ from scrapy_ext.crawl.commit.ownership import ASSIGNMENT, finish_replaced
 from scrapy_ext.crawl.frontier.slots import Worker
 from scrapy_ext.crawl.session.job import CrawlJob, cannot_be_resumed
 from tests.support.crawl_processes import PROJECT, add, journal
+from tests.support.eventually import eventually_async
 
 SLOTS = 8
 
@@ -136,8 +137,7 @@ async def test_a_process_waits_for_another_that_is_about_to_pass_its_slots_on(pr
     first.log.checkpoint.slots = [0, 2, 4, 6]  # It was started again as 0/2, and has not come to its claim.
     await first.log.write()
     joining = asyncio.ensure_future(start(process, 1, 2))
-    while not (head := await process("commits-1").journal.head()) or head.number < 1:
-        await asyncio.sleep(0)
+    await eventually_async(process("commits-1").journal.head, lambda head: head and head.number >= 1)
     await first.ownership.claim_all({0, 2, 4, 6})
     second = await joining
     assert await first.can_commit()

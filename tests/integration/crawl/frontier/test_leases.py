@@ -17,6 +17,7 @@ from scrapy_ext.crawl.commit.checkpoint import Progress
 from scrapy_ext.crawl.commit.journal import Fenced
 from scrapy_ext.crawl.frontier.leases import Leases
 from tests.support.crawl_processes import stored
+from tests.support.eventually import eventually_async
 from tests.support.watched_client import WatchedClient, nothing
 
 SLOTS = 8
@@ -305,30 +306,22 @@ async def test_no_slot_is_ever_committed_by_two(clock, process, client, seed):
     assert living[-1].slots
 
 
-async def until(condition, beats=500):
-    for _ in range(beats):
-        if condition():
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError("it did not come to that")
-
-
 async def test_they_do_it_by_themselves(process):
     """Three with tasks of their own; one dies, and one is told that it was taken for dead."""
     workers = [Worker(process(f"commits-{n}", "auto"), lease_time=0.6) for n in range(3)]
     for worker in workers:
         await worker.join()
         worker.leases.start()
-    await until(lambda: sizes(*workers) == [2, 3, 3])
+    await eventually_async(lambda: sizes(*workers) == [2, 3, 3])
     first, *others = workers
     await first.leases.close()
-    await until(lambda: sizes(*others) == [4, 4])
+    await eventually_async(lambda: sizes(*others) == [4, 4])
     assert not await first.can_commit()
     first.leases.start()
-    await until(lambda: first.lost is not None)
+    await eventually_async(lambda: first.lost is not None)
     await others[0].leases.close()
     await others[0].process.ownership.close()
-    await until(lambda: others[1].slots == set(range(SLOTS)))
+    await eventually_async(lambda: others[1].slots == set(range(SLOTS)))
     await others[1].leases.close()
 
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from scrapy_ext.server.auth.api_keys import key_hash
-from scrapy_ext.server.auth.keyring import REFRESH_SECONDS, add_key
+from scrapy_ext.server.auth.keyring import add_key
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.choose import open_engine
 from scrapy_ext.server.store.engine.interface import Transaction
+from tests.support.eventually import eventually_async
 from tests.support.http import Answer, Http
 from tests.support.servers import RunningServer
 
@@ -54,11 +54,7 @@ async def clients(server: RunningServer, keys: dict[str, str]) -> AsyncIterator[
 
 
 async def _until(http: Http, path: str, status: int, what: str) -> Answer:
-    deadline = time.monotonic() + PATIENCE
-    while (answer := await http.get(path)).status != status:
-        assert time.monotonic() < deadline, f"{what}: still {answer.status} after {PATIENCE} s"
-        await asyncio.sleep(REFRESH_SECONDS / 10)
-    return answer
+    return await eventually_async(lambda: http.get(path), lambda answer: answer.status == status, what)
 
 
 async def test_a_key_opens_its_projects_and_no_other(clients: dict[str, Http]) -> None:
@@ -87,11 +83,7 @@ async def test_a_key_of_the_extraction_service_opens_it_and_nothing_else_until_i
     body = b'{"url": "http://nowhere.invalid/", "httpResponseBody": true}'
 
     async def status(http: Http, wanted: int) -> Answer:
-        deadline = time.monotonic() + PATIENCE
-        while (answer := await http.post("/v1/extract", body)).status != wanted:
-            assert time.monotonic() < deadline, f"still {answer.status}"
-            await asyncio.sleep(REFRESH_SECONDS / 10)
-        return answer
+        return await eventually_async(lambda: http.post("/v1/extract", body), lambda answer: answer.status == wanted)
 
     store = await Store.open(server.where)
     try:

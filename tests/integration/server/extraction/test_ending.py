@@ -7,12 +7,12 @@ import base64
 import json
 import signal
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import requests
 
+from tests.support.eventually import eventually
 from tests.support.handwritten_site import Call, Target
 from tests.support.servers import RunningServer
 
@@ -38,9 +38,7 @@ def test_requests_under_way_are_finished_and_new_ones_get_503(tmp_path: Path) ->
             begun = pool.submit(extract)
             assert entered.wait(60)
             server.process.send_signal(signal.SIGTERM)
-            deadline = time.monotonic() + 60
-            while (ready := requests.get(f"{server.url}/readyz", timeout=60)).status_code != 503:
-                assert time.monotonic() < deadline, ready.text
+            eventually(lambda: requests.get(f"{server.url}/readyz", timeout=60), lambda ready: ready.status_code == 503)
             refused = extract()
         finally:
             release.set()

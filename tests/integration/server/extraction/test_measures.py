@@ -6,10 +6,10 @@ import asyncio
 import json
 import socket
 import threading
-import time
 
 from scrapy_ext.server.config.extraction_limits import Limits
 from scrapy_ext.server.extraction.tags import LONGEST, PAIRS, Tags
+from tests.support.eventually import eventually
 from tests.support.extraction_service import Service, head
 from tests.support.handwritten_site import Call, Target
 from tests.support.http import Http
@@ -100,10 +100,7 @@ def test_a_request_that_is_under_way_is_told_and_one_whose_caller_left_is_broken
             raw.sendall(head(f"Content-Length: {len(body)}") + body)
             assert entered.wait(60)
             assert running.run(told_of(running))["scrapy_ext_extraction_requests_under_way"] == 1
-        deadline = time.monotonic() + 60
-        while counted("http", "none", "broken") not in (seen := running.run(told_of(running))):
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        seen = eventually(lambda: running.run(told_of(running)), lambda seen: counted("http", "none", "broken") in seen)
     assert seen[counted("http", "none", "broken")] == 1
 
 

@@ -7,13 +7,13 @@ import base64
 import gzip
 import json
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 from scrapy_ext.server.config.config import ServerConfig
 from scrapy_ext.server.config.extraction_limits import Limits
 from scrapy_ext.server.extraction import ExtractionService
 from scrapy_ext.server.extraction.routes import PIECE
+from tests.support.eventually import eventually
 from tests.support.extraction_service import CALLERS, KEY, Service
 from tests.support.handwritten_site import Call, Target
 
@@ -39,10 +39,7 @@ def test_what_does_not_fit_beside_others_is_503_and_small_pages_are_not(target: 
         first = pool.submit(running.result, url=large, httpResponseBody=True)
         assert begun.wait(60)
         try:
-            deadline = time.monotonic() + 60
-            while running.front.memory.held < 300 * KIB:
-                assert time.monotonic() < deadline
-                time.sleep(0.01)
+            eventually(lambda: running.front.memory.held >= 300 * KIB)
             for url in (other, coded):
                 answer = running.extract(url=url, httpResponseBody=True)
                 assert (answer.status, answer.json["type"]) == (503, "/limits/over-global-limit")

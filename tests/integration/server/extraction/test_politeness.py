@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from scrapy_ext.api.extraction.errors import ExtractionError
 from scrapy_ext.server.config.extraction_limits import Limits
 from scrapy_ext.server.extraction.politeness import Politeness
+from tests.support.eventually import eventually
 from tests.support.extraction_service import Service
 from tests.support.handwritten_site import Call, Target
 
@@ -37,11 +37,8 @@ class Gate:
         self.now -= 1
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 
-    def wait_for(self, number: int) -> None:
-        deadline = time.monotonic() + 60
-        while self.now < number:
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+    def wait_until_inside(self, number: int) -> None:
+        eventually(lambda: self.now >= number)
 
 
 def test_a_domain_that_hangs_holds_its_own_places_and_no_others(target: Target) -> None:
@@ -52,12 +49,9 @@ def test_a_domain_that_hangs_holds_its_own_places_and_no_others(target: Target) 
     with Service(connect_to=rules, limits=limits, domain_requests=2) as running, ThreadPoolExecutor(4) as pool:
         try:
             held = [pool.submit(running.extract, url="http://hanging.example/hangs", **BODY) for _ in range(2)]
-            gate.wait_for(2)
+            gate.wait_until_inside(2)
             held += [pool.submit(running.extract, url="http://HANGING.example./hangs", **BODY) for _ in range(2)]
-            deadline = time.monotonic() + 60
-            while running.service._politeness.waiting < 2:
-                assert time.monotonic() < deadline
-                time.sleep(0.01)
+            eventually(lambda: running.service._politeness.waiting >= 2)
             # Two are at work and two wait: one more is told so, and the fifth place is free for another site.
             answer = running.extract(url="http://hanging.example/hangs", **BODY)
             assert (answer.status, answer.json["type"]) == (429, "/limits/over-domain-limit")

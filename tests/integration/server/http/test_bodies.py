@@ -22,6 +22,7 @@ from scrapy_ext.api.weights import weight
 from scrapy_ext.server.http import bodies
 from scrapy_ext.server.openapi.document import operations
 from scrapy_ext.server.openapi.words import FORM, JSON, MULTIPART, Operation
+from tests.support.eventually import eventually_async
 from tests.support.http import Http
 from tests.support.raw_connection import Raw
 from tests.support.servers import RunningServer
@@ -173,9 +174,7 @@ async def test_a_body_that_finds_no_room_may_come_again(small: RunningServer) ->
         assert (await http.post("/jobs/9/1/1", document)).status == 404  # there is room, and no such job
         await first.head("POST", "/collections/3/s/first", Content_Length=str(len(records)))
         await first.send(records[:-1])
-        async with asyncio.timeout(60):
-            while await held(http) < 40_000_000:
-                await asyncio.sleep(0.02)
+        await eventually_async(lambda: held(http), lambda bytes_held: bytes_held >= 40_000_000)
         answer = await http.post("/jobs/9/1/1", document)
         assert (answer.status, int(answer.headers["Retry-After"])) == (503, 2)
         assert (await http.get("/healthz")).status == 200

@@ -20,7 +20,8 @@ from scrapy_ext.server.config.option_types import network
 from scrapy_ext.server.http import limits, memory
 from scrapy_ext.server.http.connections import RESERVE, Connections, limit_of
 from scrapy_ext.server.http.memory import Memory
-from tests.support.http import Http, longest_wait
+from tests.support.eventually import eventually_async
+from tests.support.http import Answer, Http, longest_wait
 from tests.support.raw_connection import Raw
 from tests.support.servers import RunningServer
 
@@ -190,14 +191,15 @@ async def test_readers_that_stop_hold_no_more_than_there_is_and_others_are_serve
                 raw.writer.transport.pause_reading()  # type: ignore[attr-defined]
                 await raw.head("GET", "/items/1/1/2")
                 assert (await http.get("/healthz")).status == 200
-            async with asyncio.timeout(60):
-                while (answer := await http.get("/items/1/1/2")).status != 200 or answer.body != whole:
-                    assert answer.status in (200, 503)
-                    await asyncio.sleep(0.2)  # those that read nothing are cut off after a second
+
+            def is_whole(answer: Answer) -> bool:
+                assert answer.status in (200, 503)
+                return answer.body == whole
+
+            # Those that read nothing are cut off after a second.
+            await eventually_async(lambda: http.get("/items/1/1/2"), is_whole)
             assert peak(server) - before < 200 * MIB
-        async with asyncio.timeout(60):
-            while await metric(server, "body_bytes_held"):
-                await asyncio.sleep(0.1)
+        await eventually_async(lambda: metric(server, "body_bytes_held"), lambda value: not value)
 
 
 @pytest.mark.full
@@ -292,16 +294,12 @@ async def test_a_server_that_cannot_store_a_large_record_is_not_ready_until_it_c
             assert answer.status == 507
             assert (await http.post("/collections/1/s/c", [{"_key": "small"}])).status == 200
             answer = await http.get("/readyz")
-            async with asyncio.timeout(60):
-                while (answer := await http.get("/readyz")).status == 200:
-                    await asyncio.sleep(0.1)  # what was seen holds for a moment
+            answer = await eventually_async(lambda: http.get("/readyz"), lambda answer: answer.status != 200)
             assert (answer.status, answer.json["status"]) == (503, "unavailable")
             assert "make room" in answer.json["message"]
             _, hard = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE)
             resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (hard, hard))
-            async with asyncio.timeout(60):
-                while (await http.get("/readyz")).status != 200:
-                    await asyncio.sleep(0.1)
+            await eventually_async(lambda: http.get("/readyz"), lambda answer: answer.status == 200)
             assert (await http.post(f"/items/1/1/1?start={start}", [_large()])).status == 200
             assert (await http.get("/api/scrapyd/listprojects.json")).json["projects"] == [1]
         assert "The server is ready again" in server.log()

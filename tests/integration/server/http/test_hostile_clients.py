@@ -18,6 +18,7 @@ import pytest
 from scrapy_ext.server.http import limits
 from scrapy_ext.server.http.memory import Memory
 from scrapy_ext.server.http.request_context import Exchange
+from tests.support.eventually import eventually_async
 from tests.support.http import Http
 from tests.support.postgresql import Cluster
 from tests.support.raw_connection import Raw
@@ -132,8 +133,7 @@ async def test_a_client_that_drips_is_given_up(strict: RunningServer) -> None:
     async with Raw(strict.url, strict.platform_key) as raw:
         await raw.head("POST", "/items/1/1/1", Content_Length="100000")
         answer = asyncio.create_task(raw.answer())
-        while not answer.done() and await raw.send(b" "):
-            await asyncio.sleep(0.1)
+        await eventually_async(lambda: raw.send(b" "), lambda value: answer.done() or not value)
         assert (await answer).status == 408
 
 
@@ -154,9 +154,9 @@ async def test_a_client_that_does_not_read_is_given_up(strict: RunningServer) ->
             await raw.head("GET", "/items/1/1/2")
             await raw.reader.readexactly(1)
             raw.writer.transport.pause_reading()  # type: ignore[attr-defined]
-            async with asyncio.timeout(60):
-                while "requests_under_way 2" in (await http.get("/metrics")).text:
-                    await asyncio.sleep(0.1)
+            await eventually_async(
+                lambda: http.get("/metrics"), lambda answer: "requests_under_way 2" not in answer.text
+            )
             raw.writer.transport.resume_reading()  # type: ignore[attr-defined]
             with contextlib.suppress(ConnectionError):
                 assert not (await raw.rest()).endswith(b"0\r\n\r\n")

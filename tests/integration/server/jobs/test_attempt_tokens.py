@@ -19,8 +19,8 @@ from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.jobs.attempts import Attempt
 from scrapy_ext.server.store.jobs.jobs import NewJob
 from scrapy_ext.server.store.jobs.nodes import Node
+from tests.support.eventually import eventually_async
 from tests.support.http import Http
-from tests.support.running_jobs import wait_for
 from tests.support.servers import RunningServer
 
 
@@ -40,7 +40,7 @@ async def given(store: Store, attempt: Attempt) -> None:
         await store.attempts.place()
         return await store.attempts.current(attempt.key) == attempt.number
 
-    await wait_for(look, f"{attempt} to be placed")
+    await eventually_async(look, what=f"{attempt} to be placed")
 
 
 async def beat(store: Store, name: str) -> None:

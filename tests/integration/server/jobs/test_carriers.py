@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 
 import pytest
@@ -18,6 +18,7 @@ from scrapy_ext.server.store.engine.errors import SchemaError, StoreError
 from scrapy_ext.server.store.jobs.jobs import NewJob
 from scrapy_ext.server.store.jobs.nodes import Node
 from scrapy_ext.server.store.jobs.queue_messages import defer, queue_of
+from tests.support.eventually import eventually_async
 from tests.support.postgresql import Cluster
 
 
@@ -50,14 +51,6 @@ async def ends(postgresql: Cluster) -> AsyncIterator[Ends]:
         yield ends
 
 
-async def until(condition: Callable[[], object], what: str) -> None:
-    for _ in range(1500):
-        if condition():
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError(f"not within 30 s: {what}")
-
-
 async def add_job(store: Store) -> None:
     await store.jobs.add(1, [NewJob("s", JobState.PENDING, {})], "x")
 
@@ -74,15 +67,17 @@ async def test_nodes_hear_of_jobs_that_wait_and_of_those_that_are_theirs(ends: E
     names = ["other", name]
     await carriers[0].serve(names[0], lambda: hear(0))
     await carriers[1].serve(names[1], lambda: hear(1))
-    await until(lambda: ends.count("procrastinate_workers") == 2, "both listen")
+    await eventually_async(lambda: ends.count("procrastinate_workers") == 2, what="both listen")
     heard[:] = [0, 0]
     await add_job(stores[2])
-    await until(lambda: all(heard), "both hear of a job that was added")
+    await eventually_async(lambda: all(heard), what="both hear of a job that was added")
     heard[:] = [0, 0]
     await stores[2].nodes.join(Node(names[1], "h", 1, frozenset(), 1, 1, 1, False))
     assert len(await stores[2].attempts.place(carriers[2].carry)) == 1
-    await until(lambda: heard[1], "its node hears of it")
-    await until(lambda: ends.count("procrastinate_jobs") == 0, "the row that was handed over is deleted")
+    await eventually_async(lambda: heard[1], what="its node hears of it")
+    await eventually_async(
+        lambda: ends.count("procrastinate_jobs") == 0, what="the row that was handed over is deleted"
+    )
     assert heard[0] == 0
     heard[:] = [0, 0]
     ends.postgresql.query(
@@ -90,10 +85,12 @@ async def test_nodes_hear_of_jobs_that_wait_and_of_those_that_are_theirs(ends: E
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'scrapy-ext queue' "
         "AND datname = current_database()",
     )
-    await until(lambda: all(heard), "a connection that was lost is made again, and who may have missed something looks")
+    await eventually_async(
+        lambda: all(heard), what="a connection that was lost is made again, and who may have missed something looks"
+    )
     heard[:] = [0, 0]
     await add_job(stores[2])
-    await until(lambda: all(heard), "and so it goes on")
+    await eventually_async(lambda: all(heard), what="and so it goes on")
 
 
 async def test_rows_of_nodes_that_are_gone_are_removed(ends: Ends) -> None:
@@ -128,7 +125,7 @@ async def test_it_ends_when_the_database_hangs(ends: Ends, own_cluster: Cluster)
     ends.postgresql, ends.url = own_cluster, DatabaseUrl(own_cluster.database())
     carrier = await ends.carrier(await ends.store())
     await carrier.serve("n", lambda: None)
-    await until(lambda: ends.count("procrastinate_workers") == 1, "it listens")
+    await eventually_async(lambda: ends.count("procrastinate_workers") == 1, what="it listens")
     own_cluster.pause()
     try:
         began = time.monotonic()

@@ -24,9 +24,10 @@ from scrapy_ext.server.jobs.versions.building import WORK
 from scrapy_ext.server.jobs.versions.children import run
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 from tests.support import packed_projects as packed
+from tests.support.eventually import eventually_async
 from tests.support.http import Http
 from tests.support.postgresql import Cluster
-from tests.support.running_jobs import Platform, wait_for
+from tests.support.running_jobs import Platform
 from tests.support.servers import RunningServer
 
 NOBODY = 65534
@@ -59,7 +60,7 @@ async def deploy(http: Http, project: int, archive: bytes = b"") -> None:
         shown = (await http.get(f"/api/projects/{project}/versions/1.0")).json
         return shown if shown["state"] != "uploaded" else None
 
-    shown = await wait_for(checked, "the check")
+    shown = await eventually_async(checked, what="the check")
     assert shown["state"] == "ready", shown["message"]
 
 

@@ -34,6 +34,7 @@ from scrapy_ext.server.jobs.versions.spiders import ReadingError, read_spiders
 from scrapy_ext.server.platform.runnable import check_local_spider
 from scrapy_ext.server.store import Store
 from tests.support import packed_projects as packed
+from tests.support.eventually import eventually_async
 
 BOOKS = SpiderInfo(
     "books",
@@ -221,9 +222,7 @@ async def test_a_project_that_hangs_is_ended_with_all_it_started(tmp_path: Path)
     code = "import os, subprocess, time\nopen('child', 'w').write(str(subprocess.Popen(['sleep', '600']).pid))\n"
     write(tmp_path, packed.files(shop__spiders=code + "time.sleep(600)"))
     reading = asyncio.create_task(read_spiders(packed.this_python(), tmp_path, os.environ, seconds=600))
-    async with asyncio.timeout(60):
-        while not (tmp_path / "child").exists() or not (tmp_path / "child").read_text():
-            await asyncio.sleep(0.05)
+    await eventually_async(lambda: (tmp_path / "child").exists() and (tmp_path / "child").read_text())
     reading.cancel()
     with pytest.raises(asyncio.CancelledError):
         await reading
@@ -236,8 +235,7 @@ async def ended(pid: int) -> None:
     """Wait until there is no such process, or only what is left of one."""
     async with asyncio.timeout(60):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
-                await asyncio.sleep(0.05)
+            await eventually_async(lambda: Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z")
 
 
 async def test_two_builders_at_once_make_one_environment(setup: Setup, tmp_path: Path) -> None:
@@ -423,9 +421,10 @@ async def test_the_servers_own_folder_is_the_version_local_and_read_again_for_a_
         assert await setup.environments.spiders(1) == [BOOKS, NEWS]
         (project / "shop" / "spiders.py").write_text(packed.SPIDER.replace('"news"', '"later"'))
         assert [spider.name for spider in await setup.environments.spiders(1, "books")] == ["books", "news"]
-        async with asyncio.timeout(60):
-            while [each.name for each in await setup.environments.spiders(1, "later")] != ["books", "later"]:
-                await asyncio.sleep(0.1)
+        await eventually_async(
+            lambda: setup.environments.spiders(1, "later"),
+            lambda value: [each.name for each in value] == ["books", "later"],
+        )
         await check_local_spider(store, setup.environments, 1, "later")
         await check_local_spider(store, setup.environments, 1, "py:any.py")
         await check_local_spider(store, setup.environments, 2, "any")  # it has no folder

@@ -20,7 +20,8 @@ from scrapy_ext.server.store.engine.errors import StoreAwayError
 from scrapy_ext.server.store.jobs.jobs import NewJob
 from scrapy_ext.server.store.jobs.nodes import Node as StoredNode
 from scrapy_ext.server.store.jobs.rows import StoredJob
-from tests.support.running_jobs import PATIENCE, wait_for
+from tests.support.eventually import eventually_async
+from tests.support.running_jobs import PATIENCE
 
 
 class Building(Environments):
@@ -71,7 +72,7 @@ async def test_one_that_is_asked_to_end_does_not_wait_for_its_build(
     async def builds() -> bool:
         return building.asked == 2
 
-    await wait_for(builds, "the build")
+    await eventually_async(builds, what="the build")
     if intent is Intent.CANCEL:
         await store.jobs.cancel(1, [key], "tests")
     execution.stop(intent)
@@ -120,7 +121,7 @@ async def test_a_node_leaves_without_a_database(store: Store, tmp_path: Path, mo
     async def builds() -> bool:
         return building.asked == 2
 
-    await wait_for(builds, "the build")
+    await eventually_async(builds, what="the build")
 
     async def away(*_: object) -> None:
         raise StoreAwayError("away")

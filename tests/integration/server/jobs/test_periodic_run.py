@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 
 from tests.support.due_schedules import come_due
+from tests.support.eventually import eventually_async
 from tests.support.http import Http
 from tests.support.job_projects import write_project
+from tests.support.running_jobs import until
 from tests.support.servers import RunningServer
 from tests.support.webhook_receiver import Receiver
 
@@ -32,9 +33,7 @@ async def test_a_periodic_job_runs_and_a_webhook_is_told_of_each_step(tmp_path: 
                 job = told[0]["job"]
                 first = [(each["event"], each["user"]) for each in told if each["job"] == job]
                 assert first[0] == ("job:scheduled", "periodic job 1")
-                async with asyncio.timeout(60):
-                    while (metadata := (await http.get(f"/jobs/{job}")).json)["state"] != "finished":
-                        await asyncio.sleep(0.05)
+                metadata = await until(http, job, "finished")
                 assert (metadata["close_reason"], metadata["tags"], metadata["priority"]) == (
                     "finished",
                     ["nightly"],
@@ -42,7 +41,8 @@ async def test_a_periodic_job_runs_and_a_webhook_is_told_of_each_step(tmp_path: 
                 )
                 assert (metadata["spider_type"], metadata["periodic_job_id"]) == ("periodic", 1)
                 assert metadata["frameworkstats"]["item_scraped_count"] == 3
-                async with asyncio.timeout(60):
-                    while len(events := [each["event"] for each in receiver.told if each["message"]["job"] == job]) < 3:
-                        await asyncio.sleep(0.05)
+                events = await eventually_async(
+                    lambda: [each["event"] for each in receiver.told if each["message"]["job"] == job],
+                    lambda events: len(events) >= 3,
+                )
                 assert sorted(events) == ["job:completed", "job:scheduled", "job:started"]

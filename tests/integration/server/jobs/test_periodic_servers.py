@@ -21,6 +21,7 @@ from scrapy_ext.server.webhooks.dispatch import Dispatcher
 from scrapy_ext.server.webhooks.sending import Sender
 from scrapy_ext.server.webhooks.signing import new_secret
 from tests.support.due_schedules import come_due
+from tests.support.eventually import eventually_async
 from tests.support.http import Http
 from tests.support.postgresql import Cluster, cluster
 from tests.support.servers import RunningServer
@@ -57,12 +58,10 @@ async def test_a_server_that_is_killed_in_the_middle_loses_and_doubles_nothing(
                 http.call("PATCH", "/api/projects/1/periodicjobs/1", b'{"description":"x"}') for http in (one, two)
             ]
             await asyncio.gather(*patches)
-            while not await store.jobs.count(1, JobFilter()):
-                await asyncio.sleep(0.001)
+            await eventually_async(lambda: store.jobs.count(1, JobFilter()))
             await asyncio.to_thread(first.kill)
-            async with asyncio.timeout(60):
-                while (await store.periodic.due()) or await store.jobs.count(1, JobFilter()) < SCHEDULES:
-                    await asyncio.sleep(0.05)
+            await eventually_async(store.periodic.due, lambda due: not due)
+            await eventually_async(lambda: store.jobs.count(1, JobFilter()), lambda count: count >= SCHEDULES)
         jobs = await store.jobs.listed(1, JobFilter(), Page(1000, 0))
         assert sorted(job.metadata["periodic_job_id"] for job in jobs) == list(range(1, SCHEDULES + 1))
         assert {job.metadata["periodic_time"] for job in jobs} == {int(now.timestamp()) * 1000}

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from scrapy_ext.jobprocess.proc import below, shared_memory, table
-from tests.support.running_jobs import Platform, wait_for
+from tests.support.eventually import eventually_async
+from tests.support.running_jobs import Platform
 from tests.support.servers import RunningServer
 
 
@@ -31,7 +32,7 @@ async def born(folder: Path) -> list[int]:
         texts = [path.read_text() for path in folder.iterdir()]
         return [int(text) for text in texts] if len(texts) == 2 and all(texts) else None
 
-    found: list[int] = await wait_for(look, "two processes")
+    found: list[int] = await eventually_async(look, what="two processes")
     return found
 
 
@@ -39,7 +40,7 @@ async def gone(pids: list[int]) -> None:
     async def look() -> bool:
         return not any(map(is_there, pids))
 
-    await wait_for(look, "the end of processes")
+    await eventually_async(look, what="the end of processes")
 
 
 async def test_a_script_is_followed_while_it_runs(platform: Platform, tmp_path: Path) -> None:
@@ -89,7 +90,7 @@ async def test_one_with_too_much_memory_is_killed_whichever_of_its_processes_has
         samples = await platform.records("samples", fine)
         return any(sample[4] > 600 * 2**20 for sample in samples)
 
-    await wait_for(much, "a sample of much memory")
+    await eventually_async(much, what="a sample of much memory")
     assert (await platform.metadata(fine))["state"] == "running"
     await platform.stop(fine)
     assert await platform.reason(fine) == "cancelled"
@@ -155,7 +156,7 @@ async def test_nothing_outlives_a_supervisor_that_is_killed(
         """Whether the node has looked at the job since all of it was there: its samples are of such a look."""
         return any(sample[0] > there + 1000 for sample in await platform.records("samples", job))
 
-    await wait_for(measured, "a sample of all processes")
+    await eventually_async(measured, what="a sample of all processes")
     server = running.process.pid
     processes = table()
     (supervisor,) = [

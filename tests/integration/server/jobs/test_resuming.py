@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from scrapy_ext.jobprocess.proc import below, table
+from tests.support.eventually import eventually_async
 from tests.support.http import Http
 from tests.support.job_projects import write_project
-from tests.support.running_jobs import Platform, run, until, wait_for
+from tests.support.running_jobs import Platform, run, until
 from tests.support.servers import RunningServer
 
 _SPIDER = '''
@@ -52,7 +53,7 @@ async def some_items(http: Http, job: str, more_than: int) -> None:
     async def look() -> bool:
         return len(await items(http, job)) > more_than
 
-    await wait_for(look, f"more than {more_than} items")
+    await eventually_async(look, what=f"more than {more_than} items")
 
 
 async def test_a_server_that_is_killed_goes_on_with_its_jobs_when_it_is_started_again(
@@ -73,7 +74,7 @@ async def test_a_server_that_is_killed_goes_on_with_its_jobs_when_it_is_started_
         now = table()
         return not any(pid in now for pid in processes)
 
-    await wait_for(all_gone, "the end of what the server had started")
+    await eventually_async(all_gone, what="the end of what the server had started")
     with RunningServer(tmp_path / "data", options=options) as second:
         async with Http(second.url, second.platform_key) as http:
             # At once, not when its beat has stood still for long enough.

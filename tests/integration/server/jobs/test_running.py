@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from tests.support.running_jobs import Platform, wait_for
+from tests.support.eventually import eventually_async
+from tests.support.running_jobs import Platform
 
 
 async def test_a_job_runs_with_its_arguments_and_settings(either: Platform) -> None:
@@ -55,7 +56,7 @@ async def test_a_job_is_cancelled(either: Platform) -> None:
     async def items() -> bool:
         return bool(await either.records("items", job))
 
-    await wait_for(items, "an item")
+    await eventually_async(items, what="an item")
     await either.stop(job)
     assert await either.reason(job) == "cancelled"
     events = await either.http.get("/activity/1/?format=json&count=1000")

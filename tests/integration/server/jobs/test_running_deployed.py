@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 from tests.support import packed_projects as packed
+from tests.support.eventually import eventually_async
 from tests.support.http import Http
 from tests.support.postgresql import Cluster
+from tests.support.running_jobs import until
 from tests.support.servers import RunningServer
 
 SPIDERS = """
@@ -28,22 +29,17 @@ class Quick(scrapy.Spider):
 """
 
 
-async def until_finished(http: Http, job: str) -> dict[str, Any]:
-    for _ in range(900):
-        metadata: dict[str, Any] = (await http.get(f"/jobs/{job}")).json
-        if metadata["state"] == "finished":
-            return metadata
-        await asyncio.sleep(0.1)
-    raise AssertionError(metadata)
+async def checked(http: Http, version: str) -> dict[str, Any]:
+    """The version once its check has ended."""
+    path = f"/api/projects/5/versions/{version}"
+    answer = await eventually_async(lambda: http.get(path), lambda answer: answer.json["state"] != "uploaded")
+    shown: dict[str, Any] = answer.json
+    return shown
 
 
 async def deploy(http: Http, version: str, archive: bytes) -> None:
     assert (await http.post(f"/api/projects/5/versions?version={version}", archive)).status == 201
-    for _ in range(900):
-        shown = (await http.get(f"/api/projects/5/versions/{version}")).json
-        if shown["state"] != "uploaded":
-            break
-        await asyncio.sleep(0.1)
+    shown = await checked(http, version)
     assert shown["state"] == "ready", shown
 
 
@@ -59,7 +55,7 @@ async def test_jobs_run_in_the_version_that_they_were_scheduled_with(tmp_path: P
                 answer = await http.post("/api/run.json", {"project": "5", "spider": "quick", "page": page, **fields})
                 jobs.append(answer.json["jobid"])
             script = await http.post("/api/run.json", {"project": "5", "spider": "py:clean.py"})
-            ended = [await until_finished(http, job) for job in [*jobs, script.json["jobid"]]]
+            ended = [await until(http, job, "finished") for job in [*jobs, script.json["jobid"]]]
             assert [(job["close_reason"], job["version"]) for job in ended] == [
                 ("finished", "2.0"),
                 ("finished", "1.0"),
@@ -84,7 +80,7 @@ async def test_a_worker_builds_what_was_deployed_to_the_server(tmp_path: Path, p
             await deploy(http, "1.0", packed.egg(**module))
             answer = await http.post("/api/run.json", {"project": "5", "spider": "quick", "page": "7"})
             with RunningServer(tmp_path / "other", database=database, options=told[1], worker=True):
-                ended = await until_finished(http, answer.json["jobid"])
+                ended = await until(http, answer.json["jobid"], "finished")
             assert (ended["close_reason"], ended["version"]) == ("finished", "1.0")
     assert all(any(path.is_dir() for path in cache.iterdir()) for cache in caches)
 
@@ -98,9 +94,5 @@ async def test_a_check_that_was_cut_off_is_made_when_the_server_starts_again(tmp
         server.kill()
     with RunningServer(tmp_path / "data") as server:
         async with Http(server.url, server.platform_key) as http:
-            for _ in range(1200):
-                shown = (await http.get("/api/projects/5/versions/1.0")).json
-                if shown["state"] != "uploaded":
-                    break
-                await asyncio.sleep(0.1)
+            shown = await checked(http, "1.0")
             assert (shown["state"], len(shown["spiders"])) == ("ready", 2)

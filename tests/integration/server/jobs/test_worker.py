@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 import signal
@@ -14,10 +13,11 @@ import pytest
 
 from scrapy_ext.jobprocess.proc import below, table
 from scrapy_ext.server.store import Store
+from tests.support.eventually import eventually_async
 from tests.support.http import Http
 from tests.support.job_projects import write_project
 from tests.support.postgresql import Cluster
-from tests.support.running_jobs import run, until, wait_for
+from tests.support.running_jobs import run, until
 from tests.support.servers import START_SECONDS, RunningServer, command, without_keys
 
 
@@ -62,11 +62,8 @@ def is_there(pid: int) -> bool:
 
 
 async def first_item(platform: Http, job: str) -> None:
-    for _ in range(900):
-        if (await platform.call("GET", f"/items/{job}?format=json&count=1")).json:
-            return
-        await asyncio.sleep(0.1)
-    raise AssertionError(f"job {job} has no item")
+    path = f"/items/{job}?format=json&count=1"
+    await eventually_async(lambda: platform.get(path), lambda answer: answer.json, f"an item of job {job}")
 
 
 async def until_one_drains(keeper: RunningServer) -> None:
@@ -75,7 +72,7 @@ async def until_one_drains(keeper: RunningServer) -> None:
     async def drains() -> bool:
         return any(node.draining for node in await store.nodes.listed())
 
-    await wait_for(drains, "a node that takes no more jobs")
+    await eventually_async(drains, what="a node that takes no more jobs")
     await store.close()
 
 
@@ -91,20 +88,13 @@ async def test_a_worker_runs_jobs_drains_at_a_signal_and_ends_at_once_at_a_secon
         assert (await until(platform, endless, "pending"))["attempt"] == 1
     with worker(keeper, shop, "--stop-grace", "600") as second:
         assert (await until(platform, endless, "running"))["attempt"] == 2
-        for _ in range(300):
-            if stubborn := working(second.process.pid):
-                break
-            await asyncio.sleep(0.1)
+        stubborn = await eventually_async(lambda: working(second.process.pid))
         os.kill(stubborn[0], signal.SIGSTOP)  # it does not end when it is asked to
         second.process.send_signal(signal.SIGTERM)
         await until_one_drains(keeper)
         second.process.send_signal(signal.SIGTERM)
         second._ended()  # which waits for less than its grace
-        for _ in range(300):
-            if not any(map(is_there, stubborn)):
-                break
-            await asyncio.sleep(0.1)
-        assert not any(map(is_there, stubborn))
+        await eventually_async(lambda: list(filter(is_there, stubborn)), lambda left: not left)
     await platform.call("POST", "/api/jobs/stop.json", {"project": "1", "job": endless})
     with worker(keeper, shop):
         assert (await until(platform, endless, "finished"))["close_reason"] == "cancelled"

@@ -9,6 +9,7 @@ import pytest
 
 from scrapy_ext.api.extraction.errors import ExtractionError
 from scrapy_ext.server.net.guard import Endpoint, Guard, GuardRuleError, is_public
+from tests.support.eventually import eventually_async
 
 PUBLIC = "93.184.215.14"
 
@@ -189,9 +190,8 @@ async def test_names_whose_servers_are_silent_do_not_keep_others_from_being_look
     guard = Guard(cache_time=0)
     silent = [asyncio.create_task(guard.endpoints(f"silent-{number % 30}.example", 443)) for number in range(90)]
     try:
+        await eventually_async(lambda: len(asked) >= 30)
         async with asyncio.timeout(60):
-            while len(asked) < 30:
-                await asyncio.sleep(0.01)
             assert await guard.endpoints("answers.example", 443) == [Endpoint(PUBLIC, 443)]
         # One who leaves does not end the lookup for the two others who wait for the same name.
         silent.pop().cancel()

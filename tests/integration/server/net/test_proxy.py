@@ -8,6 +8,7 @@ import pytest
 from scrapy_ext.server.config.extraction_limits import Limits
 from scrapy_ext.server.net.guard import Guard
 from scrapy_ext.server.net.proxy import FAILURE_HEADER, PageProxy
+from tests.support.eventually import eventually_async
 from tests.support.handwritten_site import Call, Target
 
 
@@ -169,8 +170,7 @@ async def test_nothing_outlives_the_page(target: Target) -> None:
     async with PageProxy(guard_for(target), Limits()) as proxy:
         reader, writer = await asyncio.open_connection("127.0.0.1", int(proxy.url.rpartition(":")[2]))
         writer.write(f"GET {url} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
-        while not target.calls_of("/kept"):
-            await asyncio.sleep(0.01)
+        await eventually_async(lambda: target.calls_of("/kept"))
     assert await reader.read() == b""
     await asyncio.wait_for(ended.wait(), 60)
     with pytest.raises(ConnectionRefusedError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import asyncio
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -19,6 +18,7 @@ from scrapy_ext.server.openapi.document import document, operations
 from scrapy_ext.server.openapi.words import FORM, MULTIPART, Operation
 from scrapy_ext.server.platform import PlatformService
 from scrapy_ext.server.store import Store
+from tests.support.eventually import eventually_async
 from tests.support.http import Http
 from tests.support.packed_projects import tar_of
 from tests.support.servers import RunningServer
@@ -131,9 +131,7 @@ async def test_every_path_refuses_strangers_and_keys_of_other_projects(server: R
 
 
 async def _until_known(http: Http) -> None:
-    async with asyncio.timeout(60):
-        while (await http.get("/hcf/4499/list")).status != 200:
-            await asyncio.sleep(0.1)
+    await eventually_async(lambda: http.get("/hcf/4499/list"), lambda answer: answer.status == 200)
 
 
 def _names_a_project(each: Operation) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import NotFound
 from scrapy_ext.client.platform.urls import PlatformUrls
 from tests.support.due_schedules import come_due
+from tests.support.eventually import eventually_async
 from tests.support.http import Answer, Http
 from tests.support.servers import RunningServer
 
@@ -167,10 +167,8 @@ async def test_a_server_runs_what_is_due_and_shows_the_job(server: RunningServer
     await create(http, project, cron="* * * * *")
     await come_due(server, project)
     await patch(http, project, 1, description="looked at now")
-    async with asyncio.timeout(60):
-        while not (jobs := (await http.get(f"/api/jobs/list.json?project={project}")).json["jobs"]):
-            await asyncio.sleep(0.05)
-    (job,) = jobs
+    path = f"/api/jobs/list.json?project={project}"
+    (job,) = (await eventually_async(lambda: http.get(path), lambda answer: answer.json["jobs"])).json["jobs"]
     assert (job["spider"], job["spider_type"], job["tags"], job["priority"]) == ("books", "periodic", ["daily"], 3)
     metadata = (await http.get(f"/jobs/{job['id']}")).json
     assert (metadata["periodic_job_id"], metadata["scheduled_by"]) == (1, "periodic job 1")

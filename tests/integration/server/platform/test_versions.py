@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from typing import Any
 
@@ -10,6 +9,7 @@ from scrapy_ext.api.platform.versions import MAX_ARCHIVE
 from scrapy_ext.server.auth.keyring import add_key
 from scrapy_ext.server.store import Store
 from tests.support import packed_projects as packed
+from tests.support.eventually import eventually_async
 from tests.support.http import Answer, Http
 from tests.support.servers import RunningServer
 
@@ -40,12 +40,10 @@ async def deploy(http: Http, project: int, version: str, archive: bytes, **field
 
 async def checked(http: Http, project: int, version: str) -> dict[str, Any]:
     """The version once its check has ended."""
-    for _ in range(600):
-        shown: dict[str, Any] = (await http.get(f"/api/projects/{project}/versions/{version}")).json
-        if shown["state"] != "uploaded":
-            return shown
-        await asyncio.sleep(0.1)
-    raise AssertionError(shown)
+    path = f"/api/projects/{project}/versions/{version}"
+    answer = await eventually_async(lambda: http.get(path), lambda answer: answer.json["state"] != "uploaded")
+    shown: dict[str, Any] = answer.json
+    return shown
 
 
 async def run(http: Http, project: int, spider: str, **fields: str) -> Answer:
@@ -152,9 +150,9 @@ async def test_only_keys_of_all_projects_deploy(server: RunningServer, http: Htt
         await store.close()
     for key, told in ((limited, "--deploy project"), (reader, "may read, and not write")):
         async with Http(server.url, key) as other:
-            async with asyncio.timeout(60):
-                while (await other.get(f"/api/projects/{project}/versions")).status != 200:
-                    await asyncio.sleep(0.1)
+            await eventually_async(
+                lambda: other.get(f"/api/projects/{project}/versions"), lambda answer: answer.status == 200
+            )
             for path in (f"/api/projects/{project}/versions?version=1", "/api/scrapyd/addversion.json"):
                 answer = await send(other, path, form(project, packed.folder(), version="1"))
                 assert (answer.status, told in answer.json["message"]) == (403, True), answer.text

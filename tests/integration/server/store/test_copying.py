@@ -30,6 +30,7 @@ from scrapy_ext.server.store.jobs.nodes import Node
 from scrapy_ext.server.store.keys import StoredKey
 from scrapy_ext.server.store.records.chunks import ITEMS
 from scrapy_ext.server.store.versions.versions import NewVersion
+from tests.support.eventually import eventually_async
 from tests.support.packing import pack_chunk
 from tests.support.postgresql import Cluster
 from tests.support.stores import Where, emptied
@@ -181,8 +182,7 @@ async def test_a_backup_of_a_store_in_use_is_of_one_moment(store: Store, where: 
             await store.items.write(key, None, [pack_chunk(ITEMS, [b'{"a":1}'], [{"a": 1}])])
 
     writing = asyncio.create_task(write())
-    while (await store.items.stats(key)).totals.input_values < 20:
-        await asyncio.sleep(0.001)
+    await eventually_async(lambda: store.items.stats(key), lambda value: value.totals.input_values >= 20)
     assert await run("backup", *place(where), str(tmp_path / "b.db")) == 0
     done.set()
     await writing

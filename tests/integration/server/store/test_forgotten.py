@@ -11,6 +11,7 @@ from scrapy_ext.api.platform.collections import CollectionType
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.collections.collections import Collection
 from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot
+from tests.support.eventually import eventually_async
 from tests.support.http import Http
 from tests.support.servers import RunningServer
 
@@ -25,9 +26,7 @@ def holds_it(folder: Path) -> list[str]:
 
 
 async def gone(folder: Path) -> None:
-    async with asyncio.timeout(60):
-        while await asyncio.to_thread(holds_it, folder):
-            await asyncio.sleep(0.05)
+    await eventually_async(lambda: asyncio.to_thread(holds_it, folder), lambda value: not value)
 
 
 async def fill(store: Store, times: int = 30) -> None:

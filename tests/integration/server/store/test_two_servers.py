@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from tests.integration.server.store.test_copying import run
+from tests.support.eventually import eventually_async
 from tests.support.http import Answer, Http
 from tests.support.servers import RunningServer
 
@@ -51,11 +52,11 @@ async def _write(http: Http, name: str) -> list[str]:
 
 
 async def _stored(http: Http, path: str, records: list[dict[str, str]]) -> Answer:
-    async with asyncio.timeout(60):
-        while (answer := await http.post(path, records)).status != 200:
-            assert answer.status == 503, answer.text
-            await asyncio.sleep(0.1)
-    return answer
+    def is_stored(answer: Answer) -> bool:
+        assert answer.status in (200, 503), answer.text
+        return answer.status == 200
+
+    return await eventually_async(lambda: http.post(path, records), is_stored)
 
 
 async def _care(data: Path, copy: Path) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import shlex
 from collections.abc import AsyncIterator, Iterator
@@ -13,6 +12,7 @@ import pytest
 from scrapy_ext.api.extraction import ExtractResult, Header
 from scrapy_ext.server.platform.jobs import Form
 from scrapy_ext.server.ui import playground
+from tests.support.eventually import eventually_async
 from tests.support.handwritten_site import Target
 from tests.support.http import Http
 from tests.support.page_forms import HOSTILE, page, rows, submit, texts
@@ -112,9 +112,7 @@ async def test_a_key_that_is_not_for_extraction_tries_nothing(extracting: Runnin
     )
     (key,) = texts(made, "//code[@class='secret']")
     async with Http(extracting.url, key) as other:
-        async with asyncio.timeout(60):
-            while (answer := await other.get("/ui/extract")).status == 401:
-                await asyncio.sleep(0.1)
+        answer = await eventually_async(lambda: other.get("/ui/extract"), lambda answer: answer.status != 401)
         document = page(answer)
         assert "not for extraction" in document.text_content()
         assert not document.xpath("//input[@name='url']")
@@ -131,9 +129,7 @@ async def test_a_key_that_opens_extraction_tries_it_in_its_own_name(
     made = page(await submit(http, "/ui/keys", {"action": "add", "name": "both", "opens": "both"}))
     (key,) = texts(made, "//code[@class='secret']")
     async with Http(extracting.url, key) as other:
-        async with asyncio.timeout(60):
-            while (await other.get("/ui/extract")).status == 401:
-                await asyncio.sleep(0.1)
+        await eventually_async(lambda: other.get("/ui/extract"), lambda answer: answer.status != 401)
         document = page(
             await submit(other, "/ui/extract", {"url": f"http://{site.host}/tale", "httpResponseBody": "on"})
         )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from typing import Any
 
 import pytest
 
 from scrapy_ext.server.store import Store
+from tests.support.eventually import eventually_async
 from tests.support.http import Http
 from tests.support.page_forms import HOSTILE, done, page, rows, submit, texts
 from tests.support.servers import RunningServer
@@ -29,9 +29,7 @@ async def make(http: Http, name: str, **fields: Any) -> str:
 
 async def until(http: Http, path: str, status: int) -> None:
     """Servers look at keys every other second."""
-    async with asyncio.timeout(60):
-        while (await http.get(path)).status != status:
-            await asyncio.sleep(0.1)
+    await eventually_async(lambda: http.get(path), lambda answer: answer.status == status)
 
 
 def row_of(document: Any, name: str) -> list[str]:

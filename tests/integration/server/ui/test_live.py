@@ -13,6 +13,7 @@ import aiohttp
 
 from scrapy_ext.server.ui.live import MOST
 from tests.integration.server.ui.test_pages import job
+from tests.support.eventually import eventually_async
 from tests.support.http import Http
 from tests.support.servers import RunningServer
 
@@ -111,9 +112,7 @@ async def test_the_number_of_live_pages_is_bounded_and_they_end_with_their_clien
         assert await status() == 503
         for answer in opened:
             answer.close()
-        async with asyncio.timeout(PATIENCE):
-            while await status() != 200:
-                await asyncio.sleep(0.1)
+        await eventually_async(status, lambda code: code == 200)
 
 
 async def test_a_server_that_ends_waits_for_no_live_page(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.jobs import pending as waiting
 from scrapy_ext.server.store.jobs.jobs import NewJob
 from scrapy_ext.server.store.jobs.nodes import Node
+from tests.support.eventually import eventually_async
 from tests.support.http import Http
 from tests.support.job_projects import write_project
 from tests.support.page_forms import page, rows, submit, texts
@@ -39,9 +40,10 @@ async def test_a_node_is_shown_with_its_units_and_jobs_and_what_waits(running: R
         job = await start("endless", 2)
         await start("quick", 2)
         await start("quick", 6)
-        async with asyncio.timeout(60):
-            while not (document := page(await http.get("/ui/nodes"))).xpath(f"//a[@href='/ui/{job}']"):
-                await asyncio.sleep(0.1)
+        shown = await eventually_async(
+            lambda: http.get("/ui/nodes"), lambda answer: page(answer).xpath(f"//a[@href='/ui/{job}']")
+        )
+        document = page(shown)
         node, *queues = rows(document)
         assert node[2:4] == ["3", "1"]
         assert "gpu" in node[5]
@@ -56,8 +58,7 @@ async def test_a_key_of_some_projects_does_not_see_the_nodes(server: RunningServ
     fields = {"action": "add", "name": f"nodes-{project}", "opens": "platform", "projects": str(project)}
     (key,) = texts(page(await submit(http, "/ui/keys", fields)), "//code[@class='secret']")
     async with Http(server.url, key) as other, asyncio.timeout(60):
-        while (answer := await other.get("/ui/nodes")).status == 401:
-            await asyncio.sleep(0.1)
+        answer = await eventually_async(lambda: other.get("/ui/nodes"), lambda answer: answer.status != 401)
         document = page(answer, 403)
         assert not document.xpath("//nav//a[text()='Nodes']")
 

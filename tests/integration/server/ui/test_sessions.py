@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from http.cookies import SimpleCookie
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 from scrapy_ext.server.auth.keyring import Keyring, add_key
 from scrapy_ext.server.store import Store
 from scrapy_ext.server.ui.sessions import LIFETIME, Sessions, local_path
+from tests.support.eventually import eventually_async
 from tests.support.http import Http
 from tests.support.servers import RunningServer
 
@@ -52,8 +52,7 @@ class Browser:
 async def known(server: RunningServer, key: str) -> str:
     """The key, once the server knows it."""
     async with Http(server.url, key) as http:
-        while (await http.get("/")).status != 200:
-            await asyncio.sleep(0.05)
+        await eventually_async(lambda: http.get("/"), lambda answer: answer.status == 200)
     return key
 
 
@@ -175,8 +174,9 @@ async def test_a_session_ends_with_its_key_and_is_good_on_every_server_of_the_da
                 assert "Log out" in await page.text()
         for change in (store.keys.suspend(f"person-{project}", True), store.keys.remove(f"person-{project}")):
             await change
-            while (await browser.get("/", follow=False)).headers["Location"] != "/login":
-                await asyncio.sleep(0.05)
+            await eventually_async(
+                lambda: browser.get("/", follow=False), lambda answer: answer.headers["Location"] == "/login"
+            )
             await store.keys.suspend(f"person-{project}", False)
         await known(server, await add_key(store, f"person-{project}", None, may_write=True))
         assert (await browser.get("/", follow=False)).headers["Location"] == "/login"
@@ -280,9 +280,7 @@ async def test_a_cookie_opens_nothing_in_any_browser_once_its_key_is_gone(
         name, value = cookie_of(await browser.log_in(await known(server, key)))
         assert await opens(server, name, value)
         await store.keys.remove(f"gone-{project}")
-        async with asyncio.timeout(60):
-            while await opens(server, name, value):
-                await asyncio.sleep(0.1)
+        await eventually_async(lambda: opens(server, name, value), lambda value: not value)
     finally:
         await store.close()
 

@@ -21,6 +21,7 @@ from scrapy_ext.server.store.webhooks.webhooks import FIRST_WAIT
 from scrapy_ext.server.webhooks.dispatch import Dispatcher
 from scrapy_ext.server.webhooks.sending import Sender
 from scrapy_ext.server.webhooks.signing import new_secret, signed_headers
+from tests.support.eventually import eventually_async
 from tests.support.stores import Clock
 from tests.support.webhook_receiver import Receiver
 
@@ -46,12 +47,11 @@ async def post(store: Store, *names: str) -> None:
 
 async def settled(store: Store, number: int = 1, attempts: int = 1) -> Delivery:
     """The newest delivery, once something came of it."""
-    async with asyncio.timeout(60):
-        while True:
-            (newest,) = await store.webhooks.deliveries(PROJECT, number, 1)
-            if newest.attempts >= attempts and newest.outcome:
-                return newest
-            await asyncio.sleep(0.01)
+    (newest,) = await eventually_async(
+        lambda: store.webhooks.deliveries(PROJECT, number, 1),
+        lambda newest: newest[0].attempts >= attempts and newest[0].outcome,
+    )
+    return newest
 
 
 async def test_what_happens_is_told_signed(store: Store, clock: Clock, receiver: Receiver) -> None:
@@ -94,9 +94,7 @@ async def test_any_other_answer_is_a_failure_and_is_repeated_with_the_same_id(
         receiver.status = 200
         clock.now += FIRST_WAIT
         assert (await settled(store, attempts=2)).state
-        async with asyncio.timeout(60):
-            while (await settled(store)).state != "delivered":
-                await asyncio.sleep(0.01)
+        await eventually_async(lambda: settled(store), lambda value: value.state == "delivered")
     assert [each["id"] for each in receiver.told] == ["7-1-1"] * 2  # and nothing went to /elsewhere
 
 

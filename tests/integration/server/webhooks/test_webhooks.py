@@ -12,6 +12,7 @@ import pytest
 
 from scrapy_ext.server.auth.keyring import add_key
 from scrapy_ext.server.store import Store
+from tests.support.eventually import eventually_async
 from tests.support.http import Answer, Http
 from tests.support.servers import RunningServer
 from tests.support.stores import Where
@@ -92,8 +93,9 @@ async def test_a_key_that_may_only_read_makes_none(server: RunningServer, projec
     finally:
         await store.close()
     async with Http(server.url, key) as reader, asyncio.timeout(60):
-        while (await reader.get(f"/api/projects/{project}/webhooks")).status != 200:
-            await asyncio.sleep(0.05)
+        await eventually_async(
+            lambda: reader.get(f"/api/projects/{project}/webhooks"), lambda answer: answer.status == 200
+        )
         assert (await add(reader, project)).status == 403
         assert (await add(reader, project + 1)).status == 403
 
@@ -133,9 +135,11 @@ async def test_a_delivery_is_made_again_when_its_server_was_killed_in_the_middle
         once, again = await receiver.has(2)
         assert once == again
         assert once["message"]["event"] == "job:scheduled"
-        while (found := (await http.get("/api/projects/1/webhooks/1/deliveries")).json)[0]["state"] == "pending":
-            await asyncio.sleep(0.05)
-    (delivery,) = found
+        answer = await eventually_async(
+            lambda: http.get("/api/projects/1/webhooks/1/deliveries"),
+            lambda answer: answer.json[0]["state"] != "pending",
+        )
+    (delivery,) = answer.json
     assert (delivery["id"], delivery["state"], delivery["attempts"]) == (once["id"], "delivered", 2)
     assert delivery["outcome"] == "answered 200"
     assert await asyncio.to_thread(second.stop) == 0

@@ -9,6 +9,7 @@ from scrapy_ext.api.extraction.problems import Scope
 from scrapy_ext.client.extraction import Limiter
 from scrapy_ext.client.extraction.admission import Admission
 from scrapy_ext.client.extraction.limiter import Closing
+from tests.support.eventually import eventually_async
 
 A, B, C = "a.example", "b.example", "c.example"
 
@@ -263,8 +264,7 @@ async def test_the_end_of_a_pause_is_told_even_when_nothing_waits():
     limiter.on_room.append(told.append)
     limiter.refused(Scope.DOMAIN, A, 0.01, 0.0)
     assert (limiter.has_room(A), limiter.has_room(B)) == (False, True)
-    while not told:
-        await asyncio.sleep(0.01)
+    await eventually_async(lambda: told)
     assert (told, limiter.has_room(A)) == ([A], True)
     limiter.close()
     assert limiter._timer is None

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from scrapy_ext.server.config.extraction_limits import Limits
+from tests.support.eventually import eventually_async
 from tests.support.extraction_service import Service
 from tests.support.handwritten_site import Target
 
@@ -65,7 +66,6 @@ def _every_context_is_closed(service: Service) -> Iterator[None]:
     browser = service.service.browser
 
     async def all_closed() -> None:
-        while browser.contexts_opened != browser.contexts_closed:
-            await asyncio.sleep(0.02)
+        await eventually_async(lambda: browser.contexts_opened == browser.contexts_closed)
 
     service.run(asyncio.wait_for(all_closed(), 60))

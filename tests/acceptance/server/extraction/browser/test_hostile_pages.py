@@ -6,7 +6,6 @@ import asyncio
 import json
 import re
 import threading
-import time
 import zlib
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +16,7 @@ import pytest
 from scrapy_ext.server.config.extraction_limits import MIB
 from tests.acceptance.server.extraction.browser.conftest import SHORT_LIMITS, serving
 from tests.acceptance.server.extraction.browser.hostile import GROWING, HARMFUL, READABLE
+from tests.support.eventually import eventually
 from tests.support.extraction_service import Answer, Service
 from tests.support.handwritten_site import Target
 
@@ -200,8 +200,7 @@ def test_nothing_of_one_request_reaches_another(service: Service, site: Target) 
     leaves, finds = site.page("/leaves", LEAVES, Set_Cookie="from=server"), site.page("/finds", FINDS)
     with ThreadPoolExecutor(1) as other:
         beside = other.submit(service.result, url=leaves, browserHtml=True)
-        while not site.calls_of("/left-open"):
-            time.sleep(0.02)
+        eventually(lambda: site.calls_of("/left-open"))
         # While the first one is open, and after it.
         results = [service.result(url=finds, browserHtml=True)]
         beside.result()

@@ -15,6 +15,8 @@ import time
 import urllib.request
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from operator import le
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ import pytest
 from scrapy_ext.server.config.extraction_limits import Limits
 from scrapy_ext.server.extraction.browser.processes import parent_of
 from tests.acceptance.server.extraction.browser.processes import browsers, children, of_this_run, renderers
+from tests.support.eventually import eventually, eventually_async
 from tests.support.extraction_service import Service, head
 from tests.support.handwritten_site import Target
 from tests.support.servers import RunningServer
@@ -241,10 +244,7 @@ def test_a_site_that_hangs_leaves_the_next_place_to_another_site(site: Target) -
                 url = f"http://{name.partition('/')[0]}.example/{name}"
                 answers.append(pool.submit(running.extract, url=url, browserHtml=True))
                 assert entered.wait(60)
-                deadline = time.monotonic() + 60
-                while pages.waiting < waiting:
-                    assert time.monotonic() < deadline
-                    time.sleep(0.01)
+                eventually(lambda: pages.waiting, partial(le, waiting))
         finally:
             release.set()
         assert [answer.result(60).status for answer in answers] == [200] * 4
@@ -269,8 +269,7 @@ def test_a_caller_who_leaves_closes_its_page(own: Any, site: Target) -> None:
     closed = threading.Event()
 
     async def wait_closed() -> None:
-        while browser.contexts_opened != browser.contexts_closed:
-            await asyncio.sleep(0.02)
+        await eventually_async(lambda: browser.contexts_opened == browser.contexts_closed)
         closed.set()
 
     running.run(asyncio.wait_for(wait_closed(), 60))
@@ -358,8 +357,7 @@ def test_contexts_are_balanced_after_pages_that_fail_and_callers_who_leave(own: 
     browser = running.service.browser
 
     async def balanced() -> None:
-        while browser.contexts_opened != browser.contexts_closed:
-            await asyncio.sleep(0.02)
+        await eventually_async(lambda: browser.contexts_opened == browser.contexts_closed)
 
     running.run(asyncio.wait_for(balanced(), 60))
     told = dict(line.rsplit(" ", 1) for line in running.service.metrics() if not line.startswith("#"))
@@ -392,9 +390,6 @@ def test_nothing_outlives_a_server_that_is_killed(site: Target) -> None:
     assert below
     server.kill()
     server.wait()
-    ends = time.monotonic() + 60
-    while left := [pid for pid in below if Path(f"/proc/{pid}").exists()]:
-        assert time.monotonic() < ends, left
-        time.sleep(0.05)
+    eventually(lambda: [pid for pid in below if Path(f"/proc/{pid}").exists()], lambda left: not left)
     server.stdin.close()
     server.stdout.close()

@@ -27,6 +27,7 @@ from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot
 from scrapy_ext.server.store.jobs.jobs import NewJob
 from scrapy_ext.server.store.records.chunks import ITEMS
 from tests.support.cut_connections import Cutter
+from tests.support.eventually import eventually_async
 from tests.support.packing import pack_chunk
 from tests.support.postgresql import Cluster, cluster
 from tests.support.stores import emptied
@@ -99,9 +100,7 @@ async def test_a_crash_that_gives_the_transactions_id_to_another_deceives_nobody
         for turn in range(3):
             cutter.before, cutter.dark_after_cut = 1, True
             writing = asyncio.create_task(store.items.write(KEY, None, [chunk]))
-            async with asyncio.timeout(60):
-                while not cutter.dark:
-                    await asyncio.sleep(0.001)
+            await eventually_async(lambda: cutter.dark)
             own.kill()
             own.start()
             for _ in range(8):

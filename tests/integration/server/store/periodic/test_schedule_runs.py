@@ -17,6 +17,7 @@ from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.errors import StoreBusyError
 from scrapy_ext.server.store.jobs.states import Change
 from scrapy_ext.server.store.periodic import runs as schedule_runs
+from tests.support.eventually import eventually_async
 from tests.support.schedules import MINUTE, PROJECT, SECOND, at, books, edit, jobs_of, passing, ran, told
 from tests.support.stores import Clock, Where
 
@@ -262,9 +263,7 @@ async def test_it_waits_by_itself_looks_when_a_schedule_is_edited_and_goes_on_af
         return await real()
 
     async def has(jobs: int) -> None:
-        async with asyncio.timeout(60):
-            while len(await jobs_of(store)) < jobs:
-                await asyncio.sleep(0.01)
+        await eventually_async(lambda: jobs_of(store), lambda value: len(value) >= jobs)
 
     monkeypatch.setattr(store.periodic, "due", due)
     await store.periodic.add(books())
