@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import asyncpg
+import pytest
 
 from scrapy_ext.server.store.engine.address import DatabaseUrl
 
@@ -18,6 +19,10 @@ FRONTIER_TABLES = (
     "frontier_fingerprint_blocks",
     "discarded",
 )
+
+
+#: For tests that only pass through the store on their way: the other engine is for the long lane.
+ENGINES = ["sqlite", pytest.param("postgresql", marks=pytest.mark.long)]
 
 
 class Clock:

@@ -13,11 +13,12 @@ from scrapinghub.hubstorage.resourcetype import DownloadableResource
 
 from tests.acceptance.conformance.shop import Shop
 from tests.support.servers import RunningServer
+from tests.support.stores import ENGINES
 
 _projects = itertools.count(1)
 
 
-@pytest.fixture(scope="session", params=["sqlite", "postgresql"])
+@pytest.fixture(scope="session", params=ENGINES)
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """One server for all of these tests, each of which has a project of its own; on each engine in turn."""
     database = request.getfixturevalue("postgresql").database() if request.param == "postgresql" else None

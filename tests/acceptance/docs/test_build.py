@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 #: Port 9 is "discard": nobody listens there.
 NOWHERE = "http://127.0.0.1:9/"

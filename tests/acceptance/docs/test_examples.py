@@ -390,14 +390,20 @@ def make_project(folder: Path, shop_port: str) -> None:
     (spiders / "blocked.py").write_text(BLOCKED)
 
 
-@pytest.mark.parametrize("page", PAGES)
+def is_run(page: str) -> bool:
+    """Whether a page has commands or programs, which take long."""
+    return any(example.kind in ("run", "start", "python") for example in PAGES[page])
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=pytest.mark.long) if is_run(page) else page for page in PAGES]
+)
 def test_what_a_page_shows_is_what_happens(
     page: str, tmp_path: Path, shop_port: str, request: pytest.FixtureRequest
 ) -> None:
     environment = clean_environment()
     ports = {"8610": free_port() if page in FROM_NOTHING else shop_port, "8700": free_port()}
-    runs = any(example.kind in ("run", "start", "python") for example in PAGES[page])
-    if runs and page not in FROM_NOTHING:
+    if is_run(page) and page not in FROM_NOTHING:
         environment |= request.getfixturevalue("server")
         make_project(tmp_path, shop_port)
     if page in WITH_BROWSER:

@@ -13,6 +13,8 @@ import pytest
 from example_project.site import news
 from tests.support.servers import without_keys
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[3]
 
 

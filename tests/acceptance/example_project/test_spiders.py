@@ -20,6 +20,8 @@ from example_project.site.news import Article
 from example_project.site.shop import Product
 from tests.support.servers import RunningServer
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[3]
 #: Variables with which the user of this machine may have chosen services.
 _CHOICES = re.compile(r"(EXTRACT_API|PLATFORM|FRONTIER|DUPEFILTER|SERVER|SCRAPY|SITE)_")

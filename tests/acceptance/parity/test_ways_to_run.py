@@ -12,6 +12,8 @@ import pytest
 from tests.acceptance.parity.site import Sites
 from tests.support.crawls import Project
 
+pytestmark = pytest.mark.long
+
 SPIDERS = """
 import scrapy
 

@@ -8,17 +8,17 @@ import pytest
 
 from tests.support.models.worlds import HttpWorld, StoreWorld
 from tests.support.postgresql import Cluster
+from tests.support.stores import ENGINES
 
 #: How often a server is killed; in full, for each store.
 KILLS, KILLS_IN_FULL = 1, 8
-_ENGINES = ["sqlite", "postgresql"]
 
 
 def _cluster(request: pytest.FixtureRequest) -> Cluster | None:
     return request.getfixturevalue("postgresql") if request.param == "postgresql" else None
 
 
-@pytest.fixture(scope="module", params=_ENGINES)
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def stores(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreWorld]:
     """Two stores on one database."""
     cluster = _cluster(request)
@@ -29,7 +29,7 @@ def stores(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     world.close()
 
 
-@pytest.fixture(scope="session", params=_ENGINES)
+@pytest.fixture(scope="session", params=ENGINES)
 def servers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpWorld]:
     """A server behind a proxy."""
     cluster = _cluster(request)

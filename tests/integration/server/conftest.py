@@ -20,12 +20,12 @@ from tests.support.handwritten_site import Target
 from tests.support.http import Http
 from tests.support.postgresql import Cluster
 from tests.support.servers import RunningServer
-from tests.support.stores import Clock, Where, emptied
+from tests.support.stores import ENGINES, Clock, Where, emptied
 
 _projects = itertools.count(1)
 
 
-@pytest.fixture(scope="session", params=["sqlite", "postgresql"])
+@pytest.fixture(scope="session", params=ENGINES)
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """One server for the whole run, on each engine in turn."""
     database = request.getfixturevalue("postgresql").database() if request.param == "postgresql" else None

@@ -117,7 +117,11 @@ def answers_to(service: Service, site: Target, pages: dict[str, str], **fields: 
 
 def some_and_all(names: Iterable[str], *some: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(
-        "names", [pytest.param(some, id="some"), pytest.param(tuple(names), id="all", marks=pytest.mark.full)]
+        "names",
+        [
+            pytest.param(some, id="some", marks=pytest.mark.long),
+            pytest.param(tuple(names), id="all", marks=pytest.mark.full),
+        ],
     )
 
 

@@ -66,18 +66,23 @@ def test_every_answer_names_the_fields_that_only_this_service_knows(service: Ser
 
 
 def test_a_problem_has_its_cause_in_a_header(service: Service, target: Target) -> None:
-    async def silent(call: Call, writer: asyncio.StreamWriter) -> None:
-        await asyncio.sleep(60)
-
     causes = {
         "http://nowhere.invalid/": "host-not-found",
         "http://localhost:1/": "host-not-allowed",
-        target.handle("/cause/silent", silent): "timeout",
         target.raw("/cause/cut", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n1", then_close=True): "cut-short",
         target.page("/cause/large", b"x" * (LIMITS.body_bytes + 1)): "too-large",
         target.raw("/cause/gone", b"", then_close=True): None,
     }
     assert {url: service.extract(url=url, **BODY).headers.get("extract-cause") for url in causes} == causes
+
+
+def test_the_cause_of_a_problem_is_a_timeout_where_nothing_comes(target: Target) -> None:
+    async def silent(call: Call, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(60)
+
+    with Service(allow_hosts=(target.host,), limits=Limits(read=0.5)) as running:
+        answer = running.extract(url=target.handle("/cause/silent", silent), **BODY)
+    assert answer.headers["extract-cause"] == "timeout"
 
 
 def test_a_connection_that_is_refused_is_told_from_a_name_that_does_not_exist() -> None:
