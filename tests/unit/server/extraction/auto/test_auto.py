@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -68,18 +66,6 @@ def test_the_same_page_gives_the_same_item() -> None:
     first["metadata"].pop("dateDownloaded")
     second["metadata"].pop("dateDownloaded")
     assert first == second
-
-
-def test_importing_the_package_is_cheap_and_preload_imports_the_rest() -> None:
-    heavy = "('lxml', 'trafilatura', 'extruct', 'zyte_common_items', 'dateparser', 'resiliparse')"
-    script = f"""
-import sys
-from scrapy_ext.server.extraction import auto
-assert not any(name in sys.modules for name in {heavy}), sys.modules.keys()
-auto.preload()
-assert all(name in sys.modules for name in {heavy})
-"""
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=300)
 
 
 def test_preload_may_be_called_again() -> None:
