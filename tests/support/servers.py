@@ -103,19 +103,20 @@ class RunningServer:
         """End it as its starter does, by closing its standard input; returns its exit code."""
         assert self.process.stdin is not None
         self.process.stdin.close()
-        return self._ended()
+        return self.wait()
 
     def terminate(self) -> int:
         """End it as a user does; returns its exit code."""
         self.process.send_signal(signal.SIGTERM)
-        return self._ended()
+        return self.wait()
 
     def kill(self) -> None:
         """End it as a power cut does."""
         self.process.kill()
-        self._ended()
+        self.wait()
 
-    def _ended(self) -> int:
+    def wait(self) -> int:
+        """Wait until it has ended by itself; returns its exit code."""
         try:
             return self.process.wait(timeout=60)
         finally:

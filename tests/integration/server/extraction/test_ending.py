@@ -43,7 +43,7 @@ def test_requests_under_way_are_finished_and_new_ones_get_503(tmp_path: Path) ->
         finally:
             release.set()
         answer = begun.result(60)
-        assert server._ended() == 0
+        assert server.wait() == 0
     site.stop()
     assert (refused.status_code, refused.headers["Content-Type"]) == (503, "application/problem+json")
     assert refused.json()["type"] == "/limits/over-global-limit"
@@ -67,7 +67,7 @@ def test_a_request_that_is_not_done_in_time_gets_503_and_is_no_fault_of_the_serv
         assert entered.wait(60)
         server.process.send_signal(signal.SIGTERM)
         answer = begun.result(60)
-        assert server._ended() == 0
+        assert server.wait() == 0
     site.stop()
     assert (answer.status_code, answer.headers["Content-Type"]) == (503, "application/problem+json")
     assert answer.json()["type"] == "/limits/over-global-limit"

@@ -93,7 +93,7 @@ async def test_a_worker_runs_jobs_drains_at_a_signal_and_ends_at_once_at_a_secon
         second.process.send_signal(signal.SIGTERM)
         await until_one_drains(keeper)
         second.process.send_signal(signal.SIGTERM)
-        second._ended()  # which waits for less than its grace
+        second.wait()  # which waits for less than its grace
         await eventually_async(lambda: list(filter(is_there, stubborn)), lambda left: not left)
     await platform.call("POST", "/api/jobs/stop.json", {"project": "1", "job": endless})
     with worker(keeper, shop):
