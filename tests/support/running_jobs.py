@@ -8,9 +8,6 @@ from typing import Any
 from tests.support.eventually import eventually_async
 from tests.support.http import Answer, Http
 
-#: Seconds that a machine with much else to do may take for anything.
-PATIENCE = 180
-
 
 class Platform:
     """The calls that tests of jobs make, in one project."""

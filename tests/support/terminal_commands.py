@@ -26,11 +26,7 @@ from scrapy.cmdline import execute
 
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.client.platform import PlatformClient, PlatformUrls
-from tests.support.eventually import eventually
-
-#: Seconds that a condition may take to come true, on a machine that does much else.
-PATIENCE = 180.0
-
+from tests.support.eventually import PATIENCE, eventually
 
 T = TypeVar("T")
 

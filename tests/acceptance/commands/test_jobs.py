@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from scrapy_ext.api.platform import JobKey
-from tests.support.terminal_commands import PATIENCE, Platform, lines, plain
+from tests.support.eventually import PATIENCE
+from tests.support.terminal_commands import Platform, lines, plain
 
 
 def field(platform: Platform, key: JobKey, name: str) -> Any:

@@ -17,8 +17,8 @@ from scrapy.settings import Settings
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.crawl.session.embedded import EmbeddedServer
-from tests.support.eventually import eventually
-from tests.support.terminal_commands import PATIENCE, Going, Platform, lines
+from tests.support.eventually import PATIENCE, eventually
+from tests.support.terminal_commands import Going, Platform, lines
 
 
 def metadata(platform: Platform, key: str) -> dict[str, Any]:

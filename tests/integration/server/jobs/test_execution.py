@@ -20,8 +20,7 @@ from scrapy_ext.server.store.engine.errors import StoreAwayError
 from scrapy_ext.server.store.jobs.jobs import NewJob
 from scrapy_ext.server.store.jobs.nodes import Node as StoredNode
 from scrapy_ext.server.store.jobs.rows import StoredJob
-from tests.support.eventually import eventually_async
-from tests.support.running_jobs import PATIENCE
+from tests.support.eventually import PATIENCE, eventually_async
 
 
 class Building(Environments):

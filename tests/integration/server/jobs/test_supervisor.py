@@ -20,7 +20,7 @@ from scrapy_ext.jobprocess.confinement.applying import SIGNALS
 from scrapy_ext.jobprocess.confinement.privileges import MAX_PROCESSES
 from scrapy_ext.server.jobs.confining import Confining
 from scrapy_ext.server.jobs.versions.children import run
-from tests.support.running_jobs import PATIENCE
+from tests.support.eventually import PATIENCE
 
 #: Processes that start another and end, in sessions of their own, for longer than any test takes.
 STORM = """
