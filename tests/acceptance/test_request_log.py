@@ -163,6 +163,7 @@ def test_parents_are_right_with_scrapys_own_queues_on_disk(project, site):
     assert not [item for item in project.items("1/1/1") if any(name.startswith("_") for name in item["meta"])]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("flush_interval", [pytest.param(0.1, marks=pytest.mark.full), 60])
 def test_parents_are_right_after_a_kill_and_a_resume(tmp_path, site, flush_interval):
     with RunningServer(tmp_path / "platform") as platform:

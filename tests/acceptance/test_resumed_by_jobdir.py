@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.crawl.session.job import JobFile
 from tests.support.crawls import Project
@@ -43,6 +45,7 @@ class Failing(scrapy.Spider):
 """
 
 
+@pytest.mark.long
 def test_the_same_command_goes_on_with_its_jobdir_and_starts_anew_when_the_job_is_finished(site, tmp_path):
     project = Project(tmp_path / "project", SPIDERS)
     arguments = ("pages", "-a", f"site={site.url}", "-s", "JOBDIR=job")

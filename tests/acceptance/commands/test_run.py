@@ -222,6 +222,7 @@ def alone(platform: Platform, tmp_path: Path) -> Platform:
     )
 
 
+@pytest.mark.long
 def test_without_a_platform_a_job_runs_in_a_server_of_the_commands_own(alone: Platform) -> None:
     with alone.start("run", "slow") as going:
         going.until(lambda: b"It waits" in going.stdout)

@@ -23,6 +23,7 @@ import pytest
 from tests.support.eventually import eventually
 from tests.support.http import Http
 from tests.support.servers import RunningServer, command, limit_files, without_keys
+from tests.support.stores import ENGINES
 
 
 def failed_start(*options: str, file_limit: int | None = None) -> str:
@@ -199,7 +200,7 @@ def test_a_signal_ends_it_gracefully(tmp_path: Path) -> None:
     assert not (tmp_path / "platform.db-wal").exists()
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=ENGINES)
 def database(request: pytest.FixtureRequest) -> str | None:
     """The address of a new database; None for a data directory."""
     return request.getfixturevalue("postgresql").database() if request.param == "postgresql" else None

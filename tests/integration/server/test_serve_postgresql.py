@@ -107,6 +107,7 @@ async def client(served: RunningServer) -> AsyncIterator[Http]:
         yield client
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("times", [4, pytest.param(40, marks=[pytest.mark.full, pytest.mark.timeout(3600)])])
 async def test_what_was_answered_with_200_survives_the_end_of_postgresql(
     own: Cluster, client: Http, times: int
@@ -125,6 +126,7 @@ async def test_what_was_answered_with_200_survives_the_end_of_postgresql(
     assert call.broken == 0
 
 
+@pytest.mark.long
 async def test_an_outage_that_every_write_survives_is_told_once_in_the_log(
     own: Cluster, served: RunningServer, client: Http
 ) -> None:
@@ -146,6 +148,7 @@ async def test_an_outage_that_every_write_survives_is_told_once_in_the_log(
     assert len([line for line in log if " is back after " in line]) == 1
 
 
+@pytest.mark.long
 async def test_a_full_disk_is_told_and_stores_nothing_by_halves(own: Cluster, client: Http) -> None:
     blob, start = os.urandom(200_000).hex(), 0
     assert (await client.post("/collections/1/s/c", [{"_key": "before", "value": 1}])).status == 200
@@ -166,6 +169,7 @@ async def test_a_full_disk_is_told_and_stores_nothing_by_halves(own: Cluster, cl
     assert (await client.get("/items/1/1/1/stats")).json["totals"]["input_values"] == start + 2
 
 
+@pytest.mark.long
 async def test_a_database_that_hangs_is_not_ready_and_is_waited_for(own: Cluster, client: Http) -> None:
     assert (await client.post("/items/1/1/1", [{"n": 0}])).status == 200
     own.pause()
@@ -202,6 +206,7 @@ async def _limited_key(url: DatabaseUrl) -> str:
         await store.close()
 
 
+@pytest.mark.long
 async def test_where_a_database_is_that_is_away_is_told_to_who_may_know_it(bereft: Bereft) -> None:
     async with contextlib.AsyncExitStack() as stack:
         clients = [
@@ -228,6 +233,7 @@ async def test_where_a_database_is_that_is_away_is_told_to_who_may_know_it(beref
     assert f"{bereft.address}/" in bereft.server.log()
 
 
+@pytest.mark.long
 async def test_pages_for_people_say_that_the_store_is_away_and_metrics_go_on(bereft: Bereft) -> None:
     async with contextlib.AsyncExitStack() as stack:
         keys = (bereft.server.platform_key, bereft.limited, "a-wrong-key", None)

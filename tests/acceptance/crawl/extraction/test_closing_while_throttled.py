@@ -66,6 +66,7 @@ def test_a_crawl_with_a_jobdir_closes_at_its_timeout_and_the_next_run_delivers_t
     check_each_once(crawls, wave)
 
 
+@pytest.mark.long
 def test_a_crawl_with_the_frontier_closes_at_sigterm_and_the_next_run_delivers_the_rest(tmp_path, service):
     crawls, wave = Plan(tmp_path, service, source=WITH_FRONTIER), throttle(service)
     crawl = terminated(crawls.start(wave), service)

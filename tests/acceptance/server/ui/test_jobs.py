@@ -147,6 +147,7 @@ async def test_the_list_of_jobs_refreshes_by_itself_but_not_under_ones_hands(
         assert await page.evaluate("window.same"), "the page itself was not loaded again"
 
 
+@pytest.mark.long
 async def test_a_log_grows_while_it_is_read_pauses_and_tells_its_end(
     open_page: OpenPage, ui_server: RunningServer, project: int
 ) -> None:
@@ -226,7 +227,7 @@ PARTS = {
     ("scheme", "width"),
     [
         pytest.param("light", 1280, id="light"),
-        pytest.param("dark", 390, id="dark phone"),
+        pytest.param("dark", 390, id="dark phone", marks=pytest.mark.long),
         pytest.param("dark", 1280, id="dark", marks=pytest.mark.full),
         pytest.param("light", 390, id="phone", marks=pytest.mark.full),
     ],

@@ -107,8 +107,10 @@ def _json(**fields: Any) -> bytes:
 
 @pytest.mark.parametrize(
     ("scheme", "width"),
-    [("light", 1280), ("dark", 390)],
-    ids=["light", "dark-phone"],
+    [
+        pytest.param("light", 1280, id="light"),
+        pytest.param("dark", 390, id="dark-phone", marks=pytest.mark.long),
+    ],
 )
 async def test_every_page_beside_jobs_can_be_read_by_all(
     open_page: OpenPage, http: Http, project: int, scheme: str, width: int

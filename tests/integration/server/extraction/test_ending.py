@@ -10,6 +10,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
 import requests
 
 from tests.support.eventually import eventually
@@ -52,6 +53,7 @@ def test_requests_under_way_are_finished_and_new_ones_get_503(tmp_path: Path) ->
     assert base64.b64decode(answer.json()["httpResponseBody"]) == b"finished"
 
 
+@pytest.mark.long
 def test_a_request_that_is_not_done_in_time_gets_503_and_is_no_fault_of_the_server(tmp_path: Path) -> None:
     site = Target().start()
     entered = threading.Event()

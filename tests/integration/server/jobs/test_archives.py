@@ -53,6 +53,7 @@ def attacks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_archives_made_to_harm_are_refused_with_a_reason_and_little_memory(attacks: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", INSPECT, str(attacks)], capture_output=True, text=True, timeout=500, check=True

@@ -71,6 +71,7 @@ async def crawled(http: Http, project: int, spider: str, **arguments: str) -> li
     return await platform.records("items", job)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("user", ["root", "user"])
 async def test_deployed_code_reads_nothing_that_is_not_its_own(
     tmp_path: Path, user: str, monkeypatch: pytest.MonkeyPatch

@@ -238,6 +238,7 @@ async def ended(pid: int) -> None:
             await eventually_async(lambda: Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z")
 
 
+@pytest.mark.long
 async def test_two_builders_at_once_make_one_environment(setup: Setup, tmp_path: Path) -> None:
     prepared = await setup.prepared(packed.folder())
     home = prepared.directory.parent
@@ -253,6 +254,7 @@ async def test_two_builders_at_once_make_one_environment(setup: Setup, tmp_path:
     assert await others[1].read(both[0]) == [BOOKS, NEWS]
 
 
+@pytest.mark.long
 async def test_a_build_that_was_killed_is_never_used_and_made_again(
     setup: Setup, wheels: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -291,6 +293,7 @@ def _killing(pids: list[int]):
     return killed
 
 
+@pytest.mark.long
 async def test_the_last_used_environments_are_kept_and_one_in_use_stays(
     setup: Setup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -357,6 +360,7 @@ def _deep_sdist() -> bytes:
     return packed.tar_of({"p-1/PKG-INFO": information, "p-1/pyproject.toml": project, "p-1/b.py": build})
 
 
+@pytest.mark.long
 async def test_a_build_that_leaves_deep_folders_fails_by_itself_alone(setup: Setup) -> None:
     """It can be tried again, and the next deploys, of other projects too, remove what it has left."""
     archive = _deep_sdist()

@@ -30,6 +30,7 @@ from tests.support.webhook_receiver import Receiver
 SCHEDULES = 60
 
 
+@pytest.mark.long
 async def test_a_server_that_is_killed_in_the_middle_loses_and_doubles_nothing(
     postgresql: Cluster, tmp_path: Path
 ) -> None:

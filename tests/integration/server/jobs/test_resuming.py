@@ -56,6 +56,7 @@ async def some_items(http: Http, job: str, more_than: int) -> None:
     await eventually_async(look, what=f"more than {more_than} items")
 
 
+@pytest.mark.long
 async def test_a_server_that_is_killed_goes_on_with_its_jobs_when_it_is_started_again(
     tmp_path: Path, folder: Path
 ) -> None:

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.support import packed_projects as packed
 from tests.support.eventually import eventually_async
 from tests.support.http import Http
@@ -70,6 +72,7 @@ async def test_jobs_run_in_the_version_that_they_were_scheduled_with(tmp_path: P
     assert len(environments) == 2
 
 
+@pytest.mark.long
 async def test_a_worker_builds_what_was_deployed_to_the_server(tmp_path: Path, postgresql: Cluster) -> None:
     database = postgresql.database()
     caches = [tmp_path / "server", tmp_path / "worker"]
@@ -85,6 +88,7 @@ async def test_a_worker_builds_what_was_deployed_to_the_server(tmp_path: Path, p
     assert all(any(path.is_dir() for path in cache.iterdir()) for cache in caches)
 
 
+@pytest.mark.long
 async def test_a_check_that_was_cut_off_is_made_when_the_server_starts_again(tmp_path: Path) -> None:
     slow = "import time; time.sleep(3)\n" + packed.SPIDER
     with RunningServer(tmp_path / "data") as server:

@@ -76,6 +76,7 @@ async def until_one_drains(keeper: RunningServer) -> None:
     await store.close()
 
 
+@pytest.mark.long
 async def test_a_worker_runs_jobs_drains_at_a_signal_and_ends_at_once_at_a_second(
     platform: Http, keeper: RunningServer, shop: Path
 ) -> None:
