@@ -161,7 +161,7 @@ def test_the_pages_agree_about_the_connections_to_a_database() -> None:
 
 def test_the_papers_agree_about_the_time_that_the_tests_take() -> None:
     times = [
-        re.findall(r"(\d+ minutes on two slow cores)", (ROOT / name).read_text("utf-8"))
+        re.findall(r"(\d+ minutes on two cores)", (ROOT / name).read_text("utf-8"))
         for name in ("Makefile", "CONTRIBUTING.md")
     ]
     assert len(times[0]) == 1
