@@ -2,7 +2,8 @@
 
 The time is shared by the targets, each in a process of its own, as many at once as there are processors. Starting one
 takes some ten seconds more. What breaks one is saved in ``tests/fuzz/corpus``, from where
-``tests/integration/fuzz/test_corpus.py`` runs it again; the exit status is 1 then. ``--input FILE`` runs one input alone.
+``tests/integration/fuzz/test_corpus.py`` runs it again; the exit status is 1 then. ``--input FILE`` runs one input
+alone.
 """
 
 from __future__ import annotations
