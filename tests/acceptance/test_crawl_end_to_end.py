@@ -153,6 +153,7 @@ def test_reactorless_mode_crawls_the_same(project, site):
     assert crawl.stat("item_scraped_count") == site.pages + 1
 
 
+@pytest.mark.long
 def test_pages_that_a_crawl_has_stored_are_skipped_by_the_next_only_if_asked(project, site):
     again = ("direct", "-a", f"site={site.url}", "-s", "DUPEFILTER_COLLECTION=seen")
     assert project.crawl(*again).stat("item_scraped_count") == site.pages + 1
@@ -172,6 +173,7 @@ def test_switches_turn_parts_off(project, site):
     assert crawl.stat("platform/items/count") == 0
 
 
+@pytest.mark.long
 def test_the_other_commands_of_scrapy_work_with_the_add_on(project, site):
     said = project.command(
         "shell", site.url + "/page/3", typed="print('GOT', response.css('h1::text').get())\nexit()\n"

@@ -13,6 +13,8 @@ import pytest
 from tests.acceptance.test_crawl_end_to_end import SPIDERS
 from tests.support.crawls import Project
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[2]
 VENDOR = "scrapy_ext/server/ui/static/vendor"
 

@@ -10,6 +10,8 @@ from tests.support.models import collections, frontier, jobs, keys, periodic, re
 from tests.support.models.machine import check
 from tests.support.models.worlds import HttpWorld
 
+pytestmark = pytest.mark.long
+
 MODELS: dict[str, tuple[Any, Any]] = {
     "records": (records.Records, records.OverHttp),
     "collections": (collections.Collections, collections.OverHttp),

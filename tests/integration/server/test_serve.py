@@ -238,6 +238,7 @@ async def _written_until_killed(data: Path, database: str | None, jobs: list[int
     return stored
 
 
+@pytest.mark.long
 async def test_a_frontier_survives_sigkill_while_its_fingerprints_are_merged(
     tmp_path: Path, database: str | None
 ) -> None:

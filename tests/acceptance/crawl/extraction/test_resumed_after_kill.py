@@ -26,6 +26,7 @@ def is_on_disk(folder: Path, texts: list[bytes]) -> bool:
     return all(base64.b64encode(text) in stored for text in texts)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ledger", [True, pytest.param(False, marks=pytest.mark.full)])
 def test_what_was_answered_and_not_finished_is_not_posted_again(tmp_path, service, ledger):
     """Eight pages are in callbacks without end, and two at the service, when the process is killed."""

@@ -41,6 +41,7 @@ async def server():
     await server.stop()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pause_at", [None, 20], ids=["no answer", "an answer without an end"])
 async def test_one_ctrl_c_ends_a_crawl_whose_service_does_not_answer_and_nothing_is_lost(server, tmp_path, pause_at):
     page = {"url": "http://a.example/", "statusCode": 200, "httpResponseBody": base64.b64encode(b"<p>").decode()}

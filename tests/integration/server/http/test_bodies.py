@@ -31,7 +31,7 @@ MIB = 2**20
 #: What the server of these tests has for requests.
 MEMORY = 64 * MIB
 #: Where a body may be read: each counts what it takes.
-READERS = {"platform/bodies.py", "operation/exchange.py", "extraction/routes.py", "ui/live.py"}
+READERS = {"http/bodies.py", "http/request_context.py", "extraction/routes.py", "ui/live.py"}
 _PARTS = {"project": "1", "spider": "1", "job": "1", "type": "s", "index": "0", "version": "v", "schedule": "1"}
 
 

@@ -24,6 +24,8 @@ from tests.support.handwritten_site import Target
 from tests.support.packed_projects import tar_of
 from tests.support.servers import RunningServer
 
+pytestmark = pytest.mark.long
+
 EXAMPLES, EXAMPLES_IN_FULL = 3, 60
 
 #: Parts of paths that keep to the description name what is there, every other time.

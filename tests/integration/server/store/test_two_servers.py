@@ -8,6 +8,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from tests.integration.server.store.test_copying import run
 from tests.support.eventually import eventually_async
 from tests.support.http import Answer, Http
@@ -16,6 +18,7 @@ from tests.support.servers import RunningServer
 WRITES = 60
 
 
+@pytest.mark.long
 async def test_two_servers_on_one_file_a_backup_and_a_vacuum_lose_and_double_nothing(tmp_path: Path) -> None:
     data, copy = tmp_path / "data", tmp_path / "copy.db"
     with RunningServer(data) as one, RunningServer(data) as two:

@@ -30,6 +30,8 @@ from tests.support.extraction_service import Service, head
 from tests.support.handwritten_site import Target
 from tests.support.servers import RunningServer
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def own(site: Target) -> Any:
@@ -297,7 +299,6 @@ def test_the_browser_has_none_of_the_servers_secrets(site: Target, monkeypatch: 
                 assert b"very-secret" not in Path(f"/proc/{pid}/{told}").read_bytes()
 
 
-@pytest.mark.long
 def test_no_process_below_the_server_has_its_keys_not_even_the_browsers_driver(site: Target, tmp_path: Path) -> None:
     with RunningServer(tmp_path / "data", allow_hosts=[site.host]) as server:
         body = json.dumps({"url": site.page("/keys", "<h1>keys</h1>"), "browserHtml": True, "pageContent": True})
