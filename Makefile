@@ -4,18 +4,20 @@
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; raise SystemExit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
-# Three workers for the two cores of the CI: tests wait as well. Long files come first (tests/conftest.py).
-PYTEST := $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
+# More workers than the two cores of the CI: tests wait as well. Long files come first (tests/conftest.py).
+PYTEST := $(BIN)/python -m pytest -n $(or $(WORKERS),6) --dist loadfile --no-loadscope-reorder
 
 # What is started again and again (servers, crawls, commands) is compiled once, wherever this is run.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help dev assets demo test test-crash test-full test-scrapy fuzz check audit crash soak bench wheel docs clean
+.PHONY: help dev assets demo test test-unit test-long test-crash test-full test-scrapy fuzz check audit crash soak bench wheel docs clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo   run the example crawl, with both services, and show what was stored"
-	@echo "make test   run the tests (20 minutes on two slow cores); needs PostgreSQL's programs (apt-get install postgresql)"
+	@echo "make test   run the tests but the longest ones (under 10 minutes on two cores); needs PostgreSQL's programs (apt-get install postgresql)"
+	@echo "make test-unit  run those that need Python alone (under a minute)"
+	@echo "make test-long  run those that take long: the examples of the guide, the example project, the HTTP API on PostgreSQL"
 	@echo "make check  lint and types"
 	@echo "make audit  look at the licences and the known weaknesses of all dependencies"
 	@echo "make crash  kill crawls and servers in many more places (takes longer)"
@@ -60,10 +62,16 @@ demo: $(VENV)/installed $(VENV)/browser
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m example_project.demo
 
 test: $(VENV)/installed $(VENV)/browser $(VENV)/assets
-	$(PYTEST) tests --ignore tests/crash
+	$(PYTEST) tests --ignore tests/acceptance/crash
+
+test-unit: $(VENV)/installed
+	$(BIN)/python -m pytest -n 2 --dist worksteal tests/unit
+
+test-long: $(VENV)/installed $(VENV)/browser $(VENV)/assets
+	$(PYTEST) tests --ignore tests/acceptance/crash --long
 
 test-crash: $(VENV)/installed $(VENV)/browser
-	$(PYTEST) tests/crash
+	$(PYTEST) tests/acceptance/crash
 
 check: $(VENV)/installed
 	$(BIN)/ruff check .
@@ -88,7 +96,7 @@ test-scrapy: $(VENV)/installed
 	$(BIN)/python -m tests.scrapy_suite $(SCRAPY)
 
 crash: $(VENV)/installed $(VENV)/browser
-	$(PYTEST) tests/crash --full
+	$(PYTEST) tests/acceptance/crash --full
 
 # TIME: such as 90s, 30m or 4h; SEED: draws the same harms again.
 soak: $(VENV)/installed
@@ -108,4 +116,4 @@ docs: $(VENV)/installed
 	@echo "── docs/_build/html/index.html"
 
 clean:
-	rm -rf $(VENV) scrapy_ext/server/ui/static/vendor tests/browser/vendor tests/browser/screenshots build dist *.egg-info docs/_build soak-report .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) scrapy_ext/server/ui/static/vendor tests/acceptance/server/ui/vendor tests/acceptance/server/ui/screenshots build dist *.egg-info docs/_build soak-report .mypy_cache .ruff_cache .pytest_cache

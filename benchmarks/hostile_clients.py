@@ -29,7 +29,7 @@ from urllib.parse import urlsplit
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.servers import RunningServer
+from tests.support.servers import RunningServer
 
 MIB = 2**20
 #: Seconds for which the server is watched after an attack, and for an answer of /healthz.

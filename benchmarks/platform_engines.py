@@ -32,7 +32,7 @@ from rig.load import Connection, cpu_seconds, request
 from rig.rounds import alternate, median, options, report
 from rig.services import Platform, platform
 
-from tests.postgresql import Cluster, cluster
+from tests.support.postgresql import Cluster, cluster
 
 _ROWS = 1000
 _SAMPLES_EACH = 0.02

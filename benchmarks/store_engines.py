@@ -31,7 +31,7 @@ from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot
 from scrapy_ext.server.store.jobs.jobs import NewJob
 from scrapy_ext.server.store.records.chunks import ITEMS, Packer, RecordChunk
-from tests.postgresql import cluster
+from tests.support.postgresql import cluster
 
 _ROWS = 1000
 _GETS = 500

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.postgresql import Cluster, cluster
-from tests.real_pages import folder
-from tests.sites import Site
+from tests.acceptance.real_pages import folder
+from tests.support.postgresql import Cluster, cluster
+from tests.support.sites import Site
 
-#: Folders whose files take long.
-_LONG = ("crash", "tests", "example_project", "docs", "jobs", "server", "browser", "ui", "real_pages", "extraction")
+#: Those whose files take longest come first.
+_ORDER = (
+    *("acceptance/test_", "integration/server/test_serve", "integration/server/jobs/", "acceptance/example_project/"),
+    *("acceptance/", "integration/models/", "integration/", "unit/"),
+)
 
 
 @pytest.fixture
@@ -32,6 +36,7 @@ def postgresql() -> Iterator[Cluster]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full", action="store_true", help="all there is of each kind (make crash, make test-full)")
+    parser.addoption("--long", action="store_true", help="those that take long instead of the others (make test-long)")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -39,16 +44,27 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "full: one of many of its kind; runs with --full only")
+    config.addinivalue_line("markers", "long: takes long, or is the same on the other engine; runs with --long, --full")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     # Files with long tests first, so that no worker is left alone with one of them at the end.
-    items.sort(key=lambda item: item.path.parent.name not in _LONG)
+    items.sort(key=_rank)
     if config.getoption("--full"):
         return
-    left_out = [item for item in items if item.get_closest_marker("full")]
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if not item.get_closest_marker("full")]
+    wanted = bool(config.getoption("--long"))
+    chosen = [
+        item
+        for item in items
+        if not item.get_closest_marker("full") and (item.get_closest_marker("long") is not None) is wanted
+    ]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
+    items[:] = chosen
+
+
+def _rank(item: pytest.Item) -> int:
+    path = item.path.relative_to(Path(__file__).parent).as_posix()
+    return next((rank for rank, start in enumerate(_ORDER) if path.startswith(start)), 0)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

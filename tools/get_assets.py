@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 #: Part of the wheel.
 VENDOR = ROOT / "scrapy_ext/server/ui/static/vendor"
 #: For tests only.
-CHECKS = ROOT / "tests/browser/vendor"
+CHECKS = ROOT / "tests/acceptance/server/ui/vendor"
 #: Timeout in seconds for one package.
 _PATIENCE = 120
 

@@ -15,7 +15,7 @@ from data import page, timed
 from scores import count, median_ms, scored
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from tests.server.extraction.auto.kinds.job_pages import PAGES, told
+from tests.support.job_pages import PAGES, told
 
 #: Minimum probability at which a page counts as a job.
 SURE = 0.5

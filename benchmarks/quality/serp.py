@@ -14,7 +14,7 @@ from data import page, timed
 from scores import median_ms, scored
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from tests.server.extraction.auto.kinds.serp_pages import PAGES, RESULTS
+from tests.support.serp_pages import PAGES, RESULTS
 
 #: Minimum results for a page to count as a page of results.
 SEVERAL = 5

@@ -1,8 +1,9 @@
 """Fuzz every parser of untrusted input for a while: ``python -m tests.fuzz [--time 10m] [--target NAME] [--seed N]``.
 
 The time is shared by the targets, each in a process of its own, as many at once as there are processors. Starting one
-takes some ten seconds more. What breaks one is saved in ``tests/fuzz/corpus``, from where ``tests/fuzz/test_corpus.py``
-runs it again; the exit status is 1 then. ``--input FILE`` runs one input alone.
+takes some ten seconds more. What breaks one is saved in ``tests/fuzz/corpus``, from where
+``tests/integration/fuzz/test_corpus.py`` runs it again; the exit status is 1 then. ``--input FILE`` runs one input
+alone.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.durations import seconds, seed
 from tests.fuzz.target import CORPUS, Target, all_targets
+from tests.support.durations import seconds, seed
 
 #: Of one input, before it counts as one that never ends.
 _HANG_SECONDS = 30

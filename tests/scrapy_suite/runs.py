@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from scrapy_ext import handover
+from scrapy_ext.jobprocess import handover
 from tests.scrapy_suite.environment import Environment
 
 #: Only those that the tests use: others of this environment warn, and a warning is an error there.

@@ -13,9 +13,9 @@ from pathlib import Path
 # The modules of the tests are imported as pytest does it.
 sys.path[:0] = [str(Path(__file__).parents[2])]
 
-from tests.durations import seconds, seed  # noqa: E402
 from tests.soak.report import MOST  # noqa: E402
 from tests.soak.run import soak  # noqa: E402
+from tests.support.durations import seconds, seed  # noqa: E402
 
 
 def main() -> int:

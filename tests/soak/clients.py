@@ -1,4 +1,4 @@
-"""Clients of the API that keep account (:mod:`tests.ledger`), in rounds, and one of the extraction service."""
+"""Clients of the API in rounds (:mod:`tests.support.acknowledged_writes`), and one of the extraction service."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from urllib.parse import urlencode
 
 import aiohttp
 
-from tests.ledger import Caller, Client, Jobs, Queue, Records, check_all, make_clients
-from tests.server.http import Answer, Http
 from tests.soak.sites import leaf
 from tests.soak.system import AS_FORM, System, ask
+from tests.support.acknowledged_writes import Caller, Client, Jobs, Queue, Records, check_all, make_clients
+from tests.support.http import Answer, Http
 
 #: Seconds of a round; then all that its clients have written is checked.
 ROUND = 60.0

@@ -11,11 +11,11 @@ from collections import Counter, deque
 from typing import Any, ClassVar
 from urllib.parse import urlencode
 
-from tests.crash.maze import outcome
-from tests.server.http import Http
 from tests.soak import referee
 from tests.soak.sites import TREE_PAGES, PacedMaze
 from tests.soak.system import AS_FORM, System, ask, pulses_of
+from tests.support.crash.maze import outcome
+from tests.support.http import Http
 
 #: Jobs at once; one crawl more may begin while there are fewer.
 AT_ONCE = 6

@@ -9,8 +9,8 @@ from typing import Any
 
 import asyncpg
 
-from tests.postgresql import Cluster
 from tests.soak.links import Link
+from tests.support.postgresql import Cluster
 
 #: A small log, and vacuums that keep up, so that what grows shows within minutes.
 _SETTINGS = {

@@ -14,9 +14,9 @@ from typing import NamedTuple
 import aiohttp
 
 from scrapy_ext.jobprocess.proc import table
-from tests.server.http import Http
 from tests.soak.nodes import Node
 from tests.soak.system import AS_FORM, System, ask, pulses_of
+from tests.support.http import Http
 
 #: Bytes that a file may grow beyond the longest one, while the disk is full; not at the end of a page.
 _ROOM = 16 * 8192 + 100

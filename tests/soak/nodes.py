@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from scrapy_ext.jobprocess.proc import Process, below, table
-from tests.servers import RunningServer
 from tests.soak.clocks import Clock
 from tests.soak.database import Database
 from tests.soak.links import Link, Links
+from tests.support.servers import RunningServer
 
 #: Seconds for a node to start, which needs the database.
 _SECONDS = 180.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.crash.maze import SETTINGS, SPIDER
+from tests.support.crash.maze import SETTINGS, SPIDER
 
 _PULSE = '''
 """A thread that writes every moment that this process works, so that two processes of a job would show."""

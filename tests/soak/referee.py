@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tests.crash.maze import is_held_back
+from tests.support.crash.maze import is_held_back
 
 _SHOWN = 5
 
@@ -73,7 +73,7 @@ def hits_of_maze(
     what: str, hits: Counter[str], expected: Counter[str], dead_letters: Iterable[str], jumps: int = 0
 ) -> list[str]:
     """A maze of one process was fetched as often as an undisturbed one, but for what a callback that always fails, and
-    a request that cannot be stored, repeat (:mod:`tests.crash.maze`).
+    a request that cannot be stored, repeat (:mod:`tests.support.crash.maze`).
 
     ``jumps``: how often the clock went forward meanwhile. Twisted measures timeouts by the clock of the day, so that
     each request under way at a jump is over its ``DOWNLOAD_TIMEOUT``, and Scrapy sends it again.

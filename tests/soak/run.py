@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.server.http import Http
 from tests.soak.clients import Leaves, Rounds
 from tests.soak.crawls import Work
 from tests.soak.database import AWAY
@@ -20,6 +19,7 @@ from tests.soak.referee import Verdict, counted
 from tests.soak.report import Run, write_report
 from tests.soak.samples import Sampler
 from tests.soak.system import PATIENCE, System
+from tests.support.http import Http
 
 #: Seconds for what was begun to end, at most.
 _LAST = 420.0

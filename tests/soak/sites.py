@@ -6,8 +6,8 @@ import threading
 import time
 from collections import Counter
 
-from tests.crash.maze import Maze
-from tests.sites import Answer, ListeningSite
+from tests.support.crash.maze import Maze
+from tests.support.sites import Answer, ListeningSite
 
 #: Pages of a tree; each links to two others.
 TREE_PAGES = 25

@@ -14,13 +14,13 @@ from typing import Any
 import aiohttp
 
 from scrapy_ext.jobprocess.proc import Process, table
-from tests.server.http import Answer, Http
 from tests.soak.clocks import Clock, library
 from tests.soak.database import AWAY, Database
 from tests.soak.links import Links
 from tests.soak.nodes import Node, new_keys
 from tests.soak.project import write_project
 from tests.soak.sites import Pace, Trees
+from tests.support.http import Answer, Http
 
 SERVERS, WORKERS = 2, 3
 #: For calls whose body is a form in bytes.

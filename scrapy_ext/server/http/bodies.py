@@ -1,7 +1,7 @@
 """Request bodies: inflated, cut into lines and decoded, all within limits, and never on trust of a header.
 
-This module is the only way to a body (``tests/server/platform/test_bodies.py`` sees to that), and counts what it
-becomes against the memory of the process before it decodes it:
+This module is the only way to a body (``tests/integration/server/http/test_bodies.py`` sees to that), and counts what
+it becomes against the memory of the process before it decodes it:
 
 - :func:`each_block` hands over one block of lines at a time, whose records are gone before the next one comes. What is
   kept of them is counted, and nothing else.

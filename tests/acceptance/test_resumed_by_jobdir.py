@@ -1,0 +1,90 @@
+"""JOBDIR resumes a crawl with the frontier, and what requests shared is reported when it has to be copied."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_ext.api.platform import JobKey
+from scrapy_ext.crawl.session.job import JobFile
+from tests.support.crawls import Project
+
+SPIDERS = """
+import scrapy
+
+
+class Pages(scrapy.Spider):
+    name = "pages"
+    custom_settings = {"EXTRACT_API_ENABLED": False, "CONCURRENT_REQUESTS": 1}
+
+    async def start(self):
+        yield scrapy.Request(self.site + "/", dont_filter=True)
+
+    def parse(self, response):
+        together = {}
+        for number in range(20):
+            yield response.follow(f"/page/{number}", self.parse_page, cb_kwargs={"together": together})
+
+    def parse_page(self, response, together):
+        together[response.url] = True
+        yield {"url": response.url, "filled": len(together)}
+        if response.url.endswith("/page/0"):
+            yield response.follow("/")  # where it began, and no duplicate of that
+
+
+class Failing(scrapy.Spider):
+    name = "failing"
+    custom_settings = {"EXTRACT_API_ENABLED": False, "FRONTIER_MAX_ATTEMPTS": 2}
+
+    async def start(self):
+        yield scrapy.Request(self.site + "/page/1")
+        yield scrapy.Request(self.site + "/page/2", meta={"frontier_max_attempts": 3})
+        yield scrapy.Request(self.site + "/page/3", meta={"frontier_max_attempts": 1})
+
+    def parse(self, response):
+        raise ValueError("always")
+"""
+
+
+@pytest.mark.long
+def test_the_same_command_goes_on_with_its_jobdir_and_starts_anew_when_the_job_is_finished(site, tmp_path):
+    project = Project(tmp_path / "project", SPIDERS)
+    arguments = ("pages", "-a", f"site={site.url}", "-s", "JOBDIR=job")
+    first = project.crawl(*arguments, "-s", "CLOSESPIDER_ITEMCOUNT=8")
+    assert first.reason == "closespider_itemcount"
+    assert first.log.count("Requests share the object in cb_kwargs['together']") == 1
+    assert "parse_page (spiders.py, line 17)" in first.log
+    second = project.crawl(*arguments)
+    assert "Job 1/1/1 resumed" in second.log
+    assert (second.reason, len(project.items("1/1/1"))) == ("finished", 20)
+    assert "Requests share" not in second.log
+    third = project.crawl(*arguments)
+    assert "Job 1/1/2 started" in third.log
+    assert third.reason == "finished"
+    items = project.items("1/1/2")
+    assert [item["filled"] for item in items] == list(range(1, 21)), "they fill one object"
+    assert [item["url"].rpartition("/")[2] for item in items] == [str(number) for number in range(19, -1, -1)]
+    # Each crawl, two that were one and the third, asked for the first page at its start, and again for the link.
+    assert site.hits["/"] == 4
+
+
+def test_a_callback_that_raises_runs_as_often_as_was_asked_for(site, tmp_path):
+    project = Project(tmp_path / "project", SPIDERS)
+    crawl = project.crawl("failing", "-a", f"site={site.url}")
+    assert site.hits == {"/page/1": 2, "/page/2": 3, "/page/3": 1}
+    assert crawl.stat("frontier/dead_letters") == 3
+    assert crawl.reason == "finished"
+
+
+def test_requests_that_scrapys_own_scheduler_left_in_the_directory_are_reported(tmp_path, caplog):
+    file = JobFile(str(tmp_path))
+    (tmp_path / "requests.queue").mkdir()
+    file.warn_of_other_queue()
+    assert caplog.messages == []
+    (tmp_path / "requests.queue" / "example.com").mkdir()
+    file.warn_of_other_queue()
+    assert [message.partition(".")[0] for message in caplog.messages] == [
+        f"JOBDIR {tmp_path} has requests of a crawl with Scrapy's own scheduler"
+    ]
+    file.write(JobKey(1, 1, 1))
+    file.warn_of_other_queue()
+    assert len(caplog.messages) == 1

@@ -1,0 +1,78 @@
+"""Keys, and how each host says no."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tests.support.http import Http
+from tests.support.servers import RunningServer
+
+PATHS = [
+    ("/items/1/1/1", None),
+    ("/collections/1/list", None),
+    ("/hcf/1/list", None),
+    ("/jobs/1/1/1", None),
+    ("/activity/1", None),
+    ("/jobq/1/list", "Unauthorized"),
+    ("/api/jobs/list.json?project=1", "Authentication failed"),
+]
+
+
+@pytest.mark.parametrize(("path", "message"), PATHS)
+async def test_without_the_key_every_host_refuses_in_its_own_way(
+    server: RunningServer, path: str, message: str | None
+) -> None:
+    for key in (None, "wrong", "", server.extract_key):
+        async with Http(server.url, key) as http:
+            answer = await http.get(path)
+            assert answer.status == 401
+            if message is None:
+                assert answer.text == "Unauthorized\n"
+            else:
+                assert answer.json["message"] == message
+
+
+async def test_the_key_is_taken_as_user_name_or_as_parameter(server: RunningServer) -> None:
+    async with Http(server.url, None) as http:
+        assert (await http.get(f"/hcf/1/list?apikey={server.platform_key}")).status == 200
+    async with Http(server.url, server.platform_key) as http:
+        assert (await http.get("/hcf/1/list")).status == 200
+
+
+async def test_malformed_credentials_are_refused(server: RunningServer) -> None:
+    async with Http(server.url, None) as http:
+        for header in ("Basic", "Basic !!!", "Bearer x", "Basic " + "QQ" * 9000, "Basic /w=="):
+            assert (await http.get("/hcf/1/list", Authorization=header)).status == 401
+
+
+async def test_the_time_is_told_to_anyone(server: RunningServer) -> None:
+    async with Http(server.url, None) as http:
+        answer = await http.get("/system/ts")
+    assert answer.headers["Content-Type"] == "text/plain; charset=UTF-8"
+    assert abs(int(answer.text) - time.time() * 1000) < 60_000
+
+
+async def test_the_key_is_never_in_the_servers_log(server: RunningServer) -> None:
+    async with Http(server.url, server.platform_key) as http:
+        await http.get(f"/items/x?apikey={server.platform_key}")
+        await http.get(f"/nothing?apikey={server.platform_key}")
+    assert server.platform_key not in server.log()
+    assert server.extract_key not in server.log()
+
+
+async def test_unknown_paths_and_methods(http: Http) -> None:
+    assert (await http.get("/nothing")).status == 404
+    assert (await http.get("/collections/1")).status == 404
+    answer = await http.call("PUT", "/items/1/1/1")
+    assert (answer.status, answer.headers["Allow"]) == (405, "GET, POST")
+    assert (await http.get("/items/%FF")).status == 400
+    answer = await http.get("/api/nothing.json")
+    assert (answer.status, answer.json["status"]) == (404, "error")
+
+
+async def test_head_is_get_without_its_body(http: Http, project: int) -> None:
+    await http.post(f"/items/{project}/1/1", [{"a": 1}])
+    answer = await http.call("HEAD", f"/items/{project}/1/1")
+    assert (answer.status, answer.body) == (200, b"")

@@ -1,0 +1,43 @@
+"""Jobs that cannot start: why is in their log, and in their close reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.running_jobs import Platform
+
+FAILING = {
+    "an unknown spider": ("nobody", {}, "spider_not_found", "There is no spider 'nobody' in this project."),
+    "a script that is not there": ("py:nothing.py", {}, "script_not_found", "There is no script 'nothing.py'"),
+    "a spider that raises": ("raises", {}, "failed", "RuntimeError: the spider's own trouble"),
+    "an argument that is missing": ("needs", {}, "failed", "missing 1 required positional argument: 'category'"),
+    "a settings module that is none": (
+        "quick",
+        {"environment": {"SCRAPY_SETTINGS_MODULE": "no.such.settings"}},
+        "failed",
+        "No module named 'no'",
+    ),
+    "an add-on that is none": (
+        "quick",
+        {"job_settings": {"ADDONS": {"no.such.Addon": 1}}},
+        "failed",
+        "No module named 'no'",
+    ),
+    "a setting of a wrong type": (
+        "quick",
+        {"job_settings": {"FRONTIER_SLOTS": "many"}},
+        "failed",
+        "FRONTIER_SLOTS must be of type int, got 'many'",
+    ),
+    "a scheduler that is none": ("quick", {"job_settings": {"SCHEDULER": "no.Such"}}, "failed", "No module named 'no'"),
+    "a script with an error": ("py:hello.py", {"cmd_args": "/nowhere"}, "failed", "KeyError: 'COLOUR'"),
+}
+
+
+@pytest.mark.parametrize("case", FAILING)
+async def test_a_start_that_fails_is_told(platform: Platform, case: str) -> None:
+    spider, fields, reason, told = FAILING[case]
+    job = await platform.run(spider, **fields, **({} if spider.startswith("py:") else {"case": case}))
+    assert await platform.reason(job) == reason
+    records = await platform.records("logs", job)
+    assert any(told in record["message"] and record["level"] >= 40 for record in records), records

@@ -1,0 +1,154 @@
+"""Runs of fingerprints and the filter before them, with runs so small that merges of merges happen."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_ext.server.store import Store
+from scrapy_ext.server.store.engine.interface import Transaction
+from scrapy_ext.server.store.frontier import fingerprint_filter, fingerprint_runs, fingerprints
+from scrapy_ext.server.store.frontier.fingerprints import runs_of
+from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot, _add
+from tests.support.stores import Where
+
+SLOT = Slot(1, "f", "0")
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fingerprints, "RUN", 40)
+    monkeypatch.setattr(fingerprints, "FAN", 3)
+    monkeypatch.setattr(fingerprints, "_STEP", 50)
+    monkeypatch.setattr(fingerprints, "_LEAST_LOAD", 5)
+    monkeypatch.setattr(fingerprints, "_LOAD", 3)
+    monkeypatch.setattr(fingerprint_runs, "BLOCK_BYTES", 100)
+    monkeypatch.setattr(fingerprint_runs, "_IN_A_BLOCK", 16)
+    monkeypatch.setattr(fingerprint_filter, "_SMALLEST", 64)
+
+
+@pytest.fixture
+async def other(where: Where, store: Store) -> AsyncIterator[Store]:
+    """Another process's view of the same database."""
+    opened = await Store.open(where)
+    yield opened
+    await opened.close()
+
+
+def requests(*numbers: int) -> list[QueuedRequest]:
+    return [QueuedRequest(b"%05d" % n, b'["%d",0]' % n, b"%d" % n, 0) for n in numbers]
+
+
+async def listed(store: Store) -> list[bytes]:
+    return [fp async for page in store.frontier.fingerprints(SLOT) for fp in page]
+
+
+async def kept(look: Any) -> list[tuple[bytes, bytes]]:
+    """All fingerprints of the database with their fdata, as they are stored: one in a row, or many."""
+    rows = await look("SELECT fp, fdata FROM frontier_fingerprints")
+    found = [(bytes(fp), bytes(fdata or b"")) for fp, fdata in rows]
+    for fps, fdata in await look("SELECT fps, fdata FROM frontier_fingerprint_blocks"):
+        members = bytes(fps)[1:-1].split(b"\xff")
+        found += zip(members, bytes(fdata).split(b"\xff") if fdata else [b""] * len(members), strict=True)
+    return found
+
+
+async def test_each_fingerprint_is_new_once_whoever_adds_it(
+    store: Store, other: Store, where: Where, look: Any
+) -> None:
+    chance, known = random.Random(5), set[int]()
+    for step in range(150):
+        given = [chance.randrange(4000) for _ in range(chance.randrange(1, 60))]
+        # mostly one of them, so that its filter is in use, and now and then the other, so that it must not be
+        chosen = other if step % 13 == 0 else store
+        assert await chosen.frontier.add(SLOT, requests(*given)) == len(set(given) - known)
+        known.update(given)
+    expected = [b"%05d" % n for n in sorted(known)]
+    assert await listed(store) == expected
+    assert sorted(await kept(look)) == [(fp, b"%d" % int(fp)) for fp in expected]
+    ((runs,),) = await look("SELECT runs FROM frontier_slots")
+    levels = [run.level for run in runs_of(bytes(runs))]
+    present = {(number, False) for (number,) in await look("SELECT DISTINCT run FROM frontier_fingerprints")}
+    present |= {(number, True) for (number,) in await look("SELECT DISTINCT run FROM frontier_fingerprint_blocks")}
+    assert present <= {(run.number, run.packed) for run in runs_of(bytes(runs))}
+    if isinstance(where, Path):
+        assert max(levels) >= 2  # that merges of merges were tried
+        assert len(levels) < 20
+        assert len(await look("SELECT 1 FROM frontier_fingerprint_blocks")) > 10
+    else:
+        assert levels == [0]
+
+
+async def test_what_was_rolled_back_is_not_known(store: Store) -> None:
+    await store.frontier.add(SLOT, requests(*range(100)))
+    await store.frontier.add(SLOT, requests(*range(100, 110)))
+
+    async def fail(tx: Transaction) -> None:
+        await _add(tx, SLOT, requests(500, 501), store.frontier._filters)
+        raise ValueError
+
+    with pytest.raises(ValueError):  # noqa: PT011 - the test's own
+        await store._engine.write(fail)
+    assert await store.frontier.add(SLOT, requests(500, 501, 99)) == 2
+    assert await store.frontier.add(SLOT, requests(500, 501, 99)) == 0
+
+
+async def test_filters_have_a_bound_together(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fingerprint_filter, "MAX_BYTES", 4096)
+    slots = [Slot(1, "f", str(n)) for n in range(4)]
+    for first in range(0, 3000, 50):
+        for slot in slots:
+            assert await store.frontier.add(slot, requests(*range(first, first + 60))) == (50 if first else 60)
+    filters = store.frontier._filters._filters.values()
+    assert sum(each.size for each in filters) <= 4096
+
+
+async def test_a_filter_that_grows_is_asked_until_the_larger_one_knows_all() -> None:
+    filters, numbers = fingerprint_filter.Filters(), [b"%d" % n for n in range(3000)]
+    for known in range(0, 2990, 10):
+        chosen, there = filters.of((1, 1), 0, 10), sorted(numbers[:known])
+        after = chosen.loaded
+        if after is not None:  # what is there is loaded in halves
+            end = None if after or not there else there[known // 2]
+            chosen.load([[fp for fp in there if fp > after and (end is None or fp <= end)]], end)
+        assert sorted(chosen.doubtful(numbers[:known])) == there
+        chosen.add(numbers[known : known + 10])
+    chosen = filters.of((1, 1), 0, 10)
+    assert chosen.size >= 1024
+    assert len(chosen.doubtful(b"other %d" % n for n in range(1000))) < 200
+
+
+#: A packed run and an open one.
+PACKED = b"[[1,1,0,null,true],[2,0,0,null]]"
+
+
+async def test_what_another_engine_packed_is_known(store: Store, look: Any) -> None:
+    await store.frontier.add(SLOT, requests(1000))
+    slot = (await look("SELECT number FROM frontier_slots"))[0][0]
+
+    async def as_copied(tx: Transaction) -> None:
+        await tx.execute("DELETE FROM frontier_fingerprints")
+        for first in range(0, 200, 10):
+            members = [b"%05d" % n for n in range(first, first + 10)]
+            await tx.execute(
+                """INSERT INTO frontier_fingerprint_blocks (project, slot, run, first, fps, fdata)
+                   VALUES (1, $1, 1, $2, $3, $4)""",
+                slot,
+                members[0],
+                b"\xff" + b"\xff".join(members) + b"\xff",
+                b"\xff".join(b"%d" % int(fp) if int(fp) % 2 else b"" for fp in members) if first else None,
+            )
+        await tx.execute("UPDATE frontier_slots SET runs = $1, stamp = 0", PACKED)
+
+    await store._engine.write(as_copied)
+    assert await listed(store) == [b"%05d" % n for n in range(200)]
+    for first in range(0, 600, 20):
+        assert await store.frontier.add(SLOT, requests(*range(first, first + 40))) == (20 if first > 160 else 0)
+    assert await listed(store) == [b"%05d" % n for n in range(620)]
+    stored = dict(await kept(look))
+    assert len(stored) == 620
+    assert all(stored[b"%05d" % n] == (b"%d" % n if n % 2 else b"") for n in range(10, 200))

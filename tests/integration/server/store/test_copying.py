@@ -1,0 +1,312 @@
+"""Backup, restore and migration: everything arrives, whatever is going on, or it is told that it did not."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy.settings import Settings
+
+from scrapy_ext.api.platform.collections import CollectionType
+from scrapy_ext.api.platform.jobs import JobState
+from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.platform.periodic import PeriodicJob, Task
+from scrapy_ext.api.platform.versions import SpiderInfo
+from scrapy_ext.commands.platform import SUBCOMMANDS, _load, parser_of
+from scrapy_ext.server.store import Store, StoreError, copying
+from scrapy_ext.server.store.collections.collections import Collection
+from scrapy_ext.server.store.comments import Place
+from scrapy_ext.server.store.engine.address import DatabaseUrl
+from scrapy_ext.server.store.engine.choose import FILE, open_engine
+from scrapy_ext.server.store.engine.interface import Transaction
+from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot
+from scrapy_ext.server.store.jobs.jobs import NewJob
+from scrapy_ext.server.store.jobs.nodes import Node
+from scrapy_ext.server.store.keys import StoredKey
+from scrapy_ext.server.store.records.chunks import ITEMS
+from scrapy_ext.server.store.versions.versions import NewVersion
+from tests.support.eventually import eventually_async
+from tests.support.packing import pack_chunk
+from tests.support.postgresql import Cluster
+from tests.support.stores import Where, emptied
+
+
+async def run(name: str, *arguments: str, settings: dict[str, str] | None = None) -> int:
+    """A subcommand, as Scrapy runs it."""
+    chosen = _load(name)
+    parser = parser_of(chosen)
+    options = parser.parse_args([*arguments])
+    return await asyncio.to_thread(chosen.run, Settings(settings or {}), options)
+
+
+def place(where: Where) -> list[str]:
+    return ["--database", where.secret] if isinstance(where, DatabaseUrl) else ["--data", str(where)]
+
+
+def migration(source: Where, target: Path) -> list[str]:
+    return ["migrate", "--from", getattr(source, "secret", str(source)), "--to", str(target)]
+
+
+def schedule(project: int) -> PeriodicJob:
+    return PeriodicJob(
+        id=0,
+        project=project,
+        disabled=False,
+        type="spider",
+        description="ü",
+        cron="1 2 * * *",
+        addtags=[],
+        tasks=[Task(name="s", jobq_id=0)],
+    )
+
+
+async def fill(store: Store) -> None:
+    """Rows in every table, odd ones among them."""
+    for project in (1, 2**31):
+        await store.webhooks.add(project, "http://ü/", ["*"], "whsec_")
+        job = NewJob("s\0é", JobState.RUNNING, {"tags": ["a", "ü"]}, "k")
+        (key,) = await store.jobs.add(project, [job], "x")
+        records = [{"n": n, "field\0": None} for n in range(250)]
+        for turn in range(3):
+            lines = [b'{"n":%d,"field\\u0000":null}' % n for n in range(250)]
+            await store.items.write(key, turn * 250, [pack_chunk(ITEMS, lines, records)])
+        for kind in CollectionType:
+            which = Collection(project, kind, "c")
+            for turn in range(2):
+                await store.collections.write(which, [(b"\x00%d" % n, b"%d" % turn) for n in range(30)])
+        requests = [QueuedRequest(b"\xff%d" % n, b'["x",%d]' % n, b"1" if n % 2 else None, n % 3) for n in range(500)]
+        await store.frontier.add(Slot(project, "f", "0"), requests)
+        await store.frontier.read(Slot(project, "f", "0"), 100)
+        await store.activity.add(project, [b'{"event":"x"}'])
+        await store.comments.add(Place(key.entity(3), "n"), "a\0", "ü")
+        await store.periodic.add(schedule(project))
+        await store.projects.merge(project, {"ü": b"[1]"})
+    await store.nodes.join(Node("n", "h", 6, frozenset({"t"}), 1, 1, 1, draining=False))
+    await store.jobs.add(1, [NewJob("s", JobState.PENDING, {})], "x")
+    assert await store.attempts.place()
+    deploy = await store.versions.begin(1, NewVersion("é", "egg", "", 2, "f", "ü\n"), "x")
+    await store.versions.put(1, deploy, 0, b"\x00\xff")
+    await store.versions.arrived(1, deploy)
+    await store.versions.ready(1, deploy, [SpiderInfo("sé")])
+    large = Collection(1, CollectionType.STORE, "large")  # more than a page
+    await store.collections.write(large, [(b"%02d" % n, b"x" * 900_000) for n in range(10)])
+    await store.collections.drop(1, "c")  # not purged: rows without an owner move too
+    await store._engine.write(_pack)
+    await store.keys.keep("secret", "value")
+    await store.keys.add(StoredKey("k", "hash", frozenset({1, 2}), may_write=False))
+
+
+async def _pack(tx: Transaction) -> None:
+    """A block of fingerprints that no run lists: large frontiers have such rows, of runs that are listed."""
+    await tx.execute(
+        """INSERT INTO frontier_fingerprint_blocks (project, slot, run, first, fps, fdata)
+           VALUES (1, 1, 9, $1, $2, NULL)""",
+        b"a",
+        b"\xffa\xffb\xff",
+    )
+
+
+async def contents(where: Where) -> dict[str, copying.Digest]:
+    engine = await open_engine(where)
+    try:
+        async with engine.snapshot() as snapshot:
+            return {table.name: await copying._digest(snapshot, table, lambda *_: None) for table in copying.tables()}
+    finally:
+        await engine.close()
+
+
+@pytest.fixture
+async def filled(store: Store, where: Where) -> Where:
+    await fill(store)
+    return where
+
+
+@pytest.fixture
+async def other(where: Where, postgresql: Cluster, tmp_path: Path) -> Where:
+    """An empty store on the other engine."""
+    if isinstance(where, DatabaseUrl):
+        return tmp_path / "other"
+    url = DatabaseUrl(postgresql.database())
+    await (await Store.open(url)).close()
+    return await emptied(url)
+
+
+async def test_everything_goes_into_a_file_and_out_of_it_onto_the_other_engine_and_back(
+    filled: Where, other: Where, tmp_path: Path, capsys: Any
+) -> None:
+    before = await contents(filled)
+    assert all(digest.rows for digest in before.values()), before
+    file = tmp_path / "backup.db"
+    assert await run("backup", *place(filled), str(file)) == 0
+    assert "verified" in capsys.readouterr().out
+    assert not list(tmp_path.glob("*.part*"))
+    assert await run("restore", *place(other), str(file)) == 0
+    assert await contents(other) == before
+    last = tmp_path / "last"
+    source = other.secret if isinstance(other, DatabaseUrl) else str(other)
+    assert await run("migrate", "--from", source, "--to", str(last)) == 0
+    assert await contents(last) == before
+    store = await Store.open(other)
+    key = JobKey(2**31, 1, 1)
+    assert (await store.items.stats(key)).counts == {"n": 750, "field\0": 750}
+    assert await store.jobs.add(2**31, [NewJob("s\0é", JobState.PENDING, {})], "x") == [JobKey(2**31, 1, 2)]
+    await store.close()
+
+
+async def test_what_is_there_is_deleted_only_when_told_to(filled: Where, tmp_path: Path, capsys: Any) -> None:
+    file = tmp_path / "backup.db"
+    assert await run("backup", *place(filled), str(file)) == 0
+    assert await run("backup", *place(filled), str(file)) == 1
+    assert "--replace" in capsys.readouterr().err
+    before = await contents(filled)
+    assert await run("restore", *place(filled), str(file)) == 1
+    assert "--replace" in capsys.readouterr().err
+    assert await contents(filled) == before
+    store = await Store.open(filled)
+    await store.keys.keep("another", "value")
+    await store.close()
+    assert await run("restore", *place(filled), "--replace", str(file)) == 0
+    assert await contents(filled) == before
+
+
+async def test_a_backup_of_a_store_in_use_is_of_one_moment(store: Store, where: Where, tmp_path: Path) -> None:
+    key, done = JobKey(1, 1, 1), asyncio.Event()
+
+    async def write() -> None:
+        while not done.is_set():
+            await store.items.write(key, None, [pack_chunk(ITEMS, [b'{"a":1}'], [{"a": 1}])])
+
+    writing = asyncio.create_task(write())
+    await eventually_async(lambda: store.items.stats(key), lambda value: value.totals.input_values >= 20)
+    assert await run("backup", *place(where), str(tmp_path / "b.db")) == 0
+    done.set()
+    await writing
+    with closing(sqlite3.connect(tmp_path / "b.db")) as database:
+        totals = database.execute("SELECT records FROM record_totals").fetchone()[0]
+        chunks = database.execute("SELECT sum(records), max(start + records) FROM record_chunks").fetchone()
+        counted = database.execute("SELECT occurrences FROM record_counts").fetchone()[0]
+    assert chunks == (totals, totals)
+    assert counted == totals >= 20
+    assert (await store.items.stats(key)).totals.input_values >= totals
+
+
+async def test_a_copy_that_ends_early_is_not_opened_until_it_is_repeated(
+    filled: Where, other: Where, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    file = tmp_path / "backup.db"
+    assert await run("backup", *place(filled), str(file)) == 0
+    put = copying._put
+
+    async def fail(tx: Any, table: copying.Table, rows: Any) -> None:
+        if table.name == "record_chunks":
+            raise StoreError("the disk is full")
+        await put(tx, table, rows)
+
+    monkeypatch.setattr(copying, "_put", fail)
+    assert await run("backup", *place(filled), str(tmp_path / "second.db")) == 1
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["backup.db"]
+    words = ["restore", f"--database={other.secret}" if isinstance(other, DatabaseUrl) else "--fresh", str(file)]
+    monkeypatch.setattr(sys, "argv", ["/bin/scrapy", *words])
+    capsys.readouterr()
+    assert await run("restore", *place(other), str(file)) == 1
+    told = capsys.readouterr().err.splitlines()
+    shown = f"--database={other}" if isinstance(other, DatabaseUrl) else "--fresh"
+    assert told[:2] == [
+        "The store is not whole now, and no server opens it. Start over with:",
+        f"  scrapy platform restore {shown} {file} --replace",
+    ]
+    assert "the disk is full" in told[2]
+    monkeypatch.undo()
+    with pytest.raises(StoreError, match=r"not whole.*--replace"):
+        await Store.open(other)
+    # Nor is it copied: a copy of it would look whole.
+    for words in (["backup", *place(other), str(tmp_path / "half.db")], migration(other, tmp_path / "half")):
+        assert await run(*words) == 1
+        assert f"{other} is not whole" in capsys.readouterr().err
+    assert not (tmp_path / "half.db").exists()
+    assert await run("restore", *place(other), str(file)) == 1
+    assert "has not ended" in capsys.readouterr().err
+    assert await run("restore", *place(other), "--replace", str(file)) == 0
+    assert await contents(other) == await contents(filled)
+    await (await Store.open(other)).close()
+
+
+async def test_a_copy_that_differs_is_told(
+    filled: Where, other: Where, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    put = copying._put
+
+    async def lose(tx: Any, table: copying.Table, rows: Any) -> None:
+        await put(tx, table, rows[:-1] if table.name == "activity" else rows)
+
+    monkeypatch.setattr(copying, "_put", lose)
+    assert await run("backup", *place(filled), str(tmp_path / "backup.db")) == 1
+    assert "activity has 5 rows after copying 6" in capsys.readouterr().err
+    assert not (tmp_path / "backup.db").exists()
+
+
+async def test_files_that_are_no_backups_are_refused(tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "text").write_text("not a database " * 1000)
+    for name, said in (("text", "not a backup"), ("nothing", "does not exist")):
+        assert await run("restore", "--data", str(tmp_path / "data"), str(tmp_path / name)) == 1
+        assert said in capsys.readouterr().err
+    assert await run("backup", "--data", str(tmp_path / "none"), str(tmp_path / "b.db")) == 1
+    assert "no store" in capsys.readouterr().err
+    assert await run("migrate", "--from", "postgresql", "--to", str(tmp_path / "x")) == 1
+    assert "SERVER_DATABASE" in capsys.readouterr().err
+
+
+async def test_nothing_is_not_copied(where: Where, tmp_path: Path, capsys: Any) -> None:
+    for words in (["backup", *place(where), str(tmp_path / "b.db")], migration(where, tmp_path / "x")):
+        assert await run(*words) == 1
+        assert "There is no" in capsys.readouterr().err
+    await (await Store.open(where)).close()
+    assert await run("backup", *place(where), str(tmp_path / "b.db")) == 1
+    assert f"There is nothing in {where}" in capsys.readouterr().err
+    assert not (tmp_path / "b.db").exists()
+
+
+async def test_a_backup_says_what_it_has_and_of_which_store(
+    store: Store, where: Where, tmp_path: Path, capsys: Any
+) -> None:
+    await fill(store)
+    file = tmp_path / "b.db"
+    assert await run("backup", *place(where), str(file)) == 0
+    told = capsys.readouterr().out
+    assert told.startswith(f"{file}: 3 jobs, 1500 items, ")
+    assert told.endswith(" rows in all, verified\n")
+    assert await run("backup", str(tmp_path / "other.db"), settings={"PLATFORM_URL": "https://platform.example"}) == 1
+    assert "not about https://platform.example" in capsys.readouterr().err
+    assert await run("migrate", "--from", str(tmp_path), "--to", "postgres") == 1
+    assert "./postgres" in capsys.readouterr().err
+    assert await run("backup", *place(where), str(tmp_path / "none" / "b.db")) == 1
+    assert f"There is no directory {tmp_path / 'none'}" in capsys.readouterr().err
+
+
+async def test_vacuum_gives_room_back_and_keeps_everything(store: Store, where: Where, capsys: Any) -> None:
+    await fill(store)
+    await store.collections.drop(1, "large")
+    await store.purge()
+    await store.close()
+    before = await contents(where)
+    size = (where / FILE).stat().st_size if isinstance(where, Path) else None
+    assert await run("vacuum", *place(where)) == 0
+    if isinstance(where, Path):
+        assert size is not None
+        assert (where / FILE).stat().st_size < size - 8_000_000
+    assert await contents(where) == before
+
+
+def test_a_page_is_bounded_in_bytes_as_well_as_in_rows() -> None:
+    rows = [(n, 3_000_000) for n in range(100)]
+    assert copying._last_that_fits(rows) == (1,)
+    assert copying._last_that_fits([(7, 10**9)]) == (7,)
+
+
+def test_every_subcommand_has_its_module() -> None:
+    assert all(_load(name).name == name for name in SUBCOMMANDS)

@@ -1,0 +1,143 @@
+"""Deployed versions, on both engines."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_ext.api.platform.jobs import JobState
+from scrapy_ext.api.platform.keys import JobKey
+from scrapy_ext.api.platform.versions import KEPT, SpiderArgument, SpiderInfo, VersionState
+from scrapy_ext.server.store import Store
+from scrapy_ext.server.store.jobs.jobs import NewJob
+from scrapy_ext.server.store.versions.versions import InUseError, NewVersion
+from tests.support.stores import Clock
+
+SPIDERS = [SpiderInfo("books", [SpiderArgument("page", default="1", annotation="int")]), SpiderInfo("news")]
+
+
+async def uploaded(store: Store, name: str, project: int = 1) -> int:
+    new = NewVersion(name, "egg", "shop.settings", 4, "f" * 64, "attrs>=20\n")
+    deploy = await store.versions.begin(project, new, "me")
+    await store.versions.put(project, deploy, 0, b"ab")
+    await store.versions.put(project, deploy, 1, b"cd")
+    await store.versions.arrived(project, deploy)
+    return deploy
+
+
+async def deployed(store: Store, name: str, project: int = 1, spiders: list[SpiderInfo] = SPIDERS) -> int:
+    deploy = await uploaded(store, name, project)
+    await store.versions.ready(project, deploy, spiders)
+    return deploy
+
+
+async def scheduled(store: Store, spider: str = "books", **metadata: str) -> JobKey:
+    (key,) = await store.jobs.add(1, [NewJob(spider, JobState.PENDING, metadata)], "me")
+    assert isinstance(key, JobKey)
+    return key
+
+
+async def test_a_version_is_current_once_it_is_ready_and_one_that_fails_is_not(store: Store) -> None:
+    first = await uploaded(store, "1.0")
+    assert await store.versions.current(1) is None
+    await store.versions.progress(1, first, "installing")
+    shown = (await store.versions.listed(1))[0]
+    assert (shown.state, shown.message, shown.current) == (VersionState.UPLOADED, "installing", False)
+    await store.versions.ready(1, first, SPIDERS)
+    assert await store.versions.current(1) == "1.0"
+    second = await uploaded(store, "2.0")
+    await store.versions.failed(1, second, "no spiders")
+    assert [
+        (each.version, each.state.value, each.message, each.current) for each in await store.versions.listed(1)
+    ] == [
+        ("2.0", "failed", "no spiders", False),
+        ("1.0", "ready", "", True),
+    ]
+    assert [piece async for piece in store.versions.archive(1, first)] == [b"ab", b"cd"]
+    assert [piece async for piece in store.versions.archive(1, second)] == []
+    assert await store.versions.spiders(1) == SPIDERS
+    assert await store.versions.spiders(2) == []
+
+
+async def test_jobs_get_the_current_version_and_keep_it(store: Store) -> None:
+    before = await scheduled(store)
+    first = await deployed(store, "1.0")
+    key = await scheduled(store)
+    await deployed(store, "2.0")
+    named = await scheduled(store, version="1.0")
+    jobs = [await store.jobs.get(each) for each in (before, key, named)]
+    assert [(job and job.metadata.get("version"), job and job.metadata.get("deploy_id")) for job in jobs] == [
+        (None, None),
+        ("1.0", first),
+        ("1.0", first),
+    ]
+
+
+async def test_names_that_a_version_does_not_have_are_refused_where_there_is_a_version(store: Store) -> None:
+    assert await store.versions.refuses(1, "anything") is None
+    await deployed(store, "1.0")
+    assert await store.versions.refuses(1, "news") is None
+    assert await store.versions.refuses(1, "boks") == ["books", "news"]
+    assert await store.versions.refuses(1, "boks", "unknown") is None
+    assert await store.versions.refuses(2, "boks") is None
+
+
+async def test_a_name_deployed_again_replaces_what_it_was(store: Store) -> None:
+    await deployed(store, "1.0")
+    await deployed(store, "2.0")
+    again = await deployed(store, "1.0", spiders=SPIDERS[:1])
+    assert [(each.version, each.deploy_id) for each in await store.versions.listed(1)] == [("1.0", again), ("2.0", 2)]
+    failing = await uploaded(store, "1.0")
+    await store.versions.failed(1, failing, "broken")
+    found = await store.versions.named(1, "1.0")
+    assert found is not None
+    assert (found.shown.deploy_id, found.settings, found.shown.current) == (again, "shop.settings", True)
+
+
+async def test_going_back_and_removing(store: Store) -> None:
+    await deployed(store, "1.0")
+    await deployed(store, "2.0")
+    assert await store.versions.make_current(1, "1.0")
+    assert not await store.versions.make_current(1, "3.0")
+    assert await store.versions.current(1) == "1.0"
+    with pytest.raises(InUseError, match="current version"):
+        await store.versions.remove(1, "1.0")
+    key = await scheduled(store, version="2.0")
+    with pytest.raises(InUseError, match="wait or run"):
+        await store.versions.remove(1, "2.0")
+    await store.jobs.cancel(1, [key], "me")
+    assert await store.versions.remove(1, "2.0")
+    assert not await store.versions.remove(1, "2.0")
+    assert await store.versions.remove(1, "1.0")  # the last one: the project is without a version again
+    assert await store.versions.current(1) is None
+    assert await store.versions.refuses(1, "anything") is None
+
+
+async def test_old_versions_go_but_none_that_a_job_needs(store: Store) -> None:
+    await deployed(store, "needed")
+    await scheduled(store)
+    for n in range(KEPT + 2):
+        await deployed(store, f"1.{n}")
+    names = [each.version for each in await store.versions.listed(1)]
+    assert names == [*(f"1.{n}" for n in range(KEPT + 1, 1, -1)), "needed"]
+    assert await store.versions.make_current(1, "1.5")
+    await deployed(store, "2.0")
+    assert await store.versions.current(1) == "2.0"
+
+
+async def test_what_nobody_checks_is_found_and_what_never_arrived_goes(store: Store, clock: Clock) -> None:
+    cut_off = await store.versions.begin(1, NewVersion("cut", "egg", "", 4, "f", ""), "me")
+    assert await store.versions.get(1, cut_off) is None
+    waiting = await uploaded(store, "1.0")
+    assert await store.versions.unchecked(1000) == []
+    clock.now += 1000
+    assert await store.versions.unchecked(1000) == [(1, waiting)]
+    await store.versions.progress(1, waiting, "at it")
+    assert await store.versions.unchecked(1000) == []
+    clock.now -= 60_000  # two servers' clocks may differ by that
+    assert await store.versions.unchecked(1000) == []
+    clock.now -= 3_600_000  # this is a clock that was wrong when it was checked
+    assert await store.versions.unchecked(1000) == [(1, waiting)]
+    clock.now += 2 * 3_600_000 + 60_000
+    await uploaded(store, "2.0")
+    await store.versions.put(1, cut_off, 0, b"late")  # its row is gone: nobody sees this
+    assert await store.versions.named(1, "cut") is None

@@ -1,0 +1,182 @@
+"""The page that tries the extraction service out, over HTTP."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+from scrapy_ext.api.extraction import ExtractResult, Header
+from scrapy_ext.server.http.forms import Form
+from scrapy_ext.server.ui import playground
+from tests.support.eventually import eventually_async
+from tests.support.handwritten_site import Target
+from tests.support.http import Http
+from tests.support.page_forms import HOSTILE, page, rows, submit, texts
+from tests.support.servers import RunningServer
+
+ARTICLE = """<html><head><title>A tale</title></head><body><h1>A tale &lt;script&gt;alert(1)&lt;/script&gt;</h1>
+<p>Long ago, a lamp stood on a desk, and it gave light to all who came to read there in the night.</p></body></html>"""
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Target]:
+    target = Target().start()
+    target.page("/tale", ARTICLE)
+    yield target
+    target.stop()
+
+
+@pytest.fixture(scope="module")
+def extracting(site: Target, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """A server that may fetch the site."""
+    options = ["--domain-rate", "50"]
+    with RunningServer(tmp_path_factory.mktemp("extract") / "data", allow_hosts=[site.host], options=options) as server:
+        yield server
+
+
+@pytest.fixture
+async def http(extracting: RunningServer) -> AsyncIterator[Http]:
+    async with Http(extracting.url, extracting.platform_key) as http:
+        yield http
+
+
+async def test_a_page_is_fetched_and_shown_as_text(http: Http, site: Target) -> None:
+    url = f"http://{site.host}/tale"
+    fields = {"url": url, "httpResponseBody": "on", "httpResponseHeaders": "on"}
+    document = page(await submit(http, "/ui/extract", fields))
+    sources = document.xpath("//pre[contains(@class, 'source')]")
+    assert sources[0].text == ARTICLE
+    assert "text/html" in document.text_content()
+    curl, snippet = (each.text for each in sources[1:])
+    assert shlex.split(curl.replace("\\\n", ""))[-1].endswith("/v1/extract")
+    data = shlex.split(curl.replace("\\\n", ""))[6]
+    assert json.loads(data) == {"url": url, "httpResponseBody": True, "httpResponseHeaders": True}
+    made = eval(snippet, {"scrapy": __import__("scrapy")})
+    assert made.url == url
+    assert made.meta["extract_api"] == {"httpResponseBody": True, "httpResponseHeaders": True}
+
+
+async def test_extracted_fields_are_a_table_and_no_markup(http: Http, site: Target) -> None:
+    fields = {
+        "url": f"http://{site.host}/tale",
+        "kind": "article",
+        "extractFrom": "httpResponseBody",
+        "fieldSources": "on",
+        "more": '{"tags": {"crawl": "playground"}}',
+    }
+    document = page(await submit(http, "/ui/extract", fields))
+    table = dict(zip(texts(document, "//table//th[@scope='row']"), texts(document, "//table//td"), strict=True))
+    headline = next(value for name, value in table.items() if name.startswith("headline"))
+    assert "alert(1)" in headline
+    statistics = page(await http.get("/ui/extract/statistics"))
+    assert ["crawl", "playground", "1", "0"] in [row[:4] for row in rows(statistics)]
+    assert ["http", "article", "200"] in [row[:3] for row in rows(statistics)]
+
+
+async def test_what_the_service_refuses_is_told(http: Http) -> None:
+    document = page(await submit(http, "/ui/extract", {"url": "http://localhost:9/", "httpResponseBody": "on"}))
+    assert document.xpath("//section[@aria-label='Problem']")
+    text = " ".join(texts(document, "//section[@aria-label='Problem']"))
+    assert "421" in text or "422" in text
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"url": "", "browserHtml": "on"}, "url: "),
+        ({"url": "https://a.example/"}, "at least one"),
+        ({"url": "https://a.example/", "browserHtml": "on", "httpResponseBody": "on"}, "httpResponseBody"),
+        ({"url": "https://a.example/", "browserHtml": "on", "more": "{"}, "more: is not JSON"),
+        ({"url": "https://a.example/", "browserHtml": "on", "more": "[]"}, "must be a JSON object"),
+        ({"url": "https://a.example/", "browserHtml": "on", "more": '{"nonsense": 1}'}, "nonsense"),
+    ],
+    ids=["no url", "no output", "both", "no JSON", "no object", "unknown"],
+)
+async def test_what_breaks_the_contract_is_told_before_anything_is_sent(
+    http: Http, fields: dict[str, str], told: str
+) -> None:
+    answer = await submit(http, "/ui/extract", fields)
+    assert answer.status in (400, 422)
+    document = page(answer, answer.status)
+    assert told in " ".join(texts(document, "//*[@role='alert']"))
+    assert document.xpath("//input[@name='url']/@value") == [fields["url"]]
+
+
+async def test_a_key_that_is_not_for_extraction_tries_nothing(extracting: RunningServer, http: Http) -> None:
+    made = page(
+        await submit(http, "/ui/keys", {"action": "add", "name": "reader", "opens": "platform", "projects": "1"})
+    )
+    (key,) = texts(made, "//code[@class='secret']")
+    async with Http(extracting.url, key) as other:
+        answer = await eventually_async(lambda: other.get("/ui/extract"), lambda answer: answer.status != 401)
+        document = page(answer)
+        assert "not for extraction" in document.text_content()
+        assert not document.xpath("//input[@name='url']")
+        token = document.xpath("//input[@name='token']/@value")[0]
+        form = f"token={token}&url=https://a.example/&browserHtml=on".encode()
+        refused = await other.post("/ui/extract", form, Content_Type="application/x-www-form-urlencoded")
+        assert refused.status == 403
+        assert (await other.get("/ui/extract/statistics")).status == 403
+
+
+async def test_a_key_that_opens_extraction_tries_it_in_its_own_name(
+    extracting: RunningServer, http: Http, site: Target
+) -> None:
+    made = page(await submit(http, "/ui/keys", {"action": "add", "name": "both", "opens": "both"}))
+    (key,) = texts(made, "//code[@class='secret']")
+    async with Http(extracting.url, key) as other:
+        await eventually_async(lambda: other.get("/ui/extract"), lambda answer: answer.status != 401)
+        document = page(
+            await submit(other, "/ui/extract", {"url": f"http://{site.host}/tale", "httpResponseBody": "on"})
+        )
+        assert texts(document, "//h2") == ["Result"]
+        assert ["both", "1"] in rows(page(await other.get("/ui/extract/statistics")))
+
+
+async def test_requests_of_a_page_count_for_the_rate_of_their_key(
+    site: Target, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    options = ["--extract-rate", "0.01"]
+    data = tmp_path_factory.mktemp("rates") / "data"
+    with RunningServer(data, allow_hosts=[site.host], options=options) as server:
+        async with Http(server.url, server.platform_key) as http:
+            fields = {"url": f"http://{site.host}/tale", "httpResponseBody": "on"}
+            problems: list[Any] = []
+            for _ in range(5):
+                document = page(await submit(http, "/ui/extract", fields))
+                problems += texts(document, "//section[@aria-label='Problem']//h2")
+            assert problems
+            assert all(problem.startswith("429") for problem in problems)
+
+
+def test_the_snippets_hold_hostile_text() -> None:
+    form = Form(
+        (("url", f"https://a.example/?{HOSTILE}"), ("browserHtml", "on"), ("more", json.dumps({"echoData": HOSTILE})))
+    )
+    body = playground.fields_of(form)
+    words = shlex.split(playground.as_curl(body, "http://h:1").replace("\\\n", ""))
+    assert json.loads(words[words.index("--data") + 1]) == body
+    made = eval(playground.as_request(body), {"scrapy": __import__("scrapy")})
+    assert made.meta["extract_api"] == {"browserHtml": True, "echoData": HOSTILE}
+
+
+def test_a_result_is_cut_to_what_a_page_shows() -> None:
+    long = "x" * 500_000
+    result = ExtractResult(
+        url="u",
+        browser_html=long,
+        screenshot="/9j/",
+        http_response_headers=[Header("a", "b")],
+        product={"a": {"b": {"c": 1}, "empty": {}}, "list": [1, 2]},
+        field_sources={"a": "markup"},
+    )
+    shown = playground.shown(result)
+    assert len(shown.html) == 200_000
+    assert shown.length == len(long)
+    assert shown.screenshot == "data:image/jpeg;base64,/9j/"
+    assert shown.fields == [("a.b.c", 1, "markup"), ("a.empty", {}, "markup"), ("list", [1, 2], "")]
+    assert playground.shown(ExtractResult(screenshot="x" * 20_000_000)).screenshot == ""

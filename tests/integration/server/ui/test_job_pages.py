@@ -1,0 +1,261 @@
+"""The pages of one job beyond what they list: search, downloads, charts, tags, the log."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from urllib.parse import urlencode
+
+import lxml.etree
+import pytest
+
+from tests.integration.server.ui.test_jobs_page import send
+from tests.integration.server.ui.test_pages import job, page, texts
+from tests.support.http import Answer, Http
+
+
+async def test_items_are_searched_in_every_field_whatever_their_case(http: Http, project: int) -> None:
+    key = await job(http, project)
+    items = [
+        {"name": f"item {n}", "deep": {"list": ["Käse", '"quoted"', "a/b"] if n == 777 else []}} for n in range(1200)
+    ]
+    await http.post(f"/items/{key}", items)
+    await http.post(f"/items/{key}", b'{"name": "K\\u00e4se \\/ 2"}\n')
+    for text, wanted in (
+        ("ITEM 777", ["777"]),
+        ("käse", ["777", "1200"]),
+        ('"quoted"', ["777"]),
+        ("a/b", ["777"]),
+        ("SE / 2", ["1200"]),
+        ("nothing", []),
+    ):
+        document = page(await http.get(f"/ui/{key}/items?{urlencode({'q': text})}"))
+        assert texts(document, "//tbody/tr/td[1]") == wanted, text
+    # More than a page of them: the next page goes on after the last that was found.
+    first = page(await http.get(f"/ui/{key}/items?q=item"))
+    (onward,) = first.xpath("//a[text()='Search further']/@href")
+    second = page(await http.get(onward))
+    assert texts(second, "//tbody/tr/td[1]")[0] == str(len(texts(first, "//tbody/tr/td[1]")))
+
+
+async def test_a_search_looks_through_a_bounded_number_of_records(http: Http, project: int) -> None:
+    key = await job(http, project)
+    lines = b"".join(b'{"n":%d}\n' % n for n in range(100_500))
+    await http.post(f"/items/{key}", lines)
+    first = page(await http.get(f"/ui/{key}/items?q=100400"))
+    assert "searched items 0–99" in texts(first, "//p[@class='note']")[0]
+    assert texts(first, "//tbody/tr") == []
+    (onward,) = first.xpath("//a[text()='Search further']/@href")
+    second = page(await http.get(onward))
+    assert texts(second, "//tbody/tr/td[1]") == ["100400"]
+    assert second.xpath("//a[text()='Search further']") == []
+
+
+async def test_columns_tell_how_many_items_have_a_field_and_what_is_in_it(http: Http, project: int) -> None:
+    key = await job(http, project)
+    await http.post(f"/items/{key}", [{"a": 1, "b": "x"}, {"a": None, "b": [1]}, {"a": True}, {"a": 1.5, "b": {}}])
+    document = page(await http.get(f"/ui/{key}/items"))
+    assert texts(document, "//thead/tr/th")[1:] == ["a100 % · nothing, number, yes/no", "b75 % · list, object, text"]
+    wide = await job(http, project)
+    await http.post(f"/items/{wide}", [{f"f{n}": n for n in range(30)}])
+    narrow = page(await http.get(f"/ui/{wide}/items"))
+    assert len(narrow.xpath("//thead/tr/th")) == 9
+    assert len(page(await http.get(f"/ui/{wide}/items?all=1")).xpath("//thead/tr/th")) == 31
+
+
+async def test_all_records_are_downloaded_in_every_format(http: Http, project: int) -> None:
+    key = await job(http, project)
+    await http.post(f"/items/{key}", [{"name": "a,b", "price": 1}, {"name": 'c"d'}])
+    await http.post(f"/logs/{key}", [{"time": 1, "level": 20, "message": "said"}])
+    table = await http.get(f"/ui/{key}/items.csv")
+    assert table.text.splitlines() == ["name,price", '"a,b",1', '"c""d",']
+    assert "attachment" in table.headers["Content-Disposition"].lower()
+    assert (await http.get(f"/ui/{key}/items.json")).json == [{"name": "a,b", "price": 1}, {"name": 'c"d'}]
+    assert len((await http.get(f"/ui/{key}/items.jl")).lines) == 2
+    lxml.etree.fromstring((await http.get(f"/ui/{key}/items.xml")).body)
+    assert "said" in (await http.get(f"/ui/{key}/log.csv")).text
+    assert (await http.get(f"/ui/{key}/requests.json")).status == 200
+    assert (await http.get(f"/ui/{key}/items.exe")).status == 404
+
+
+async def test_a_downloaded_table_has_no_formulas_and_that_of_the_api_has_what_was_stored(
+    http: Http, project: int
+) -> None:
+    key = await job(http, project)
+    formulas = ["=cmd|' /C calc'!A0", "+1+cmd()", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1+1"]
+    plain = ["-2.50", "+491234", "1e-5", "a=b", "", "'quoted"]
+    await http.post(f"/items/{key}", [{"=name()": text} for text in [*formulas, *plain]] + [{"=name()": -7}])
+    await http.post(f"/logs/{key}", [{"time": 1, "level": 20, "message": "=HYPERLINK()"}])
+
+    def cells(answer: Answer) -> list[str]:
+        return [row[0] if row else "" for row in csv.reader(io.StringIO(answer.text, newline=""))]
+
+    for_people = cells(await http.get(f"/ui/{key}/items.csv"))
+    assert for_people == ["'=name()", *(f"'{text}" for text in formulas), *plain, "-7"]
+    for_programs = cells(await http.get(f"/items/{key}?format=csv&fields=%3Dname()&include_headers=1"))
+    assert for_programs == ["=name()", *formulas, *plain, "-7"]
+    assert "'=HYPERLINK()" in (await http.get(f"/ui/{key}/log.csv")).text
+
+
+async def test_tags_are_added_and_taken_away(http: Http, project: int) -> None:
+    key = await job(http, project, tags=["a,b", "c"])
+    where = key.partition("/")[2] + "/tags"
+    await send(http, project, where, ("add", "d, e"))
+    answer = await send(http, project, where, ("remove", "a,b"))
+    assert (await http.get(f"/jobs/{key}/tags")).json == ["c", "d", "e"]
+    assert "The tags were changed." in page(answer).text_content()
+    assert (await send(http, project, where, ("add", " , "))).status == 400
+
+
+async def test_secrets_of_a_job_are_not_shown(http: Http, project: int) -> None:
+    await job(http, project, spider_args={"api_key": "s3cret1", "a": "b"}, job_settings={"DB_PASSWORD": "s3cret2"})
+    key = await job(http, project, environment={"ANY": "s3cret3"}, job_settings={"X_TOKEN": "s3cret4", "Y": "open"})
+    for each in (key, key.rpartition("/")[0] + "/1"):
+        for part in ("", "/stats"):
+            text = (await http.get(f"/ui/{each}{part}")).text
+            assert "s3cret" not in text
+    assert "open" in (await http.get(f"/ui/{key}")).text
+
+
+async def test_secrets_within_values_are_not_shown(http: Http, project: int) -> None:
+    arguments = {"start": "https://a.example/?api_key=s3cret1", "category": "https://b.example/?page=2"}
+    settings = {
+        "DB": "postgresql://me:s3cret2@db/x",
+        "FEEDS": {"s3://me:s3cret3@bucket/x": {}},
+        "A": [{"token": "s3cret4"}],
+    }
+    job_key = await job(http, project, spider_args=arguments, job_settings=settings, cmd_args="--token s3cret5 -v")
+    text = (await http.get(f"/ui/{job_key}")).text
+    assert "s3cret" not in text
+    assert "https://b.example/?page=2" in text
+    told = {"keywords": "tents", "author": "Ann", "note": "12:30 at me@home"}
+    assert "tents" in (text := (await http.get(f"/ui/{await job(http, project, spider_args=told)}")).text)
+    assert all(value in text for value in told.values())
+
+
+async def test_the_head_of_a_job_that_goes_on_is_got_anew_on_every_part_of_it(http: Http, project: int) -> None:
+    key = await job(http, project)
+    for part in ("items", "requests", "log", "stats"):
+        (where,) = page(await http.get(f"/ui/{key}/{part}?q=x")).xpath("//div[@id='head']/@hx-get")
+        head = page(await http.get(where)).xpath("//div[@id='head']")[0]
+        assert head.xpath(".//nav[@class='tabs']/a[@aria-current]/@href") == [f"/ui/{key}/{part}"]
+    await http.post(f"/jobq/{project}/update", [{"key": key, "state": "finished"}])
+    assert page(await http.get(f"/ui/{key}/log")).xpath("//*[@data-refresh]") == []
+
+
+async def test_charts_tell_in_words_what_they_show(http: Http, project: int) -> None:
+    key = await job(http, project)
+    start = 1_800_000_000_000
+    samples = [[start + n * 5000, 100 * n, 50 * n, 9 * n, 100_000_000 + n] for n in range(61)]
+    await http.post(f"/samples/{key}", [*samples, ["odd"], [2**62, 1, 1, 1, 1], [1, 2], [-1, 1, 1, 1, 1]])
+    document = page(await http.get(f"/ui/{key}"))
+    told = {each.xpath("string(./title)"): each.xpath("string(./desc)") for each in document.xpath("//svg")}
+    assert set(told) == {"Throughput, a minute", "Memory"}
+    assert "requests: 1\u202f200 at most, 1\u202f200 on average" in told["Throughput, a minute"]
+    assert "items: 600 at most" in told["Throughput, a minute"]
+    assert "100 MB last" in told["Memory"]
+
+
+async def test_without_samples_the_throughput_is_told_from_when_records_were_stored(http: Http, project: int) -> None:
+    key = await job(http, project)
+    request = {"time": 1, "method": "GET", "url": "http://a.example/", "duration": 3, "rs": 4}
+    for n in range(4):
+        records = [{**request, "status": status} for status in (200, 200, 404, 503)]
+        await http.post(f"/requests/{key}", records)
+        await http.post(f"/items/{key}", [{"n": n}])
+    overview = page(await http.get(f"/ui/{key}"))
+    assert overview.xpath("//svg/title/text()") == ["Throughput, a minute"]
+    requests = page(await http.get(f"/ui/{key}/requests"))
+    assert requests.xpath("//svg")[0].xpath("string(./desc)") == "200: 8; 404: 4; 503: 4"
+
+
+async def test_statuses_of_many_requests_are_those_that_the_crawl_has_counted(http: Http, project: int) -> None:
+    key = await job(http, project)
+    request = {"time": 1, "method": "GET", "url": "http://a.example/", "duration": 3, "rs": 4, "status": 200}
+    await http.post(f"/requests/{key}", [request] * 2500)
+    last = page(await http.get(f"/ui/{key}/requests"))
+    assert last.xpath("//svg/title/text()")[0] == "Responses by status, of the last 2000"
+    stats = {f"downloader/response_status_count/{status}": n for status, n in ((200, 2400), (404, 100), ("x", 1))}
+    await http.post(f"/jobs/{key}", json.dumps({"frameworkstats": stats}).encode())
+    counted = page(await http.get(f"/ui/{key}/requests"))
+    assert counted.xpath("//svg")[0].xpath("string(./desc)") == "200: 2\u202f400; 404: 100"
+
+
+async def test_stats_that_are_times_are_shown_as_times_with_their_zone(http: Http, project: int) -> None:
+    key = await job(http, project)
+    stats = {"start_time": 1_795_000_000_000, "finish_time": 1_795_000_060_000, "item_scraped_count": 12_345}
+    await http.post(f"/jobs/{key}", json.dumps({"frameworkstats": stats}).encode())
+    shown = page(await http.get(f"/ui/{key}/stats"))
+    assert [" ".join(row.itertext()).split() for row in shown.xpath("//tbody/tr")] == [
+        ["finish_time", "2026-11-18", "11:07:40", "UTC"],
+        ["item_scraped_count", "12", "345"],
+        ["start_time", "2026-11-18", "11:06:40", "UTC"],
+    ]
+
+
+async def test_one_of_something_is_not_several(http: Http, project: int) -> None:
+    key = await job(http, project)
+    await http.post(f"/items/{key}", [{"name": "a"}])
+    assert "1 item, " in page(await http.get(f"/ui/{key}")).text_content()
+    await http.post(f"/items/{key}", [{"name": "b"}])
+    assert "2 items, " in page(await http.get(f"/ui/{key}")).text_content()
+
+
+async def test_items_whose_indexes_do_not_begin_at_0_are_all_found(http: Http, project: int) -> None:
+    key = await job(http, project)
+    await http.post(f"/items/{key}", [{"n": n} for n in range(500, 620)], Content_Range="items 500-/*")
+    first = page(await http.get(f"/ui/{key}/items"))
+    assert "items 500–549 of 620" in first.text_content()
+    (last,) = first.xpath("//nav[@aria-label='Pages']//a[text()='last']/@href")
+    numbers = page(await http.get(last)).xpath("//tbody/tr/td[1]//text()")
+    assert [number.strip() for number in numbers] == [str(n) for n in range(600, 620)]
+    one = page(await http.get(f"/ui/{key}/items/500"))
+    assert (one.xpath("//a[text()='previous']"), len(one.xpath("//a[text()='next']"))) == ([], 1)
+
+
+async def ended(http: Http, key: str) -> None:
+    await http.post(f"/jobq/{key.partition('/')[0]}/update", [{"key": key, "state": "finished"}])
+
+
+async def test_a_log_is_filtered_by_level_and_text_and_led_to_its_first_error(http: Http, project: int) -> None:
+    key = await job(http, project)
+    levels = [{5: 10, 300: 30, 333: 40, 400: 50}.get(n, 20) for n in range(500)]
+    await http.post(
+        f"/logs/{key}", [{"time": n, "level": level, "message": f"Line {n}"} for n, level in enumerate(levels)]
+    )
+    await ended(http, key)
+    for query, wanted in (
+        ("level=30", ["l300", "l333", "l400"]),
+        ("level=50", ["l400"]),
+        ("q=LINE+33", ["l33", *(f"l{n}" for n in range(330, 340))]),
+        ("q=line+33&level=40", ["l333"]),
+    ):
+        document = page(await http.get(f"/ui/{key}/log?{query}"))
+        assert document.xpath("//ol/li/@id") == wanted, query
+    assert texts(document, "//nav[@class='levels']/a") == ["all", "info+ 499", "warning+ 3", "error+ 2", "critical 1"]
+    led = page(await http.get(f"/ui/{key}/log/first-error"))
+    assert "l333" in led.xpath("//ol/li/@id")
+
+
+async def test_a_log_that_goes_on_begins_with_its_last_lines(http: Http, project: int) -> None:
+    key = await job(http, project)
+    await http.post(f"/logs/{key}", [{"time": n, "level": 20, "message": f"Line {n}"} for n in range(500)])
+    document = page(await http.get(f"/ui/{key}/log"))
+    assert document.xpath("//ol/li/@id")[::199] == ["l300", "l499"]
+    assert document.xpath("//ol/@data-live") == [f"/ui/{key}/log/live?after=500"]
+    await ended(http, key)
+    assert page(await http.get(f"/ui/{key}/log")).xpath("//ol/@data-live") == []
+
+
+@pytest.mark.parametrize(
+    "message", ["\x1b[31mred", "a\u202eb", "\x00\x07", "x" * 50_000], ids=["escape", "direction", "control", "huge"]
+)
+async def test_text_that_steers_is_shown_and_steers_nothing(http: Http, project: int, message: str) -> None:
+    key = await job(http, project)
+    await http.post(f"/logs/{key}", [{"time": 1, "level": 20, "message": message}])
+    await http.post(f"/items/{key}", [{"m": message}])
+    for part in ("/log", "/items", "/items/0"):
+        text = (await http.get(f"/ui/{key}{part}")).text
+        assert not any(steering in text for steering in ("\x1b", "\u202e", "\x00", "\x07"))
+        assert len(text) < 80_000

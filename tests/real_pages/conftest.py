@@ -1,8 +1,0 @@
-"""Without the folder of real pages its tests are not collected; tests/conftest.py says so below the results."""
-
-from __future__ import annotations
-
-from tests.real_pages.folder import FOUND
-
-if not FOUND:
-    collect_ignore = ["test_real_pages.py"]

@@ -1,0 +1,45 @@
+"""What tests of stores share: where a store is, a clock that the test moves, and a database without rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from scrapy_ext.server.store.engine.address import DatabaseUrl
+
+Where = Path | DatabaseUrl
+
+#: Where the rows of frontiers are, and what is yet to be removed of those that were deleted.
+FRONTIER_TABLES = (
+    "frontier_slots",
+    "frontier_batches",
+    "frontier_fingerprints",
+    "frontier_fingerprint_blocks",
+    "discarded",
+)
+
+
+#: For tests that only pass through the store on their way: the other engine is for the long lane.
+ENGINES = ["sqlite", pytest.param("postgresql", marks=pytest.mark.long)]
+
+
+class Clock:
+    """Milliseconds, moved by hand."""
+
+    def __init__(self) -> None:
+        self.now = 1_700_000_000_000
+
+    def __call__(self) -> int:
+        return self.now
+
+
+async def emptied(url: DatabaseUrl) -> DatabaseUrl:
+    """The database, with its tables and nothing in them: much faster than a new one."""
+    connection = await asyncpg.connect(url.secret)
+    tables = "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')"
+    for (name,) in await connection.fetch(f"{tables} AND NOT relispartition AND relname <> 'schema_version'"):
+        await connection.execute(f"DELETE FROM {name}")
+    await connection.close()
+    return url

@@ -1,0 +1,77 @@
+"""The page on limits has its numbers as they are in the code, for readers of its source."""
+
+from __future__ import annotations
+
+import re
+
+from scrapy_ext.api.platform.versions import MAX_ARCHIVE
+from scrapy_ext.server.config.config import ServerConfig
+from scrapy_ext.server.config.extraction_limits import Limits
+from scrapy_ext.server.http import bodies, limits, memory
+from scrapy_ext.server.platform import versions
+from tests.support.docs_tables import DOCS, tables_of
+
+KIB, MIB, GIB = 2**10, 2**20, 2**30
+
+
+def _spaced(number: int) -> str:
+    return f"{number:,}".replace(",", " ")
+
+
+def expected() -> list[list[str]]:
+    """The phrases with numbers of each row of the table."""
+    page, server = Limits(), ServerConfig()
+    return [
+        [f"the URL: {limits.TARGET // KIB} KiB, {limits.PARAMETERS} parameters"],
+        [f"headers: {limits.HEADERS // KIB} KiB, {limits.HEADER_COUNT} lines"],
+        [
+            f"{bodies.MAX_RECORDS_BODY // MIB} MiB of items, requests or logs",
+            f"{bodies.MAX_BODY // MIB} MiB of other line-based bodies",
+            f"{bodies.MAX_DOCUMENT // MIB} MiB of a JSON document, {bodies.MAX_FORM // MIB} MiB of a form",
+            f"{_spaced(bodies.MAX_LINES)} lines",
+        ],
+        [f"one line of a body: {bodies.MAX_LINE // MIB} MiB"],
+        [
+            f"a {memory.SHARE}nd of the memory of the machine",
+            f"at least {limits.MEMORY // MIB} MiB",
+            f"less than {2 * limits.MEMORY // GIB} GiB",
+        ],
+        [f"over {bodies._PLAIN // MIB} MiB: {_spaced(bodies.MAX_VALUES)} commas, colons and opening brackets"],
+        [f"{MAX_ARCHIVE // MIB} MiB of archive, {versions._MAX_HEADERS // KIB} KiB of headers"],
+        [
+            f"``--client-timeout`` ({server.client_timeout:g} s)",
+            f"{limits.SLOWEST // KIB} KiB/s",
+            f"{limits.FIRST_REQUEST:g} s for the first request",
+        ],
+        [],
+        [f"``--connections``: {limits.CONNECTIONS}"],
+        [],
+        [f"{limits.PIPELINE} requests of a connection"],
+        [
+            f"{page.requests} in progress, {page.request:g} s each, {page.fetch:g} s for an HTTP fetch",
+            f"{page.redirects} redirects, {page.body_bytes // MIB} MiB of body",
+        ],
+        [f"{server.browser_pages} at once; {page.pages_waiting} more wait, {page.page_patience:g} s at most"],
+        [f"{page.page_bytes // MIB} MiB of loaded data, {page.html_bytes // MIB} MiB of HTML"],
+        [f"{page.page_heap_mib} MiB of JavaScript heap, {page.page_memory_mib} MiB in all"],
+        [f"together: {page.browser_memory_mib} MiB"],
+        [f"{page.extractors} pages at once, {page.extract:g} s each"],
+        [f"{page.answer:g} s to read the response"],
+    ]
+
+
+def test_every_number_of_the_page_on_limits_is_that_of_the_code() -> None:
+    rows = tables_of("reference/limits.rst")["Limits"]
+    phrases = expected()
+    assert len(rows) == len(phrases)
+    for (what, _), told in zip(rows, phrases, strict=True):
+        rest = what
+        for phrase in told:
+            assert phrase in rest, what
+            rest = rest.replace(phrase, "")
+        assert not re.search(r"\d", rest), rest
+
+
+def test_the_source_of_the_page_on_limits_reads_as_it_is_built() -> None:
+    assert ":value:" not in (DOCS / "reference" / "limits.rst").read_text("utf-8")
+    assert memory.PRESSURE == 3 / 4
