@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-from scrapy_ext.client.waits import Backoff
-
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.client.platform import BatchWriter, PlatformClient, PlatformUrls
+from scrapy_ext.client.retry import Backoff
 from tests.support.played_server import PlayedServer, Reply, Request
 
 SOON = Backoff(0.001, 0.002)

@@ -11,10 +11,10 @@ import resource
 import subprocess
 import sys
 from collections.abc import Iterator
+from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
-from scrapy_ext.server.config.option_types import network
 
 from scrapy_ext.jobprocess.proc import cgroup_limits, machine_memory
 from scrapy_ext.server.http import limits, memory
@@ -97,7 +97,7 @@ class Fake:
 
 
 def test_an_address_has_a_bound_of_its_own_and_this_machine_and_proxies_have_none() -> None:
-    connections = Connections(1000, 10, [network("10.0.0.0/8")])
+    connections = Connections(1000, 10, [ip_network("10.0.0.0/8")])
     for address in ("127.0.0.1", "::1", "10.1.2.3"):
         for _ in range(20):
             connections.made(each := Fake(address))

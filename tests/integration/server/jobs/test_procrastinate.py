@@ -18,8 +18,6 @@ import pytest
 from procrastinate.exceptions import AlreadyEnqueued, ConnectorException
 from procrastinate.jobs import Job, Status
 from procrastinate.periodic import PeriodicDeferrer
-from tests.postgresql import Cluster
-from tests.server.store.schedules import books
 
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import JobKey
@@ -32,6 +30,8 @@ from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.jobs.attempts import Attempt
 from scrapy_ext.server.store.jobs.jobs import NewJob
 from scrapy_ext.server.store.jobs.nodes import Node
+from tests.support.postgresql import Cluster
+from tests.support.schedules import books
 
 #: Seconds that the database is away in these tests.
 OUTAGE = 20.0

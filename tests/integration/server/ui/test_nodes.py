@@ -10,7 +10,7 @@ import pytest
 
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.server.store import Store
-from scrapy_ext.server.store.jobs import pending as waiting
+from scrapy_ext.server.store.jobs import placing as waiting
 from scrapy_ext.server.store.jobs.jobs import NewJob
 from scrapy_ext.server.store.jobs.nodes import Node
 from tests.support.eventually import eventually_async

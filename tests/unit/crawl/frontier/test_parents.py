@@ -6,7 +6,7 @@ import gc
 
 from scrapy import Request
 
-from scrapy_ext.crawl.frontier import parents
+from scrapy_ext.crawl.frontier import marks
 from scrapy_ext.crawl.frontier.marks import (
     Parent,
     from_meta,
@@ -23,13 +23,13 @@ PARENT = Parent(5, "7/1/2")
 
 
 def test_a_mark_is_not_in_the_meta_and_goes_with_the_request():
-    before = len(parents._parents)
+    before = len(marks._parents)
     request = Request(URL)
     mark(request, PARENT)
     assert (parent_of(request), request.meta) == (PARENT, {})
     del request
     gc.collect()
-    assert len(parents._parents) == before
+    assert len(marks._parents) == before
 
 
 def test_what_stands_in_the_place_of_a_request_has_its_parent_and_its_record():
