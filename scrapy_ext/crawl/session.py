@@ -31,6 +31,7 @@ from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import AttemptOver, PlatformError, Unauthorized
 from scrapy_ext.client.platform.outage import Outage
 from scrapy_ext.client.platform.writer import BatchWriter
+from scrapy_ext.crawl.engine import close_after_start_items
 from scrapy_ext.crawl.job import REPLACED, CrawlJob, JobFile, finish_job, open_job, open_job_of, write_stats
 from scrapy_ext.crawl.journal import Fenced
 from scrapy_ext.crawl.unknown_names import UnknownNames
@@ -284,6 +285,7 @@ class Session:
 
     async def _spider_opened(self) -> None:
         self.unknown_names.check_settings()
+        close_after_start_items(self._crawler)
         if not await self.open():
             raise CloseSpider(next(reason for kind, reason in _REASONS if isinstance(self.failure, kind)))
 

@@ -24,13 +24,13 @@ from contextlib import asynccontextmanager
 from typing import Any, Final, TypeVar
 
 from playwright.async_api import BrowserContext, Error
-from yarl import URL
 
 from scrapy_ext.server.extraction.errors import temporary
 from scrapy_ext.server.extraction.generation import Generation, GoneError
 from scrapy_ext.server.extraction.guard import Guard
 from scrapy_ext.server.extraction.launcher import Launcher
 from scrapy_ext.server.extraction.limits import Limits
+from scrapy_ext.server.extraction.locations import address_of
 from scrapy_ext.server.extraction.outgoing import agent_of, user_agent
 from scrapy_ext.server.extraction.page import PageCrashedError, PageResult, load_page
 from scrapy_ext.server.extraction.plan import PagePlan
@@ -88,7 +88,7 @@ class Browser:
 
     async def load(self, plan: PagePlan) -> PageResult:
         """Load a page; raises :class:`ExtractionError`."""
-        url = URL(plan.url, encoded=True)
+        url = address_of(plan.url)
         # A page that must be refused needs no browser.
         await self._guard.endpoints(url.raw_host or "", url.port or 0)
         async with self.pages.place(url.raw_host or ""):

@@ -43,7 +43,7 @@ from scrapy_ext.server.extraction.errors import (
 from scrapy_ext.server.extraction.guard import Guard
 from scrapy_ext.server.extraction.lenient import use_lenient_handler
 from scrapy_ext.server.extraction.limits import Limits
-from scrapy_ext.server.extraction.locations import target_of
+from scrapy_ext.server.extraction.locations import address_of, target_of
 from scrapy_ext.server.extraction.outgoing import (
     Cookie,
     cookie_pair,
@@ -174,7 +174,7 @@ class _Exchange:
         self._redirects: list[Redirect] = []
         headers = headers_to_send(plan.headers, plan.language, plan.omitted_headers)
         self._headers = CIMultiDict((header.name, header.value) for header in headers)
-        self._url = self._take_credentials(URL(plan.url, encoded=True))
+        self._url = self._take_credentials(address_of(plan.url))
         # Each request that meets cookies has a jar of its own.
         self._jar: aiohttp.CookieJar | None = None
         #: Cookies of the caller beside others of the same name, which the jar does not hold: Scrapy sends all of those

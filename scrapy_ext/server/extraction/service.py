@@ -11,7 +11,6 @@ import msgspec
 import pybase64
 from starlette.routing import Route
 from w3lib.url import safe_url_string
-from yarl import URL
 
 from scrapy_ext.api.extraction import ExtractRequest, ExtractResult, Problem
 from scrapy_ext.api.extraction.rules import problem_of
@@ -29,6 +28,7 @@ from scrapy_ext.server.extraction.extractors import Extractors
 from scrapy_ext.server.extraction.fetch import Check, Fetcher, HttpResult
 from scrapy_ext.server.extraction.guard import Guard, Resolve, system_resolve
 from scrapy_ext.server.extraction.limits import Limits
+from scrapy_ext.server.extraction.locations import address_of
 from scrapy_ext.server.extraction.measures import Measures
 from scrapy_ext.server.extraction.outgoing import agent_of
 from scrapy_ext.server.extraction.plan import HttpPlan, PagePlan, plan
@@ -144,7 +144,7 @@ class ExtractionService:
         return msgspec.structs.replace(todo, actions=actions)
 
     async def _check_way(self, todo: PagePlan, url: str) -> None:
-        where = URL(safe_url_string(url), encoded=True)
+        where = address_of(safe_url_string(url))
         await self._guard.endpoints(where.raw_host or "", where.port or 0)
         check = self._check_of(todo)
         if check is not None:
