@@ -24,6 +24,7 @@ from scrapy_ext.server.store.engine import Engine, Transaction
 from scrapy_ext.server.store.errors import StoreBusyError
 from scrapy_ext.server.store.job_rows import get_job
 from scrapy_ext.server.store.job_states import Stamp
+from scrapy_ext.server.store.nodes import process_of
 from scrapy_ext.server.store.placing import Carry, is_worth_a_turn, place_one
 
 P = ParamSpec("P")
@@ -105,7 +106,8 @@ class AttemptStore:
     async def reap(self, node: str, beat: int, most: int) -> list[Attempt]:
         """Take the jobs of a node that is dead, as its beat is still ``beat``, for other nodes. One that has lost its
         node ``most`` times is finished instead. Returns the attempts that are over. One whose row is locked for too
-        long holds no other up; then raises :class:`StoreBusyError`, and the next call goes on."""
+        long holds no other up; then the sessions of the node are ended, :class:`StoreBusyError` is raised, and the next
+        call goes on."""
         if not await self._engine.write(_is_dead, node, beat):
             return []
         over: list[Attempt] = []
@@ -117,6 +119,9 @@ class AttemptStore:
             except StoreBusyError as error:
                 busy = error
         if busy is not None:
+            # A process that was stopped in the middle of a command keeps its locks for as long as it is stopped.
+            if (process := process_of(node)) is not None:
+                await self._engine.end_sessions(*process)
             raise busy
         return over
 

@@ -31,7 +31,7 @@ from scrapy_ext.server.store.errors import StoreBusyError, StoreError, StoreUnce
 from scrapy_ext.server.store.lines import SERVER, Line
 from scrapy_ext.server.store.loop_thread import LoopThread
 from scrapy_ext.server.store.measures import Measures
-from scrapy_ext.server.store.postgresql_connection import connect, new_pool
+from scrapy_ext.server.store.postgresql_connection import application_name, connect, new_pool
 from scrapy_ext.server.store.postgresql_errors import DATABASE_ERRORS, Failure, failure_of, translated
 from scrapy_ext.server.store.postgresql_marks import SET_MARK, Mark, is_set, new_mark
 from scrapy_ext.server.store.postgresql_outage import Outage
@@ -112,6 +112,10 @@ class PostgresqlEngine:
 
     async def forget_deleted(self) -> None:
         """See :class:`Engine`. Dead rows stay until the database's own vacuum, and in its log until that is reused."""
+
+    async def end_sessions(self, host: str, process: int) -> None:
+        """See :class:`Engine`. The server's own limits do not end one that waits for the rest of a command."""
+        await self.write(_end_sessions, application_name(host, process))
 
     async def vacuum(self) -> None:
         """See :class:`Engine`. Nobody waits for it."""
@@ -337,3 +341,11 @@ async def _vacuum(url: DatabaseUrl) -> None:
         await connection.execute("VACUUM (ANALYZE)", timeout=UNHURRIED_SECONDS)
     finally:
         await connection.close(timeout=5)
+
+
+async def _end_sessions(tx: Transaction, application: str) -> None:
+    await tx.fetch(
+        """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+           WHERE application_name = $1 AND datname = current_database() AND pid <> pg_backend_pid()""",
+        application,
+    )

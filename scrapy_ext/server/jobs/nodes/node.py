@@ -12,7 +12,6 @@ import asyncio
 import contextlib
 import logging
 import os
-import secrets
 import socket
 import threading
 from collections.abc import Awaitable, Callable
@@ -30,6 +29,7 @@ from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.attempts import Attempt
 from scrapy_ext.server.store.errors import StoreError
 from scrapy_ext.server.store.nodes import Node as StoredNode
+from scrapy_ext.server.store.nodes import new_name
 
 #: Seconds between two beats, between two looks at what there is to do, and after which jobs stop for want of a beat.
 _BEAT: Final = 2.0
@@ -153,7 +153,7 @@ class Node:
         self._wake.set()
 
     async def _join(self) -> None:
-        self.name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
+        self.name = new_name()
         self._beat = 1
         sent = elapsing()
         local = self._config.local
