@@ -155,7 +155,7 @@ def _report(text: str) -> None:
 def _split(task: Task, confinement: Confinement | None, source: int) -> _Supervisor:
     """Start the work in a process of its own; this returns in the one that stays. ``source``: where the end of the node
     shows."""
-    is_enclosed = confinement is not None and _enclose(task, confinement)
+    view, is_enclosed = (-1, False) if confinement is None else _enclose(task, confinement)
     if system.IS_LINUX:
         system.prctl(system.PR_SET_CHILD_SUBREAPER, 1)
         system.prctl(system.PR_SET_PDEATHSIG, signal.SIGCONT)  # one that is stopped must see that the node is gone
@@ -170,8 +170,8 @@ def _split(task: Task, confinement: Confinement | None, source: int) -> _Supervi
     if work == 0:
         os.dup2(given, 0)
         os.close(go)
-        _begin(task, confinement, parent, _Turn(sending, waiting))
-    for descriptor in (given, sending, waiting, *task.keep):
+        _begin(task, confinement, view, parent, _Turn(sending, waiting))
+    for descriptor in (given, sending, waiting, *task.keep, *([view] if view >= 0 else [])):
         os.close(descriptor)
     with contextlib.suppress(PermissionError):
         os.setpgid(0, group)
@@ -181,14 +181,16 @@ def _split(task: Task, confinement: Confinement | None, source: int) -> _Supervi
     return _Supervisor(work, source, connections, is_enclosed=is_enclosed)
 
 
-def _enclose(task: Task, confinement: Confinement) -> bool:
-    """Keep the signals of this process among itself and what it starts; returns whether they are. The work, which
-    gives up more, sends none to this process."""
+def _enclose(task: Task, confinement: Confinement) -> tuple[int, bool]:
+    """Make the view of the work, and then keep the signals of this process among itself and what it starts. Returns
+    the descriptor of the view, or -1, and whether signals are kept. The work, which gives up more, sends none to this
+    process."""
     from scrapy_ext.jobprocess.confinement import applying, landlock
 
-    if applying.SIGNALS not in confinement.defences:
-        return False
     try:
+        view = applying.view_of(confinement)
+        if applying.SIGNALS not in confinement.defences:
+            return view, False
         landlock.enclose_signals()
     except OSError as error:
         _report(f"The process could not be started: {error}")
@@ -197,10 +199,10 @@ def _enclose(task: Task, confinement: Confinement) -> bool:
     try:
         os.kill(task.parent, 0)
     except PermissionError:
-        return True
+        return view, True
     except ProcessLookupError:
         pass
-    return False
+    return view, False
 
 
 def _input(text: str) -> int:
@@ -230,7 +232,7 @@ class _Turn(NamedTuple):
         os.read(self.waiting, 1)
 
 
-def _begin(task: Task, confinement: Confinement | None, parent: int, turn: _Turn) -> NoReturn:
+def _begin(task: Task, confinement: Confinement | None, view: int, parent: int, turn: _Turn) -> NoReturn:
     """In the process of the work: execute its program."""
     try:
         for descriptor in task.keep:
@@ -238,7 +240,7 @@ def _begin(task: Task, confinement: Confinement | None, parent: int, turn: _Turn
         if confinement is not None:
             from scrapy_ext.jobprocess.confinement.applying import confine
 
-            descriptor = confine(confinement)
+            descriptor = confine(confinement, view)
             if system.IS_LINUX:
                 system.prctl(system.PR_SET_DUMPABLE, 1)  # else its supervisor may not take the descriptor
             turn.take(descriptor)

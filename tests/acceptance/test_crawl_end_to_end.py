@@ -15,6 +15,7 @@ SPIDERS = '''
 import asyncio
 
 import scrapy
+from scrapy.exceptions import CloseSpider
 
 class Pages(scrapy.Spider):
     name = "pages"
@@ -78,6 +79,21 @@ class Corners(scrapy.Spider):
 
     def failed(self, failure):
         yield {"url": failure.request.url, "failed": failure.value.response.status}
+
+
+class SlowPipeline:
+    async def process_item(self, item):
+        await asyncio.sleep(1)
+        return item
+
+
+class Enough(scrapy.Spider):
+    name = "enough"
+    custom_settings = {"ITEM_PIPELINES": {SlowPipeline: 100}}
+
+    async def start(self):
+        yield {"of": "start"}
+        raise CloseSpider("enough")
 '''
 
 
@@ -145,6 +161,17 @@ def test_redirects_retries_failures_and_repeats_end_as_in_plain_scrapy(project, 
     for stat in ("item_scraped_count", "retry/count", "spider_exceptions/ValueError", "dupefilter/filtered"):
         assert crawl.stat(stat) == plain.stat(stat), stat
     assert crawl.stat("scheduler/unserializable") == 1, "the callback that is no method of the spider"
+
+
+def test_a_spider_that_closes_in_start_ends_when_its_items_have_passed_a_slow_pipeline(project):
+    """Scrapy 2.19 alone waits for ever."""
+    crawl = project.crawl("enough")
+    assert (crawl.returncode, crawl.reason, crawl.errors) == (0, "enough", [])
+
+    async def ask(client, number):
+        return await collect(client.items.iter(key("1/1/1")))
+
+    assert project.stored(ask) == [{"of": "start"}]
 
 
 def test_reactorless_mode_crawls_the_same(project, site):

@@ -18,6 +18,8 @@ arrive from elsewhere (scrapy issues 6733 and 7978). What is used instead:
 - ``engine.downloader._get_slot(request)`` makes the slot of a request, which ``slots`` then has.
 - ``engine.downloader.fetch`` is what each request goes through, with the downloader middlewares; no signal tells which
   request a middleware has put in place of which.
+- ``engine.scraper.slot.closing`` is fired once the scraper is idle, for which it looks after responses, not after items
+  of ``start()``.
 - ``request._meta`` and ``request._cb_kwargs`` are the objects that the properties of these names return.
 
 :func:`watch` checks for the first two when the crawl opens and fails with a message that says what to do.
@@ -117,6 +119,26 @@ def on_fetched(crawler: Crawler, tell: Callable[[Request, object], None]) -> Non
         return result.addBoth(pass_on) if isinstance(result, Deferred) else pass_on(result)
 
     downloader.fetch = fetched
+
+
+def close_after_start_items(crawler: Crawler) -> None:
+    """Let a spider that is closed while items of ``start()`` are in the pipelines end when these are through.
+
+    Scrapy 2.19 waits for them for ever, since it looks whether it may close after responses alone. To be called when
+    the spider is open.
+    """
+    scraper: Any = crawler.engine.scraper
+    start_itemproc: Callable[..., Any] = scraper.start_itemproc_async
+
+    async def processed(item: Any, *, response: object) -> None:
+        try:
+            await start_itemproc(item, response=response)
+        finally:
+            slot = scraper.slot
+            if response is None and slot is not None and slot.closing and not slot.closing.called and slot.is_idle():
+                slot.closing.callback(crawler.spider)
+
+    scraper.start_itemproc_async = processed
 
 
 class LentPlaces:

@@ -36,6 +36,7 @@ from scrapy_ext.crawl.commit.ownership import REPLACED
 from scrapy_ext.crawl.session import embedded
 from scrapy_ext.crawl.session.embedded import EmbeddedServerError, Services
 from scrapy_ext.crawl.session.job import CrawlJob, JobFile, finish_job, open_job, open_job_of, write_stats
+from scrapy_ext.crawl.session.scrapy_engine import close_after_start_items
 from scrapy_ext.crawl.session.unknown_names import UnknownNames
 from scrapy_ext.settings import SettingError
 
@@ -286,6 +287,7 @@ class Session:
 
     async def _spider_opened(self) -> None:
         self.unknown_names.check_settings()
+        close_after_start_items(self._crawler)
         if not await self.open():
             raise CloseSpider(next(reason for kind, reason in _REASONS if isinstance(self.failure, kind)))
 

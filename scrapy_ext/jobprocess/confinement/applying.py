@@ -13,12 +13,18 @@ FILTER = "filter"
 CONNECTIONS = "connections"
 
 
-def confine(wanted: Confinement) -> int:
+def view_of(wanted: Confinement) -> int:
+    """The descriptor of the view that a process is to have, or -1. Raises ``OSError``."""
+    if VIEW not in wanted.defences or wanted.user is None or wanted.group is None:
+        return -1
+    return view.make([*wanted.read, *wanted.write], wanted.user, wanted.group, wanted.shared_memory)
+
+
+def confine(wanted: Confinement, its_view: int) -> int:
     """Confine this process; returns the descriptor where its calls with addresses come (:mod:`connections`), or -1.
     Raises ``OSError``: then the process must not go on."""
-    if VIEW in wanted.defences and wanted.user is not None and wanted.group is not None:
-        needed = [*wanted.read, *wanted.write]
-        view.make(needed, wanted.user, wanted.group, wanted.shared_memory)
+    if its_view >= 0:
+        view.enter(its_view)
     files = _files(wanted) if LANDLOCK in wanted.defences else None
     give_up(wanted.user, wanted.group)
     if files is not None:

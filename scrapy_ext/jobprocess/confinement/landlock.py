@@ -43,9 +43,11 @@ def enclose_signals() -> None:
     more then send none to it. Raises ``OSError`` where the system cannot do that."""
     if version() < _SCOPED_SINCE:
         raise OSError(errno.ENOSYS, "the system does not keep signals in")
-    attributes = struct.pack("QQQ", 0, 0, _SCOPED_SIGNALS)
+    # Every ruleset forbids to rename from one folder into another unless a rule allows it, whatever else it handles.
+    attributes = struct.pack("QQQ", _REFER, 0, _SCOPED_SIGNALS)
     descriptor = system_call(_CREATE_RULESET, attributes, len(attributes), 0)
     try:
+        _add_rule(descriptor, "/", _REFER)
         prctl(PR_SET_NO_NEW_PRIVS, 1)
         system_call(_RESTRICT_SELF, descriptor, 0)
     finally:
@@ -65,19 +67,24 @@ class Ruleset:
     def allow(self, path: str, rights: int) -> None:
         """Allow :data:`READ` or :data:`WRITE` of a path and all below it; one that is not there is left
         out."""
-        try:
-            descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        except OSError:
-            return
-        try:
-            if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
-                rights &= _OF_FILES
-            rule = struct.pack("=Qi", rights & self._handled, descriptor)
-            system_call(_ADD_RULE, self._descriptor, _RULE_PATH_BENEATH, rule, 0)
-        finally:
-            os.close(descriptor)
+        _add_rule(self._descriptor, path, rights & self._handled)
 
     def restrict(self) -> None:
         """Give up all else; the process must have given up new privileges."""
         system_call(_RESTRICT_SELF, self._descriptor, 0)
         os.close(self._descriptor)
+
+
+def _add_rule(ruleset: int, path: str, rights: int) -> None:
+    """Allow these rights of a path and all below it; one that is not there is left out."""
+    try:
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            rights &= _OF_FILES
+        rule = struct.pack("=Qi", rights, descriptor)
+        system_call(_ADD_RULE, ruleset, _RULE_PATH_BENEATH, rule, 0)
+    finally:
+        os.close(descriptor)

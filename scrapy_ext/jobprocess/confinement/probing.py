@@ -59,17 +59,18 @@ def _user() -> None:
 
 
 def _view() -> None:
-    view.make([], _UNUSED_USER, _UNUSED_USER, 2**20)
+    view.enter(view.make([], _UNUSED_USER, _UNUSED_USER, 2**20))
 
 
 def _signals(with_view: bool) -> None:
     """Try to keep signals in, and with that the view: keeping signals in is of no use where the view then fails."""
+    made = view.make([], _UNUSED_USER, _UNUSED_USER, 2**20) if with_view else -1
     landlock.enclose_signals()
     with contextlib.suppress(PermissionError):
         os.kill(os.getppid(), 0)
         raise OSError("a signal was sent out")
-    if with_view:
-        _view()
+    if made >= 0:
+        view.enter(made)
     _landlock()
 
 

@@ -17,6 +17,8 @@ from typing import Final
 from scrapy_ext.jobprocess.confinement.system import call
 
 _CLONE_NEWNS: Final = 0x20000
+#: The mount namespace of the thread that opens it.
+_NAMESPACE: Final = "/proc/thread-self/ns/mnt"
 _MS_NOSUID, _MS_NODEV, _MS_NOEXEC = 2, 4, 8
 _MS_BIND, _MS_REC, _MS_PRIVATE = 1 << 12, 1 << 14, 1 << 18
 
@@ -28,14 +30,30 @@ _LEAST: Final = 2**20
 _FOR_EACH_FILE: Final = 16 * 1024
 
 
-def make(needed: Iterable[str], user: int, group: int, shared_memory: int) -> None:
-    """Give this process the view in which the user reaches the paths that are ``needed``, and has so many bytes of
-    shared memory. Raises ``OSError``."""
-    open_ways(needed, user, group)
-    if os.path.isdir("/dev/shm"):  # noqa: S108 - the folder of shared memory
-        _mount_empty("/dev/shm", 0o1777, max(shared_memory, _LEAST))  # noqa: S108
-    with contextlib.suppress(OSError):  # before Linux 5.8, or where parts of /proc are covered
-        call("mount", b"proc", b"/proc", b"proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC, b"hidepid=ptraceable")
+def make(needed: Iterable[str], user: int, group: int, shared_memory: int) -> int:
+    """Return the descriptor of a view in which the user reaches the paths that are ``needed``, and has so many bytes of
+    shared memory. This process, which has one thread, keeps the view that it has. Raises ``OSError``.
+
+    A process under Landlock mounts nothing, but it enters a view that there is.
+    """
+    kept = os.open(_NAMESPACE, os.O_RDONLY)
+    folder = os.getcwd()
+    try:
+        open_ways(needed, user, group)
+        if os.path.isdir("/dev/shm"):  # noqa: S108 - the folder of shared memory
+            _mount_empty("/dev/shm", 0o1777, max(shared_memory, _LEAST))  # noqa: S108
+        with contextlib.suppress(OSError):  # before Linux 5.8, or where parts of /proc are covered
+            call("mount", b"proc", b"/proc", b"proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC, b"hidepid=ptraceable")
+        return os.open(_NAMESPACE, os.O_RDONLY)
+    finally:
+        enter(kept)
+        os.chdir(folder)
+
+
+def enter(view: int) -> None:
+    """Enter a view, and close its descriptor. Raises ``OSError``."""
+    call("setns", view, _CLONE_NEWNS)
+    os.close(view)
 
 
 def closed_folder(path: str, user: int, group: int) -> str | None:

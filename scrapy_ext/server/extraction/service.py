@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 import msgspec
 import pybase64
 from w3lib.url import safe_url_string
-from yarl import URL
 
 from scrapy_ext.api.extraction import ExtractRequest, ExtractResult, Problem
 from scrapy_ext.api.extraction.errors import ExtractionError, timed_out
@@ -36,6 +35,7 @@ from scrapy_ext.server.http.request_context import Exchange
 from scrapy_ext.server.net.blocked_domains import BlockList
 from scrapy_ext.server.net.guard import Guard, Resolve, system_resolve
 from scrapy_ext.server.net.upstream import Upstreams
+from scrapy_ext.server.net.urls import address_of
 
 
 class ExtractionService:
@@ -140,7 +140,7 @@ class ExtractionService:
         return msgspec.structs.replace(todo, actions=actions)
 
     async def _check_way(self, todo: PagePlan, url: str) -> None:
-        where = URL(safe_url_string(url), encoded=True)
+        where = address_of(safe_url_string(url))
         await self._guard.endpoints(where.raw_host or "", where.port or 0)
         check = self._check_of(todo)
         if check is not None:

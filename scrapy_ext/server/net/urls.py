@@ -7,7 +7,19 @@ from urllib.parse import urljoin, urlsplit, urlunsplit
 from w3lib.url import safe_url_string
 from yarl import URL
 
-from scrapy_ext.api.extraction.errors import permanent
+from scrapy_ext.api.extraction.errors import permanent, unreachable
+
+
+def address_of(url: str) -> URL:
+    """Return the URL of a request; raises :class:`ExtractionError` (421) where no host can have that name.
+
+    Names such as ``。１%`` stand for other characters once they are normalized, which yarl refuses.
+    """
+    try:
+        return URL(url, encoded=True)
+    except ValueError:
+        host = urlsplit(url).hostname or ""
+        raise unreachable(f"{host[:255]} is not an address that can be requested.") from None
 
 
 def target_of(before: URL, location: str) -> URL:

@@ -16,11 +16,14 @@ from scrapy_ext.client.platform import PlatformClient
 from tests.support.crash.maze import SETTINGS, SPIDER, Maze, Outcome, is_held_back, outcome
 from tests.support.crawls import Crawl, Project, Running, ask_server, collect, key
 from tests.support.eventually import eventually
-from tests.support.faults import FaultProxy, KillPoint
+from tests.support.faults import FaultProxy, KillPoint, Step
 from tests.support.servers import RunningServer
 
 #: Seconds that anything a test waits for may take on a machine that does much else.
 PATIENCE = 120.0
+
+#: Calls that a crawl makes as long as it gets on. One that hangs may still read its slots and renew its claims.
+_PROGRESS = (Step.CHILDREN, Step.PAYLOAD, Step.JOURNAL, Step.ITEMS, Step.ACKNOWLEDGE)
 
 
 class Life:
@@ -132,11 +135,15 @@ def finished(life: Life) -> Crawl:
 
 def survive(plans: Mapping[Worker, Sequence[KillPoint]], latency: float = 0.0) -> None:
     """Run workers side by side until all are done. Each is killed at these points, one a life, and started again
-    each time; one that is done before a point was not killed there."""
+    each time; one that is done before a point was not killed there. Fail when none of them gets on any more."""
     points = {worker: iter(plan) for worker, plan in plans.items()}
     lives = {worker: worker.start(next(points[worker], None), latency=latency) for worker in plans}
-    deadline = time.monotonic() + PATIENCE
+    progress, deadline = 0, time.monotonic() + PATIENCE
     while lives:
+        all_lives = [life for worker in plans for life in worker.lives]
+        made = len(all_lives) + sum(life.proxy.steps[step] for life in all_lives for step in _PROGRESS)
+        if made > progress:
+            progress, deadline = made, time.monotonic() + PATIENCE
         assert time.monotonic() < deadline, "\n".join(life.log[-2000:] for life in lives.values())
         for worker, life in list(lives.items()):
             if not life.is_over:

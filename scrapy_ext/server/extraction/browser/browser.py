@@ -24,7 +24,6 @@ from contextlib import asynccontextmanager
 from typing import Any, Final, TypeVar
 
 from playwright.async_api import BrowserContext, Error
-from yarl import URL
 
 from scrapy_ext.api.extraction.errors import temporary
 from scrapy_ext.server.config.extraction_limits import Limits
@@ -36,6 +35,7 @@ from scrapy_ext.server.extraction.outgoing import agent_of, user_agent
 from scrapy_ext.server.extraction.plan import PagePlan
 from scrapy_ext.server.net.guard import Guard
 from scrapy_ext.server.net.proxy import PageProxy
+from scrapy_ext.server.net.urls import address_of
 
 _log = logging.getLogger(__name__)
 
@@ -88,7 +88,7 @@ class Browser:
 
     async def load(self, plan: PagePlan) -> PageResult:
         """Load a page; raises :class:`ExtractionError`."""
-        url = URL(plan.url, encoded=True)
+        url = address_of(plan.url)
         # A page that must be refused needs no browser.
         await self._guard.endpoints(url.raw_host or "", url.port or 0)
         async with self.pages.permit(url.raw_host or ""):

@@ -53,7 +53,7 @@ from scrapy_ext.server.extraction.outgoing import (
 from scrapy_ext.server.extraction.plan import HttpPlan
 from scrapy_ext.server.net.guard import Guard
 from scrapy_ext.server.net.proxy import PageProxy
-from scrapy_ext.server.net.urls import target_of
+from scrapy_ext.server.net.urls import address_of, target_of
 
 #: Real sites send policies of tens of kilobytes in one header.
 _HEADER_BYTES: Final = 64 * 1024
@@ -174,7 +174,7 @@ class _Exchange:
         self._redirects: list[Redirect] = []
         headers = headers_to_send(plan.headers, plan.language, plan.omitted_headers)
         self._headers = CIMultiDict((header.name, header.value) for header in headers)
-        self._url = self._take_credentials(URL(plan.url, encoded=True))
+        self._url = self._take_credentials(address_of(plan.url))
         # Each request that meets cookies has a jar of its own.
         self._jar: aiohttp.CookieJar | None = None
         #: Cookies of the caller beside others of the same name, which the jar does not hold: Scrapy sends all of those

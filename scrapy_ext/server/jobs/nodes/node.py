@@ -12,7 +12,6 @@ import asyncio
 import contextlib
 import logging
 import os
-import secrets
 import socket
 import threading
 from collections.abc import Awaitable, Callable
@@ -29,6 +28,7 @@ from scrapy_ext.server.store import Store
 from scrapy_ext.server.store.engine.errors import StoreError
 from scrapy_ext.server.store.jobs.attempts import Attempt
 from scrapy_ext.server.store.jobs.nodes import Node as StoredNode
+from scrapy_ext.server.store.jobs.nodes import new_name
 
 #: Seconds between two heartbeats, between two polls of the database, and without a stored heartbeat until jobs stop.
 _HEARTBEAT: Final = 2.0
@@ -152,7 +152,7 @@ class Node:
         self._wake.set()
 
     async def _join(self) -> None:
-        self.name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
+        self.name = new_name()
         self._beat = 1
         sent = elapsing()
         local = self._config.local

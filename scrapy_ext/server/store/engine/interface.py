@@ -81,6 +81,9 @@ class Engine(Protocol):
         """Have what was deleted leave the files of the database soon, as far as that is up to the server. Raises
         :class:`StoreError`."""
 
+    async def end_sessions(self, host: str, process: int) -> None:
+        """End the sessions of a process that is dead, or was stopped in the middle of a write, and free their locks."""
+
     async def vacuum(self) -> None:
         """Give the room of deleted rows back. Raises :class:`StoreError`."""
 

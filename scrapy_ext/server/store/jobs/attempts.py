@@ -21,6 +21,7 @@ from scrapy_ext.api.violations import ContractError, Violation
 from scrapy_ext.server.store.engine.errors import StoreBusyError
 from scrapy_ext.server.store.engine.interface import Engine, Transaction
 from scrapy_ext.server.store.jobs import states as job_states
+from scrapy_ext.server.store.jobs.nodes import process_of
 from scrapy_ext.server.store.jobs.placing import Notify, is_worth_a_turn, place_one
 from scrapy_ext.server.store.jobs.rows import get_job
 from scrapy_ext.server.store.jobs.states import Stamp
@@ -103,7 +104,8 @@ class AttemptStore:
     async def reap(self, node: str, beat: int, most: int) -> list[Attempt]:
         """Take the jobs of a node that is dead, as its beat is still ``beat``, for other nodes. One that has lost its
         node ``most`` times is finished instead. Returns the attempts that are over. One whose row is locked for too
-        long holds no other up; then raises :class:`StoreBusyError`, and the next call goes on."""
+        long holds no other up; then the sessions of the node are ended, :class:`StoreBusyError` is raised, and the next
+        call goes on."""
         if not await self._engine.write(_is_dead, node, beat):
             return []
         over: list[Attempt] = []
@@ -115,6 +117,9 @@ class AttemptStore:
             except StoreBusyError as error:
                 busy = error
         if busy is not None:
+            # A process that was stopped in the middle of a command keeps its locks for as long as it is stopped.
+            if (process := process_of(node)) is not None:
+                await self._engine.end_sessions(*process)
             raise busy
         return over
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import secrets
+import socket
 from typing import Final, NamedTuple
 
 import msgspec
@@ -32,6 +35,17 @@ class Node(NamedTuple):
     def free(self) -> int:
         """Units for further jobs."""
         return 0 if self.draining else max(self.units - self.used, 0)
+
+
+def new_name() -> str:
+    """A name for a node of this process, which no other has."""
+    return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
+
+
+def process_of(name: str) -> tuple[str, int] | None:
+    """Host and process id of the node that :func:`new_name` gave this name."""
+    parts = name.rsplit("-", 2)
+    return (parts[0], int(parts[1])) if len(parts) == 3 and parts[1].isdecimal() else None
 
 
 class NodeStore:

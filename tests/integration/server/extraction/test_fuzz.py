@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from scrapy_ext.api.extraction import EXTRACT_TYPES, FIELDS
@@ -187,6 +187,7 @@ def test_addresses_of_every_form_are_answered(send: Sender, pytestconfig: pytest
 
     @examples(pytestconfig)
     @given(st.lists(piece, max_size=8).map("".join))
+    @example("。１%00")
     def each(url: str) -> None:
         # localhost and addresses are no public hosts, and nothing below .invalid exists.
         assert send(json.dumps({"url": f"http://{url}", "httpResponseBody": True}).encode())[0] in (400, 421, 520)

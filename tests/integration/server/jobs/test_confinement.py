@@ -269,6 +269,15 @@ async def test_a_temporary_folder_is_removed_however_deep_the_work_has_made_it(
     assert os.listdir(tmp_path) == []
 
 
+async def test_deployed_code_moves_its_files_between_its_folders_as_anywhere() -> None:
+    """Builders of wheels do, without a way for systems that refuse it."""
+    code = "import os; os.chdir(os.environ['TMPDIR']); os.makedirs('a/b'); open('a/b/c', 'x'); os.rename('a/b/c', 'd')"
+    confinement = await Confining().of(1, [], [])
+    command = [sys.executable, "-I", "-S", "-c", f"{code}; os.link('d', 'a/e'); print(os.listdir('a'))"]
+    ended = await run(command, folder=Path("/"), environment={}, seconds=60, confinement=confinement)
+    assert (ended.status, ended.said) in [(0, "['b', 'e']"), (0, "['e', 'b']")]
+
+
 FILL = """
 import errno, os, sys
 written = 0

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import socket
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -23,10 +25,14 @@ _CONNECT_SECONDS: Final = 10.0
 #: So much later than the server would a client give a statement up.
 _LATER: Final = 1.2
 _SESSION: Final = {
-    "application_name": "scrapy-ext",
     # A process that was stopped in a transaction must not keep its locks: others go on with its jobs.
     "idle_in_transaction_session_timeout": "10s",
 }
+
+
+def application_name(host: str, process: int) -> str:
+    """The name under which the database lists the sessions of a process; it cuts longer ones off."""
+    return f"scrapy-ext {host[-40:]} {process}"
 
 
 async def connect(url: DatabaseUrl) -> Any:
@@ -52,12 +58,13 @@ async def new_pool(url: DatabaseUrl, size: int, line: Line, **session: str) -> P
 
 async def connected(url: DatabaseUrl, line: Line, session: Mapping[str, str]) -> Any:
     """A connection of a line, with these settings, to a server that is known to do."""
+    name = application_name(socket.gethostname(), os.getpid())
     waits = {"statement_timeout": f"{line.statement:g}s", "lock_timeout": f"{line.lock:g}s"}
     connection = await asyncpg.connect(
         dsn=url.secret,
         timeout=min(_CONNECT_SECONDS, line.statement),
         command_timeout=line.statement * _LATER,
-        server_settings={**_SESSION, **waits, **session},
+        server_settings={"application_name": name, **_SESSION, **waits, **session},
         statement_cache_size=512,
         max_cached_statement_lifetime=0,
     )

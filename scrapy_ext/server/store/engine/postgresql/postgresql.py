@@ -29,7 +29,7 @@ from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.engine.errors import StoreBusyError, StoreError, StoreUncertainError
 from scrapy_ext.server.store.engine.interface import Operation, P, Snapshot, Transaction
 from scrapy_ext.server.store.engine.measures import Measures
-from scrapy_ext.server.store.engine.postgresql.connection import connect, new_pool
+from scrapy_ext.server.store.engine.postgresql.connection import application_name, connect, new_pool
 from scrapy_ext.server.store.engine.postgresql.errors import DATABASE_ERRORS, Failure, failure_of, translated
 from scrapy_ext.server.store.engine.postgresql.loop_thread import LoopThread
 from scrapy_ext.server.store.engine.postgresql.marks import SET_MARK, Mark, is_set, new_mark
@@ -112,6 +112,10 @@ class PostgresqlEngine:
 
     async def forget_deleted(self) -> None:
         """See :class:`Engine`. Dead rows stay until the database's own vacuum, and in its log until that is reused."""
+
+    async def end_sessions(self, host: str, process: int) -> None:
+        """See :class:`Engine`. The server's own limits do not end one that waits for the rest of a command."""
+        await self.write(_end_sessions, application_name(host, process))
 
     async def vacuum(self) -> None:
         """See :class:`Engine`. Nobody waits for it."""
@@ -337,3 +341,11 @@ async def _vacuum(url: DatabaseUrl) -> None:
         await connection.execute("VACUUM (ANALYZE)", timeout=UNHURRIED_SECONDS)
     finally:
         await connection.close(timeout=5)
+
+
+async def _end_sessions(tx: Transaction, application: str) -> None:
+    await tx.fetch(
+        """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+           WHERE application_name = $1 AND datname = current_database() AND pid <> pg_backend_pid()""",
+        application,
+    )

@@ -103,6 +103,9 @@ class SqliteEngine:
         self._writer.forget_deleted()
         await self.write(_nothing)
 
+    async def end_sessions(self, host: str, process: int) -> None:
+        """See :class:`Engine`. The locks of a dead process are gone; one that was stopped cannot lose its."""
+
     async def vacuum(self) -> None:
         """See :class:`Engine`. Writes wait for it."""
         await asyncio.to_thread(vacuum, self._path)

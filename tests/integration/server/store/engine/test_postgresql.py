@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
+import asyncpg
 import msgspec
 import pytest
 
@@ -22,9 +23,11 @@ from scrapy_ext.server.store.engine.address import DatabaseUrl
 from scrapy_ext.server.store.engine.errors import StoreBusyError, StoreUncertainError
 from scrapy_ext.server.store.engine.postgresql import connection as connection_module
 from scrapy_ext.server.store.engine.postgresql import postgresql as engine_module
-from scrapy_ext.server.store.engine.postgresql.pool_sizes import SERVER
+from scrapy_ext.server.store.engine.postgresql.connection import application_name
+from scrapy_ext.server.store.engine.postgresql.pool_sizes import RUNNER, SERVER
 from scrapy_ext.server.store.frontier.frontier import QueuedRequest, Slot
 from scrapy_ext.server.store.jobs.jobs import NewJob
+from scrapy_ext.server.store.jobs.nodes import Node
 from scrapy_ext.server.store.records.chunks import ITEMS
 from tests.support.cut_connections import Cutter
 from tests.support.eventually import eventually_async
@@ -298,3 +301,28 @@ def test_an_address_shows_no_password() -> None:
     url = DatabaseUrl("postgresql://me:opensesame@db.example:5433/crawls?password=opensesame&sslmode=require")
     assert str(url) == "postgresql://me@db.example:5433/crawls"
     assert repr(url) == "DatabaseUrl('postgresql://me@db.example:5433/crawls')"
+
+
+async def test_what_a_stopped_process_has_locked_is_free_for_who_takes_its_jobs_over(
+    store: Store, store_database: DatabaseUrl
+) -> None:
+    """Stopped in the middle of a command: none of PostgreSQL's limits ends its session then."""
+    name = "a-host-4242-00c0ffee"
+    await store.nodes.join(Node(name, "a-host", 1, frozenset(), 1, 1, 1, draining=False))
+    await store.jobs.add(1, [NewJob("spider", JobState.PENDING, {})], "tests")
+    (attempt,) = await store.attempts.place()
+    stopped = await asyncpg.connect(
+        store_database.secret, server_settings={"application_name": application_name("a-host", 4242)}
+    )
+    other = await asyncpg.connect(store_database.secret, server_settings={"application_name": "scrapy-ext a-host 42"})
+    await stopped.execute("BEGIN")
+    await stopped.execute("SELECT FROM attempts FOR SHARE")
+    runner = await store.beside(store_database, RUNNER)
+    with pytest.raises(StoreBusyError):
+        await runner.attempts.reap(name, 1, 5)
+    assert await runner.attempts.orphaned() == [name]
+    assert await runner.attempts.reap(name, 0, 5) == [attempt]
+    assert await other.fetchval("SELECT 1") == 1, "sessions of others go on"
+    await other.close()
+    stopped.terminate()
+    await runner.close()
