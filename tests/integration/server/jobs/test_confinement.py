@@ -274,8 +274,8 @@ async def test_deployed_code_moves_its_files_between_its_folders_as_anywhere() -
     code = "import os; os.chdir(os.environ['TMPDIR']); os.makedirs('a/b'); open('a/b/c', 'x'); os.rename('a/b/c', 'd')"
     confinement = await Confining().of(1, [], [])
     command = [sys.executable, "-I", "-S", "-c", f"{code}; os.link('d', 'a/e'); print(os.listdir('a'))"]
-    ended = await run(command, folder=Path("/"), environment={}, seconds=60, confinement=confinement)
-    assert (ended.status, ended.said) in [(0, "['b', 'e']"), (0, "['e', 'b']")]
+    ended = await run(confined(command, confinement), seconds=60)
+    assert (ended.status, ended.output) in [(0, "['b', 'e']"), (0, "['e', 'b']")]
 
 
 FILL = """
