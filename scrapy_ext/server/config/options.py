@@ -51,7 +51,8 @@ def config_from(
     """The configuration that parsed options, Scrapy settings by name, and the environment make; raises ConfigError.
 
     An option comes before a setting, and a setting before the environment. Values of a repeatable option are added to
-    those of the setting or the environment.
+    those of the setting. The environment counts where there are neither, so that ``--allow-host`` alone says which hosts
+    are allowed; proxies, whose passwords belong there, are added in any case.
     """
     given = {option.field: _value(option, options, environ, settings) for option in OPTIONS if option.roles & role}
     values = {field: value for field, value in given.items() if value is not None}
@@ -75,10 +76,12 @@ def _value(option: Option, options: argparse.Namespace, environ: Mapping[str, st
     if given is not None and not option.repeatable:
         return given
     source, value = option.setting, settings.get(option.setting)
+    if option.repeatable:
+        values = (*(given or ()), *_split(option, value))
+        from_environment = option.variable and (option.secret or not values)
+        return (*values, *_split(option, environ.get(option.variable))) if from_environment else values
     if value in (None, "", []) and option.variable:
         source, value = option.variable, environ.get(option.variable)
-    if option.repeatable:
-        return (*(given or ()), *_split(option, value))
     if value in (None, ""):
         return None
     return _read(option, source, value) if isinstance(value, str) else value
