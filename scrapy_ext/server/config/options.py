@@ -51,8 +51,8 @@ def config_from(
     """The configuration that parsed options, Scrapy settings by name, and the environment make; raises ConfigError.
 
     An option comes before a setting, and a setting before the environment. Values of a repeatable option are added to
-    those of the setting. The environment counts where there are neither, so that ``--allow-host`` alone says which hosts
-    are allowed; proxies, whose passwords belong there, are added in any case.
+    those of the setting. The environment counts where there are neither, so that ``--allow-host`` alone says
+    which hosts are allowed. Proxies, whose passwords belong there, are added in any case.
     """
     given = {option.field: _value(option, options, environ, settings) for option in OPTIONS if option.roles & role}
     values = {field: value for field, value in given.items() if value is not None}

@@ -32,12 +32,11 @@ def configured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[ServerCo
     [
         (("-s", "SERVER_ALLOW_HOSTS=shop.internal:80,localhost:8610"), "", ("shop.internal:80", "localhost:8610")),
         (("--allow-host", "localhost:1"), "", ("localhost:1",)),
-        (("--allow-host", "localhost:1"), "localhost:2", ("localhost:1",)),
         ((), "shop.internal:80,localhost:8610", ("shop.internal:80", "localhost:8610")),
         (("-s", "SERVER_ALLOW_HOSTS=localhost:1"), "localhost:2", ("localhost:1",)),
         ((), "", ()),
     ],
-    ids=["setting", "option", "option over environment", "environment", "setting over environment", "nothing"],
+    ids=["setting", "option", "environment", "setting over environment", "nothing"],
 )
 def test_hosts_that_may_be_fetched_come_from_settings_options_and_environment(
     configured, monkeypatch, command, arguments, environment, allowed
