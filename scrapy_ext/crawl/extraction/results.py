@@ -109,7 +109,10 @@ def _url(decoded: Mapping[str, Any], request: Request) -> str:
         url = request.url
     if not url.lower().startswith(_SCHEMES):
         raise _unexpected(f"url of the answer must be an http or https URL, got {url[:100]!r}", request)
-    return urldefrag(url).url
+    try:
+        return urldefrag(url).url
+    except ValueError:
+        raise _unexpected(f"url of the answer must be a URL, got {url[:100]!r}", request) from None
 
 
 def _status(decoded: Mapping[str, Any]) -> int:

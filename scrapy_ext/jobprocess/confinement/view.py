@@ -37,7 +37,7 @@ def make(needed: Iterable[str], user: int, group: int, shared_memory: int) -> in
     A process under Landlock mounts nothing, but it enters a view that there is.
     """
     kept = os.open(_NAMESPACE, os.O_RDONLY)
-    folder = os.getcwd()
+    folder = os.open(".", os.O_PATH)  # which may be removed by now
     try:
         open_ways(needed, user, group)
         if os.path.isdir("/dev/shm"):  # noqa: S108 - the folder of shared memory
@@ -47,7 +47,8 @@ def make(needed: Iterable[str], user: int, group: int, shared_memory: int) -> in
         return os.open(_NAMESPACE, os.O_RDONLY)
     finally:
         enter(kept)
-        os.chdir(folder)
+        os.fchdir(folder)
+        os.close(folder)
 
 
 def enter(view: int) -> None:

@@ -300,3 +300,8 @@ def test_headers_that_no_encoding_can_hold_do_not_fail():
 
 def test_a_response_has_no_dict_of_its_own():
     assert not hasattr(response_of({"browserHtml": ""}), "__dict__")
+
+
+def test_a_final_url_that_no_parser_takes_is_an_error_of_the_answer():
+    with pytest.raises(UnexpectedAnswerError, match=r"url of the answer must be a URL, got 'http://\[#'"):
+        response_of({"url": "http://[#", "browserHtml": ""})
