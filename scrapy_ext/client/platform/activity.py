@@ -6,24 +6,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scrapy_ext.api.platform.hosts import Host
-from scrapy_ext.client.platform.calls import ClientCall, get
+from scrapy_ext.client.platform.calls import get, path, post
 from scrapy_ext.client.platform.json_lines import encode
-from scrapy_ext.client.platform.transport import Transport
-from scrapy_ext.client.platform.urls import path
+from scrapy_ext.client.platform.resource import Resource
 
 Messages = list[dict[str, Any]]
 
 
-class Activity:
-    """What happens in projects."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
+class Activity(Resource):
+    """Messages about events in projects."""
 
     async def list(self, project: int, *, count: int | None = None, meta: Sequence[str] = ()) -> Messages:
-        """Messages of a project, the newest first."""
-        call = get(Host.STORAGE, path("activity", project) + "/", ("count", count), ("meta", meta))
-        return await self._transport.read(call, lambda answer: answer.lines(dict))
+        """Return messages of a project, the newest first."""
+        return await self._lines(get(Host.STORAGE, _path(project), ("count", count), ("meta", meta)), dict)
 
     async def of_projects(
         self,
@@ -33,24 +28,14 @@ class Activity:
         pcount: int | None = None,
         meta: Sequence[str] = ("_project",),
     ) -> Messages:
-        """Messages of several projects, the newest first: ``count`` in all, ``pcount`` a project, at most."""
-        call = get(
-            Host.STORAGE,
-            "/activity/projects/",
-            ("p", projects),
-            ("count", count),
-            ("pcount", pcount),
-            ("meta", meta),
-        )
-        return await self._transport.read(call, lambda answer: answer.lines(dict))
+        """Return messages of several projects, the newest first: at most ``count``, and ``pcount`` per project."""
+        parameters = (("p", projects), ("count", count), ("pcount", pcount), ("meta", meta))
+        return await self._lines(get(Host.STORAGE, "/activity/projects/", *parameters), dict)
 
     async def post(self, project: int, message: Mapping[str, Any]) -> None:
-        """Add a message. Sent once: a second try could add it twice."""
-        call = ClientCall(
-            method="POST",
-            host=Host.STORAGE,
-            path=path("activity", project) + "/",
-            body=encode([message]),
-            repeatable=False,
-        )
-        await self._transport.send(call)
+        """Add a message. Sent once: a second attempt could add it twice."""
+        await self._transport.send(post(Host.STORAGE, _path(project), encode([message]), repeatable=False))
+
+
+def _path(project: int) -> str:
+    return path("activity", project) + "/"

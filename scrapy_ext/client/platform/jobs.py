@@ -11,16 +11,12 @@ from scrapy_ext.api.platform import JobKey
 from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.platform.jobs import RUN_PARAMETERS, JobList
 from scrapy_ext.api.violations import ContractError, Violation
-from scrapy_ext.client.platform.calls import JSON, ClientCall, delete, form, get
-from scrapy_ext.client.platform.transport import Transport
-from scrapy_ext.client.platform.urls import path
+from scrapy_ext.client.platform.calls import JSON, delete, form, get, path, post
+from scrapy_ext.client.platform.resource import Resource
 
 
-class Jobs:
-    """Scheduling and looking at jobs."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
+class Jobs(Resource):
+    """Scheduling of jobs, their listing and their metadata."""
 
     # ── scheduling ({app_url}) ──
 
@@ -40,8 +36,8 @@ class Jobs:
         cmd_args: str | None = None,
     ) -> JobKey:
         """Schedule a job of a spider, given by name or ``jobq_id``, or of a script, named ``py:…``, with its command
-        line in ``cmd_args``. Sent once: a second try could start a second job. Raises
-        :class:`~scrapy_ext.client.platform.errors.DuplicateJob` when one like it waits or runs."""
+        line in ``cmd_args``. Sent once: a second attempt could start a second job. Raises
+        :class:`~scrapy_ext.client.platform.errors.DuplicateJob` when an equal job is pending or running."""
         arguments = arguments or {}
         taken = [name for name in arguments if name in RUN_PARAMETERS]
         if taken:
@@ -77,7 +73,7 @@ class Jobs:
         count: int | None = None,
         offset: int | None = None,
     ) -> JobList:
-        """A page of the project's jobs, newest first."""
+        """Return a page of the project's jobs, newest first."""
         call = get(
             Host.APP,
             "/api/jobs/list.json",
@@ -97,49 +93,34 @@ class Jobs:
         self, project: int, job: JobKey, *, add: Sequence[str] = (), remove: Sequence[str] = ()
     ) -> None:
         """Add and remove tags of a job."""
-        call = form(
-            "/api/jobs/update.json",
-            ("project", project),
-            ("job", str(job)),
-            ("add_tag", add),
-            ("remove_tag", remove),
-        )
-        await self._transport.read(call, lambda answer: answer.app())
+        tags = (("add_tag", add), ("remove_tag", remove))
+        await self._app(form("/api/jobs/update.json", ("project", project), ("job", str(job)), *tags))
 
     async def stop(self, project: int, job: JobKey) -> None:
         """Ask a running job to stop."""
-        call = form("/api/jobs/stop.json", ("project", project), ("job", str(job)))
-        await self._transport.read(call, lambda answer: answer.app())
+        await self._app(form("/api/jobs/stop.json", ("project", project), ("job", str(job))))
 
     async def delete(self, project: int, *jobs: JobKey) -> None:
-        """Delete jobs."""
-        call = form("/api/jobs/delete.json", ("project", project), ("job", [str(job) for job in jobs]))
-        await self._transport.read(call, lambda answer: answer.app())
+        """Delete jobs with all that they stored."""
+        keys = [str(job) for job in jobs]
+        await self._app(form("/api/jobs/delete.json", ("project", project), ("job", keys)))
 
     # ── metadata ({storage_url}) ──
 
     async def metadata(self, key: JobKey) -> dict[str, Any]:
-        """Everything that is known of a job; raises :class:`~scrapy_ext.client.platform.errors.NotFound`, or
-        gives an empty object, as the platform does, for one that does not exist."""
+        """Return all metadata of a job. For a job that does not exist, raises
+        :class:`~scrapy_ext.client.platform.errors.NotFound` or returns an empty object, as the platform does."""
         call = get(Host.STORAGE, path("jobs", *key), accept=JSON)
         return await self._transport.read(call, lambda answer: answer.json(dict) if answer.body.strip() else {})
 
     async def field(self, key: JobKey, name: str) -> Any:
-        """One field of a job's metadata, None when it is absent."""
-        call = get(Host.STORAGE, path("jobs", *key, name), accept=JSON)
-        return await self._transport.read(call, lambda answer: answer.json(object))
+        """Return one field of a job's metadata, None when it is absent."""
+        return await self._json(get(Host.STORAGE, path("jobs", *key, name), accept=JSON), object)
 
     async def update(self, key: JobKey, fields: Mapping[str, Any]) -> None:
         """Set fields of a job's metadata; the others stay."""
-        await self._transport.send(
-            ClientCall(
-                method="POST",
-                host=Host.STORAGE,
-                path=path("jobs", *key),
-                body=msgspec.json.encode(fields),
-                content_type=JSON,
-            )
-        )
+        body = msgspec.json.encode(fields)
+        await self._transport.send(post(Host.STORAGE, path("jobs", *key), body, content_type=JSON))
 
     async def delete_field(self, key: JobKey, name: str) -> None:
         """Remove a field of a job's metadata."""

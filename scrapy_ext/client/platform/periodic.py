@@ -9,9 +9,8 @@ import msgspec
 
 from scrapy_ext.api.platform.hosts import Host
 from scrapy_ext.api.platform.periodic import PeriodicJob
-from scrapy_ext.client.platform.calls import JSON, ClientCall, delete, get
-from scrapy_ext.client.platform.transport import Transport
-from scrapy_ext.client.platform.urls import path
+from scrapy_ext.client.platform.calls import JSON, delete, get, path, send_json
+from scrapy_ext.client.platform.resource import Resource
 
 
 class Meta(msgspec.Struct):
@@ -21,7 +20,7 @@ class Meta(msgspec.Struct):
 
 
 class PeriodicJobs(msgspec.Struct):
-    """The answer to a listing; ``next`` and ``previous`` are None when there is no such page."""
+    """A page of schedules; ``next`` and ``previous`` are None when there is no such page."""
 
     count: int
     results: list[PeriodicJob]
@@ -30,32 +29,26 @@ class PeriodicJobs(msgspec.Struct):
     meta: Meta = msgspec.field(default_factory=Meta)
 
 
-class Periodic:
-    """Schedules."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
+class Periodic(Resource):
+    """Schedules of projects."""
 
     async def list(self, project: int, *, count: int | None = None, offset: int | None = None) -> PeriodicJobs:
-        """A page of the project's schedules."""
+        """Return a page of the project's schedules."""
         call = get(Host.APP, _path(project), ("count", count), ("offset", offset), accept=JSON)
-        return await self._transport.read(call, lambda answer: answer.json(PeriodicJobs))
+        return await self._json(call, PeriodicJobs)
 
     async def get(self, project: int, id: int) -> PeriodicJob:
-        """One schedule."""
-        call = get(Host.APP, _path(project, id), accept=JSON)
-        return await self._transport.read(call, lambda answer: answer.json(PeriodicJob))
+        """Return one schedule."""
+        return await self._json(get(Host.APP, _path(project, id), accept=JSON), PeriodicJob)
 
     async def create(self, project: int, fields: Mapping[str, Any]) -> PeriodicJob:
-        """A new schedule with ``cron``, ``tasks``, ``addtags``, ``disabled``, ``description``. Sent once: a
-        second try could make a second one."""
-        call = _send("POST", _path(project), fields, repeatable=False)
-        return await self._transport.read(call, lambda answer: answer.json(PeriodicJob))
+        """Create a schedule with ``cron``, ``tasks``, ``addtags``, ``disabled``, ``description``. Sent once: a second
+        attempt could create a second one."""
+        return await self._json(send_json("POST", _path(project), fields, repeatable=False), PeriodicJob)
 
     async def update(self, project: int, id: int, fields: Mapping[str, Any]) -> PeriodicJob:
         """Change fields of a schedule; the others keep their values."""
-        call = _send("PATCH", _path(project, id), fields)
-        return await self._transport.read(call, lambda answer: answer.json(PeriodicJob))
+        return await self._json(send_json("PATCH", _path(project, id), fields), PeriodicJob)
 
     async def delete(self, project: int, id: int) -> None:
         """Delete a schedule."""
@@ -64,15 +57,3 @@ class Periodic:
 
 def _path(project: int, *id: int) -> str:
     return path("api", "projects", project, "periodicjobs", *id)
-
-
-def _send(method: str, where: str, fields: Mapping[str, Any], *, repeatable: bool = True) -> ClientCall:
-    return ClientCall(
-        method=method,
-        host=Host.APP,
-        path=where,
-        body=msgspec.json.encode(fields),
-        content_type=JSON,
-        accept=JSON,
-        repeatable=repeatable,
-    )
