@@ -85,8 +85,8 @@ class ExtractTransport:
     def __repr__(self) -> str:
         return f"<ExtractTransport to {self.url}>"
 
-    async def post(self, body: bytes, bounds: Bounds = _UNBOUNDED, hold: Hold | None = None) -> RawAnswer:
-        """Send a request body. ``hold`` counts the memory of the answer.
+    async def post(self, fields: bytes, bounds: Bounds = _UNBOUNDED, hold: Hold | None = None) -> RawAnswer:
+        """Send fields as JSON. ``hold`` counts the memory of the answer.
 
         Raises :class:`~scrapy_ext.client.extraction.errors.UnreachableServiceError` when no whole answer comes, and
         :class:`~scrapy_ext.client.extraction.errors.TooLargeError`.
@@ -98,10 +98,10 @@ class ExtractTransport:
             async with (
                 # Not by aiohttp: the time of a wait for memory does not count.
                 asyncio.timeout(seconds) as deadline,
-                session.post(self._endpoint, data=body, allow_redirects=False, timeout=timeout) as response,
+                session.post(self._endpoint, data=fields, allow_redirects=False, timeout=timeout) as response,
             ):
-                reading = _Reading(response, bounds.max_size, hold or Hold(AnswerMemory()), deadline)
-                answer = RawAnswer(response.status, response.headers, await reading.whole())
+                body = await _body(response, bounds.max_size, hold or Hold(AnswerMemory()), deadline)
+                answer = RawAnswer(response.status, response.headers, body)
                 self._learn(answer.headers)
                 return answer
         except _NOT_CONNECTED as error:
@@ -158,47 +158,34 @@ def _reason(error: Exception) -> str:
     return without_user(str(error)) or type(error).__name__
 
 
-class _Reading:
-    """Reading of the body of one answer into memory."""
+async def _body(response: aiohttp.ClientResponse, max_size: int, hold: Hold, deadline: asyncio.Timeout) -> bytes:
+    """Read the body of an answer into memory, decompressed; raises ``TooLargeError``."""
+    most = max_size * _ANSWER_PER_BYTE + _ANSWER_ON_TOP if max_size else sys.maxsize
+    chunks, expected = _chunks(response), response.content_length
+    if is_compressed(response):
+        chunks = decompressed(chunks)
+    elif expected is not None:
+        if expected > most:
+            raise too_large(expected, max_size)
+        if expected <= _SMALL:
+            await hold.resize(expected, deadline)
+            return await response.read()
+    found: list[bytes] = []
+    size = 0
+    # Closed at once, also when a piece is refused: it refers to the hold.
+    async with contextlib.aclosing(chunks):
+        async for piece in chunks:
+            size += len(piece)
+            if size > most:
+                raise too_large(size, max_size)
+            await hold.resize(_JOINED * size, deadline)
+            found.append(piece)
+    return b"".join(found)
 
-    def __init__(self, response: aiohttp.ClientResponse, max_size: int, hold: Hold, deadline: asyncio.Timeout) -> None:
-        self._response = response
-        self._max_size = max_size
-        self._most = max_size * _ANSWER_PER_BYTE + _ANSWER_ON_TOP if max_size else sys.maxsize
-        self._hold = hold
-        self._deadline = deadline
 
-    async def whole(self) -> bytes:
-        """Return the decompressed body; raises ``TooLargeError``."""
-        if is_compressed(self._response):
-            return await self._joined(decompressed(self._response.content.iter_any()))
-        expected = self._response.content_length
-        if expected is not None:
-            self._check(expected)
-            if expected <= _SMALL:
-                await self._hold.resize(expected, self._deadline)
-                return await self._response.read()
-        return await self._joined(self._pieces())
-
-    async def _joined(self, pieces: AsyncGenerator[bytes]) -> bytes:
-        found: list[bytes] = []
-        size = 0
-        # Closed at once, also when a piece is refused: it refers to the hold.
-        async with contextlib.aclosing(pieces):
-            async for piece in pieces:
-                size += len(piece)
-                self._check(size)
-                await self._hold.resize(_JOINED * size, self._deadline)
-                found.append(piece)
-        return b"".join(found)
-
-    async def _pieces(self) -> AsyncGenerator[bytes]:
-        async for chunk in self._response.content.iter_any():
-            yield chunk
-
-    def _check(self, size: int) -> None:
-        if size > self._most:
-            raise too_large(size, self._max_size)
+async def _chunks(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes]:
+    async for chunk in response.content.iter_any():
+        yield chunk
 
 
 def too_large(size: int, max_size: int, fields: Mapping[str, Any] | None = None) -> TooLargeError:

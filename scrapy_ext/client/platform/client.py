@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-
 from scrapy_ext.api.platform.hosts import Host
-from scrapy_ext.client.platform.activity import Activity
+from scrapy_ext.client.platform.activity import Activity, Webhooks
 from scrapy_ext.client.platform.calls import get
 from scrapy_ext.client.platform.collections import Collections
 from scrapy_ext.client.platform.frontier import Frontier
 from scrapy_ext.client.platform.jobq import JobQueue
-from scrapy_ext.client.platform.jobs import Jobs
-from scrapy_ext.client.platform.periodic import Periodic
+from scrapy_ext.client.platform.jobs import Jobs, Periodic
 from scrapy_ext.client.platform.records import Items, Logs, Requests
 from scrapy_ext.client.platform.resource import Resource
 from scrapy_ext.client.platform.transport import PlatformUrls, Transport
 from scrapy_ext.client.platform.versions import DeployedVersions
-from scrapy_ext.client.platform.webhooks import Webhooks
 from scrapy_ext.client.retry import Backoff, Limits
 
 
@@ -72,9 +68,7 @@ class PlatformClient:
     async def __aenter__(self) -> PlatformClient:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def close(self) -> None:

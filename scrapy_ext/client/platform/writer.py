@@ -79,8 +79,10 @@ class BatchWriter:
         self._on_failed = on_failed
         self._full = full
         self._records: deque[bytes] = deque()
-        self._bytes = 0
-        self._durable = start
+        #: Bytes of the records that are not stored yet.
+        self.pending_bytes = 0
+        #: Index before which all records are stored.
+        self.durable = start
         #: Records before this index are sent without waiting for more.
         self._due = start
         self._timer: asyncio.TimerHandle | None = None
@@ -91,27 +93,17 @@ class BatchWriter:
         self.failed: Exception | None = None
 
     def __repr__(self) -> str:
-        return f"<BatchWriter of {self._name}: {self.pending} pending, stored before {self._durable}>"
-
-    @property
-    def durable(self) -> int:
-        """Index before which all records are stored."""
-        return self._durable
+        return f"<BatchWriter of {self._name}: {self.pending} pending, stored before {self.durable}>"
 
     @property
     def next_index(self) -> int:
         """Index of the next record."""
-        return self._durable + len(self._records)
+        return self.durable + len(self._records)
 
     @property
     def pending(self) -> int:
         """Number of records that are not stored yet."""
         return len(self._records)
-
-    @property
-    def pending_bytes(self) -> int:
-        """Bytes of the records that are not stored yet."""
-        return self._bytes
 
     def add(self, record: bytes) -> int:
         """Add a record; returns its index. Never waits, never drops, and does not raise for a slow or unreachable
@@ -120,8 +112,8 @@ class BatchWriter:
             raise RuntimeError(f"the writer of {self._name} is closed")
         index = self.next_index
         self._records.append(record)
-        self._bytes += len(record) + 1
-        if self._full is not None and self._bytes > self._high_water:
+        self.pending_bytes += len(record) + 1
+        if self._full is not None and self.pending_bytes > self._high_water:
             self._full.add(self)
         if self._sender is None and self._is_full():
             self._start()
@@ -131,7 +123,7 @@ class BatchWriter:
 
     async def wait_below_high_water(self) -> None:
         """Wait until the buffer has room; raises ``failed`` when the writer gave up."""
-        while self._bytes > self._high_water or self.failed is not None:
+        while self.pending_bytes > self._high_water or self.failed is not None:
             self._start()
             await self._next_progress()
 
@@ -139,7 +131,7 @@ class BatchWriter:
         """Wait until every record before ``mark`` is stored; raises ``failed`` when the writer gave up."""
         if mark > self.next_index:
             raise ValueError(f"no record before {mark} can be waited for: the next index is {self.next_index}")
-        while self._durable < mark:
+        while self.durable < mark:
             await self._next_progress()
 
     async def flush(self) -> None:
@@ -172,7 +164,7 @@ class BatchWriter:
         await self._stop()
 
     def _is_full(self) -> bool:
-        return len(self._records) >= self._max_records or self._bytes >= self._max_bytes
+        return len(self._records) >= self._max_records or self.pending_bytes >= self._max_bytes
 
     def _on_timer(self) -> None:
         self._timer = None
@@ -198,7 +190,7 @@ class BatchWriter:
 
     async def _send_due(self) -> None:
         try:
-            while self._durable < self._due or self._is_full():
+            while self.durable < self._due or self._is_full():
                 await self._send_batch()
         except Exception as error:
             self.failed = error
@@ -213,7 +205,7 @@ class BatchWriter:
         count, size = self._batch()
         body = b"\n".join(islice(self._records, count)) + b"\n"
         try:
-            await self._retry.until_done(lambda: self._send(body, self._durable), f"store {self._name}")
+            await self._retry.until_done(lambda: self._send(body, self.durable), f"store {self._name}")
         except TooLarge:
             # Some proxies accept smaller bodies than the platform; one record that is too large ends the writer.
             if count == 1:
@@ -222,9 +214,9 @@ class BatchWriter:
             return
         for _ in range(count):
             self._records.popleft()
-        self._bytes -= size
-        self._durable += count
-        if self._full is not None and self._bytes <= self._high_water:
+        self.pending_bytes -= size
+        self.durable += count
+        if self._full is not None and self.pending_bytes <= self._high_water:
             self._full.discard(self)
         self._wake()
 
