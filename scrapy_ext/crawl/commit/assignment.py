@@ -41,12 +41,12 @@ class Assignment(msgspec.Struct, omit_defaults=True):
     start: str = ""
 
     def of(self, name: str) -> set[int]:
-        """The slots of a journal."""
+        """Return the slots of a journal."""
         return set(self.owners.get(name, ()))
 
     def given(self, name: str, slots: set[int], given_up: Progress, gone: Collection[str] = ()) -> Assignment:
-        """The assignment after ``name`` has made these slots, and no others, its own. ``given_up`` is the progress of
-        those that it had; ``gone`` are workers without slots that are struck out."""
+        """Return the assignment after ``name`` has claimed exactly these slots. ``given_up`` is the progress of its
+        former slots; ``removed`` are workers without slots that leave the list."""
         owners = {
             other: kept
             for other, theirs in self.owners.items()
@@ -61,12 +61,12 @@ class Assignment(msgspec.Struct, omit_defaults=True):
         return Assignment(owners, left, self.start or name)
 
     def owners_of(self, slots: set[int], but: str) -> list[str]:
-        """The journals that have any of these slots, without one."""
+        """Return the other journals that own any of these slots."""
         return [name for name, theirs in self.owners.items() if name != but and not slots.isdisjoint(theirs)]
 
 
 def is_about_to_give_up(owner: Checkpoint, slots: set[int]) -> bool:
-    """Whether an owner no longer claims these slots, which are still assigned to it, and has not ended."""
+    """Return true if an owner no longer claims these slots, which are still assigned to it, and has not ended."""
     return not owner.closed and slots.isdisjoint(owner.slots)
 
 
@@ -81,15 +81,15 @@ class Lease(Enum):
 
 
 def lease(*, is_fenced: bool, age: float, lease_time: float) -> Lease:
-    """The state of a lease whose journal was written ``age`` seconds ago."""
+    """Return the state of a lease whose journal was written ``age`` seconds ago."""
     if is_fenced:
         return Lease.FENCED
     return Lease.LAPSED if age > lease_time else Lease.HELD
 
 
 class Sightings:
-    """Journals of other workers: the number of their newest record, and since when it is that, by the clock of this
-    process. One that has not moved for a whole lease time has expired."""
+    """Observations of the other workers' journals: the number of the newest record, and the time at which it was first
+    seen, on the clock of this process. A journal without a new record for a whole lease time has expired."""
 
     def __init__(self, lease_time: float) -> None:
         self._lease_time = lease_time
@@ -97,17 +97,17 @@ class Sightings:
         self._looked = 0.0
 
     def begin(self, now: float) -> None:
-        """Begin to look at the others."""
+        """Begin a round of observations."""
         if now - self._looked > self._lease_time / 2:
             # While this worker could not look, the others may not have been able to write.
             self._seen.clear()
 
     def end(self, now: float) -> None:
-        """Note that all of them were looked at."""
+        """End a round of observations, in which every journal was read."""
         self._looked = now
 
     def lives(self, name: str, number: int, *, is_closed: bool, now: float) -> bool:
-        """Whether a worker lives whose newest record has this number."""
+        """Return true if the worker whose newest record has this number is alive."""
         if is_closed:
             return False
         seen, since = self._seen.get(name, (0, now))
@@ -118,9 +118,9 @@ class Sightings:
 
 
 class Step(NamedTuple):
-    """What a worker does about its share: the slots that it is to have, and workers that it strikes out.
+    """Next step of a worker towards its share: the slots that it should own, and workers to remove from the list.
 
-    With fewer slots than it has, it waits until nothing of the others is under way; with more, it takes over from
+    For fewer slots than it owns, it first waits for the requests of the others to finish; for more, it takes over from
     their owners.
     """
 
@@ -129,7 +129,7 @@ class Step(NamedTuple):
 
 
 def next_step(assignment: Assignment, me: str, live: Collection[str], count: int) -> Step | None:
-    """Decide the next step of one of several workers; None: there is nothing to do. ``live`` are the others that live,
+    """Return the next step of a worker, None if there is nothing to do. ``live`` are the other workers that are alive;
     ``count`` is the number of slots."""
     mine = assignment.of(me)
     taken = mine.union(*(assignment.of(name) for name in live))

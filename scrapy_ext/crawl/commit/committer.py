@@ -40,9 +40,10 @@ from scrapy_ext.crawl.commit.tracking import Entry
 class Committer:
     """Commits lots, in tasks of its own.
 
-    ``interval`` is the number of seconds that a lot waits at most. ``flush_children`` makes durable what was sent to
-    the frontier. ``on_committed`` is called after each commit, ``on_failure`` with the error that ends it: all calls
-    are repeated, so an error is final.
+    ``interval``: seconds that a lot waits at most.
+    ``flush_children``: makes the requests that were sent to the frontier durable.
+    ``on_committed``: called after each commit.
+    ``on_failure``: called with a final error, since every call is retried.
     """
 
     def __init__(
@@ -77,25 +78,25 @@ class Committer:
 
     @property
     def is_idle(self) -> bool:
-        """Whether everything is committed."""
+        """Return true if every lot is committed."""
         return self._commits.is_idle
 
     @property
     def pending_bytes(self) -> int:
-        """Bytes of items that are not durable, those of the commit that is under way included."""
+        """Bytes of items that are not durable, including those of the running commit."""
         return self._commits.pending_bytes
 
     @property
     def failure(self) -> Exception | None:
-        """Why nothing more is committed; None while something is."""
+        """Error that ended the commits, None while they go on."""
         return self._commits.failure
 
     def done(self, slot: int, batch: str) -> int:
-        """Bit mask of the positions of a batch that were committed before it was read."""
+        """Return the positions of a batch that were committed before it was read, as a bit mask."""
         return int(self._commits.checkpoint.progress.done.get(slot, {}).get(batch, "0"), 16)
 
     def add(self, lot: Lot) -> None:
-        """Take something to commit."""
+        """Add a lot, to be committed soon."""
         commits = self._commits
         commits.add(lot)
         if commits.is_due:
@@ -105,37 +106,37 @@ class Committer:
             self._begin = self._loop.call_later(self._interval, self._feed_due, context=self._context)
 
     def hurry(self) -> None:
-        """Commit what is here: nothing else is left to do."""
+        """Commit without waiting for more lots: the crawl has nothing else to do."""
         if self._commits.is_waiting:
             self._begin_soon()
 
     def spill(self, entry: Entry) -> None:
-        """Stage the items of an unfinished request, to have them out of memory."""
+        """Stage the items of an unfinished request and free their memory."""
         stage = self._commits.stage_early(entry.take_items())
         entry.payloads.append(stage.payload)
         self._start([stage])
 
     def discard(self, entry: Entry) -> None:
-        """Store nothing of what a request has led to: it is tried again."""
+        """Discard the items of a request that will run again."""
         entry.take_items()
         self._commits.discard(entry.payloads)
         entry.payloads = []
 
     async def wait_for_progress(self) -> None:
-        """Wait until something is stored; returns at once when nothing waits or the task has ended."""
+        """Wait until something is stored; return at once if nothing waits or the commits have ended."""
         if self.failure is None and (self.pending_bytes or not self.is_idle):
             self.hurry()
             await self._settled.wait()
 
     async def flush(self) -> None:
-        """Wait until everything is committed that was added so far; returns early after a failure."""
+        """Wait until every lot added so far is committed, or until a failure."""
         mark = self._commits.added
         while self._commits.committed < mark and self.failure is None:
             self.hurry()
             await self._settled.wait()
 
     async def close(self) -> None:
-        """Commit everything that was added, and end."""
+        """Commit every lot and end."""
         await self.flush()
         if self._begin is not None:
             self._begin.cancel()
@@ -147,7 +148,7 @@ class Committer:
     # ── carrying out ──
 
     def _begin_soon(self) -> None:
-        """Begin a commit with all that is added in this step of the event loop."""
+        """Begin a commit with all lots that are added in this step of the event loop."""
         if self._begin is not None:
             if not self._is_timer:
                 return

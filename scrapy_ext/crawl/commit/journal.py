@@ -37,8 +37,8 @@ _PRUNE_AFTER: Final = 50
 
 
 class Fenced(Exception):  # noqa: N818 - a state, as the module says
-    """The number is taken: another process writes this journal now. Or, if ``newest`` is given, this one did, by an
-    append that was broken off before its answer came."""
+    """Another process writes this journal now. If ``newest`` is given, it was this process itself, by an append that
+    was interrupted before its reply."""
 
     def __init__(self, journal: str, newest: int | None = None) -> None:
         super().__init__(
@@ -49,11 +49,11 @@ class Fenced(Exception):  # noqa: N818 - a state, as the module says
 
 
 class UnreadableJournal(PlatformError):  # noqa: N818 - as its siblings are named
-    """A journal holds something that no version of this package has written, or that only a newer one can read."""
+    """The journal holds a record that this version cannot read, or that is no record."""
 
 
 class Place(NamedTuple):
-    """A slot of a frontier: where a journal is."""
+    """Slot of a frontier that holds a journal."""
 
     project: int
     frontier: str
@@ -61,14 +61,14 @@ class Place(NamedTuple):
 
 
 class Record(NamedTuple):
-    """A record of a journal: its number, from 1; the append that wrote it; and what it says."""
+    """Record of a journal: its number, from 1, the append that wrote it, and its data."""
 
     number: int
     writer: str
     data: dict[str, Any]
 
     def read(self, kind: type[T]) -> T:
-        """What it says, as a record of this kind; raises :class:`UnreadableJournal`."""
+        """Convert the data to a type; raises :class:`UnreadableJournal`."""
         try:
             return msgspec.convert(self.data, kind, str_keys=True)
         except msgspec.ValidationError as error:
@@ -76,13 +76,13 @@ class Record(NamedTuple):
 
 
 def to_data(record: msgspec.Struct) -> dict[str, Any]:
-    """A record as a journal has it."""
+    """Return a record in the form of a journal."""
     data: dict[str, Any] = msgspec.to_builtins(record, str_keys=True)
     return data
 
 
 class Journal:
-    """One journal, as ``writer`` sees it; a writer's name must be its own, as a random one is."""
+    """Journal, as one writer uses it. The name of the writer must be unique, such as a random one."""
 
     def __init__(self, client: Frontier, place: Place, writer: str, retry: Retry) -> None:
         self.place = place
@@ -93,11 +93,11 @@ class Journal:
         self._appends = 0
 
     async def head(self) -> Record | None:
-        """The newest record, None in an empty journal."""
+        """Return the newest record, None for an empty journal."""
         return max(await self._records(1), default=None, key=lambda record: record.number)
 
     async def append(self, number: int, data: dict[str, Any]) -> None:
-        """Add record ``number``, the one behind the newest; raises :class:`Fenced` when it is taken."""
+        """Append the record after the newest; raises :class:`Fenced` if its number is taken."""
         self._appends += 1
         writer = f"{self._writer}#{self._appends}"
         request = FrontierRequest(str(number), {"writer": writer, **data}, p=-number)
@@ -116,7 +116,6 @@ class Journal:
             await self._prune(number)
 
     async def _prune(self, newest: int) -> None:
-        """Delete the records before the newest."""
         try:
             batches = await self._batches(2 * _PRUNE_AFTER)
             old = [batch.id for batch in batches if all(int(fp) < newest for fp, _ in batch.requests)]
@@ -139,14 +138,14 @@ class Journal:
 
 
 class CommitLog:
-    """The checkpoint of a process, in memory and in its journal.
+    """Checkpoint of a process, in memory and in its journal.
 
-    Change :attr:`checkpoint` and then :meth:`write`: what is changed together must be changed without waiting in
-    between, since another task may write meanwhile.
+    Change :attr:`checkpoint` and then call :meth:`write`. Changes that belong together must be made without an
+    ``await`` in between, since another task may write meanwhile.
 
-    Where a journal is deleted when its job is over, ``is_over`` returns whether the job is: a process that slept past
-    that would find an empty journal, which anybody can write to. The job is over before its journal is deleted, so it
-    is enough to look after each record.
+    ``is_over`` is needed if the journal is deleted at the end of its job. A process that slept past that moment finds
+    an empty journal, to which anyone can write. The job ends before its journal is deleted, so a check after each
+    record is enough.
     """
 
     def __init__(
@@ -167,7 +166,7 @@ class CommitLog:
         self.is_fenced = False
 
     async def write(self) -> None:
-        """Append the checkpoint; raises :class:`Fenced` when another process has taken over."""
+        """Append the checkpoint; raises :class:`Fenced` after a takeover by another process."""
         async with self._lock:
             if self.is_fenced:
                 raise Fenced(self.name)

@@ -39,7 +39,7 @@ _PATIENCE: Final = 30.0
 
 
 class Ownership:
-    """What this process owns of a frontier. ``name`` is its commit journal, ``worker`` names it for people."""
+    """Slots of a frontier that this process owns. ``name`` is its commit journal; ``worker`` names it in logs."""
 
     def __init__(
         self, client: PlatformClient, retry: Retry, *, project: int, frontier: str, name: str, worker: str
@@ -64,19 +64,19 @@ class Ownership:
 
     @property
     def log(self) -> CommitLog:
-        """The commit journal, once it is open."""
+        """Commit journal of this process, after :meth:`open`."""
         if self._log is None:
             raise RuntimeError("the ownership is not open")
         return self._log
 
     def journal(self, slot: str) -> Journal:
-        """A journal of the frontier."""
+        """Return a journal of the frontier."""
         place = Place(self.project, self.frontier, slot)
         return Journal(self.client.frontier, place, self.writer, self._retry)
 
     async def open(self, slots: set[int], is_over: Callable[[], Awaitable[bool]] | None = None) -> None:
-        """Take over the journal from the former process of the same job; ``slots`` are what is wanted. ``is_over`` is
-        that of :class:`CommitLog`."""
+        """Take over the journal from the previous process of the same job. ``slots`` are those that this process will
+        claim; ``is_over`` is that of :class:`CommitLog`."""
         journal = self.journal(self.name)
         heir = Checkpoint(worker=self._worker, slots=sorted(slots))
         number, checkpoint = await take_over(journal, self.finisher, heir)
@@ -84,12 +84,12 @@ class Ownership:
         self._log = CommitLog(journal, number, checkpoint, is_over)
 
     async def assignment(self) -> tuple[int, Assignment]:
-        """Who owns what, and the number of that record."""
+        """Return the number of the newest assignment, and the assignment."""
         head = await self._assignment.head()
         return (0, Assignment()) if head is None else (head.number, head.read(Assignment))
 
     async def claim_all(self, slots: set[int]) -> None:
-        """Take these slots from whoever has them, and give up all others."""
+        """Take these slots from their owners, and give up all others."""
         # First of all what others may be waiting for.
         while not await self._give_up_all_but(slots):
             pass
@@ -122,7 +122,7 @@ class Ownership:
         return await self.assign(number, assignment, slots)
 
     async def progress_of(self, name: str, slots: set[int], *, patient: bool) -> Progress | None:
-        """Take a journal over, and return its progress; None when its writer is about to pass the slots on."""
+        """Take over a journal and return its progress, None if its writer is about to give the slots up."""
         journal = self.journal(name)
         head = await journal.head()
         if head is None:
@@ -142,8 +142,7 @@ class Ownership:
         return checkpoint.progress
 
     async def _finish_job_of(self, name: str) -> None:
-        """Finish the job of a journal that was taken over from a process that had not ended: its process may be dead,
-        and nobody else would."""
+        """Finish the job of a process that was replaced before it ended: it may be dead."""
         try:
             key = JobKey.parse(f"{self.project}/{name.removeprefix(COMMITS).replace('-', '/')}")
             await finish_replaced(self.client, key)
@@ -153,9 +152,9 @@ class Ownership:
             logger.warning("The job of journal %s could not be finished: %s", name, error)
 
     async def assign(self, number: int, assignment: Assignment, slots: set[int], gone: Collection[str] = ()) -> bool:
-        """Make these slots, and no others, ours, and strike out who is gone; False if somebody else changed the
-        assignment meanwhile. ``number`` and ``assignment`` are what :meth:`assignment` gave before anything was taken
-        over."""
+        """Make exactly these slots the own ones, and remove the workers ``removed``; return false if the assignment was
+        changed meanwhile. ``number`` and ``assignment`` are those that :meth:`assignment` returned before anything was
+        taken over."""
         checkpoint = self.log.checkpoint
         had = assignment.of(self.name)
         checkpoint.progress.add(assignment.left.of(slots))
@@ -176,32 +175,32 @@ class Ownership:
         return True
 
     async def close(self) -> None:
-        """Say that this process has ended. What it owns stays assigned to it: whoever wants it can have it."""
+        """Record the end of this process. Its slots stay assigned to it until another process takes them over."""
         self.log.checkpoint.closed = True
         # Every commit was carried out to its end.
         self.log.checkpoint.redo = None
         await self.log.write()
 
     async def forget(self) -> None:
-        """Delete the journal, once the job is finished and cannot be resumed.
+        """Delete the journal of a finished job that cannot be resumed.
 
-        Only if this process has begun it: a former process of the job that merely slept could write to an empty journal
-        as if nobody had taken over from it. And only without progress: the slots that are still assigned to the journal
-        are free for others, who must find what there is of it.
+        It is kept if an earlier process wrote to it: such a process may only sleep, and would then write to an empty
+        journal as if it had not been replaced. It is also kept while it has progress: the slots are still assigned to
+        it, and their next owner needs that progress.
         """
         if self._has_begun_it and not self.log.checkpoint.progress.done:
             await self.client.frontier.delete_slot(self.project, self.frontier, self.name)
 
     async def has_successor(self) -> bool:
-        """Whether the process that took this one's journal over runs the same job, rather than only its slots."""
+        """Return true if the process that took over the journal runs the same job, not only its slots."""
         head = await self.journal(self.name).head()
         # Who takes only the slots signs for nobody.
         return head is not None and bool(head.read(Checkpoint).worker)
 
 
 async def finish_replaced(client: PlatformClient, key: JobKey) -> None:
-    """Finish a running job whose process was replaced, and may be dead. A job that a node runs is left to the node,
-    which sees the process end."""
+    """Finish a running job whose process was replaced and may be dead. A job that a node runs is left to the node,
+    which notices the end of the process."""
     try:
         metadata = await client.jobs.metadata(key)
     except NotFound:

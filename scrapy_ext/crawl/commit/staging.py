@@ -54,14 +54,14 @@ _PART: Final = 900_000
 
 
 class Payloads:
-    """The payloads of a project."""
+    """Payloads of staged items in the collection of a project."""
 
     def __init__(self, client: Collections, project: int) -> None:
         self._client = client
         self._project = project
 
     async def write(self, owner: str, number: int, packed: bytes) -> None:
-        """Write items: JSON lines, compressed."""
+        """Write items, as compressed JSON lines."""
         text = base64.b64encode(packed).decode()
         pieces = [text[first : first + _PART] for first in range(0, len(text), _PART)]
         # The first piece last: whoever finds it finds the others.
@@ -71,7 +71,7 @@ class Payloads:
             await self._client.write(self._project, _TYPE, COLLECTION, line, attempts=1, encoding="identity")
 
     async def read(self, owner: str, number: int) -> bytes | None:
-        """The items as they were written; None when they are not there."""
+        """Return the items as they were written, None if they do not exist."""
         pieces: list[str] = []
         total = 1
         while len(pieces) < total:
@@ -84,17 +84,17 @@ class Payloads:
         return base64.b64decode("".join(pieces))
 
     async def delete(self, owner: str, numbers: Iterable[int]) -> None:
-        """Remove the payloads of these numbers."""
+        """Delete the payloads with these numbers."""
         prefixes = [f"{owner}/{number}." for number in numbers]
         await self._client.delete(self._project, _TYPE, COLLECTION, prefix=prefixes)
 
     async def delete_all(self, prefix: str) -> None:
-        """Remove the payloads of owners whose names start so."""
+        """Delete the payloads of every owner whose name has this prefix."""
         await self._client.delete(self._project, _TYPE, COLLECTION, prefix=prefix)
 
 
 class Finisher:
-    """Stages items, and carries out the end of commits to one frontier."""
+    """Stages items, and completes commits to one frontier."""
 
     def __init__(self, client: PlatformClient, project: int, frontier: str, retry: Retry) -> None:
         self._client = client
@@ -104,7 +104,7 @@ class Finisher:
         self.payloads = Payloads(client.collections, project)
 
     async def stage(self, owner: str, number: int, packed: bytes) -> None:
-        """Keep items for whoever will have to store them."""
+        """Stage items, for this process or its successor to store."""
         await self._retry.until_done(lambda: self.payloads.write(owner, number, packed), "stage the items of a commit")
 
     async def store_chunk(self, job: JobKey, owner: str, chunk: Chunk) -> None:
@@ -124,7 +124,7 @@ class Finisher:
             logger.warning("%d items are not stored: job %s was deleted", chunk.count, job)
 
     async def store(self, job: JobKey, start: int, packed: bytes) -> None:
-        """Store items: JSON lines, compressed, the first of them at index ``start``."""
+        """Store compressed JSON lines, the first of them at index ``start``."""
 
         async def write() -> None:
             await self._client.items.write(job, packed, start, attempts=1, encoding="gzip")
@@ -152,7 +152,7 @@ class Finisher:
 
 
 async def take_over(journal: Journal, finisher: Finisher, heir: Checkpoint) -> tuple[int, Checkpoint]:
-    """Take over a journal (:class:`Takeover`); returns the number of the last record, and the checkpoint."""
+    """Take over a journal (:class:`Takeover`); return the number of its last record, and the checkpoint."""
     takeover = Takeover(heir)
     actions = takeover.begin()
     while actions:

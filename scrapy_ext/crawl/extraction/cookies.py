@@ -28,10 +28,11 @@ _reported: Final[set[str]] = set()
 
 
 def cookies_of(request: Request, *, own: bool, own_alone: bool, nameless: bool) -> list[dict[str, Any]]:
-    """The cookies of the Cookie header, which CookiesMiddleware made.
+    """Return the cookies of the Cookie header, which CookiesMiddleware made.
 
-    ``own``: the cookies of the request itself are read for their domains, which a header does not have;
-    ``own_alone``: they are sent where there is no header; ``nameless``: the service takes cookies without a name.
+    ``own``: read the cookies of the request itself for their domains, which a header lacks.
+    ``own_alone``: return those of the request if there is no header.
+    ``nameless``: the service accepts cookies without a name.
     """
     given = [*_own_cookies(request)] if own and request.cookies and not request.meta.get("dont_merge_cookies") else []
     cookies = [*_header_cookies(request, given)] or (given if own_alone else [])
@@ -42,12 +43,12 @@ def cookies_of(request: Request, *, own: bool, own_alone: bool, nameless: bool) 
 
 
 def for_browser(cookies: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """These cookies without those that no browser takes."""
+    """Leave out cookies that no browser accepts."""
     return [cookie for cookie in cookies if _is_of_browsers(cookie)]
 
 
 def as_text(value: Any) -> str:
-    """A header or cookie as text. Bytes that are not UTF-8 are taken one by one, which never fails."""
+    """Return a header or cookie as text; bytes that are not UTF-8 are decoded as Latin-1, which never fails."""
     if not isinstance(value, bytes):
         return str(value)
     try:
@@ -68,7 +69,7 @@ def _header_cookies(request: Request, own: Iterable[Mapping[str, Any]]) -> Itera
 
 
 def _own_cookies(request: Request) -> Iterator[dict[str, Any]]:
-    """Those that have a name and a value, as in Scrapy."""
+    """Yield the cookies with a name and a value, as Scrapy does."""
     host = urlparse_cached(request).hostname
     cookies: Iterable[Mapping[str, Any]] = (
         ({"name": name, "value": value} for name, value in request.cookies.items())
@@ -109,7 +110,7 @@ def _is_of_browsers(cookie: Any) -> bool:
 
 
 def _warn_left_out(name: str, reason: str) -> bool:
-    """Log a warning, once for each reason: the names may be many."""
+    """Log a warning, once for each reason since there may be many names, and return false."""
     if reason not in _reported:
         _reported.add(reason)
         logger.warning(

@@ -57,14 +57,14 @@ _BY_TYPE: Final[Mapping[str, type[Exception]]] = {
 
 
 class DownloadSignals:
-    """Sends the signals of one crawl."""
+    """Signals of one crawl's routed requests."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
 
     @contextmanager
     def of(self, request: Request) -> Iterator[None]:
-        """The time that a request spends where the downloader would have it."""
+        """Send the first and the last signal of a request around the time that it spends in the service."""
         request.meta["download_slot"] = host_of(request)
         keep_slot(self._crawler, request)
         self._send(signals.request_reached_downloader, request=request)
@@ -75,8 +75,8 @@ class DownloadSignals:
             self._send(signals.request_left_downloader, request=request)
 
     def received(self, request: Request, response: Response) -> Response:
-        """Send the signals of a response. A handler that raises ``StopDownload`` gets what Scrapy gives: the response
-        without its body, or with what was received, for the callback or the errback."""
+        """Send the signals of a response. If a handler raises ``StopDownload``, return the response without its body,
+        or with the received one, to the callback or the errback, as Scrapy does."""
         stop = self._stop(
             signals.headers_received, request=request, headers=response.headers, body_length=len(response.body)
         )
@@ -118,11 +118,12 @@ class DownloadSignals:
 
 
 class StopGrace:
-    """The grace time, in seconds, that requests under way have when a crawl is stopped from outside (Ctrl-C, SIGTERM,
+    """Grace time, in seconds, of running requests when a crawl is stopped from outside (Ctrl-C, SIGTERM,
     ``crawler.stop()``).
 
-    When the spider closes by itself they have as long as any request: what they lead to belongs to the crawl. A person
-    who presses Ctrl-C, and a runner with a grace of its own, must not wait for a service that does not answer.
+    When the spider closes by itself, they have the timeout of any request, since their results belong to the crawl.
+    After Ctrl-C, or under a runner with a grace time of its own, the crawl must not wait for a service that does not
+    answer.
     """
 
     def __init__(self, crawler: Crawler, seconds: float) -> None:
@@ -134,7 +135,7 @@ class StopGrace:
 
     @asynccontextmanager
     async def held(self) -> AsyncIterator[None]:
-        """Run a request; raises :class:`Closing` when the grace time is over before it has ended."""
+        """Run a request; raises :class:`Closing` if it does not end within the grace time."""
         deadline = asyncio.timeout_at(self._ends_at)
         self._under_way.add(deadline)
         try:
@@ -149,7 +150,7 @@ class StopGrace:
             self._under_way.discard(deadline)
 
     def begin(self) -> None:
-        """The spider closes: if it was stopped from outside, the grace time begins."""
+        """Begin the grace time, if the spider was stopped from outside."""
         if self._crawler.crawling or self._ends_at is not None:
             return
         loop = asyncio.get_running_loop()
@@ -169,8 +170,8 @@ class StopGrace:
 
 
 def mark_as_scrapys(error: ExtractError) -> None:
-    """Make an error an instance of the class, too, that Scrapy raises for its cause, if there is one, as errbacks for
-    direct requests expect it. It keeps the name of its own class, by which errors are counted."""
+    """Make an error an instance of Scrapy's class for the same cause as well, if there is one: errbacks for direct
+    requests expect that class. The error keeps the name of its own class, by which errors are counted."""
     scrapys = _class_of(error)
     if scrapys is not None and not isinstance(error, scrapys):
         # mypy takes the hash of a class for that of its instances.

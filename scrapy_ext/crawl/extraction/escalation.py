@@ -57,7 +57,7 @@ Check = Callable[[Response], Any]
 
 
 class Escalation(msgspec.Struct, frozen=True, kw_only=True):
-    """When a page needs the browser, and what to ask for then."""
+    """Conditions under which a page needs the browser, and the fields to send then."""
 
     css: tuple[str, ...] = ()
     xpath: tuple[str, ...] = ()
@@ -68,13 +68,13 @@ class Escalation(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, request: Request, spider: Any = None) -> Escalation | None:
-        """What a request's meta says; see :meth:`parse`."""
+        """Read a request's meta; see :meth:`parse`."""
         return cls.parse(request.meta.get("extract_api_escalate"), spider)
 
     @classmethod
     def parse(cls, value: Any, spider: Any = None) -> Escalation | None:
-        """None for None and False. Raises :class:`ContractError` with everything that is wrong, a selector that
-        cannot be read and a method that ``spider`` does not have included."""
+        """Return None for None and False. Raises :class:`ContractError` with every fault, including unreadable
+        selectors and methods that ``spider`` does not have."""
         if value is None or value is False:
             return None
         if value is True:
@@ -90,8 +90,8 @@ class Escalation(msgspec.Struct, frozen=True, kw_only=True):
         return reader.escalation
 
     def browser_fields(self, fields: Mapping[str, Any], *, extra_fields: Collection[str] = ()) -> dict[str, Any] | None:
-        """The fields to send when the browser is needed; None when these fields ask for it already. To be made
-        before the cheap request is sent: raises :class:`ContractError` for what cannot be a browser request."""
+        """Return the fields of the browser request, None if ``fields`` are one already. Call it before the HTTP request
+        is sent: raises :class:`ContractError` for fields that no browser request can have."""
         if kind_of(fields) == "browser":
             return None
         if (self.css or self.xpath) and not fields.get("httpResponseBody"):
@@ -109,8 +109,8 @@ class Escalation(msgspec.Struct, frozen=True, kw_only=True):
         return escalated
 
     def reason(self, response: Response, spider: Any = None) -> str | None:
-        """Why the browser is needed after this answer to the cheap request: ``"status"``, ``"empty"``,
-        ``"selector"`` or ``"check"``; None: it is not. What a check raises is raised."""
+        """Return the reason why the page needs the browser after this response to the HTTP request: ``"status"``,
+        ``"empty"``, ``"selector"``, ``"check"`` or None. Errors of the check are raised."""
         if response.status in self.statuses:
             return "status"
         if self.empty and _is_empty(response):
@@ -124,7 +124,7 @@ class Escalation(msgspec.Struct, frozen=True, kw_only=True):
         return None
 
     def reason_after(self, error: ExtractError) -> str | None:
-        """The same after a cheap request that failed: ``"ban"`` when the site banned the service, else None."""
+        """Return the reason after an HTTP request that failed: ``"ban"`` if the site banned the service, else None."""
         return "ban" if isinstance(error, BanError) else None
 
     def _misses(self, response: Response) -> bool:
@@ -143,7 +143,7 @@ _DEFAULT: Final = Escalation(statuses=WALLS, empty=True)
 
 
 class _Reader:
-    """Reads the dict of a meta, and collects what is wrong with it."""
+    """Reader of the dict of a meta, which collects its faults."""
 
     def __init__(self, value: Mapping[str, Any], spider: Any) -> None:
         self.faults: list[Violation] = []
@@ -200,11 +200,11 @@ class _Reader:
 
 
 def by_browser(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The browser request for what an HTTP request asks for.
+    """Return the browser request for the same content as an HTTP request.
 
-    ``httpResponseBody`` becomes ``browserHtml``; extraction is left to the browser, which is the default; of
-    ``customHttpRequestHeaders`` those are kept that ``requestHeaders`` knows. Raises :class:`ContractError` for a
-    request with a body or a method other than GET, which browsers do not send.
+    ``httpResponseBody`` becomes ``browserHtml``; extraction uses the browser, which is the default; of
+    ``customHttpRequestHeaders`` those remain that ``requestHeaders`` has. Raises :class:`ContractError` for a request
+    with a body or a method other than GET, which browsers do not send.
     """
     faults = [
         Violation(_META, f"asks for the browser, which cannot send {told}", "Leave it out for this request.", 422)
@@ -236,17 +236,17 @@ def by_browser(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _Domain(msgspec.Struct):
-    """``left`` requests go to the browser before the cheap way is tried again, ``wait`` in all."""
+    """``left``: requests that go to the browser before the next attempt by HTTP. ``wait``: their number at first."""
 
     wait: int
     left: int
 
 
 class Memory:
-    """Which domains needed the browser lately.
+    """Domains that needed the browser recently.
 
-    Of such a domain :data:`FIRST_TRY` requests go to the browser directly, then one tries the cheap way again, then
-    after twice as many, and so on up to one in :data:`LAST_TRY`. As soon as one succeeds, the domain is forgotten.
+    The next :data:`FIRST_TRY` requests to such a domain go to the browser directly, then one is tried by HTTP, then
+    another after twice as many, up to one in :data:`LAST_TRY`. The domain is forgotten as soon as one succeeds.
     """
 
     FIRST_TRY: Final = 10
@@ -261,7 +261,7 @@ class Memory:
         return len(self._domains)
 
     def prefers_browser(self, domain: str) -> bool:
-        """Whether the next request to a domain should go to the browser directly. Counts that request."""
+        """Return true if the next request to a domain should go to the browser directly, and count that request."""
         known = self._domains.get(domain)
         if known is None:
             return False
@@ -274,7 +274,7 @@ class Memory:
         return False
 
     def learn(self, domain: str, *, escalated: bool) -> None:
-        """What became of a cheap request to a domain."""
+        """Record the outcome of an HTTP request to a domain."""
         if not escalated:
             self._domains.pop(domain, None)
         elif domain not in self._domains:
@@ -289,18 +289,18 @@ def _listed(value: Any) -> Iterable[Any]:
 
 @lru_cache(maxsize=1024)
 def _try_out(kind: str, selector: str) -> None:
-    """Raises what a selector that cannot be read raises; cached, since most requests have the same ones."""
+    """Raise the error of an unreadable selector. Cached, since most requests have the same ones."""
     page = Selector(text="<html></html>", type="html")
     page.css(selector) if kind == "css" else page.xpath(selector)
 
 
 def _is_match(found: Any) -> bool:
-    """An expression's value is a match unless it is false, 0 or an empty text."""
+    """Return true for every match of an expression but false, 0 and empty text."""
     return bool(found) if isinstance(found, bool | float | str) else True
 
 
 def _is_empty(response: Response) -> bool:
-    """Whether a page that was asked for came without content."""
+    """Return true if a requested page came without content."""
     result = getattr(response, "extract_result", None) or {}
     return "httpResponseBody" in result and response.status in (200, 202) and not response.body.strip()
 
@@ -318,7 +318,7 @@ def _checker(check: str | Check, spider: Any) -> Check:
 
 
 def _object(value: Any) -> Mapping[str, Any]:
-    """What is no object is left to the rules, which the HTTP request breaks too."""
+    """Return a mapping, empty for any other value, which the rules refuse."""
     return value if isinstance(value, Mapping) else {}
 
 
@@ -336,5 +336,5 @@ def _browser_headers(headers: Any) -> dict[str, str]:
 
 @lru_cache(maxsize=256)
 def _warn_left_out(name: str) -> None:
-    """Cached so that each header is told once."""
+    """Log a warning, once for each header by the cache."""
     logger.warning("The header %s is not sent when a request goes to the browser", name)

@@ -86,14 +86,14 @@ _MOST_LENT_WHEN_PAUSED: Final = 100
 
 
 class CrawlEnd(NamedTuple):
-    """The end of a crawl after which no request would be answered: the close reason, and whether the crawl failed."""
+    """End of the crawl because no further request would be answered: close reason, and failure or not."""
 
     reason: str
     is_failure: bool = True
 
 
 class Extraction:
-    """See the module. Made with the crawl's components; raises :class:`SettingError`."""
+    """Extraction of one crawl. Raises :class:`SettingError`."""
 
     def __init__(self, crawler: Crawler, session: Session) -> None:
         settings = crawler.settings
@@ -141,12 +141,12 @@ class Extraction:
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
 
     async def respond(self, request: Request) -> Response | None:
-        """The response that the service has for a request; None for one that goes direct.
+        """Return the response of the service to a request, None for one that goes direct.
 
-        Raises what :meth:`ExtractClient.extract` raises, its errors also as Scrapy's (:mod:`.download`), what
-        :meth:`Redirects.finish` raises, :class:`~scrapy_ext.client.extraction.limiter.Closing` for one that was not
-        sent because the crawl closes, and :class:`~scrapy_ext.client.extraction.ledger.LedgerError` when the crawl's
-        ledger must not be used.
+        Raises the errors of :meth:`ExtractClient.extract`, also as Scrapy's (:mod:`.download`), those of
+        :meth:`Redirects.finish`, :class:`~scrapy_ext.client.extraction.limiter.Closing` if the request was not sent
+        because the crawl closes, and :class:`~scrapy_ext.client.extraction.ledger.LedgerError` if the ledger of the
+        crawl must not be used.
         """
         if not self._routes(request):
             return None
@@ -159,7 +159,7 @@ class Extraction:
             return self._redirects.finish(request, response)
 
     def end_of(self, error: Exception) -> CrawlEnd | None:
-        """What an error means for the crawl; None: the next request may be answered."""
+        """Return the end of the crawl that follows from an error, None if further requests may be answered."""
         match error:
             case OverBudgetError():
                 return CrawlEnd(_BUDGETS[error.setting], is_failure=False)
@@ -173,7 +173,7 @@ class Extraction:
 
     @property
     def missing_browser(self) -> BrowserMissingError | None:
-        """Why no request had a response, if it is for want of a browser."""
+        """Error of the first request that needed a browser, if the service has none and no request had a response."""
         return None if self._has_response else self._no_browser
 
     def wind_up(self) -> None:
@@ -182,7 +182,7 @@ class Extraction:
         self._grace.begin()
 
     def keep_answers(self, request: Request) -> None:
-        """The request goes back to the queue: what it rests on is needed by the next run."""
+        """Keep the answers of a request that returns to the queue: its next run needs them."""
         self._keys.pop(request, None)
 
     # ── one request ──
@@ -247,7 +247,7 @@ class Extraction:
             self._lent.lend(min(self.limiter.held, most))
 
     async def _spider_closed(self, reason: str) -> None:
-        """Report what was done and close the connections."""
+        """Write the stats and close the connections."""
         self._write_stats(domains=True)
         if table := self._tally.table():
             logger.info("Extraction requests:\n%s", table)
@@ -257,7 +257,6 @@ class Extraction:
             await self._ledger.close(complete=reason == "finished" or not self._ledger.spent.requests)
 
     def _write_stats(self, *, domains: bool) -> None:
-        """Write the counts to the crawl's stats."""
         stats = self._crawler.stats
         for name, value in self._tally.stats(domains=domains).items():
             stats.set_value(name, value)
@@ -312,8 +311,8 @@ class Extraction:
         return Bounds(float(timeout or 0), int(max_size))
 
     def _rests_on(self, request: Request, key: bytes) -> None:
-        """Keep an answer until what it leads to is safe: until the frontier has committed it, else until the engine
-        is done with the request."""
+        """Keep an answer until its results are safe: until the frontier has committed them, else until the engine has
+        released the request."""
         entry = current.get()
         if self._session.items is not None and isinstance(entry, Entry):
             entry.answers.append(key)
@@ -356,10 +355,10 @@ class Extraction:
         return await asyncio.shield(self._opening)
 
     async def _learn_extensions(self, client: ExtractClient, request: Request) -> None:
-        """Take over what the service knows beside the contract, as far as its answers have said so.
+        """Read which fields the service accepts besides those of the contract.
 
-        It is asked only for a request that depends on it: nothing else is sent to a service of somebody else. A request
-        that must not be sent twice depends on it, for the service may follow redirects (:meth:`_extract`).
+        The service is called for this only before a request that depends on it, so that a foreign service gets no other
+        calls. A request that must not be sent twice depends on it, since the service may follow redirects.
         """
         is_safe = request.method in ("GET", "HEAD")
         if not is_safe or self._redirects.kept_by(request) or has_omitted(request, self._options):
@@ -412,7 +411,7 @@ class Extraction:
         return self._client
 
     def _ledger_path(self) -> Path | None:
-        """Where the ledger of a crawl that can be resumed is; None for one that cannot."""
+        """Return the path of the ledger of a crawl that can be resumed, None for other crawls."""
         settings = self._crawler.settings
         if not names.EXTRACT_API_LEDGER.read(settings):
             return None
@@ -428,7 +427,7 @@ class Extraction:
 
 
 class _Policies:
-    """The retry policy of each request."""
+    """Retry policies of single requests."""
 
     def __init__(self, default: RetryPolicy) -> None:
         self.default = default
@@ -439,7 +438,7 @@ class _Policies:
         self._by_meta: dict[tuple[bool, bytes], RetryPolicy] = {}
 
     def of(self, request: Request, *, first: bool) -> RetryPolicy:
-        """The policy that holds for a request; ``first``: the service has not yet answered. Raises
+        """Return the retry policy of a request; ``first``: the service has not answered yet. Raises
         :class:`ContractError` naming the meta key."""
         if request.meta.get("dont_retry"):
             return self._once

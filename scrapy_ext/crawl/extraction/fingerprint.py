@@ -55,7 +55,7 @@ class ExtractRequestFingerprinter:
         )
 
     def fingerprint(self, request: Request) -> bytes:
-        """The fingerprint of a request, routed or not."""
+        """Return the fingerprint of a request, routed or not."""
         if not self._may_differ(request):
             return scrapy_fingerprint(request)
         # Middlewares may change what is asked for after the scheduler wanted the fingerprint.
@@ -66,7 +66,7 @@ class ExtractRequestFingerprinter:
         return known[1]
 
     def _may_differ(self, request: Request) -> bool:
-        """Whether anything but the plain page can be asked for: for most requests this is all there is to do."""
+        """Return false for a request that can only be for the plain page, as most are: it needs no more work."""
         if not is_routed(request, transparent=self._transparent):
             return False
         return bool(self._params) or isinstance(request.meta.get("extract_api"), Mapping)
@@ -80,7 +80,7 @@ class ExtractRequestFingerprinter:
 
 
 def fingerprint(request: Request, fields: Mapping[str, Any] | None) -> bytes:
-    """The fingerprint of a request that is sent with these fields; None: not routed. 20 bytes, as Scrapy's."""
+    """Return the fingerprint of a request with these fields, None if it is not routed. 20 bytes, as Scrapy's."""
     if fields is None:
         return scrapy_fingerprint(request)
     content = _content(fields)
@@ -94,7 +94,7 @@ def fingerprint(request: Request, fields: Mapping[str, Any] | None) -> bytes:
 
 
 def _content(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that count, in one form where there are two for the same."""
+    """Return the fields that count, in one form where the API has two."""
     content = {
         name: value
         for name, value in fields.items()
@@ -114,7 +114,7 @@ def _content(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _unfold(content: dict[str, Any], kind: str, options: Any) -> None:
-    """Write ``extractFrom`` beside the kind. Options of a kind that is not asked for do not count."""
+    """Write ``extractFrom`` beside the data type. Options of a type that is not requested do not count."""
     if content.get(kind) and isinstance(options, Mapping):
         members = dict(options)
         source = members.pop("extractFrom", None)
@@ -123,7 +123,7 @@ def _unfold(content: dict[str, Any], kind: str, options: Any) -> None:
 
 
 def _plain_request(request: Request, content: Mapping[str, Any]) -> Request:
-    """The request that Scrapy would make for the same page: method and body may be given by the fields."""
+    """Return the request that Scrapy would send for the same page: the fields may contain method and body."""
     method = content.get("httpRequestMethod", "GET")
     body = base64.b64decode(content.get("httpRequestBody", ""))
     if (method, body) == (request.method, request.body):
@@ -132,7 +132,7 @@ def _plain_request(request: Request, content: Mapping[str, Any]) -> Request:
 
 
 def _may_use_browser(fields: Mapping[str, Any]) -> bool:
-    """Whether the part of the URL behind # may change the content."""
+    """Return true if the fragment of the URL may change the content."""
     if fields.get("httpResponseBody") or source_of(fields) == "httpResponseBody":
         return False
     return any(fields.get(name) for name in ("browserHtml", "screenshot", *EXTRACT_TYPES))

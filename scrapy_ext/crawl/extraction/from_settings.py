@@ -30,7 +30,7 @@ _MOST_MEMORY: Final = 1024 * _MIB
 
 
 def params_of(settings: BaseSettings) -> dict[str, Any]:
-    """The fields of EXTRACT_API_PARAMS, each of them right by itself."""
+    """Return the fields of EXTRACT_API_PARAMS, after a check of each."""
     params: dict[str, Any] = names.EXTRACT_API_PARAMS.read(settings)
     faults = faults_of(params, names.EXTRACT_API_EXTRA_FIELDS.read(settings))
     if faults:
@@ -39,15 +39,15 @@ def params_of(settings: BaseSettings) -> dict[str, Any]:
 
 
 def faults_of(fields: Mapping[str, Any], extra_fields: Collection[str]) -> list[Violation]:
-    """What is wrong with fields that are meant for many requests. How they go together depends on the request."""
+    """Return the faults of fields that are meant for many requests. Rules on several fields depend on the request."""
     given = {name: value for name, value in fields.items() if value is not None}
     broken = check({"url": "https://example.com/", **given}, extra_fields=extra_fields)
     return [fault for fault in broken if fault.status == 400]
 
 
 def policy_of(settings: BaseSettings) -> RetryPolicy:
-    """The default table with EXTRACT_API_RETRY_POLICY. Without Scrapy's retries (RETRY_ENABLED, RETRY_TIMES), what
-    failed is not sent again either, unless that setting says so; limits are no failures, and are waited for."""
+    """Return the default policy with EXTRACT_API_RETRY_POLICY. Without Scrapy's retries (RETRY_ENABLED, RETRY_TIMES),
+    failed requests are not sent again unless that setting says so; rate limits are no failures."""
     retries = settings.getbool("RETRY_ENABLED") and settings.getint("RETRY_TIMES") > 0
     overrides = names.EXTRACT_API_RETRY_POLICY.read(settings)
     try:
@@ -57,7 +57,7 @@ def policy_of(settings: BaseSettings) -> RetryPolicy:
 
 
 def prices_of(settings: BaseSettings) -> Prices:
-    """EXTRACT_API_PRICES, required when EXTRACT_API_MAX_COST is set."""
+    """Return EXTRACT_API_PRICES, required with EXTRACT_API_MAX_COST."""
     table, max_cost = names.EXTRACT_API_PRICES.read(settings), names.EXTRACT_API_MAX_COST.read(settings)
     if max_cost and not table:
         raise SettingError(
@@ -72,7 +72,7 @@ def prices_of(settings: BaseSettings) -> Prices:
 
 
 def memory_of(settings: BaseSettings) -> AnswerMemory:
-    """EXTRACT_API_MEMORY_LIMIT_MB, or a share of the memory that there is."""
+    """Return a memory of EXTRACT_API_MEMORY_LIMIT_MB, or of a share of the available memory."""
     limit = names.EXTRACT_API_MEMORY_LIMIT_MB.read(settings) * _MIB
     if not limit:
         limit = min(max(machine_memory() // _MACHINE_SHARE, _LEAST_MEMORY), _MOST_MEMORY)
@@ -83,7 +83,7 @@ def memory_of(settings: BaseSettings) -> AnswerMemory:
 
 
 def limiter_of(settings: BaseSettings, concurrency: int | None = None) -> Limiter:
-    """What holds for a site in Scrapy's downloader holds for extraction: caps and delays by domain.
+    """Return a limiter with the limits and delays per domain of Scrapy's downloader.
 
     ``concurrency`` replaces CONCURRENT_REQUESTS and CONCURRENT_REQUESTS_PER_DOMAIN.
     """

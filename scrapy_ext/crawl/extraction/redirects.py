@@ -37,7 +37,7 @@ _UNKNOWN: Final = "extract-api"
 
 
 class Redirects:
-    """The redirects of one crawl."""
+    """Redirects of one crawl."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -48,7 +48,8 @@ class Redirects:
         self.extensions: Collection[str] = ()
 
     def to_send(self, request: Request, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The fields of a request, with ``followRedirect`` where Scrapy is to follow. What the user gave stays."""
+        """Return the fields of a request, with ``followRedirect`` where Scrapy should follow. A value of the user's
+        stays."""
         if FIELD not in self.extensions or FIELD in fields or request.meta.get("extract_api_automap") is False:
             return fields
         if fields.get("serp") or kind_of(fields) == "browser":
@@ -60,15 +61,15 @@ class Redirects:
     def is_to_be_repeated(
         self, request: Request, response: Response, sent: Mapping[str, Any], fields: Mapping[str, Any]
     ) -> bool:
-        """Return whether the service has followed redirects that Scrapy is to follow: those of the first requests of a
-        crawl, before an answer has said that the service knows the field."""
+        """Return true if the service has followed redirects that Scrapy should follow. This happens to the first
+        requests of a crawl, before an answer has shown that the service has the field."""
         result: Mapping[str, Any] = getattr(response, "extract_result", None) or {}
         return bool(result.get("redirects")) and FIELD not in sent and FIELD in self.to_send(request, fields)
 
     def finish(self, request: Request, response: Response) -> Response:
-        """The response, whose request is that of the page that redirects led to.
+        """Return the response, with the request of the page at the end of the redirects.
 
-        Raises :class:`RedirectFollowedError` when the service followed one that was not to be followed, and
+        Raises :class:`RedirectFollowedError` if the service followed a redirect that must not be followed, and
         ``IgnoreRequest`` where Scrapy would not have followed it: past REDIRECT_MAX_TIMES, or offsite.
         """
         followed = self._followed(request, response)
@@ -89,7 +90,7 @@ class Redirects:
 
     @staticmethod
     def keep_private(request: Request, result: object) -> None:
-        """Leave headers that hold credentials, which meta ``extract_api`` has, out of a redirect to another origin."""
+        """Remove headers with credentials, in meta ``extract_api``, from a redirect to another origin."""
         if not isinstance(result, Request) or result is request:
             return
         asked = result.meta.get("extract_api")
@@ -111,7 +112,7 @@ class Redirects:
         return [] if is_same_page(request.url, response.url) else [Redirect(request.url, 0)]
 
     def kept_by(self, request: Request) -> str:
-        """The meta key, attribute or setting by which a redirect is not to be followed; empty: it may be."""
+        """Return the meta key, attribute or setting that forbids to follow redirects, empty if none does."""
         meta, spider = request.meta, self._crawler.spider
         for name in ("dont_redirect", "handle_httpstatus_all"):
             if meta.get(name):
@@ -152,7 +153,7 @@ def _is_of_origin(request: Request, other: Request) -> bool:
 
 
 def is_left_to_scrapy(response: Response) -> bool:
-    """Whether a response is a redirect, which Scrapy's middleware treats."""
+    """Return true for a redirect that Scrapy's middleware handles."""
     return response.status in REDIRECTS and b"Location" in response.headers
 
 

@@ -44,10 +44,10 @@ _BYTE_ORDER_MARK: Final = "\ufeff"
 
 
 def to_response(request: Request, result: Mapping[str, Any] | ExtractResult) -> Response:
-    """The response that a result stands for, with the result as ``extract_result`` and the flag ``extract-api``.
+    """Return the response for a result, with the result as ``extract_result`` and the flag ``extract-api``.
 
-    ``browserHtml`` is its body before ``httpResponseBody``, and that before a screenshot; automatic extraction
-    alone has an empty one. Raises :class:`UnexpectedAnswerError` for a result that does not hold what it says.
+    The body is ``browserHtml``, else ``httpResponseBody``, else the screenshot; automatic extraction alone has an empty
+    body. Raises :class:`UnexpectedAnswerError` for a result with fields of wrong types.
     """
     decoded = _decoded(result, request)
     url, headers = _url(decoded, request), _headers(decoded, request)
@@ -77,7 +77,7 @@ def to_response(request: Request, result: Mapping[str, Any] | ExtractResult) -> 
 
 
 def _decoded(result: Mapping[str, Any] | ExtractResult, request: Request) -> dict[str, Any]:
-    """A result of its own, with bytes for what was Base64."""
+    """Return a copy of a result, with bytes for Base64."""
     decoded = msgspec.to_builtins(result) if isinstance(result, ExtractResult) else dict(result)
     for name in BASE64_FIELDS:
         value = decoded.get(name)
@@ -103,7 +103,7 @@ def _unexpected(told: str, request: Request) -> UnexpectedAnswerError:
 
 
 def _url(decoded: Mapping[str, Any], request: Request) -> str:
-    """The final URL, which a result may leave out; without its fragment, as in Scrapy."""
+    """Return the final URL without its fragment, as Scrapy does. A result may lack it."""
     url = decoded.get("url")
     if not isinstance(url, str) or not url or is_same_page(url, request.url):
         url = request.url
@@ -121,7 +121,7 @@ def _status(decoded: Mapping[str, Any]) -> int:
 
 
 def _headers(decoded: Mapping[str, Any], request: Request) -> Headers:
-    """Every value of every header, in order. What is no header is passed over."""
+    """Return every value of every header, in order, without malformed ones."""
     listed = decoded.get("httpResponseHeaders")
     if not isinstance(listed, list):
         return Headers()
@@ -144,7 +144,7 @@ def _headers(decoded: Mapping[str, Any], request: Request) -> Headers:
 
 
 def _codings_left(values: list[str]) -> list[str]:
-    """The content codings of a body that no service undoes, with those applied before them, as in Scrapy."""
+    """Return the content codings of a body that no service decodes, with those applied before them, as Scrapy does."""
     codings = [coding.strip().lower() for value in values for coding in value.split(",")]
     while codings and codings[-1] in _UNDONE:
         codings.pop()
@@ -152,7 +152,7 @@ def _codings_left(values: list[str]) -> list[str]:
 
 
 def _rendered(html: str, common: dict[str, Any]) -> ExtractHtmlResponse:
-    """A rendered page. Its text is kept beside its body, which it would be decoded from otherwise."""
+    """Return a rendered page. Its text is kept beside its body, which would otherwise be decoded again."""
     try:
         body = html.encode()
     except UnicodeEncodeError:  # half a surrogate pair, which JSON can hold and no encoding can
@@ -164,7 +164,7 @@ def _rendered(html: str, common: dict[str, Any]) -> ExtractHtmlResponse:
 
 
 def _class_of(headers: Headers, url: str, body: bytes) -> type[Response]:
-    """Scrapy's choice: by headers, then by the name of the file, then by the content."""
+    """Return the class that Scrapy would choose: by headers, then by file name, then by content."""
     chosen: type[Response] = responsetypes.from_headers(headers)
     if chosen is Response:
         chosen = responsetypes.from_filename(url)
@@ -174,8 +174,8 @@ def _class_of(headers: Headers, url: str, body: bytes) -> type[Response]:
 
 
 def _class_of_content(start: bytes, *, declared: bool) -> type[Response]:
-    """As in Scrapy, but much faster, and with a closer look for HTML, since a result may have no headers at all:
-    a page that begins otherwise, and nothing at all, are HTML unless something else was ``declared``."""
+    """As Scrapy, but much faster, and with a longer search for HTML, since a result may have no headers at all: a page
+    that begins differently, and an empty one, are HTML unless headers ``declared`` something else."""
     if len(start.translate(None, _NOT_IN_TEXT)) != len(start):
         return Response
     if _HTML.search(start) or not (start or declared):

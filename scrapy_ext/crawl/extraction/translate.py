@@ -88,7 +88,7 @@ class BodyOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def omitted_headers(settings: BaseSettings) -> list[str]:
-    """Names of headers that the user's settings want not to be sent: with None for a value."""
+    """Return the names of headers that the user's settings suppress by the value None."""
     names = [name for name, value in settings.getdict("DEFAULT_REQUEST_HEADERS").items() if value is None]
     if not _is_default(settings, "USER_AGENT") and settings["USER_AGENT"] is None:
         names.append("User-Agent")
@@ -96,7 +96,7 @@ def omitted_headers(settings: BaseSettings) -> list[str]:
 
 
 def scrapy_default_headers(settings: BaseSettings) -> DefaultHeaders:
-    """The headers that Scrapy adds to every request, without those that the user's settings changed."""
+    """Return the headers that Scrapy adds to every request, without those that the user's settings changed."""
     headers = Headers()
     if _is_default(settings, "DEFAULT_REQUEST_HEADERS"):
         headers.update(settings.getdict("DEFAULT_REQUEST_HEADERS"))
@@ -109,27 +109,27 @@ def scrapy_default_headers(settings: BaseSettings) -> DefaultHeaders:
 
 
 def is_routed(request: Request, *, transparent: bool) -> bool:
-    """Whether a request goes through the extraction service: as its meta says, else when every request does, or
-    page objects need it."""
+    """Return true if a request goes through the extraction service: by its meta, else if every request does, or if page
+    objects need it."""
     asked = request.meta.get("extract_api")
     return transparent or request in _needed if asked is None else asked is not False
 
 
 def need(request: Request, fields: Mapping[str, Any]) -> None:
-    """Send these fields too with this request, over those of its meta. Its fingerprint stays as it is."""
+    """Send these fields, too, with this request, over those of its meta. Its fingerprint stays the same."""
     _needed[request] = fields
 
 
 def needed_of(request: Request) -> Mapping[str, Any]:
-    """The fields of :func:`need`."""
+    """Return the fields of :func:`need`."""
     return _needed.get(request, {})
 
 
 def to_body(request: Request, options: BodyOptions | None = None) -> dict[str, Any]:
-    """The fields to send for a request; raises :class:`ContractError` when its meta cannot be read.
+    """Return the fields to send for a request; raises :class:`ContractError` for unreadable meta.
 
-    Headers that are noted as the user's own (:mod:`scrapy_ext.crawl.frontier.marks`) are sent also when their
-    values are the default ones.
+    Headers marked as the user's own (:mod:`scrapy_ext.crawl.frontier.marks`) are sent even if they have the default
+    values.
     """
     options = options or BodyOptions()
     asked = {**_asked(request), **needed_of(request)}
@@ -155,7 +155,7 @@ def to_body(request: Request, options: BodyOptions | None = None) -> dict[str, A
 
 
 def _warn_of_meta(request: Request) -> None:
-    """Warn of meta keys that say how the site is to be connected to, which the service decides."""
+    """Warn of meta keys about the connection to the site, which the service makes."""
     # One of the environment is there for the service, too.
     if request.meta.get("proxy") and "_scheme_proxy" not in request.meta:
         _warn_not_obeyed("proxy", "Ask for a geolocation or an ipType (of your own service: SERVER_PROXIES)")
@@ -165,7 +165,7 @@ def _warn_of_meta(request: Request) -> None:
 
 @lru_cache(maxsize=16)
 def _warn_not_obeyed(key: str, remedy: str) -> None:
-    """Cached so that each key is told once."""
+    """Log a warning, once for each key by the cache."""
     logger.warning(
         "The meta key %s is not obeyed by requests through the extraction service, which connects to sites by itself. "
         "%s, or send such requests direct: meta extract_api False",
@@ -175,7 +175,7 @@ def _warn_not_obeyed(key: str, remedy: str) -> None:
 
 
 def content_fields(request: Request, params: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that a request's meta asks for, without its headers and cookies: what it is about."""
+    """Return the fields that define the content, without headers and cookies."""
     return _content_fields(request, params, _asked(request))
 
 
@@ -207,7 +207,7 @@ def _unreadable(rule: str) -> ContractError:
 
 
 def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that are to be sent as they are. The URL is always the request's."""
+    """Return the fields to send unchanged. The URL is always the request's."""
     given = {name: value for name, value in fields.items() if value is not None and name != "url"}
     faults = [
         Violation(place, "must not be bytes, which JSON cannot hold", "Decode them.")
@@ -220,8 +220,8 @@ def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _bytes_in(value: Any, place: str, depth: int = 0) -> Iterator[str]:
-    """Where bytes are inside a value: they would be sent as Base64 of which nobody knows. The rules refuse those
-    that are a field's whole value."""
+    """Yield the places of bytes inside a value, which would be sent as unexpected Base64. The rules refuse bytes as the
+    value of a field."""
     if depth > _DEEPEST:  # refused when it is written
         return
     if isinstance(value, bytes | bytearray | memoryview):
@@ -237,19 +237,19 @@ def _bytes_in(value: Any, place: str, depth: int = 0) -> Iterator[str]:
 
 @lru_cache(maxsize=256)
 def _warn_nothing_removed(name: str) -> None:
-    """Cached so that each field is told once."""
+    """Log a warning, once for each field by the cache."""
     logger.warning('%s is None in meta["extract_api"], but EXTRACT_API_PARAMS has no such field to leave out', name)
 
 
 def _serp_fields(request: Request, params: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
-    """``serp`` goes with ``serpOptions`` alone (rule 5): what is added to every request is withheld. What was
-    asked for in this request is kept, for the rules to refuse."""
+    """Return the fields of a search: ``serp`` goes with ``serpOptions`` alone (rule 5), so fields for every request are
+    left out. Those of this request remain, for the rules to refuse."""
     serp = {name: params[name] for name in ("serp", "serpOptions") if name in params}
     return {"url": request.url, **_method_and_body(request, {}), **_given({**serp, **asked})}
 
 
 def _default_outputs(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The page over HTTP when nothing else is asked for, and headers with it."""
+    """Return the page over HTTP, with headers, if the request names no output."""
     outputs: dict[str, Any] = {}
     if not any(given.get(name) for name in OUTPUTS) and "httpResponseBody" not in given:
         outputs["httpResponseBody"] = True
@@ -286,23 +286,23 @@ def _headers(request: Request, defaults: DefaultHeaders) -> Iterable[tuple[bytes
 
 
 def _line(value: bytes) -> str:
-    """A header's value. Line breaks become spaces, as when Scrapy sends it."""
+    """Return a header's value, with spaces for line breaks, as Scrapy sends it."""
     return as_text(b" ".join(value.splitlines()))
 
 
 def _custom_headers(headers: Iterable[tuple[bytes, list[bytes]]]) -> dict[str, Any]:
-    """Several values of one header are joined, since only the last of a name is sent (rule 11)."""
+    """Join several values of a header, since only the last of a name is sent (rule 11)."""
     listed = [{"name": as_text(name), "value": ",".join(map(_line, values))} for name, values in headers]
     return {"customHttpRequestHeaders": listed} if listed else {}
 
 
 def has_omitted(request: Request, options: BodyOptions) -> bool:
-    """Return whether a request may have headers that are None."""
+    """Return true if a request may have headers that are None."""
     return bool(options.omitted_headers) or not all(request.headers.values())
 
 
 def _omitted(request: Request, options: BodyOptions, *, by_http: bool) -> dict[str, Any]:
-    """Headers that are None: Scrapy sends none of that name, and the service is asked to leave out its own."""
+    """Return the field for headers that are None: Scrapy does not send them, and the service should not add its own."""
     if not has_omitted(request, options):
         return {}
     names = [as_text(name) for name, values in request.headers.items() if not values]
@@ -318,7 +318,7 @@ def _omitted(request: Request, options: BodyOptions, *, by_http: bool) -> dict[s
 
 @lru_cache(maxsize=256)
 def _warn_not_omitted(name: str) -> None:
-    """Cached so that each header is told once."""
+    """Log a warning, once for each header by the cache."""
     logger.warning(
         "The header %s is None, but browsers and services without the field omitHttpRequestHeaders send their own",
         name,
@@ -337,7 +337,7 @@ def _browser_headers(headers: Iterable[tuple[bytes, list[bytes]]]) -> dict[str, 
 
 @lru_cache(maxsize=256)
 def _warn_left_out(name: str) -> None:
-    """Cached so that each header is told once."""
+    """Log a warning, once for each header by the cache."""
     logger.warning(
         "The header %s is not sent with requests for anything but httpResponseBody; %s can be",
         name,

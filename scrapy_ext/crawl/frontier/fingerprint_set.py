@@ -37,7 +37,7 @@ _Chunks = list[bytes | bytearray | None]
 
 
 class FingerprintSet:
-    """Fingerprints that were added, exactly. Above ``few`` of them, buckets are begun."""
+    """Exact set of fingerprints. Buckets are used for more than ``few``."""
 
     def __init__(self, *, few: int = FEW) -> None:
         self._limit = few
@@ -58,7 +58,7 @@ class FingerprintSet:
         return fp in self._few or (self._packed > 0 and self._is_in(fp, hash(fp) % _BUCKETS))
 
     def add(self, fp: bytes) -> bool:
-        """Add a fingerprint; True if it is new."""
+        """Add a fingerprint; return true if it is new."""
         if len(fp) != SIZE:
             return _add(self._others, fp)
         if not self._tags:
@@ -85,7 +85,7 @@ class FingerprintSet:
         return False
 
     def _put(self, fp: bytes, bucket: int) -> None:
-        """Put a fingerprint that is in no bucket into its own."""
+        """Add a fingerprint to its bucket, which must not contain it."""
         tags = self._tags[bucket]
         if tags is None:
             tags = self._tags[bucket] = bytearray()
@@ -110,7 +110,7 @@ class FingerprintSet:
         return is_new
 
     def _move(self) -> None:
-        """Move some of the few into their buckets."""
+        """Move some fingerprints of the plain set into their buckets."""
         few = self._few
         for _ in range(min(_MOVED, len(few))):
             fp = few.pop()
@@ -126,9 +126,9 @@ def _add(to: set[bytes], fp: bytes) -> bool:
 
 
 class Recent:
-    """A set of fingerprints that were met lately: most links of a page lead to where others led a moment ago.
+    """Set of recent fingerprints: most links of a page repeat links of the pages just before.
 
-    It has at least the last ``size`` fingerprints that were added, at most twice as many.
+    It keeps at least the last ``size`` fingerprints, at most twice as many.
     """
 
     def __init__(self, size: int = _GENERATION) -> None:

@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 class SlotFingerprints:
-    """Fingerprints of one crawl's requests."""
+    """Fingerprints of one crawl's requests in their slots."""
 
     def __init__(self, fingerprinter: RequestFingerprinterProtocol) -> None:
         self._fingerprinter = fingerprinter
@@ -31,10 +31,11 @@ class SlotFingerprints:
         self._starts: dict[bytes, int] = {}
 
     def plain(self, request: Request) -> bytes:
-        """Return Scrapy's fingerprint; raise what the fingerprinter raises, but for a request with ``dont_filter``.
+        """Return Scrapy's fingerprint; errors of the fingerprinter are raised except for a request with
+        ``dont_filter``.
 
-        Scrapy asks for no fingerprint of those, so one that cannot be made must not stop them: they get that of
-        Scrapy's default fingerprinter.
+        Scrapy computes no fingerprint for such a request, so an error must not stop it: it gets the one of Scrapy's
+        default fingerprinter.
         """
         try:
             return self._fingerprinter.fingerprint(request)
@@ -50,13 +51,16 @@ class SlotFingerprints:
             return fingerprint(request)
 
     def of(self, request: Request, plain: bytes, origin: Entry | None, *, is_filtered: bool) -> str:
-        """Return the fingerprint of a request in its slot; ``plain`` is Scrapy's, ``origin`` the entry that it is made
-        for, ``is_filtered`` whether the slot filters it as a duplicate of any other request for the same page.
+        """Return the fingerprint of a request in its slot.
 
-        One that is not filtered has a fingerprint of its own: that of a start request has a number, its place among
-        the equal ones, so that a resumed crawl does not start again. A child's is made of its parent's, its own, and
-        how many equal ones there were before, whatever their order. A request that a component makes outside of
-        callbacks has a random one.
+        ``plain``: Scrapy's fingerprint.
+        ``origin``: entry of the request that led to it.
+        ``is_filtered``: whether the slot filters it as a duplicate of any other request for the same page.
+
+        A request that is not filtered has a fingerprint of its own. That of a start request has a number, its position
+        among equal ones, so that a resumed crawl does not start again. That of a child is made of its parent's, its
+        own, and the number of equal ones before it, whatever their order. That of a request that a component makes
+        outside of callbacks is random.
         """
         fp = plain.hex()
         if is_filtered:

@@ -31,7 +31,8 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 class Intake:
-    """Takes the requests of a crawl. ``slots`` is the number of the frontier's slots."""
+    """Sends the requests of a crawl to the frontier, or keeps them in this process. ``slots`` is the number of
+    slots."""
 
     def __init__(self, crawler: Crawler, memory: Memory, feeder: Feeder, filtering: Filtering, slots: int) -> None:
         self._crawler = crawler
@@ -45,10 +46,10 @@ class Intake:
         self._sharing = SharingWarning()
 
     def add(self, request: Request) -> bool:
-        """Enqueue a request; False for a duplicate that is known here already, and for what cannot be a request.
+        """Enqueue a request; return false for a duplicate that this process knows of, and for an invalid request.
 
-        Raises what a fingerprinter raises for a request of ``start()``, which ends the crawl as in Scrapy. In a
-        callback it would end the engine's worker, so there it is logged.
+        Errors of a fingerprinter are raised for a request of ``start()``, and end the crawl as in Scrapy. In a callback
+        they would end the engine's worker, so they are logged.
         """
         try:
             return self._add(request)
@@ -131,7 +132,7 @@ class Intake:
         return True
 
     def _push(self, entry: Entry) -> None:
-        """Have a request wait that goes to no slot."""
+        """Queue a request that goes to no slot."""
         self._count("scheduler/enqueued")
         self._count("scheduler/enqueued/memory")
         self._memory.push(entry)

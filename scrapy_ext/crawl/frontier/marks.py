@@ -38,7 +38,7 @@ _DISK_KEY: Final = "_scrapy_ext_parent"
 
 
 class Parent(msgspec.Struct, frozen=True, array_like=True):
-    """The index of the parent's request record, and the job that it is in: a frontier can be shared by several."""
+    """Index of the parent's request record, and its job: several jobs can share a frontier."""
 
     record: int
     job: str
@@ -50,27 +50,28 @@ _records: WeakKeyDictionary[Request, int] = WeakKeyDictionary()
 
 
 def mark(request: Request, parent: Parent) -> None:
-    """Note the parent of a request."""
+    """Set the parent of a request."""
     _parents[request] = parent
 
 
 def parent_of(request: Request) -> Parent | None:
-    """The parent of a request; None for a start request, what no callback yielded, and where no records are kept."""
+    """Return the parent of a request, None for a start request, for one that no callback yielded, and without
+    records."""
     return _parents.get(request) or _read(request.meta.get(_DISK_KEY))
 
 
 def note_record(request: Request, index: int) -> None:
-    """Note the index of a request's own record."""
+    """Set the index of a request's own record."""
     _records[request] = index
 
 
 def record_of(request: Request) -> int | None:
-    """The index of a request's own record, if it has one."""
+    """Return the index of a request's own record, None if it has none."""
     return _records.get(request)
 
 
 def hand_on(request: Request, other: Request) -> None:
-    """Let ``other``, which stands in the place of a request now, have what is known of it, unless it has its own."""
+    """Copy the parent and the record of a request to ``other``, which replaces it, unless it has its own."""
     if request in _parents:
         _parents.setdefault(other, _parents[request])
     if request in _records:
@@ -78,27 +79,27 @@ def hand_on(request: Request, other: Request) -> None:
 
 
 def to_stored(request: Request) -> dict[str, Any]:
-    """The members of a stored request that say its parent; none without a parent."""
+    """Return the members of a stored request that name its parent, none without a parent."""
     parent = parent_of(request)
     return {} if parent is None else {_MEMBER: [parent.record, parent.job]}
 
 
 def from_stored(request: Request, stored: Mapping[str, Any]) -> None:
-    """Note the parent of a request that was read from storage; what cannot be read is no parent."""
+    """Set the parent of a request that was read from storage; an unreadable one is ignored."""
     parent = _read(stored.get(_MEMBER))
     if parent is not None:
         mark(request, parent)
 
 
 def to_meta(request: Request) -> None:
-    """Write the parent of a request to its meta, for a queue on disk."""
+    """Write the parent of a request to its meta, for a disk queue."""
     parent = parent_of(request)
     if parent is not None:
         request.meta[_DISK_KEY] = [parent.record, parent.job]
 
 
 def from_meta(request: Request) -> None:
-    """Take the parent of a request out of its meta."""
+    """Move the parent of a request out of its meta."""
     parent = _read(request.meta.get(_DISK_KEY))
     if parent is not None:
         del request.meta[_DISK_KEY]
@@ -113,7 +114,7 @@ def _read(stored: Any) -> Parent | None:
 
 
 def is_start_request(request: Request) -> bool:
-    """Whether a request is one of ``start()``, and not a child that copied the meta of one."""
+    """Return true for a request of ``start()``, but not for a child that copied its meta."""
     is_child = isinstance(current.get(), Entry) or parent_of(request) is not None
     return bool(request.meta.get("is_start_request")) and not is_child
 
@@ -133,12 +134,12 @@ class AddedValue(bytes):
 
 
 def is_added(values: Iterable[bytes | None]) -> bool:
-    """Return whether values of a header are marked as added by Scrapy."""
+    """Return true if values of a header are marked as added by Scrapy."""
     return any(isinstance(value, AddedValue) for value in values)
 
 
 def note_headers(request: Request, defaults: DefaultHeaders) -> None:
-    """Keep the names of headers that a request has, before Scrapy adds any, with just the values that it would add."""
+    """Record, before Scrapy adds headers, those of a request that have exactly the values that Scrapy would add."""
     _own[request] = frozenset(
         name
         for name, values in request.headers.items()
@@ -147,12 +148,12 @@ def note_headers(request: Request, defaults: DefaultHeaders) -> None:
 
 
 def own_names(request: Request) -> Collection[bytes]:
-    """Return the names that :func:`note_headers` kept."""
+    """Return the names that :func:`note_headers` recorded."""
     return _own.get(request, ())
 
 
 def mark_added(request: Request, defaults: DefaultHeaders, original: Request) -> None:
-    """Mark the values that Scrapy added to a request, or to ``original``, which it was made of."""
+    """Mark the values that Scrapy added to a request or to ``original``, from which it was made."""
     own = _own.get(request, _own.get(original))
     if own is None:
         return

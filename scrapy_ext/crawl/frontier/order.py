@@ -20,8 +20,8 @@ logger = logging.getLogger(__name__)
 
 
 class Order(NamedTuple):
-    """``newest_first``: as in Scrapy's LIFO queues; ``start_last``: start requests follow the others, oldest first or,
-    with ``start_newest_first``, newest first."""
+    """Order of requests. ``newest_first``: as in Scrapy's LIFO queues; ``start_last``: start requests follow the
+    others, oldest first or, with ``start_newest_first``, newest first."""
 
     newest_first: bool
     start_last: bool
@@ -49,12 +49,12 @@ class Order(NamedTuple):
         )
 
     def is_last(self, request: Request) -> bool:
-        """Whether a request follows the others of its host and priority."""
+        """Return true if a request follows the others of its host and priority."""
         return self.start_last and bool(request.meta.get("is_start_request"))
 
 
 def warn_of_own_queues(settings: BaseSettings) -> None:
-    """Report queue classes of the project, of which the frontier keeps no order."""
+    """Warn of queue classes of the project, whose order the frontier does not keep."""
     turns, memory = (load_object(settings[name]) for name in ("SCHEDULER_PRIORITY_QUEUE", "SCHEDULER_MEMORY_QUEUE"))
     if turns is not DownloaderAwarePriorityQueue and not turns.__module__.startswith("scrapy_ext."):
         _warn_of("SCHEDULER_PRIORITY_QUEUE")

@@ -24,7 +24,7 @@ _RECORDS_WAIT: Final = 10.0
 
 
 class Outgoing:
-    """The writers of a frontier. ``on_added(slot)`` hears of each write to a slot that was answered."""
+    """Writers of a frontier. ``on_added(slot)`` is called after each successful write to a slot."""
 
     def __init__(self, crawler: Crawler, session: Session, frontier: str, on_added: Callable[[int], None]) -> None:
         self._crawler = crawler
@@ -38,7 +38,7 @@ class Outgoing:
         self._records_are_late = False
 
     def writer_of(self, slot: int) -> BatchWriter:
-        """The writer of a slot."""
+        """Return a new writer of a slot."""
 
         async def send(body: bytes, _index: int) -> None:
             sent = body.count(b"\n")
@@ -66,8 +66,8 @@ class Outgoing:
         self._dead_letters.add(msgspec.json.encode(letter))
 
     async def flush_others(self) -> None:
-        """Make durable what a commit rests on beside the requests: what was set aside, and items if they are written as
-        they come."""
+        """Make durable the other things on which a commit rests: dead letters, and items if they are written as they
+        come."""
         items = self._session.written("items")
         writers = [self._dead_letters, *([items] if items is not None else [])]
         await asyncio.gather(*(writer.flush() for writer in writers))

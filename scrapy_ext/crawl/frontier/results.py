@@ -25,7 +25,7 @@ _STAGED_EARLY: Final = 1024 * 1024
 
 
 class Results:
-    """Complete requests: each is committed in its turn, runs again, or is left to the next run."""
+    """Complete requests: each is committed in its turn, run again, or left to the next run."""
 
     def __init__(
         self, crawler: Crawler, memory: Memory, feeder: Feeder, outgoing: Outgoing, committer: Committer
@@ -41,18 +41,18 @@ class Results:
         self.finished = FinishedRequests(self._commit, feeder.place, interval / 2)
 
     def complete(self, entry: Entry) -> None:
-        """Take an entry that the engine let go of, with its local requests."""
+        """Take a complete entry."""
         if entry.is_interrupted:
             self._settle(entry)
         else:
             self.finished.add(entry, self._memory.tracker.unfinished)
 
     def nothing_of(self, batch: OpenBatch, position: int = 0) -> None:
-        """Commit a request of a batch that is not run."""
+        """Commit a request of a batch that does not run."""
         self._committer.add(Lot([], Stored("", {}, batch, position)))
 
     def refuse(self, stored: Stored, error: Exception) -> None:
-        """Move a request that cannot be read to the dead letters."""
+        """Move an unreadable request to the dead letters."""
         self._outgoing.set_aside(stored, str(error))
         self.nothing_of(stored.batch, stored.position)
 
@@ -83,7 +83,7 @@ class Results:
         self._committer.add(Lot(entry.take_items(), entry.stored, entry.payloads, origin=entry))
 
     def _attempts_of(self, request: Request) -> int:
-        """How often a request may run, by its meta or FRONTIER_MAX_ATTEMPTS."""
+        """Return how often a request may run, by its meta or FRONTIER_MAX_ATTEMPTS."""
         asked: Any = request.meta.get("frontier_max_attempts", self._max_attempts)
         if isinstance(asked, int) and asked >= 1:
             return asked
@@ -95,7 +95,7 @@ class Results:
 
 
 class Items:
-    """Items on their way to a commit: the :class:`~scrapy_ext.crawl.session.session.ItemSink` of a crawl."""
+    """Items that wait for a commit: the :class:`~scrapy_ext.crawl.session.session.ItemSink` of a crawl."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class Items:
         self._stored = ownership.log.checkpoint.start_items
 
     def add_item(self, record: bytes) -> None:
-        """Take an item of what is being done, as JSON: it is stored when that is committed."""
+        """Add an item of the current request, as JSON: it is stored when the request is committed."""
         entry = current.get()
         if entry is START:
             self._add_of_start(record)
@@ -126,17 +126,17 @@ class Items:
             self.stage_if_large(entry)
 
     def stage_if_large(self, entry: Entry) -> None:
-        """Have the items of an entry out of memory if they are large."""
+        """Stage the items of an entry if they are large."""
         if entry.bytes >= _STAGED_EARLY:
             self._committer.spill(entry)
 
     @property
     def is_full(self) -> bool:
-        """Whether more items wait to be stored than should."""
+        """Return true if more bytes of items wait than PLATFORM_BUFFER_BYTES."""
         return self._committer.pending_bytes + self._finished.bytes > self._high_water
 
     async def wait_for_room(self) -> None:
-        """Wait until fewer items wait."""
+        """Wait until fewer bytes of items wait."""
         while self.is_full and self._committer.failure is None:
             if self._finished.bytes:
                 await self._finished.wait()

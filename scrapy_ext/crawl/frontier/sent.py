@@ -45,9 +45,9 @@ class _Kept(NamedTuple):
 
 
 class SentRequests:
-    """See the module. ``exclusive``: the frontier was empty, and nobody else sends to it.
+    """Requests that were sent. ``exclusive``: the frontier was empty, and no other process sends to it.
 
-    ``on_copied(request, made_by)`` is called for a request that had to be forgotten: it will come back as a copy.
+    ``on_copied(request, made_by)`` is called for a request that had to be dropped, and will come back as a copy.
     ``made_by`` is the callback that yielded it.
     """
 
@@ -66,11 +66,11 @@ class SentRequests:
     # ── fingerprints ──
 
     def knows(self, fp: bytes) -> bool:
-        """Whether this process is known to have sent a request with Scrapy's fingerprint ``fp``."""
+        """Return true if this process is known to have sent a request with this fingerprint of Scrapy's."""
         return fp in self._known or fp in self._recent
 
     def remember(self, fp: bytes) -> None:
-        """Note that a request with Scrapy's fingerprint ``fp`` was sent."""
+        """Record the fingerprint of a request that was sent."""
         if not self._exclusive:
             self._recent.add(fp)
         elif not self._known.add(fp):
@@ -82,27 +82,27 @@ class SentRequests:
 
     @property
     def in_memory(self) -> bool:
-        """Whether all that is in the frontier and not acknowledged is in the memory of this process."""
+        """Return true if all requests in the frontier that are not acknowledged are in the memory of this process."""
         return self._exclusive and not self.behind
 
     @property
     def takes_direct(self) -> bool:
-        """Whether a new request may be direct now."""
+        """Return true if a new request may be direct."""
         return self.in_memory and len(self._direct) < MAX_DIRECT
 
     @property
     def has_direct(self) -> bool:
-        """Whether direct requests are left whose batch was not read."""
+        """Return true if there are direct requests whose batch was not read."""
         return bool(self._direct)
 
     def add_direct(self, key: Key, entry: Entry) -> None:
-        """Expect the batch of a direct request."""
+        """Wait for the batch of a direct request."""
         self._direct[key] = entry
 
     # ── requests that run after they are read ──
 
     def mark(self) -> str:
-        """Return the mark of the next request that is kept."""
+        """Return the mark of the next request to keep."""
         self._number += 1
         return f"{self._process}.{self._number}"
 
@@ -119,7 +119,8 @@ class SentRequests:
         return (kept.request for kept in self._kept.values())
 
     def nothing_is_behind(self) -> None:
-        """Note that a read of each slot after the last write brought nothing: what was not read were duplicates."""
+        """Record that a read of each slot after the last write returned nothing: the requests that were not read were
+        duplicates."""
         self.behind = 0
         self._kept.clear()
 
@@ -130,7 +131,7 @@ class SentRequests:
         return self._direct.pop(key, None)
 
     def take_kept(self, key: Key, form: Any) -> Request | None:
-        """Return the object of a request that was read, if it is kept."""
+        """Return the kept object of a request that was read, if there is one."""
         self.behind = max(0, self.behind - 1)
         kept = self._kept.pop(key, None)
         is_same = kept is not None and isinstance(form, dict) and form.get(MARK) == kept.mark

@@ -48,15 +48,15 @@ _PLAIN: Final[dict[str, Callable[[Any], Any]]] = {
 
 
 class NotSerializableError(ValueError):
-    """A request with something that JSON cannot hold; names the attribute and the reason."""
+    """A request with a value that JSON cannot hold; the message names the attribute and the reason."""
 
 
 class UnreadableRequestError(ValueError):
-    """A stored request that this spider cannot run: another version, or a callback that is gone."""
+    """A stored request that this spider cannot run: of another version, or with a callback that does not exist."""
 
 
 def request_to_json(request: Request, spider: Spider) -> dict[str, Any]:
-    """The JSON form of a request; raises :class:`NotSerializableError`."""
+    """Return the JSON form of a request; raises :class:`NotSerializableError`."""
     stored: dict[str, Any] = {"v": VERSION, "url": request.url}
     cls = type(request)
     if cls is not Request:
@@ -93,7 +93,7 @@ def request_to_json(request: Request, spider: Spider) -> dict[str, Any]:
 
 
 def request_from_json(stored: Any, spider: Spider) -> Request:
-    """The request of a JSON form; raises :class:`UnreadableRequestError`."""
+    """Return the request of a JSON form; raises :class:`UnreadableRequestError`."""
     if not isinstance(stored, dict) or stored.get("v") != VERSION:
         version = stored.get("v") if isinstance(stored, dict) else None
         raise UnreadableRequestError(f"its form has version {version!r}, this package reads {VERSION}")
@@ -137,7 +137,7 @@ def _method_name(spider: Spider, function: Callable[..., Any], attribute: str) -
 
 @lru_cache(maxsize=1000)
 def _name_in_class(bases: tuple[type, ...], function: Callable[..., Any]) -> str | None:
-    """Return the name of a method that is not its function's own, as that of a private method or of an alias."""
+    """Return the name of a method that differs from its function's own, as that of a private method or an alias."""
     return next((name for base in bases for name, value in vars(base).items() if value is function), None)
 
 

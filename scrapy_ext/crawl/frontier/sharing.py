@@ -23,7 +23,7 @@ _LOOK_EVERY: Final = 1000
 
 
 class SharingWarning:
-    """Warns, once in a crawl, of values that requests share and that become copies."""
+    """Warning, once in a crawl, of values that requests share and that become copies."""
 
     def __init__(self) -> None:
         self._has_warned = False
@@ -79,7 +79,7 @@ class SharingWarning:
 
 
 def shared_place(request: Request, others: Iterable[Request]) -> str | None:
-    """Return where a request has a mutable value that one of the others has too; None if it has none."""
+    """Return the place of a mutable value that a request shares with one of the others, None if there is none."""
     values = dict(_mutable_values(request))
     for other in others:
         if other is not request:
@@ -90,7 +90,7 @@ def shared_place(request: Request, others: Iterable[Request]) -> str | None:
 
 
 def _mutable_values(request: Request) -> Iterator[tuple[int, str]]:
-    """Identity and place of each mutable value. What JSON cannot hold is not here: its request stays in the process."""
+    """Yield identity and place of each mutable value that JSON can hold; a request with others stays in the process."""
     for name, value in request.cb_kwargs.items():
         if type(value) in (dict, list, set):
             yield id(value), f"cb_kwargs[{name!r}]"
@@ -100,7 +100,7 @@ def _mutable_values(request: Request) -> Iterator[tuple[int, str]]:
 
 
 def _line(function: Callable[..., Any] | None) -> str:
-    """File and line of a callback, for messages."""
+    """Return file and line of a callback, for messages."""
     code = getattr(unwrap(function), "__code__", None) if function is not None else None
     if code is None:
         return "parse" if function is None else repr(function)

@@ -20,14 +20,14 @@ _WORKER: Final = re.compile(r"(\d{1,4})/(\d{1,4})", re.ASCII)
 
 
 class Worker(msgspec.Struct, frozen=True):
-    """This worker's index, from 0, and the number of workers."""
+    """Index of this worker, from 0, and the number of workers."""
 
     index: int
     count: int
 
     @classmethod
     def parse(cls, text: str) -> Worker | None:
-        """Read ``"index/count"``; None when it is not that."""
+        """Parse ``"index/count"``; return None for other text."""
         match = _WORKER.fullmatch(text.strip())
         if match is None:
             return None
@@ -35,20 +35,20 @@ class Worker(msgspec.Struct, frozen=True):
         return worker if worker.index < worker.count else None
 
     def owns(self, slot: int) -> bool:
-        """Whether a slot is this worker's."""
+        """Return true if a slot belongs to this worker."""
         return slot % self.count == self.index
 
 
 def host_of(request: Request) -> str:
-    """The host that a request is polite to: ``download_slot`` if it has one, like in Scrapy's downloader."""
+    """Return the host of a request for politeness: ``download_slot`` if it has one, as in Scrapy's downloader."""
     slot: Any = request.meta.get("download_slot")
     return str(slot) if slot is not None else urlparse_cached(request).hostname or ""
 
 
 def slot_of(request: Request, slots: int) -> int:
-    """The slot of a request, 0 to ``slots - 1``.
+    """Return the slot of a request, 0 to ``slots - 1``.
 
-    Meta ``frontier_slot`` overrides the host: a number is the slot itself, a text is hashed in place of the host.
+    Meta ``frontier_slot`` overrides the host: a number is the slot itself, text is hashed in place of the host.
     """
     chosen: Any = request.meta.get("frontier_slot")
     if isinstance(chosen, int) and not isinstance(chosen, bool):

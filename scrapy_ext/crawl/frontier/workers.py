@@ -39,10 +39,11 @@ _SILENT: Final = 30.0
 
 
 class Leases:
-    """Keeps the share of one worker.
+    """Maintains the share of one worker.
 
-    ``on_change(slots)`` is awaited with all slots that are owned: before some are given up, and after some were
-    taken; when it returns nothing of the others is being worked on. ``on_lost`` hears that this worker was replaced.
+    ``on_change(slots)``: awaited with all owned slots, before some are given up and after some were taken. When it
+    returns, no request of other slots runs.
+    ``on_lost``: called when this worker was replaced.
     """
 
     def __init__(
@@ -64,13 +65,13 @@ class Leases:
 
     @property
     def has_lapsed(self) -> bool:
-        """Whether others may take this worker for dead."""
+        """Return true if other workers may consider this one dead."""
         log = self._ownership.log
         age = time.monotonic() - log.written
         return lease(is_fenced=log.is_fenced, age=age, lease_time=self._lease_time) is not Lease.HELD
 
     async def join(self) -> None:
-        """Become one of the workers, with what slots are free at once."""
+        """Join the workers, with the slots that are free."""
         while True:
             number, assignment = await self._ownership.assignment()
             mine = assignment.of(self._ownership.name)
@@ -84,11 +85,11 @@ class Leases:
             logger.warning("No slots are taken over yet, trying again: %s", error)
 
     def start(self) -> None:
-        """Start the tasks, in the running loop. They are two, since giving slots up takes as long as a request does."""
+        """Start the tasks, in the running loop: two, since giving slots up takes as long as a request does."""
         self._tasks = [asyncio.ensure_future(self._each_beat(step)) for step in (self.renew, self.balance)]
 
     async def close(self) -> None:
-        """End the tasks."""
+        """Cancel the tasks."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -105,12 +106,12 @@ class Leases:
             await asyncio.sleep(self._lease_time / _BEATS)
 
     async def renew(self) -> None:
-        """Show that this worker lives, unless a commit just did."""
+        """Write to the journal, unless a commit has just done so."""
         if time.monotonic() - self._ownership.log.written > self._lease_time / _BEATS / 2:
             await self._ownership.log.write()
 
     async def balance(self) -> None:
-        """Look at the others, and take or give up slots."""
+        """Observe the other workers, and take or give up slots."""
         self._sightings.begin(time.monotonic())
         number, assignment = await self._ownership.assignment()
         live = [name for name in assignment.owners if name != self._ownership.name and await self._lives(name)]
@@ -153,14 +154,14 @@ class Leases:
 
 
 class Rest(NamedTuple):
-    """What is left of a crawl: who else works on it, or which slot has requests that nobody works on."""
+    """Remaining work of a crawl: other workers that have work, or a slot with requests that nobody runs."""
 
     busy: list[str]
     waiting: int | None = None
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is."""
+        """Return true if no work remains."""
         return not self.busy and self.waiting is None
 
     def __str__(self) -> str:
@@ -170,7 +171,7 @@ class Rest(NamedTuple):
 
 
 class Ending:
-    """Finds out whether a crawl is over for this worker."""
+    """Detection of the end of a crawl with several workers."""
 
     def __init__(self, ownership: Ownership, slots: int) -> None:
         self._ownership = ownership
@@ -180,7 +181,7 @@ class Ending:
         self._heard: dict[str, tuple[int, float]] = {}
 
     async def be(self, *, idle: bool) -> None:
-        """Say whether this worker has nothing to do."""
+        """Record whether this worker is idle."""
         checkpoint = self._ownership.log.checkpoint
         if checkpoint.idle != idle:
             checkpoint.idle = idle
@@ -188,7 +189,8 @@ class Ending:
             await self._ownership.log.write()
 
     async def is_over(self) -> bool:
-        """Whether, with nothing to do here, nobody else has anything to do. If not, the log says so each minute."""
+        """Return true if neither this worker, which is idle, nor any other has work. If not, log the reason each
+        minute."""
         await self.be(idle=True)
         state = await self.look()
         if not state.is_over and time.monotonic() - self._told > _TELL_EVERY:
@@ -197,7 +199,7 @@ class Ending:
         return state.is_over
 
     async def look(self) -> Rest:
-        """What is left of the crawl for others than this worker."""
+        """Return the work that remains for other workers."""
         before = await _others(self._ownership)
         busy = [name for name, checkpoint in before.by_name.items() if _works(checkpoint)]
         if busy:
@@ -209,7 +211,7 @@ class Ending:
         return Rest([] if _turns(after) == _turns(before) else ["workers that have just had something to do"])
 
     def _described(self, name: str, others: _Others) -> str:
-        """A worker, for the person who may have to start it again."""
+        """Describe a worker to the person who may have to restart it."""
         now = time.monotonic()
         number, since = self._heard.get(name, (0, now))
         if number != others.numbers[name]:
@@ -241,7 +243,7 @@ async def _others(ownership: Ownership) -> _Others:
 
 
 def _turns(others: _Others) -> tuple[int, dict[str, int]]:
-    """What is the same again only if nobody had anything to do meanwhile, and no slot has moved."""
+    """Return values that stay the same only if no worker had work meanwhile and no slot has moved."""
     return others.assignment, {name: checkpoint.turns for name, checkpoint in others.by_name.items()}
 
 

@@ -55,13 +55,13 @@ _RESTARTS: Final = 10
 
 
 class EmbeddedServerError(RuntimeError):
-    """The embedded server could not be started; the message is what it said."""
+    """The embedded server could not be started; the message has its error output."""
 
 
 class Services(msgspec.Struct, frozen=True):
-    """Where a crawl's services are, and the keys for them. ``repr`` leaves the keys out.
+    """URLs and keys of the services of a crawl. ``repr`` omits the keys.
 
-    ``platform_urls`` is None when no platform was asked for and the settings name none.
+    ``platform_urls`` is None if no platform is needed and the settings name none.
     """
 
     extract_url: str
@@ -75,7 +75,7 @@ class Services(msgspec.Struct, frozen=True):
 
 
 class Configured(msgspec.Struct, frozen=True):
-    """What the settings name: None stands for the embedded service."""
+    """Services that the settings name. None stands for the embedded service."""
 
     extract_url: str | None
     extract_key: str | None
@@ -139,7 +139,7 @@ def _key(settings: BaseSettings, key: Setting, url_setting: Setting, url: str | 
 
 
 def check_installed() -> None:
-    """Raises :class:`EmbeddedServerError` when the server's dependencies are not installed."""
+    """Raise :class:`EmbeddedServerError` if dependencies of the server are not installed."""
     missing = [name for name in ("starlette", "uvicorn", "playwright", "extruct") if not importlib.util.find_spec(name)]
     if missing:
         raise EmbeddedServerError(
@@ -149,12 +149,13 @@ def check_installed() -> None:
 
 
 def data_directory(settings: BaseSettings) -> Path:
-    """Where the embedded server keeps its data."""
+    """Return the data directory of the embedded server."""
     return project_data(names.SERVER_DATA.read(settings))
 
 
 def project_data(path: str | Path) -> Path:
-    """A path in the project's data folder, ``.scrapy``; without ``scrapy.cfg`` it is that of the current folder."""
+    """Return a path in the project's data directory, ``.scrapy``; without ``scrapy.cfg``, in that of the current
+    directory."""
     try:
         return Path(data_path(path)).absolute()
     except NotConfigured:  # SCRAPY_SETTINGS_MODULE alone says that there is a project.
@@ -162,18 +163,17 @@ def project_data(path: str | Path) -> Path:
 
 
 def project_folder() -> Path | None:
-    """The folder of the Scrapy project that a command is given in."""
+    """Return the directory of the Scrapy project around the current directory."""
     found = closest_scrapy_cfg()
     return Path(found).absolute().parent if found else None
 
 
 class EmbeddedServer:
-    """A server in a child process. :meth:`start` it once; :meth:`stop` may be called at any time. Without ``platform``
-    nothing that it stores is kept.
+    """Server in a child process. Call :meth:`start` once; :meth:`stop` may be called at any time. Without ``platform``
+    its data is not kept.
 
-    A child that ends before it was asked to (killed for its memory, say) is started again on the same port with
-    the same keys; its clients only see that it was away for a moment. ``on_lost`` is told, in the loop of
-    :meth:`start`, when that does not help.
+    A child that ends unexpectedly (killed for its memory, say) is started again on the same port with the same keys;
+    its clients notice a short outage. If that does not help, ``on_lost`` is called in the loop of :meth:`start`.
     """
 
     def __init__(
@@ -236,13 +236,13 @@ class EmbeddedServer:
         logger.info("Embedded server ready at %s", self.url)
 
     async def stop(self) -> None:
-        """End the child, by itself if it does, by force if it does not."""
+        """Stop the child, and kill it if it does not end in time."""
         await asyncio.to_thread(self._stop)
 
     # ── in the keeper's thread ──
 
     def _keep(self, loop: asyncio.AbstractEventLoop, ready: asyncio.Future[str]) -> None:
-        """Run the child, again and again until it is to stop."""
+        """Run the child, and start it again until it is stopped."""
         url, status = self._run(0, lambda url: _call(loop, _settle, ready, url, None))
         if not url:
             said = "\n".join(self._said) or "it said nothing"
@@ -261,7 +261,7 @@ class EmbeddedServer:
             _call(loop, self._on_lost, EmbeddedServerError(lost))
 
     def _run(self, port: int, on_ready: Callable[[str], None]) -> tuple[str, int]:
-        """One child from its start to its end; its address, if it got as far, and its exit status."""
+        """Run one child to its end; return its URL, empty if it was not ready, and its exit status."""
         with self._lock:
             if self._stopping.is_set():
                 return "", 0
@@ -358,11 +358,12 @@ async def services(
     runner: bool = False,
     on_lost: Callable[[EmbeddedServerError], None] | None = None,
 ) -> AsyncIterator[Services]:
-    """The services that the settings name, with an embedded server for those that they do not.
+    """Yield the services that the settings name, with an embedded server for the others.
 
-    ``extraction`` and ``platform`` say which of the two are needed: no server is started for what is not.
-    ``runner``: an embedded server runs jobs too.
-    ``on_lost`` is told when an embedded server ends and cannot be started again.
+    ``extraction``, ``platform``: which of the two are needed. No server is started for the other.
+    ``runner``: an embedded server runs jobs as well.
+    ``on_lost``: called when an embedded server has ended and cannot be started again.
+
     A platform that the settings name must answer before a server is started. Raises :class:`SettingError`,
     :class:`EmbeddedServerError` and :class:`PlatformError`.
     """
@@ -401,9 +402,10 @@ def _resolve(configured: Configured, server: EmbeddedServer | None) -> Services:
 async def platform_client(
     settings: BaseSettings, *, runner: bool = False, attempts: int | None = None
 ) -> AsyncIterator[tuple[PlatformClient, int]]:
-    """A client of the platform that the settings name, or of an embedded one, and the project ID.
+    """Yield a client of the platform that the settings name, or of an embedded one, and the project ID.
 
-    ``runner``: an embedded one runs jobs too. ``attempts``: how often a call is tried, whatever the settings say.
+    ``runner``: an embedded server runs jobs as well. ``attempts``: attempts of a call, instead of those of the
+    settings.
     """
     async with (
         services(settings, extraction=False, platform=True, runner=runner) as found,
@@ -413,7 +415,7 @@ async def platform_client(
 
 
 def new_platform_client(settings: BaseSettings, found: Services, attempts: int | None = None) -> PlatformClient:
-    """A client with the settings' timeouts, or with so many attempts a call."""
+    """Return a client with the settings' timeouts, or with this number of attempts for each call."""
     if found.platform_urls is None:
         raise RuntimeError("services() was not asked for a platform")
     return PlatformClient(

@@ -25,15 +25,15 @@ _PLAIN: Final = frozenset({str, bool, int, type(None)})
 
 
 class UnstorableItemError(ValueError):
-    """An item that has no JSON form; names the field and the reason."""
+    """An item without a JSON form; the message names the field and the reason."""
 
 
 class NotAnItemError(UnstorableItemError):
-    """Something that itemadapter does not take for an item: None, text, a list."""
+    """An object that itemadapter does not accept as an item: None, text, a list."""
 
 
 def item_to_json(item: Any) -> bytes:
-    """The JSON object of an item; raises :class:`UnstorableItemError`."""
+    """Return the JSON object of an item; raises :class:`UnstorableItemError`."""
     if not is_item(item):
         raise NotAnItemError(
             f"something of type {type(item).__qualname__} is not an item; yield a dict or an item class"

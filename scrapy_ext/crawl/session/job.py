@@ -20,9 +20,8 @@ logger = logging.getLogger(__name__)
 
 
 class CrawlJob(msgspec.Struct, frozen=True):
-    """A job of the platform that this crawl runs. ``resumed`` jobs were there before it, and may have run;
-    those that are ``begun`` now have not, as far as their node knows.
-    """
+    """Job of the platform that this crawl runs. ``resumed``: it existed before, and may have run. ``begun``: it has not
+    run before, as far as its node knows."""
 
     key: JobKey
     resumed: bool
@@ -30,7 +29,7 @@ class CrawlJob(msgspec.Struct, frozen=True):
 
 
 async def open_job(client: PlatformClient, project: int, spider_name: str, resume: str | None) -> CrawlJob:
-    """Make a running job, or go on with the one that ``resume`` names.
+    """Create a running job, or resume the job ``resume``.
 
     Raises :class:`SettingError` for a job that cannot be resumed, and errors of the client.
     """
@@ -71,14 +70,14 @@ class JobFile:
         self._path = Path(directory, "platform-job")
 
     def read(self) -> str | None:
-        """Return the key, None where there is none."""
+        """Return the key, None if there is none."""
         try:
             return self._path.read_text().strip() or None
         except FileNotFoundError:
             return None
 
     def warn_of_other_queue(self) -> None:
-        """Report a queue of Scrapy's own scheduler beside it, which the frontier does not read."""
+        """Warn of a queue of Scrapy's own scheduler in the directory, which the frontier does not read."""
         queue = Path(self.directory, "requests.queue")
         if not self._path.exists() and queue.is_dir() and any(queue.iterdir()):
             logger.warning(
@@ -96,7 +95,7 @@ class JobFile:
 
 
 async def open_job_of(client: PlatformClient, project: int, spider_name: str, file: JobFile) -> CrawlJob:
-    """Resume the job of a job directory, or make one that its next crawl resumes."""
+    """Resume the job of a job directory, or create one that the next crawl resumes."""
     key = file.read()
     if key is not None:
         try:
@@ -109,17 +108,17 @@ async def open_job_of(client: PlatformClient, project: int, spider_name: str, fi
 
 
 async def write_stats(client: PlatformClient, job: CrawlJob, stats: dict[str, Any]) -> None:
-    """Write the crawl's stats to the job metadata, where the contract has them (Job metadata)."""
+    """Write the crawl's stats to the job metadata (platform-api.md, Job metadata)."""
     await client.jobs.update(job.key, {CRAWL_STATS: plain_stats(stats)})
 
 
 async def finish_job(client: PlatformClient, job: CrawlJob, reason: str) -> None:
-    """The job is finished, with Scrapy's reason for closing the spider."""
+    """Finish the job, with Scrapy's reason for closing the spider."""
     await client.jobq.update(job.key.project, job.key, state=JobState.FINISHED.value, close_reason=reason)
 
 
 async def is_over(client: PlatformClient, job: CrawlJob) -> bool:
-    """Whether the job is finished or gone, whoever did that."""
+    """Return true if the job is finished or deleted."""
     try:
         metadata = await client.jobs.metadata(job.key)
     except NotFound:
@@ -128,7 +127,7 @@ async def is_over(client: PlatformClient, job: CrawlJob) -> bool:
 
 
 async def cannot_be_resumed(client: PlatformClient, job: CrawlJob) -> bool:
-    """Whether the job is gone, or finished as :func:`open_job` resumes none."""
+    """Return true if the job is deleted, or finished so that :func:`open_job` does not resume it."""
     try:
         metadata = await client.jobs.metadata(job.key)
     except NotFound:
@@ -138,7 +137,7 @@ async def cannot_be_resumed(client: PlatformClient, job: CrawlJob) -> bool:
 
 
 def plain_stats(stats: dict[str, Any]) -> dict[str, Any]:
-    """Stats as JSON has them: times in milliseconds since the epoch, what JSON lacks as text."""
+    """Return stats as JSON values: times in milliseconds since the epoch, types that JSON lacks as text."""
     return {str(name): _plain(value) for name, value in stats.items()}
 
 

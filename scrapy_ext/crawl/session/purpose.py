@@ -17,7 +17,7 @@ _COMMANDS: Final = "scrapy.commands"
 
 def command_of(crawler: Crawler) -> str | None:
     """Return the name of the command that the crawler works for, None for a crawl. ``scrapy view`` counts as ``fetch``,
-    which it is built on."""
+    on which it is built."""
     package, _, name = str(getattr(crawler.spidercls.start, "__module__", "")).rpartition(".")
     if package == _COMMANDS:
         return name

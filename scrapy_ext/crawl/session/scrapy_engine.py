@@ -37,11 +37,11 @@ from twisted.internet.defer import Deferred
 
 
 class UnsupportedScrapyError(RuntimeError):
-    """This version of Scrapy lacks a name that the frontier scheduler needs."""
+    """This version of Scrapy lacks a private name that a component needs."""
 
 
 class _WatchedSet(set[Request]):
-    """A set of requests that reports every removal."""
+    """Set of requests that reports every removal."""
 
     def __init__(self, requests: Iterable[Request]) -> None:
         super().__init__(requests)
@@ -54,8 +54,8 @@ class _WatchedSet(set[Request]):
 
 
 def watch(crawler: Crawler, on_finished: Callable[[Request], None]) -> Callable[[], None]:
-    """Call ``on_finished`` for each request when it is finished; returns a function that wakes the engine. Several
-    can watch.
+    """Call ``on_finished`` for each finished request; return a function that wakes the engine. Several callers can
+    watch.
 
     Raises :class:`UnsupportedScrapyError`.
     """
@@ -74,20 +74,20 @@ def watch(crawler: Crawler, on_finished: Callable[[Request], None]) -> Callable[
 
 
 def wake(crawler: Crawler) -> None:
-    """Have the engine look for the next request now."""
+    """Make the engine look for the next request now."""
     schedule: Any = getattr(getattr(getattr(crawler.engine, "_slot", None), "nextcall", None), "schedule", None)
     if schedule is not None:
         schedule()
 
 
 def is_closing(crawler: Crawler) -> bool:
-    """Whether the spider is being closed."""
+    """Return true if the spider is being closed."""
     return getattr(getattr(crawler.engine, "_slot", None), "closing", None) is not None
 
 
 def on_closing(crawler: Crawler, tell: Callable[[], None]) -> None:
-    """Call ``tell`` when the spider begins to close, before the engine waits for the requests in progress. To be
-    called when the spider is open."""
+    """Call ``callback`` when the spider begins to close, before the engine waits for the requests in progress. Call
+    this when the spider is open."""
     slot: Any = getattr(crawler.engine, "_slot", None)
     close: Any = getattr(slot, "close", None)
     if not callable(close):
@@ -104,8 +104,8 @@ def on_closing(crawler: Crawler, tell: Callable[[], None]) -> None:
 
 
 def on_fetched(crawler: Crawler, tell: Callable[[Request, object], None]) -> None:
-    """Call ``tell`` with each request that leaves the downloader and its middlewares, and with the result: a response,
-    a failure, or the request that a middleware has put in its place. To be called when the spider is open."""
+    """Call ``callback`` with each request that leaves the downloader and its middlewares, and with the result: a
+    response, a failure, or the request that a middleware returned instead. Call this when the spider is open."""
     downloader: Any = crawler.engine.downloader
     fetch: Callable[..., Any] = downloader.fetch
 
@@ -142,14 +142,14 @@ def close_after_start_items(crawler: Crawler) -> None:
 
 
 class LentPlaces:
-    """Places of CONCURRENT_REQUESTS that requests hold without using them, for others to have."""
+    """Places of CONCURRENT_REQUESTS whose requests wait for the service: other requests may use them."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._lent = 0
 
     def lend(self, places: int) -> None:
-        """So many in all are lent from now on."""
+        """Lend this number of places in all."""
         downloader: Any = self._crawler.engine.downloader
         # 0 is no limit. A downloader of the user's may count in another way.
         if places == self._lent or not getattr(downloader, "total_concurrency", 0):
@@ -161,22 +161,22 @@ class LentPlaces:
 
 
 class _Tasks(int):
-    """A number of tasks, with as many outputs waiting for them as for Scrapy's default of 100 tasks."""
+    """Number of tasks, with as many waiting outputs as for Scrapy's default of 100 tasks."""
 
     def __mul__(self, times: int) -> int:
         return 100 * times
 
 
 def keep_waiting_outputs(crawler: Crawler) -> None:
-    """Have as many outputs of a callback wait for fewer tasks as Scrapy has by default."""
+    """Let as many outputs of a callback wait for fewer tasks as Scrapy does by default."""
     scraper: Any = crawler.engine.scraper
     if isinstance(getattr(scraper, "concurrent_items", None), int):
         scraper.concurrent_items = _Tasks(scraper.concurrent_items)
 
 
 def keep_slot(crawler: Crawler, request: Request) -> None:
-    """Let ``engine.downloader.slots`` have the slot of a request that the downloader does not see, as it has those of
-    others: spiders and extensions look it up. It is dropped when it has not been used for a minute."""
+    """Keep the slot of a request that the downloader does not see in ``engine.downloader.slots``, like those of other
+    requests: spiders and extensions look it up. It is dropped after a minute without use."""
     get_slot: Any = getattr(crawler.engine.downloader, "_get_slot", None)
     if callable(get_slot):
         _, slot = get_slot(request)
@@ -184,14 +184,15 @@ def keep_slot(crawler: Crawler, request: Request) -> None:
 
 
 def share_values(request: Request, other: Request) -> None:
-    """Let ``other`` have the very ``meta`` and ``cb_kwargs`` of a request, which Scrapy copies into each new one."""
+    """Share the ``meta`` and ``cb_kwargs`` objects of a request with ``other``; Scrapy copies them into each new
+    request."""
     theirs: Any = other
     theirs._meta, theirs._cb_kwargs = request.meta, request.cb_kwargs
 
 
 def is_between_stages(crawler: Crawler, request: Request) -> bool:
-    """Whether a request has left the downloader, and no callback has it: a downloader middleware has just
-    put another request in its place (a retry, a redirect)."""
+    """Return true if a request has left the downloader, and no callback has it: a downloader middleware has just
+    replaced it (a retry, a redirect)."""
     engine = crawler.engine
     slot: Any = getattr(engine, "_slot", None)
     scraper_slot = engine.scraper.slot
@@ -204,5 +205,5 @@ def is_between_stages(crawler: Crawler, request: Request) -> bool:
 
 
 def start_is_exhausted(crawler: Crawler) -> bool:
-    """Whether ``start()`` has nothing more to yield."""
+    """Return true if ``start()`` has nothing more to yield."""
     return getattr(crawler.engine, "_start", None) is None

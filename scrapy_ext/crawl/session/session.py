@@ -57,28 +57,28 @@ _ATTRIBUTE: Final = "_scrapy_ext_session"
 
 
 class ItemSink(Protocol):
-    """Who stores items exactly once."""
+    """Store of items, each exactly once."""
 
     def add_item(self, record: bytes) -> None:
         """Take an item, as JSON."""
 
     @property
     def is_full(self) -> bool:
-        """Whether more items wait than should."""
+        """True if more items wait than allowed."""
 
     async def wait_for_room(self) -> None:
-        """Wait until fewer do."""
+        """Wait until fewer items wait."""
 
 
 class AnswerStore(Protocol):
-    """Who keeps answers that were paid for until what they led to is safe."""
+    """Store of paid answers, which are kept until their results are safe."""
 
     def finished(self, key: bytes) -> None:
-        """The answer of this key is needed no more."""
+        """Release the answer of this key."""
 
 
 class Session:
-    """What the components of one crawl share; get it with :meth:`of`."""
+    """State that the components of one crawl share; get it with :meth:`of`."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -123,7 +123,7 @@ class Session:
 
     @classmethod
     def of(cls, crawler: Crawler) -> Session:
-        """The session of a crawl; all components of the crawl get the same one."""
+        """Return the session of a crawl, the same for all its components."""
         session = vars(crawler).get(_ATTRIBUTE)
         if session is None:
             session = cls(crawler)
@@ -131,7 +131,7 @@ class Session:
         return session
 
     def require(self, *, extraction: bool = False, platform: bool = False) -> Session:
-        """Say, before the session opens, what it must have."""
+        """Declare, before the session opens, the services that a component needs."""
         if is_reactor_installed() and not is_asyncio_available():
             remedy = "Remove the setting: it is Scrapy's default."
             self.refuse(SettingError("TWISTED_REACTOR", "must be the one of asyncio", remedy))
@@ -141,25 +141,25 @@ class Session:
 
     @property
     def client(self) -> PlatformClient:
-        """The client of the platform, once the session is open."""
+        """Client of the platform, once the session is open."""
         if self._client is None:
             raise RuntimeError("the session has no platform, or is not open")
         return self._client
 
     @property
     def job(self) -> CrawlJob:
-        """The crawl's job, once the session is open."""
+        """Job of the crawl, once the session is open."""
         if self._job is None:
             raise RuntimeError("the session has no job, or is not open")
         return self._job
 
     @property
     def job_key(self) -> JobKey | None:
-        """The key of the crawl's job, if it has one."""
+        """Key of the crawl's job, None if it has none."""
         return self._job.key if self._job is not None else None
 
     async def open(self) -> bool:
-        """Open the session if that was not done; tells whether it is open. Failure is logged, once."""
+        """Open the session if it is not open; return false if that failed. A failure is logged once."""
         if self.failure is not None:
             return False
         if self._opening is None:
@@ -170,10 +170,10 @@ class Session:
     def writer(
         self, name: str, send: Callable[[bytes, int], Awaitable[None]], *, start: int = 0, vital: bool = False
     ) -> BatchWriter:
-        """A writer that the session closes at its end. Writers are closed in the order they were made in.
+        """Return a writer that the session closes at its end. Writers are closed in the order in which they were made.
 
-        Without a ``vital`` writer the crawl cannot go on: when it gives up, the spider is closed. The others are
-        missed: their error is logged, and nothing waits for them any more.
+        The crawl cannot continue without a ``vital`` writer: its failure closes the spider. The failure of another
+        writer is logged, and nothing waits for it any more.
         """
         read = self._crawler.settings
 
@@ -200,7 +200,7 @@ class Session:
         return writer
 
     async def record_writer(self, resource: str, *, vital: bool = False) -> BatchWriter:
-        """A writer of the job's ``items``, ``requests`` or ``logs`` that goes on where storage ends."""
+        """Return a writer of the job's ``items``, ``requests`` or ``logs`` that continues after the stored records."""
         records = getattr(self.client, resource)
         key = self.job.key
         start = (await records.stats(key)).totals.input_values if self.job.resumed else 0
@@ -211,16 +211,16 @@ class Session:
         return self.writer(resource, send, start=start, vital=vital)
 
     def written(self, name: str) -> BatchWriter | None:
-        """The writer of that name, if a component made it."""
+        """Return the writer of that name, None if no component has made it."""
         return self._writers.get(name)
 
     @property
     def is_full(self) -> bool:
-        """Whether more is unsent than should be: who makes more must :meth:`wait_for_room`."""
+        """Return true if too much is unsent: whoever adds more must :meth:`wait_for_room`."""
         return bool(self._full) or (self.items is not None and self.items.is_full)
 
     async def wait_for_room(self) -> None:
-        """Wait until no writer holds more than it should: the place for back-pressure."""
+        """Wait until no writer is full: the point of back-pressure."""
         for writer in list(self._full):
             if writer.failed is not None:
                 self._full.discard(writer)
@@ -231,7 +231,7 @@ class Session:
             await self.items.wait_for_room()
 
     def fail(self, error: Exception, reason: str) -> None:
-        """Close the spider for an error that the crawl cannot go on after; the command will say that it failed."""
+        """Close the spider after a fatal error; the command will report a failure."""
         if self._failed:
             return
         self._failed = True
@@ -242,7 +242,7 @@ class Session:
             self._closing = asyncio.ensure_future(self._crawler.engine.close_spider_async(reason=reason))
 
     def refuse(self, error: Exception) -> None:
-        """The crawl cannot be opened: the spider is closed as soon as Scrapy lets it."""
+        """Record that the crawl cannot be opened: the spider is closed as soon as Scrapy permits it."""
         if self.failure is None:
             self.failure = error
             self._failed = True
@@ -343,7 +343,7 @@ class Session:
                 logger.warning("Not tidied up: %s", error)
 
     async def _abandon(self) -> None:
-        """Send nothing more: the places of what is unsent are the successor's."""
+        """Send nothing more: the indexes of unsent records belong to the successor."""
         for callback in self.before_close:
             with contextlib.suppress(PlatformError):
                 await callback()
@@ -351,7 +351,7 @@ class Session:
             await writer.abandon()
 
     async def _close_writers(self) -> bool:
-        """Close every writer, whatever becomes of the others; tells whether something vital was not stored."""
+        """Close every writer, even after errors; return true if vital records were not stored."""
         lost = False
         for callback in self.before_close:
             try:

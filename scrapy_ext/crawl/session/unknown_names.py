@@ -52,7 +52,7 @@ _MOST_KEYS: Final = 10_000
 
 
 class UnknownNames:
-    """The check of one crawl."""
+    """Check of one crawl for unknown names."""
 
     def __init__(self, settings: BaseSettings) -> None:
         self._settings = settings
@@ -61,13 +61,13 @@ class UnknownNames:
 
     @property
     def _is_zyte_api_used(self) -> bool:
-        """Whether scrapy-zyte-api is active beside this package, so that its names are read."""
+        """Return true if scrapy-zyte-api is active as well, so that its names are read."""
         if self._beside is None:
             self._beside = any(map(_is_of_zyte_api, _components(self._settings)))
         return self._beside
 
     def check_settings(self) -> None:
-        """Warn of settings, and of environment variables, that nothing reads. To be called once."""
+        """Warn of settings and environment variables that nothing reads. Call it once."""
         defaults = vars(default_settings)
         given = [name for name in self._settings if name not in SETTINGS and name not in defaults]
         module = sys.modules.get(os.environ.get(ENVVAR, ""))
@@ -78,7 +78,7 @@ class UnknownNames:
             logger.warning(warning)
 
     def check_meta(self, meta: Mapping[Any, Any]) -> None:
-        """Warn of the keys of a request's meta that nothing reads. Costs a comparison of sets on most requests."""
+        """Warn of keys of a request's meta that nothing reads. For most requests this costs one comparison of sets."""
         if not self._seen.issuperset(meta):
             self._look_at(meta)
 
@@ -111,7 +111,7 @@ def _of_settings(given: Iterable[str], *, is_zyte_api_used: bool) -> Iterator[st
 
 
 def _not_in_capitals(module: Mapping[str, Any]) -> list[str]:
-    """Names of ours in a settings module that Scrapy does not take from it, for they are not in capitals."""
+    """Return settings of this package that a module defines in lower case, so that Scrapy ignores them."""
     return [name for name in module if not name.isupper() and name.upper() in SETTINGS and name.upper() not in module]
 
 
@@ -129,7 +129,8 @@ def _of_environment(environment: Iterable[str]) -> Iterator[str]:
 
 
 def _nearest_setting(name: str, known: Collection[str]) -> str:
-    """The known setting that a name is nearly. Behind a common beginning the rest is compared."""
+    """Return the known setting most similar to a name, empty if none is. After a common prefix, the rest is
+    compared."""
     prefix = next(filter(name.startswith, _PREFIXES), "")
     if not prefix:
         return _nearest(name, known, _VERY_ALIKE)
@@ -139,12 +140,12 @@ def _nearest_setting(name: str, known: Collection[str]) -> str:
 
 
 def _nearest(name: str, known: Collection[str], likeness: float) -> str:
-    """The known name that another one is nearly, if there is one."""
+    """Return the known name most similar to a name, empty if none is."""
     return next(iter(get_close_matches(name, known, n=1, cutoff=likeness)), "")
 
 
 def _reordered(name: str, known: Collection[str]) -> str:
-    """The known name that has the same words in another order, if there is one."""
+    """Return the known name with the same words in another order, empty if there is none."""
     return next((each for each in known if _words(each) == _words(name)), "")
 
 
@@ -163,7 +164,7 @@ def _theirs(subject: str, name: str, table: Mapping[str, zyte_api_names.Equivale
 
 
 def _components(settings: BaseSettings) -> Iterator[Any]:
-    """The components that settings name and do not switch off."""
+    """Yield the components that settings name and do not switch off."""
     for setting in _COMPONENTS:
         for key, value in settings.getdict(setting).items():
             if value is not None:

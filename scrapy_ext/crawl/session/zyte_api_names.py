@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 
 class Equivalent(NamedTuple):
-    """The name here, empty where there is none, and what to know."""
+    """Name in this package, empty if there is none, and a note."""
 
     ours: str
     note: str
@@ -82,6 +82,6 @@ META: Final[Mapping[str, Equivalent]] = {
 
 
 def equivalent(name: str, table: Mapping[str, Equivalent]) -> Equivalent:
-    """The row of a name; one that stands for several ends in an ellipsis."""
+    """Return the row of a name; a name in the table that ends in an ellipsis stands for several."""
     begun = (row for begin, row in table.items() if begin.endswith("…") and name.startswith(begin[:-1]))
     return table.get(name) or next(begun, Equivalent(_NONE, ""))
