@@ -1,4 +1,4 @@
-"""Carries out the commits of a process (:mod:`~scrapy_ext.crawl.commit.protocol`): their begin, and their actions."""
+"""Execution of a process's commits (:mod:`~scrapy_ext.crawl.commit.protocol`): when they begin, and their actions."""
 
 from __future__ import annotations
 
@@ -10,15 +10,12 @@ from contextvars import copy_context
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.client.http import gzipped
 from scrapy_ext.client.platform.errors import PlatformError
-from scrapy_ext.crawl.commit.journal import CommitLog, Fenced
-from scrapy_ext.crawl.commit.protocol import (
+from scrapy_ext.crawl.commit.events import (
     Acknowledge,
     Acknowledged,
     Action,
     Append,
-    Appended,
     ChunkStored,
-    Commits,
     Due,
     Event,
     Failed,
@@ -26,14 +23,15 @@ from scrapy_ext.crawl.commit.protocol import (
     Flushed,
     Forget,
     Lot,
-    Refused,
     Report,
     Stage,
     Staged,
     Stop,
     StoreChunk,
 )
-from scrapy_ext.crawl.commit.staging import Finisher
+from scrapy_ext.crawl.commit.journal import CommitLog
+from scrapy_ext.crawl.commit.protocol import Commits
+from scrapy_ext.crawl.commit.staging import Finisher, append
 from scrapy_ext.crawl.commit.tracking import Entry
 
 
@@ -52,7 +50,6 @@ class Committer:
         log: CommitLog,
         finisher: Finisher,
         *,
-        owner: str,
         interval: float,
         flush_children: Callable[[], Awaitable[None]],
         on_committed: Callable[[Report], None],
@@ -61,15 +58,14 @@ class Committer:
         self._commits = commits
         self._log = log
         self._finisher = finisher
-        self._owner = owner
         self._interval = interval
         self._flush_children = flush_children
         self._on_committed = on_committed
         self._on_failure = on_failure
-        #: Items of the commit that is under way, compressed.
+        #: Compressed items of the running commit, by number of their payload.
         self._packed: dict[int, bytes] = {}
         self._loop = asyncio.get_running_loop()
-        # Without the request for which code runs when a commit begins.
+        # The context without a current request, whatever code begins a commit.
         self._context = copy_context()
         self._tasks: set[asyncio.Task[None]] = set()
         self._begin: asyncio.Handle | None = None
@@ -145,7 +141,7 @@ class Committer:
                 task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    # ── carrying out ──
+    # ── execution ──
 
     def _begin_soon(self) -> None:
         """Begin a commit with all lots that are added in this step of the event loop."""
@@ -176,19 +172,19 @@ class Committer:
                     self._settle()
                     self._on_failure(error)
                 case _:
-                    task = self._loop.create_task(self._carry_out(action), context=self._context)
+                    task = self._loop.create_task(self._execute(action), context=self._context)
                     self._tasks.add(task)
                     task.add_done_callback(self._tasks.discard)
 
-    async def _carry_out(self, action: Action) -> None:
+    async def _execute(self, action: Action) -> None:
         try:
-            event = await self._done(action)
+            event = await self._event_of(action)
             if event is not None:
                 self._feed(event)
         except Exception as error:
             self._feed(Failed(error))
 
-    async def _done(self, action: Action) -> Event | None:
+    async def _event_of(self, action: Action) -> Event | None:
         match action:
             case FlushChildren():
                 await self._flush_children()
@@ -197,14 +193,10 @@ class Committer:
                 packed = await gzipped(b"\n".join(items) + b"\n")
                 if not is_early:
                     self._packed[number] = packed
-                await self._finisher.stage(self._owner, number, packed)
+                await self._finisher.stage(self._commits.owner, number, packed)
                 return Staged(number)
             case Append():
-                try:
-                    await self._log.write()
-                except Fenced as error:
-                    return Refused(error)
-                return Appended()
+                return await append(self._log.write())
             case StoreChunk(redo, chunk):
                 packed = self._packed.pop(chunk.number, b"")
                 if packed:
@@ -216,8 +208,8 @@ class Committer:
                 await self._finisher.acknowledge(batches)
                 return Acknowledged()
             case Forget(numbers):
-                with contextlib.suppress(PlatformError):  # Only room, and the end of the job removes them too.
-                    await self._finisher.payloads.delete(self._owner, numbers)
+                with contextlib.suppress(PlatformError):  # They only waste space, until the end of the job.
+                    await self._finisher.payloads.delete(self._commits.owner, numbers)
         return None
 
     def _settle(self) -> None:

@@ -1,18 +1,18 @@
-"""A journal: numbered records on the platform, of which only one writer can add the next.
+"""A journal: numbered records on the platform, to which only one writer can add the next.
 
-A journal is a frontier slot of its own. Record number n is a request with the fingerprint ``n``, and a slot takes
-each fingerprint once (platform-api.md, Frontier): ``newcount`` 1 says that the record was added, 0 that the number
-is taken. That makes adding a record a compare-and-set, the only one that the API has. What holds:
+A journal is a frontier slot of its own. Record number n is a request with the fingerprint ``n``, and a slot accepts
+each fingerprint once (platform-api.md, Frontier): ``newcount`` 1 confirms the record, 0 reports a taken number. So an
+append is a compare-and-set, the only one of the API. The rules:
 
-- Each number was written by one writer at most, whoever tried, and whatever arrived late.
-- So a writer that finds the next number taken by another has been replaced, and must stop (:class:`Fenced`).
-  Whoever replaces it does so by taking the next number: after that the former writer can add nothing more.
-- A lost reply leaves it open who took the number: the record itself tells, for it names its writer and which of its
-  appends it was.
-- The newest record has the lowest priority number, so a read of the queue's head brings it first. Older ones
-  are deleted from time to time; their fingerprints stay, so no number is ever free again. The slot itself must not be
-  deleted while anybody may still write to it, or a late writer must see by other means that it is late
-  (:class:`CommitLog`, :meth:`~scrapy_ext.crawl.commit.ownership.Ownership.forget`).
+- Each number is written by at most one writer, even with late calls.
+- A writer whose next number was taken by another one has been replaced, and must stop (:class:`Fenced`). A process
+  replaces the writer by taking the next number: the former writer can append nothing more.
+- After a lost reply, the writer of a number is unknown until the record is read: it names its writer and the count of
+  the writer's appends.
+- The newest record has the lowest priority number, so that a read of the queue's head returns it first. Older records
+  are deleted from time to time; their fingerprints stay, so that no number becomes free again. The slot must not be
+  deleted while a process may still write to it, unless a late writer finds out otherwise (:class:`CommitLog`,
+  :meth:`~scrapy_ext.crawl.commit.ownership.Ownership.forget`).
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from scrapy_ext.api.platform.frontier import Batch, FrontierRequest
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.platform.frontier import Frontier
 from scrapy_ext.client.retry import Retry
-from scrapy_ext.crawl.commit.protocol import Checkpoint
+from scrapy_ext.crawl.commit.events import Checkpoint
 
 T = TypeVar("T")
 
-#: Records are left to gather before the old ones are deleted.
+#: Appends after which old records are deleted.
 _PRUNE_AFTER: Final = 50
 
 
@@ -42,8 +42,8 @@ class Fenced(Exception):  # noqa: N818 - a state, as the module says
 
     def __init__(self, journal: str, newest: int | None = None) -> None:
         super().__init__(
-            f"Another process writes journal {journal} now: it has taken over from this one, and goes on with what was "
-            f"not finished here. Give each worker a job of its own, and run each job once"
+            f"Another process writes journal {journal} now: it has taken over the unfinished requests of this one. "
+            f"Give each worker a job of its own, and run each job once"
         )
         self.newest = newest
 
@@ -121,7 +121,7 @@ class Journal:
             old = [batch.id for batch in batches if all(int(fp) < newest for fp, _ in batch.requests)]
             await self._client.delete_batches(*self.place, old, attempts=1)
         except (PlatformError, ValueError):
-            return  # Only room; the next time will do.
+            return  # They only waste space until the next attempt.
         self._since_pruned = 0
 
     async def _records(self, mincount: int) -> list[Record]:
@@ -130,7 +130,7 @@ class Journal:
             return [Record(int(fp), str(data.pop("writer")), data) for batch in batches for fp, data in batch.requests]
         except (ValueError, KeyError, AttributeError, TypeError):
             raise UnreadableJournal(
-                f"slot {self.place.slot} of frontier {self.place.frontier} is no journal: something else wrote to it"
+                f"slot {self.place.slot} of frontier {self.place.frontier} is no journal: it has other requests"
             ) from None
 
     async def _batches(self, mincount: int) -> list[Batch]:
@@ -161,7 +161,7 @@ class CommitLog:
         self._number = number
         self._is_over = is_over
         self._lock = asyncio.Lock()
-        #: When it was last written, on the monotonic clock.
+        #: Time of the last append, on the monotonic clock.
         self.written = time.monotonic()
         self.is_fenced = False
 

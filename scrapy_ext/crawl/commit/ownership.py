@@ -1,8 +1,8 @@
-"""Carries out how slots pass from one process to another (:mod:`~scrapy_ext.crawl.commit.assignment`): reads and takes
-over journals, and changes the assignment.
+"""Execution of the transitions of slots (:mod:`~scrapy_ext.crawl.commit.assignment`): takes journals over, and changes
+the assignment.
 
-Each process changes the assignment before it works, also when its slots stay the same: so nobody who looked earlier can
-still take them without looking again.
+Each process changes the assignment before it works, even if its slots stay the same. A process that has read the
+assignment before can then take no slot without reading it again.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from scrapy_ext.client.platform import PlatformClient
 from scrapy_ext.client.platform.errors import AttemptOver, Forbidden, NotFound, PlatformError
 from scrapy_ext.client.retry import Retry
 from scrapy_ext.crawl.commit.assignment import Assignment, is_about_to_give_up
+from scrapy_ext.crawl.commit.events import Checkpoint, Progress
 from scrapy_ext.crawl.commit.journal import CommitLog, Fenced, Journal, Place, to_data
-from scrapy_ext.crawl.commit.protocol import Checkpoint, Progress
 from scrapy_ext.crawl.commit.staging import Finisher, take_over
 
 logger = logging.getLogger(__name__)
 
-#: The slot of the journal that says which slots belong to whom.
+#: Slot of the journal with the assignment of slots.
 ASSIGNMENT: Final = "assignment"
-#: Commit journals are in slots that begin so.
+#: Prefix of the slots of commit journals.
 COMMITS: Final = "commits-"
-#: Close reason of a job whose work another process has taken over.
+#: Close reason of a job whose slots another process has taken over.
 REPLACED: Final = "frontier_lease_lost"
-#: Seconds that a process which no longer claims a slot has for passing it on.
-_PATIENCE: Final = 30.0
+#: Seconds in which a process that no longer claims a slot must give it up.
+_GIVE_UP_TIME: Final = 30.0
 
 
 class Ownership:
@@ -48,7 +48,7 @@ class Ownership:
         self.project = project
         self.frontier = frontier
         self.name = name
-        #: Name of this process.
+        #: Random name of this process.
         self.writer = secrets.token_hex(6)
         self.finisher = Finisher(client, project, frontier, retry)
         self._retry = retry
@@ -57,8 +57,8 @@ class Ownership:
         self._log: CommitLog | None = None
         #: Whether this worker, and no other, stores the items of ``start()``, which all of them run.
         self.stores_start_items = False
-        #: Whether no process has written to the journal before this one.
-        self._has_begun_it = False
+        #: Whether this process wrote the first record of the journal.
+        self._is_first = False
         #: Journals whose last items could not be stored yet.
         self._refused = set[str]()
 
@@ -80,7 +80,7 @@ class Ownership:
         journal = self.journal(self.name)
         heir = Checkpoint(worker=self._worker, slots=sorted(slots))
         number, checkpoint = await take_over(journal, self.finisher, heir)
-        self._has_begun_it = number == 1
+        self._is_first = number == 1
         self._log = CommitLog(journal, number, checkpoint, is_over)
 
     async def assignment(self) -> tuple[int, Assignment]:
@@ -90,11 +90,11 @@ class Ownership:
 
     async def claim_all(self, slots: set[int]) -> None:
         """Take these slots from their owners, and give up all others."""
-        # First of all what others may be waiting for.
+        # Other workers may wait for the slots that this one no longer claims.
         while not await self._give_up_all_but(slots):
             pass
-        deadline = time.monotonic() + _PATIENCE
-        while not await self._claim_all(slots, patient=time.monotonic() < deadline):
+        deadline = time.monotonic() + _GIVE_UP_TIME
+        while not await self._claim_all(slots, may_wait=time.monotonic() < deadline):
             pass
 
     async def _give_up_all_but(self, slots: set[int]) -> bool:
@@ -102,15 +102,15 @@ class Ownership:
         had = assignment.of(self.name)
         return had <= slots or await self.assign(number, assignment, had & slots)
 
-    async def _claim_all(self, slots: set[int], *, patient: bool) -> bool:
+    async def _claim_all(self, slots: set[int], *, may_wait: bool) -> bool:
         number, assignment = await self.assignment()
         for name in assignment.owners_of(slots, but=self.name):
             try:
-                progress = await self.progress_of(name, slots, patient=patient)
+                progress = await self.progress_of(name, slots, may_wait=may_wait)
             except AttemptOver:
                 raise
             except Forbidden as error:
-                # Its last items can be stored once its job has ended.
+                # Items of its last commit can be stored after the end of its job.
                 if name not in self._refused:
                     self._refused.add(name)
                     logger.warning("The slots of journal %s cannot be taken over yet, trying again: %s", name, error)
@@ -121,14 +121,14 @@ class Ownership:
             self.log.checkpoint.progress.add(progress.of(slots))
         return await self.assign(number, assignment, slots)
 
-    async def progress_of(self, name: str, slots: set[int], *, patient: bool) -> Progress | None:
+    async def progress_of(self, name: str, slots: set[int], *, may_wait: bool) -> Progress | None:
         """Take over a journal and return its progress, None if its writer is about to give the slots up."""
         journal = self.journal(name)
         head = await journal.head()
         if head is None:
             return Progress()
         checkpoint = head.read(Checkpoint)
-        if patient and is_about_to_give_up(checkpoint, slots):
+        if may_wait and is_about_to_give_up(checkpoint, slots):
             return None
         has_ended = checkpoint.closed and checkpoint.worker
         number, checkpoint = await take_over(journal, self.finisher, Checkpoint(closed=True))
@@ -136,7 +136,7 @@ class Ownership:
             await self._finish_job_of(name)
         if checkpoint.redo is not None:
             checkpoint.redo = None
-            with contextlib.suppress(Fenced):  # Somebody else takes over too, and tidies up.
+            with contextlib.suppress(Fenced):  # Another worker takes over as well, and cleans up.
                 await journal.append(number + 1, to_data(checkpoint))
                 await self.finisher.payloads.delete_all(f"{self.frontier}/{name}/")
         return checkpoint.progress
@@ -151,7 +151,7 @@ class Ownership:
         except PlatformError as error:
             logger.warning("The job of journal %s could not be finished: %s", name, error)
 
-    async def assign(self, number: int, assignment: Assignment, slots: set[int], gone: Collection[str] = ()) -> bool:
+    async def assign(self, number: int, assignment: Assignment, slots: set[int], removed: Collection[str] = ()) -> bool:
         """Make exactly these slots the own ones, and remove the workers ``removed``; return false if the assignment was
         changed meanwhile. ``number`` and ``assignment`` are those that :meth:`assignment` returned before anything was
         taken over."""
@@ -162,7 +162,7 @@ class Ownership:
         if slots - had:
             await self.log.write()
         given_up = set(checkpoint.progress.done) - slots
-        changed = assignment.given(self.name, slots, checkpoint.progress.of(given_up), gone)
+        changed = assignment.given(self.name, slots, checkpoint.progress.of(given_up), removed)
         try:
             await self._assignment.append(number + 1, to_data(changed))
         except Fenced:
@@ -177,7 +177,7 @@ class Ownership:
     async def close(self) -> None:
         """Record the end of this process. Its slots stay assigned to it until another process takes them over."""
         self.log.checkpoint.closed = True
-        # Every commit was carried out to its end.
+        # Every commit is complete.
         self.log.checkpoint.redo = None
         await self.log.write()
 
@@ -188,13 +188,13 @@ class Ownership:
         journal as if it had not been replaced. It is also kept while it has progress: the slots are still assigned to
         it, and their next owner needs that progress.
         """
-        if self._has_begun_it and not self.log.checkpoint.progress.done:
+        if self._is_first and not self.log.checkpoint.progress.done:
             await self.client.frontier.delete_slot(self.project, self.frontier, self.name)
 
     async def has_successor(self) -> bool:
         """Return true if the process that took over the journal runs the same job, not only its slots."""
         head = await self.journal(self.name).head()
-        # Who takes only the slots signs for nobody.
+        # A process that takes only the slots writes no worker name.
         return head is not None and bool(head.read(Checkpoint).worker)
 
 
@@ -207,4 +207,4 @@ async def finish_replaced(client: PlatformClient, key: JobKey) -> None:
         return
     if metadata.get("state") == JobState.RUNNING.value and "attempt" not in metadata:
         await client.jobq.update(key.project, key, state=JobState.FINISHED.value, close_reason=REPLACED)
-        logger.info("Job %s ends as %s: this process goes on with what its own had", key, REPLACED)
+        logger.info("Job %s ends with close reason %s: this process has taken over its slots", key, REPLACED)

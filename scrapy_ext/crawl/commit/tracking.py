@@ -1,19 +1,19 @@
-"""When a request of the frontier is really done, and what it has led to.
+"""Entries of requests: the end of each request, and its results.
 
 The rules that hold here:
 
-- A request is finished when the engine has let go of it (see :mod:`scrapy_ext.crawl.session.scrapy_engine`), unless a
-  downloader middleware put another request in its place: then that one carries on for it.
+- A request is finished when the engine has released it (see :mod:`scrapy_ext.crawl.session.scrapy_engine`), unless a
+  downloader middleware has replaced it: then the replacement continues its entry.
 - A request that this process sent can run before it is read back (*direct*, see :mod:`scrapy_ext.crawl.frontier.sent`):
-  its slot is known, its batch is not. It is committed when its batch is.
-- A request that cannot be stored lives in this process only. Such a *local* request belongs to the stored one that
-  led to it, its *holder*: the holder is finished only when its local requests are too, for a successor that runs the
-  holder again makes them again. What they lead to is the holder's, failure included.
-- What a request leads to hangs on its entry. The entry of what is being done is :data:`current`: the engine's tasks
-  for a request inherit it from the moment the request is handed out, and with them callback, errback, pipelines and
+  its slot is known, its batch is not. It is committed when its batch is known.
+- A request that cannot be stored exists in this process only. Such a *local* request belongs to the stored request that
+  led to it, its *holder*. The holder is finished when its local requests are finished, too, for a successor that runs
+  the holder again makes them again. The results and failures of a local request are the holder's.
+- The results of a request are collected in its entry. :data:`current` has the entry of the running code: the engine's
+  tasks for a request inherit it when the request is handed out, and with them callback, errback, pipelines and
   ``enqueue_request``.
 
-No I/O, no Scrapy engine: it is called for each request.
+No I/O and no Scrapy engine: the tracker is called for each request.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from typing import Final
 
 from scrapy import Request
 
-from scrapy_ext.crawl.commit.protocol import Payload, Stored
+from scrapy_ext.crawl.commit.events import Payload, Stored
 
-#: Requests without a place for which batches are read: so many, and this part of what is in memory, for each read
-#: brings all that is not acknowledged.
+#: Requests without a place after which batches are read: this number, and this share of the requests in memory, since
+#: each read returns all unacknowledged batches.
 _ENOUGH: Final = 100
 _PART: Final = 1 / 50
-#: The same by the bytes of their items.
+#: Bytes of their items after which batches are read.
 _ENOUGH_BYTES: Final = 1024 * 1024
-#: Meta key of a request that was not sent because the crawl is closing, and goes back to its queue. It is in the meta
-#: for queues on disk, and taken out before a callback or errback gets the request.
+#: Meta key of a request that was not sent because the crawl is closing, and returns to its queue. It is in the meta for
+#: disk queues, and removed before a callback or errback gets the request.
 RETURNED_KEY: Final = "_returned"
 
 
@@ -76,33 +76,33 @@ class Entry:
         slot: int | None = None,
     ) -> None:
         self.fp = fp
-        #: The request that stands for the entry now: the one that was read or sent, or its replacement.
+        #: Current request of the entry: the one that was read or sent, or its replacement.
         self.request = request
         self.host = host
-        #: Its place in a batch; None for a local request, and for a direct one until its batch is read.
+        #: Its batch and position; None for a local request, and for a direct one until its batch is read.
         self.stored = stored
         #: Its slot; None for a local request.
         self.slot = stored.batch.slot if stored is not None else slot
         self.holder = holder
-        #: Local requests that it holds: how many are unfinished, and the fingerprints of all.
+        #: Local requests that it holds: number of unfinished ones, fingerprints of all.
         self.locals = 0
         self.local_fps: list[str] = []
-        #: How often each of its children that have no fingerprint of their own was met, by Scrapy's fingerprint.
+        #: Number of equal children without a fingerprint of their own, by Scrapy's fingerprint.
         self.children: dict[str, int] = {}
-        #: Its items, as JSON, and their size; and those that are staged already.
+        #: Its items, as JSON, their size, and the items that are staged already.
         self.items: list[bytes] = []
         self.bytes = 0
         self.payloads: list[Payload] = []
-        #: Whether it has led to an item that was stored, or is going to be.
+        #: Whether it has an item that is or will be stored.
         self.has_items = False
-        #: Which attempt at it this is, and what its callback failed with.
+        #: Number of the attempt, and error of its callback.
         self.attempt = 1
         self.error: str | None = None
-        #: The engine let go of it.
+        #: Whether the engine has released it.
         self.is_finished = False
-        #: Something it needs was not done because the crawl is closing: it is to be run again.
+        #: Whether a part of it did not run because the crawl is closing, so that it runs again.
         self.is_interrupted = False
-        #: Keys of the paid answers that it rests on.
+        #: Keys of the paid answers that it has used.
         self.answers: list[bytes] = []
 
     @property
@@ -142,7 +142,7 @@ class Start:
 
 START: Final = Start()
 
-#: What the running code works for: a request, ``start()``, or nothing of these.
+#: Entry of the running code, :data:`START` for ``start()``, None for other code.
 current: ContextVar[Entry | Start | None] = ContextVar("current", default=None)
 
 
@@ -157,11 +157,11 @@ class Tracker:
         self._on_complete = on_complete
         self._on_inherited = on_inherited
         self._unfinished: set[Entry] = set()
-        #: Finished entries that hold local ones which are not.
+        #: Finished entries that hold unfinished local ones.
         self._holding: set[Entry] = set()
-        #: By the request that the engine has for the entry.
+        #: Entries by the request that the engine has.
         self._by_request: dict[Request, Entry] = {}
-        #: Requests that stand for entries, from when they wait until the engine has let go of them.
+        #: Requests that stand for entries, until the engine has released them.
         self._in_use: set[Request] = set()
 
     def __contains__(self, request: Request) -> bool:
@@ -281,7 +281,7 @@ class FinishedRequests:
         self._entries: deque[Entry] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._released = asyncio.Event()
-        #: Bytes of the items of those that wait.
+        #: Bytes of their items.
         self.bytes = 0
 
     def __len__(self) -> int:

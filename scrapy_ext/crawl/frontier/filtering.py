@@ -21,7 +21,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.misc import build_from_crawler
 
 from scrapy_ext.api.platform.frontier import Batch
-from scrapy_ext.crawl.commit.protocol import Stored
+from scrapy_ext.crawl.commit.events import Stored
 from scrapy_ext.crawl.commit.tracking import Entry
 
 _FINGERPRINT: Final = re.compile(r"(?:[0-9a-f]{2})+")

@@ -33,9 +33,10 @@ from scrapy_ext.api.platform.frontier import Batch
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.retry import Backoff, Retry
 from scrapy_ext.crawl.commit.committer import Committer
+from scrapy_ext.crawl.commit.events import OpenBatch, Report, Stored
 from scrapy_ext.crawl.commit.journal import Fenced
 from scrapy_ext.crawl.commit.ownership import REPLACED, Ownership
-from scrapy_ext.crawl.commit.protocol import Commits, OpenBatch, Report, Stored
+from scrapy_ext.crawl.commit.protocol import Commits
 from scrapy_ext.crawl.commit.tracking import Entry, Tracker, current
 from scrapy_ext.crawl.frontier.feeder import Feeder, SlotReader
 from scrapy_ext.crawl.frontier.filtering import Filtering, Skipping
@@ -222,7 +223,6 @@ class Frontier:
             Commits(ownership.log.checkpoint, str(self._session.job.key), owner, first_item),
             ownership.log,
             ownership.finisher,
-            owner=owner,
             interval=names.PLATFORM_FLUSH_INTERVAL.read(self._crawler.settings),
             flush_children=flush_children,
             on_committed=self._committed,

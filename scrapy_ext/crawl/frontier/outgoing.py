@@ -14,7 +14,7 @@ from scrapy.crawler import Crawler
 from scrapy_ext.api.platform.dead_letters import DEAD_LETTERS, dead_letter
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.client.platform.writer import BatchWriter
-from scrapy_ext.crawl.commit.protocol import Stored
+from scrapy_ext.crawl.commit.events import Stored
 from scrapy_ext.crawl.session.session import Session
 
 logger = logging.getLogger(__name__)

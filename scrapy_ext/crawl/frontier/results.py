@@ -10,8 +10,9 @@ from scrapy.crawler import Crawler
 
 from scrapy_ext import settings as names
 from scrapy_ext.crawl.commit.committer import Committer
+from scrapy_ext.crawl.commit.events import Lot, OpenBatch, Stored
 from scrapy_ext.crawl.commit.ownership import Ownership
-from scrapy_ext.crawl.commit.protocol import Lot, OpenBatch, Stored, Verdict, verdict
+from scrapy_ext.crawl.commit.protocol import Verdict, verdict
 from scrapy_ext.crawl.commit.tracking import START, Entry, FinishedRequests, current
 from scrapy_ext.crawl.frontier.feeder import Feeder
 from scrapy_ext.crawl.frontier.memory import Memory
@@ -77,7 +78,7 @@ class Results:
             spider: Any = self._crawler.spider
             self._memory.run_again(entry, request_from_json(entry.stored.form, spider))
             return
-        if decided is Verdict.SET_ASIDE and entry.stored is not None:
+        if decided is Verdict.DEAD_LETTER and entry.stored is not None:
             # Scrapy has logged the error of the callback, with its traceback.
             self._outgoing.set_aside(entry.stored, f"{entry.error} (attempt {entry.attempt} of {most})", logging.INFO)
         self._committer.add(Lot(entry.take_items(), entry.stored, entry.payloads, origin=entry))

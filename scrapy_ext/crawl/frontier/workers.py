@@ -22,9 +22,9 @@ from typing import Final, NamedTuple
 
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.crawl.commit.assignment import Assignment, Lease, Sightings, Step, lease, next_step
+from scrapy_ext.crawl.commit.events import Checkpoint
 from scrapy_ext.crawl.commit.journal import Fenced
 from scrapy_ext.crawl.commit.ownership import COMMITS, Ownership
-from scrapy_ext.crawl.commit.protocol import Checkpoint
 
 logger = logging.getLogger(__name__)
 
@@ -125,7 +125,7 @@ class Leases:
         elif step.slots > mine:
             await self._take(number, assignment, step)
         else:
-            await self._ownership.assign(number, assignment, mine, step.gone)
+            await self._ownership.assign(number, assignment, mine, step.removed)
 
     async def _lives(self, name: str) -> bool:
         head = await self._ownership.journal(name).head()
@@ -137,7 +137,7 @@ class Leases:
     async def _take(self, number: int, assignment: Assignment, step: Step) -> None:
         for name in assignment.owners_of(step.slots, but=self._ownership.name):
             logger.info("Worker %s is gone, its slots pass on", name)
-            progress = await self._ownership.progress_of(name, step.slots, patient=False)
+            progress = await self._ownership.progress_of(name, step.slots, may_wait=False)
             if progress is not None:
                 self._ownership.log.checkpoint.progress.add(progress.of(step.slots))
         if await self._ownership.assign(number, assignment, step.slots):
