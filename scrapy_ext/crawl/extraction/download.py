@@ -31,7 +31,7 @@ from twisted.python.failure import Failure
 from scrapy_ext.api.extraction.problems import PROBLEM_TYPES, Cause
 from scrapy_ext.client.extraction.errors import ExtractError, TooLargeError
 from scrapy_ext.client.extraction.limiter import Closing
-from scrapy_ext.crawl.frontier.slots import host_of
+from scrapy_ext.crawl.frontier.identity import host_of
 from scrapy_ext.crawl.session.scrapy_engine import keep_slot
 
 logger = logging.getLogger(__name__)

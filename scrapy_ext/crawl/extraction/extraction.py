@@ -52,7 +52,7 @@ from scrapy_ext.crawl.extraction.translate import (
     scrapy_default_headers,
     to_body,
 )
-from scrapy_ext.crawl.frontier.slots import host_of
+from scrapy_ext.crawl.frontier.identity import host_of
 from scrapy_ext.crawl.session.embedded import project_data
 from scrapy_ext.crawl.session.scrapy_engine import LentPlaces, on_fetched, watch
 from scrapy_ext.crawl.session.session import Session

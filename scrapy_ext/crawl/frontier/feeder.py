@@ -1,7 +1,7 @@
-"""Between the frontier's slots and the memory: sends what waits, reads what is wanted, in one task.
+"""Traffic between the frontier's slots and memory: one task sends requests and reads batches.
 
-It works when the downloader is hungry, so that many requests go and come in one call. What one slot fails at does not
-hold the others up, and is tried again.
+It works when the downloader needs requests, so that many requests go and come in one call. An error of one slot does
+not delay the others, and is retried.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from scrapy_ext.api.platform.frontier import MAX_BATCH, Batch
 from scrapy_ext.client.platform.writer import BatchWriter
 from scrapy_ext.client.retry import Retry
 
-#: Requests of hosts that have no room may fill the memory up to so many times the prefetch, so that a slow host
-#: does not keep the requests of others out.
-_CROWD: Final = 10
-#: Requests that must wait for a time may be so many times the prefetch.
-_PARKED: Final = 50
-#: Calls at once to as many slots: a crawl of many slots must not open a connection for each.
+#: Multiple of the prefetch up to which requests of hosts without room may fill the memory, so that a slow host does not
+#: keep the requests of other hosts out.
+_MOST_WAITING: Final = 10
+#: Multiple of the prefetch up to which requests that must wait for a time may fill the memory.
+_MOST_PARKED: Final = 50
+#: Simultaneous calls: a crawl with many slots must not open a connection for each.
 _AT_ONCE: Final = 16
-#: Deleted batches that a late read may still bring.
+#: Deleted batches that a late read may still return.
 _REMEMBERED: Final = 1000
 
 
@@ -116,7 +116,7 @@ class Consumer(Protocol):
     async def before_work(self) -> None:
         """Prepare for requests that are about to be sent, or were read."""
 
-    async def look_at(self, batches: Sequence[Batch]) -> None:
+    async def look_up(self, batches: Sequence[Batch]) -> None:
         """Prepare for batches before :meth:`take`."""
 
     def take(self, slot: int, batch: Batch) -> None:
@@ -154,7 +154,7 @@ class Feeder:
         self._at_once = asyncio.Semaphore(_AT_ONCE)
         self._readers: dict[int, SlotReader] = {}
         self._writers: dict[int, BatchWriter] = {}
-        #: Slots with unsent requests, and slots that a read could bring something from.
+        #: Slots with unsent requests, and slots of which a read could return requests.
         self._unsent: set[int] = set()
         self._unread: set[int] = set()
         self._hungry = asyncio.Event()
@@ -279,15 +279,15 @@ class Feeder:
         """Send requests if the downloader waits for them, and read the slots; return true if requests came."""
         starved, self._starved = self._starved, False
         placing, self._placing = self._placing, False
-        # Early, when there is nothing else to read: the requests come back a round trip later.
+        # If there is nothing else to read, send early: the requests come back a round trip later.
         is_low = self._consumer.expects_requests and self._consumer.waiting <= self._prefetch // 2
         if self._unsent and (starved or placing or (not self._unread and is_low)):
             await self._consumer.before_work()
             await self.flush()
         room = self._prefetch - self._consumer.waiting
-        if starved and self._consumer.waiting < _CROWD * self._prefetch:
+        if starved and self._consumer.waiting < _MOST_WAITING * self._prefetch:
             room = max(room, MAX_BATCH)
-        if self._consumer.parked > _PARKED * self._prefetch:
+        if self._consumer.parked > _MOST_PARKED * self._prefetch:
             room = 0
         if placing:
             room = MAX_BATCH * max(1, len(self._unread))
@@ -311,7 +311,7 @@ class Feeder:
         if found:
             try:
                 await self._consumer.before_work()
-                await self._consumer.look_at(found)
+                await self._consumer.look_up(found)
             except BaseException:
                 for reader, batches in zip(readers, read, strict=True):
                     reader.forget([] if isinstance(batches, BaseException) else batches)

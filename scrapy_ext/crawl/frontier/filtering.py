@@ -1,11 +1,11 @@
-"""Duplicate requests of a crawl with a frontier: a filter of the user's decides first, then the frontier.
+"""Duplicate requests of a crawl with a frontier: the user's filter decides first, then the frontier.
 
 Without a filter of the user's, the frontier's fingerprints do what Scrapy's ``RFPDupeFilter`` does. With one
-(``DUPEFILTER_CLASS``), the requests that it lets pass are new:
+(``DUPEFILTER_CLASS``), the requests that pass it are new:
 
-- of a subclass of ``RFPDupeFilter``, the frontier remembers across processes what the filter holds in memory: a request
-  that passes for the first time in a process is still a duplicate if another process has sent it;
-- of any other filter, the frontier filters nothing.
+- For a subclass of ``RFPDupeFilter``, the frontier keeps across processes what the filter keeps in memory: a request
+  that passes for the first time in a process is still a duplicate if another process has sent it.
+- For any other filter, the frontier filters nothing.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Filtering:
         self._crawler = crawler
         self.skipping = Skipping(crawler, seen)
         self._own: Any | None = None if own is None else build_from_crawler(own, crawler)
-        # It writes the log and the stats as Scrapy does.
+        # Writes the log and the stats as Scrapy does.
         self._log = _Marked(crawler)
 
     @property
@@ -115,7 +115,7 @@ class Skipping:
     def __init__(self, crawler: Crawler, seen: SeenPages | None) -> None:
         self._crawler = crawler
         self._seen = seen
-        #: Of what was read last: fingerprints of pages that some crawl has stored.
+        #: Fingerprints of stored pages among the batches that were looked up last.
         self._known: set[str] = set()
 
     @property

@@ -1,32 +1,42 @@
 """Queue of the requests in memory, in the order of Scrapy's scheduler: hosts take turns, and within a host the highest
-priority comes first, of equal ones the newest or oldest.
+priority comes first; of equal ones, the newest or oldest (:class:`Order`).
 
-A host that has no room is out of the turns until one of its requests comes back, and a host or a request that must wait
-for a time is in a heap until then: a pop never looks at what cannot be served.
+A host without room takes no turns until one of its requests comes back. A host or a request that must wait for a time
+is in a heap until then, so that a pop never examines requests that cannot run.
 """
 
 from __future__ import annotations
 
 import heapq
+import logging
 import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from itertools import count
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, NamedTuple, Self, TypeVar
 
 from scrapy import Request
 from scrapy.http import Response
+from scrapy.pqueues import DownloaderAwarePriorityQueue
+from scrapy.settings import BaseSettings
+from scrapy.utils.misc import load_object
 
+from scrapy_ext import settings as names
 from scrapy_ext.client.retry import parse_retry_after
+from scrapy_ext.settings import SettingError
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+DEPTH_FIRST: Final = "depth-first"
+BREADTH_FIRST: Final = "breadth-first"
 _NEVER: Final = 0.0
 #: Added to the rank of a request that goes after the others of its priority.
 _LAST: Final = 2**62
-#: Statuses of answers that may ask to wait by a ``Retry-After``.
+#: Statuses of responses whose ``Retry-After`` counts.
 _STATUSES: Final = (429, 503)
-#: No host is left alone for longer, whatever it asks for.
+#: Upper limit of a ``Retry-After``, in seconds.
 _LONGEST: Final = 3600.0
 
 
@@ -39,7 +49,7 @@ class Turns:
 
     def __init__(self) -> None:
         self._out: dict[str, int] = {}
-        #: By number of requests: the names, sorted.
+        #: Sorted names by number of running requests.
         self._names: dict[int, list[str]] = {}
         self._last = ""
 
@@ -92,9 +102,9 @@ class _Host(Generic[T]):
         self.name = name
         #: Heap of (negative priority, rank among equal priorities, value).
         self.queue: list[tuple[int, int, T]] = []
-        #: Requests handed out and not back.
+        #: Running requests.
         self.out = 0
-        #: On the clock; nothing of it is served earlier.
+        #: Time before which none of its requests may run.
         self.not_before = _NEVER
 
 
@@ -120,7 +130,7 @@ class HostQueue(Generic[T]):
         self._newest_first = newest_first
         self._last_newest_first = last_newest_first
         self._hosts: dict[str, _Host[T]] = {}
-        #: Hosts with a request that may go.
+        #: Hosts with a request that may run.
         self._turns = Turns()
         #: Heap of (when, order, host, the request to push then or None for the host itself).
         self._parked: list[tuple[float, int, str, tuple[int, T, bool] | None]] = []
@@ -237,7 +247,7 @@ class HostQueue(Generic[T]):
                 continue
             host = self._hosts[host_name]
             if host.not_before > when:
-                continue  # It was parked for longer since.
+                continue  # It was parked again, for longer.
             host.not_before = _NEVER
             self._waiting -= len(host.queue)
             self._line_up(host)
@@ -275,3 +285,61 @@ def retry_after(response: Response) -> float | None:
     value = response.headers.get("Retry-After")
     seconds = parse_retry_after(value.decode("latin-1")) if value else None
     return None if not seconds else min(seconds, _LONGEST)
+
+
+class Order(NamedTuple):
+    """Order of requests. ``newest_first``: as in Scrapy's LIFO queues; ``start_last``: start requests follow the
+    others, oldest first or, with ``start_newest_first``, newest first."""
+
+    newest_first: bool
+    start_last: bool
+    start_newest_first: bool = False
+
+    @classmethod
+    def of(cls, settings: BaseSettings) -> Self:
+        """Return the order of ``FRONTIER_ORDER``, else that of Scrapy's memory queues. Raises :class:`SettingError`."""
+        asked: str | None = names.FRONTIER_ORDER.read(settings)
+        if asked == DEPTH_FIRST:
+            return cls(newest_first=True, start_last=True)
+        if asked == BREADTH_FIRST:
+            return cls(newest_first=False, start_last=False)
+        if asked is not None:
+            raise SettingError(
+                "FRONTIER_ORDER",
+                f"must be {DEPTH_FIRST!r} or {BREADTH_FIRST!r}, got {asked[:60]!r}",
+                "Leave it out for the order of SCHEDULER_MEMORY_QUEUE, depth-first by default.",
+            )
+        start = settings["SCHEDULER_START_MEMORY_QUEUE"]
+        return cls(
+            newest_first=_is_lifo(settings["SCHEDULER_MEMORY_QUEUE"]),
+            start_last=bool(start),
+            start_newest_first=bool(start) and _is_lifo(start),
+        )
+
+    def is_last(self, request: Request) -> bool:
+        """Return true if a request follows the others of its host and priority."""
+        return self.start_last and bool(request.meta.get("is_start_request"))
+
+
+def warn_of_own_queues(settings: BaseSettings) -> None:
+    """Warn of queue classes of the project, whose order the frontier does not keep."""
+    turns, memory = (load_object(settings[name]) for name in ("SCHEDULER_PRIORITY_QUEUE", "SCHEDULER_MEMORY_QUEUE"))
+    if turns is not DownloaderAwarePriorityQueue and not turns.__module__.startswith("scrapy_ext."):
+        _warn_of("SCHEDULER_PRIORITY_QUEUE")
+    if memory.__module__ != "scrapy.squeues":
+        _warn_of("SCHEDULER_MEMORY_QUEUE")
+
+
+def _warn_of(name: str) -> None:
+    logger.warning(
+        "%s is not used with the frontier, whose order is that of Scrapy's default queues or of FRONTIER_ORDER. To "
+        "have the order of this class, set FRONTIER_ENABLED = False",
+        name,
+    )
+
+
+def _is_lifo(queue: Any) -> bool:
+    # The order of Scrapy's queue classes shows in their bases alone; queuelib's LIFO queue is a subclass of its FIFO
+    # queue.
+    bases = " ".join(base.__name__.lower() for base in load_object(queue).__mro__)
+    return "lifo" in bases or "fifo" not in bases

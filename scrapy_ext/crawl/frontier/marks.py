@@ -1,23 +1,22 @@
-"""What is known of a request beside its attributes: who made it, and which of its headers are the user's.
+"""Parent of a request, and the headers that the user set: facts about a request beside its attributes.
 
-None of it is in the meta of a request, which spiders see and hand on.
+Neither is in the meta of a request, which spiders read and copy.
 
-The request that a request was made by is kept so that its record can name it after a resume too. A spider middleware
-marks each request that a callback yields (:class:`scrapy_ext.spidermiddlewares.ParentMiddleware`):
+The record of a request names its parent, after a resume as well. A spider middleware marks each request that a callback
+yields (:class:`scrapy_ext.spidermiddlewares.ParentMiddleware`):
 
-- The mark hangs on the request object. What a downloader middleware puts in the place of a request, as a retry or a
-  redirect, gets it when it leaves the downloader (:func:`hand_on`).
-- The form in which the frontier stores a request has a member for it.
-- A queue on disk of Scrapy's own scheduler (JOBDIR without the frontier) stores a request by its meta alone. Only there
-  the mark is in the meta as well, until the request has been downloaded (:func:`to_meta`, :func:`from_meta`).
+- The mark belongs to the request object. A request by which a downloader middleware replaces it, as a retry or a
+  redirect, gets the mark when it leaves the downloader (:func:`hand_on`).
+- The stored form of a request in the frontier has a member for it.
+- A disk queue of Scrapy's own scheduler (JOBDIR without the frontier) stores only the meta of a request. There the mark
+  is in the meta as well, until the request has been downloaded (:func:`to_meta`, :func:`from_meta`).
 
-Headers that the user set are sent to the extraction service. Those that Scrapy adds are not, also where their values
-are equal:
+Headers that the user set are sent to the extraction service; those that Scrapy adds are not, even with equal values:
 
-- Before Scrapy's middlewares add headers, :func:`note_headers` keeps the names of those that the user set.
-- When a request leaves the downloader, :func:`mark_added` marks the values that Scrapy added, as
-  :class:`AddedValue`. Copies of a request have the same values, also in a queue on disk, so a retry, a redirect or a
-  copy that a callback makes does not take them for the user's.
+- Before Scrapy's middlewares add headers, :func:`note_headers` records the names of those that the user set.
+- When a request leaves the downloader, :func:`mark_added` marks the values that Scrapy added, as :class:`AddedValue`.
+  Copies of a request have the same values, also in a disk queue, so that they are not the user's in a retry, a
+  redirect or a copy that a callback makes.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from scrapy_ext.crawl.commit.tracking import Entry, current
 
 #: Member of the form in which the frontier stores a request.
 _MEMBER: Final = "parent"
-#: Meta key for queues on disk.
+#: Meta key for disk queues.
 _DISK_KEY: Final = "_scrapy_ext_parent"
 
 
@@ -45,7 +44,7 @@ class Parent(msgspec.Struct, frozen=True, array_like=True):
 
 
 _parents: WeakKeyDictionary[Request, Parent] = WeakKeyDictionary()
-#: The index of a request's own record.
+#: Index of a request's own record.
 _records: WeakKeyDictionary[Request, int] = WeakKeyDictionary()
 
 

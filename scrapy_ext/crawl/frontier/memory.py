@@ -1,4 +1,4 @@
-"""Requests in the memory of this process: those that wait, in the order of their hosts, and those that are out."""
+"""Requests in the memory of this process: waiting ones, in the order of their hosts, and those in the engine."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 
 from scrapy_ext.crawl.commit.tracking import Entry, Tracker, current
-from scrapy_ext.crawl.frontier.hosts import HostQueue, not_before
+from scrapy_ext.crawl.frontier.hosts import HostQueue, Order, not_before
 from scrapy_ext.crawl.frontier.marks import hand_on
-from scrapy_ext.crawl.frontier.order import Order
 from scrapy_ext.crawl.frontier.sent import SentRequests
 from scrapy_ext.crawl.session.scrapy_engine import is_between_stages
 from scrapy_ext.crawl.session.session import Session
@@ -34,14 +33,14 @@ class Memory:
             newest_first=order.newest_first,
             last_newest_first=order.start_newest_first,
         )
-        #: Requests that take one of their host's places, and that host.
+        #: Requests that take a place of their host, and that host.
         self._out: dict[Request, str] = {}
-        #: Set at the next request that the engine lets go of.
-        self._let_go: asyncio.Event | None = None
+        #: Set when the engine releases a request.
+        self._released: asyncio.Event | None = None
         self._alarm: asyncio.TimerHandle | None = None
         #: Fingerprints of requests that stay in this process.
         self.local: set[str] = set()
-        #: Has the engine look for the next request.
+        #: Makes the engine look for the next request.
         self.wake: Callable[[], None] = lambda: None
 
     def __len__(self) -> int:
@@ -96,8 +95,8 @@ class Memory:
         """Record that the engine has released a request."""
         self.downloaded(request)
         self.tracker.finished(request)
-        if self._let_go is not None:
-            self._let_go.set()
+        if self._released is not None:
+            self._released.set()
 
     def has_room_again(self, host: str) -> None:
         """Record that a limit of the service for a host has changed."""
@@ -138,8 +137,8 @@ class Memory:
         for entry in self._queue.remove(lambda entry: entry.slot in slots):
             self.tracker.drop(entry)
         while slots and self.tracker.entries_of(slots):
-            self._let_go = asyncio.Event()
-            await self._let_go.wait()
+            self._released = asyncio.Event()
+            await self._released.wait()
 
     def close(self) -> None:
         """Cancel the alarm."""

@@ -1,18 +1,18 @@
 """Requests that this process sent to the frontier and has not read back.
 
-A request that is read back is the very object that the spider yielded, as long as it is kept here: what its ``meta``
-and ``cb_kwargs`` share with other requests stays shared, as in Scrapy's memory queues.
+A request that is read back is the very object that the spider yielded, as long as it is kept here: values that its
+``meta`` and ``cb_kwargs`` share with other requests stay shared, as in Scrapy's memory queues.
 
-While the frontier holds nothing but what this process has sent (*exclusive*), a request that is new need not be read
-back before it runs: it is queued in memory at once (*direct*), and its batch, which its acknowledgement needs, is read
-later. So the order of a crawl is Scrapy's, and no request waits for the platform. What makes that safe:
+While the frontier has only requests that this process sent (*exclusive*), a new request need not be read back before it
+runs. It is queued in memory at once (*direct*), and its batch, which its acknowledgement needs, is read later. So the
+order of a crawl is Scrapy's, and no request waits for the platform. This is safe for these reasons:
 
-- A direct request is known to be new: its fingerprint is one that nobody else can have sent, or it is not in the set of
-  all fingerprints that this process has sent. When that set is full, nothing is direct any more.
-- It is committed only when its batch was read (:mod:`scrapy_ext.crawl.frontier.results`). A process that dies before
-  has done nothing that shows; its successor reads the request from the frontier, or makes it again from its parent.
-- A request goes to the frontier alone while older ones are there that were not read (:attr:`SentRequests.behind`): the
-  head of a queue is read first, so the batch of a direct request must not be behind an unbounded number of others.
+- A direct request is known to be new: its fingerprint is one that no other process can have sent, or it is not in the
+  set of all fingerprints that this process has sent. When that set is full, no further request is direct.
+- It is committed only after its batch was read (:mod:`scrapy_ext.crawl.frontier.results`). A process that dies before
+  has changed nothing that shows; its successor reads the request from the frontier, or makes it again from its parent.
+- A request is not direct while the frontier has older ones that were not read (:attr:`SentRequests.behind`). The head
+  of a queue is read first, so the batch of a direct request must not be behind an unlimited number of others.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from scrapy import Request
 from scrapy_ext.crawl.commit.tracking import Entry
 from scrapy_ext.crawl.frontier.fingerprint_set import FingerprintSet, Recent
 
-#: Direct requests that were not read back, and requests that are kept, at most: as objects, some kilobytes each.
+#: Limits of direct requests that were not read back, and of kept requests: objects of some kilobytes each.
 MAX_DIRECT: Final = 10_000
 _MAX_KEPT: Final = 10_000
-#: Fingerprints that are known exactly, at most: 25 bytes each.
+#: Limit of the exact fingerprints, of 25 bytes each.
 _MAX_KNOWN: Final = 2_000_000
-#: Member of a stored request that says which object of which process it is.
+#: Member of a stored request that identifies its object and process.
 MARK: Final = "n"
 
 #: Slot and fingerprint.
@@ -124,7 +124,7 @@ class SentRequests:
         self.behind = 0
         self._kept.clear()
 
-    # ── what is read ──
+    # ── requests that are read ──
 
     def take_direct(self, key: Key) -> Entry | None:
         """Return the direct request that was read, if it is one."""

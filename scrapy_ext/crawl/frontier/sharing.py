@@ -1,7 +1,8 @@
 """Mutable values that several requests share in ``meta`` or ``cb_kwargs``.
 
-Requests in memory can fill one dict together, as several callbacks fill one item. A request that another process reads
-has copies instead (:mod:`scrapy_ext.crawl.frontier.serialize`), so such a crawl collects something else: it is warned.
+Requests in memory can fill one dict together, as when several callbacks fill one item. A request that another process
+reads has copies instead (:mod:`scrapy_ext.crawl.frontier.serialize`), so that such a crawl stores incomplete data, and
+gets a warning.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from scrapy import Request
 
 logger = logging.getLogger(__name__)
 
-#: Keys of ``meta`` that begin so belong to Scrapy or to this package: equal copies of their values do as well.
+#: Prefixes of ``meta`` keys of Scrapy and of this package, whose values may be copies.
 _NOT_SHARED: Final = ("_", "extract_api", "frontier_", "redirect_", "retry_", "handle_httpstatus", "cookiejar")
-#: Forgotten requests between two looks for shared values: a look goes through all that are kept.
-_LOOK_EVERY: Final = 1000
+#: Dropped requests between two searches for shared values, since a search examines all kept requests.
+_SEARCH_EVERY: Final = 1000
 
 
 class SharingWarning:
@@ -27,7 +28,7 @@ class SharingWarning:
 
     def __init__(self) -> None:
         self._has_warned = False
-        self._skipped = _LOOK_EVERY
+        self._skipped = _SEARCH_EVERY
 
     def forgotten(
         self, request: Request, made_by: Callable[..., Any] | None, pending: Callable[[], Iterable[Request]]
@@ -36,7 +37,7 @@ class SharingWarning:
         if self._has_warned or not any(_mutable_values(request)):
             return
         self._skipped += 1
-        if self._skipped < _LOOK_EVERY:
+        if self._skipped < _SEARCH_EVERY:
             return
         self._skipped = 0
         place = shared_place(request, pending())
@@ -71,8 +72,8 @@ class SharingWarning:
         self._has_warned = True
         source = f", yielded by {_line(made_by)}" if made_by is not None else f", for {_line(request.callback)}"
         logger.warning(
-            "Requests share the object in %s, and get copies of it, because %s: what one callback changes, others do "
-            "not see. One of them is %s%s. Yield the data as items of their own, or keep it on the spider. "
+            "Requests share the object in %s, and get copies of it, because %s: a change by one callback is lost for "
+            "the others. One of them is %s%s. Yield the data as items of their own, or keep it on the spider. "
             "No more such requests will be shown.",
             *(place, why, request, source),
         )

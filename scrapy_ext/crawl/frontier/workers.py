@@ -1,24 +1,26 @@
-"""Workers that share the slots of a frontier: how they come and go, and when their crawl is over.
+"""Workers that share the slots of a frontier: how they join and leave, and the end of their crawl.
 
 With ``FRONTIER_WORKER = "auto"`` workers have leases. Each writes to its commit journal at least three times in a lease
-time. Who sees that a journal has not moved for a whole lease time, on its own clock, takes its writer for dead and its
-slots over. A worker that was not dead after all, but slept or was cut off, finds its journal taken over at its next
-commit, and stops; until it can write again it hands out nothing. What is decided is in
-:mod:`~scrapy_ext.crawl.commit.assignment`; here it is carried out.
+time. If a journal does not change for a whole lease time on another worker's clock, that worker considers its writer
+dead and takes its slots over. A worker that was not dead, but slept or had no connection, finds its journal taken over
+at its next commit, and stops; until it can write again it hands out no request. The decisions are in
+:mod:`~scrapy_ext.crawl.commit.assignment`; this module executes them.
 
-A worker without work notes so in its commit journal, and takes it back there before it does anything more. So one can
-end when, in this order, the newest records of all others have that they have nothing to do, every slot of the frontier
-is empty, and then nobody has had anything to do since, nor has a slot moved: in between nobody did anything, and there
-was nothing to do.
+A worker without work records that in its commit journal, and revokes it there before it does anything more. So a worker
+can end when, in this order, the newest records of all others report no work, every slot of the frontier is empty, and
+no worker has had work since, nor has a slot moved: then no worker did anything meanwhile, and no work was left.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple
+
+import msgspec
 
 from scrapy_ext.client.platform.errors import PlatformError
 from scrapy_ext.crawl.commit.assignment import Assignment, Lease, Sightings, Step, lease, next_step
@@ -28,14 +30,35 @@ from scrapy_ext.crawl.commit.ownership import COMMITS, Ownership
 
 logger = logging.getLogger(__name__)
 
-#: Writes and looks in a lease time.
-_BEATS: Final = 3
-#: Slots that are looked at at once.
+_WORKER: Final = re.compile(r"(\d{1,4})/(\d{1,4})", re.ASCII)
+#: Heartbeats in a lease time.
+_HEARTBEATS: Final = 3
+#: Simultaneous reads of slots.
 _AT_ONCE: Final = 16
 #: Seconds between two messages that a worker waits for others.
-_TELL_EVERY: Final = 60.0
-#: Seconds after which a worker that has work may be dead.
+_LOG_EVERY: Final = 60.0
+#: Seconds without a record after which a worker with work may be dead.
 _SILENT: Final = 30.0
+
+
+class Worker(msgspec.Struct, frozen=True):
+    """Index of this worker, from 0, and the number of workers."""
+
+    index: int
+    count: int
+
+    @classmethod
+    def parse(cls, text: str) -> Worker | None:
+        """Parse ``"index/count"``; return None for other text."""
+        match = _WORKER.fullmatch(text.strip())
+        if match is None:
+            return None
+        worker = cls(int(match[1]), int(match[2]))
+        return worker if worker.index < worker.count else None
+
+    def owns(self, slot: int) -> bool:
+        """Return true if a slot belongs to this worker."""
+        return slot % self.count == self.index
 
 
 class Leases:
@@ -81,12 +104,12 @@ class Leases:
         try:
             await self.balance()
         except PlatformError as error:
-            # Such as the last items of a worker that is stopped, while its job still counts as running.
+            # The last items of a stopped worker cannot be stored while its job still counts as running.
             logger.warning("No slots are taken over yet, trying again: %s", error)
 
     def start(self) -> None:
         """Start the tasks, in the running loop: two, since giving slots up takes as long as a request does."""
-        self._tasks = [asyncio.ensure_future(self._each_beat(step)) for step in (self.renew, self.balance)]
+        self._tasks = [asyncio.ensure_future(self._each_heartbeat(step)) for step in (self.renew, self.balance)]
 
     async def close(self) -> None:
         """Cancel the tasks."""
@@ -94,7 +117,7 @@ class Leases:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _each_beat(self, step: Callable[[], Awaitable[None]]) -> None:
+    async def _each_heartbeat(self, step: Callable[[], Awaitable[None]]) -> None:
         while True:
             try:
                 await step()
@@ -103,11 +126,11 @@ class Leases:
                 return
             except PlatformError as error:
                 logger.warning("The lease cannot be renewed, trying again: %s", error)
-            await asyncio.sleep(self._lease_time / _BEATS)
+            await asyncio.sleep(self._lease_time / _HEARTBEATS)
 
     async def renew(self) -> None:
         """Write to the journal, unless a commit has just done so."""
-        if time.monotonic() - self._ownership.log.written > self._lease_time / _BEATS / 2:
+        if time.monotonic() - self._ownership.log.written > self._lease_time / _HEARTBEATS / 2:
             await self._ownership.log.write()
 
     async def balance(self) -> None:
@@ -136,20 +159,20 @@ class Leases:
 
     async def _take(self, number: int, assignment: Assignment, step: Step) -> None:
         for name in assignment.owners_of(step.slots, but=self._ownership.name):
-            logger.info("Worker %s is gone, its slots pass on", name)
+            logger.info("Worker %s has ended or is dead: its slots are taken over", name)
             progress = await self._ownership.progress_of(name, step.slots, may_wait=False)
             if progress is not None:
                 self._ownership.log.checkpoint.progress.add(progress.of(step.slots))
         if await self._ownership.assign(number, assignment, step.slots):
-            logger.info("Slots %s are mine now", sorted(step.slots))
+            logger.info("This worker owns slots %s now", sorted(step.slots))
             await self._on_change(step.slots)
 
     async def _give_up(self, number: int, assignment: Assignment, mine: set[int], kept: set[int]) -> None:
         await self._on_change(kept)
         if await self._ownership.assign(number, assignment, kept):
-            logger.info("Slots %s are given up to others", sorted(mine - kept))
+            logger.info("This worker gives up slots %s", sorted(mine - kept))
         else:
-            # The assignment has changed meanwhile. They are still ours, and the next beat decides anew.
+            # The assignment was changed meanwhile. The slots are still own ones; the next heartbeat decides again.
             await self._on_change(mine)
 
 
@@ -167,7 +190,7 @@ class Rest(NamedTuple):
     def __str__(self) -> str:
         if self.busy:
             return ", ".join(self.busy)
-        return f"somebody who works on slot {self.waiting}: it has requests"
+        return f"a worker of slot {self.waiting}, which has requests"
 
 
 class Ending:
@@ -176,9 +199,9 @@ class Ending:
     def __init__(self, ownership: Ownership, slots: int) -> None:
         self._ownership = ownership
         self._slots = slots
-        self._told = -_TELL_EVERY
-        #: Other workers' newest records, and since when they are that.
-        self._heard: dict[str, tuple[int, float]] = {}
+        self._logged = -_LOG_EVERY
+        #: Number of other workers' newest records, and when each was first read.
+        self._seen: dict[str, tuple[int, float]] = {}
 
     async def be(self, *, idle: bool) -> None:
         """Record whether this worker is idle."""
@@ -193,9 +216,9 @@ class Ending:
         minute."""
         await self.be(idle=True)
         state = await self.look()
-        if not state.is_over and time.monotonic() - self._told > _TELL_EVERY:
-            self._told = time.monotonic()
-            logger.info("Nothing to do here; waiting for %s", state)
+        if not state.is_over and time.monotonic() - self._logged > _LOG_EVERY:
+            self._logged = time.monotonic()
+            logger.info("This worker has no work, and waits for %s", state)
         return state.is_over
 
     async def look(self) -> Rest:
@@ -208,19 +231,17 @@ class Ending:
         if waiting is not None:
             return Rest([], waiting)
         after = await _others(self._ownership)
-        return Rest([] if _turns(after) == _turns(before) else ["workers that have just had something to do"])
+        return Rest([] if _turns(after) == _turns(before) else ["workers that have just had work"])
 
     def _described(self, name: str, others: _Others) -> str:
         """Describe a worker to the person who may have to restart it."""
         now = time.monotonic()
-        number, since = self._heard.get(name, (0, now))
+        number, since = self._seen.get(name, (0, now))
         if number != others.numbers[name]:
             since = now
-        self._heard[name] = (others.numbers[name], since)
+        self._seen[name] = (others.numbers[name], since)
         job = f"{self._ownership.project}/{name.removeprefix(COMMITS).replace('-', '/')}"
-        silent = (
-            f", not heard of for {now - since:.0f} s: if it is dead, start it again" if now - since > _SILENT else ""
-        )
+        silent = f", no record for {now - since:.0f} s: if it is dead, start it again" if now - since > _SILENT else ""
         return f"worker {others.by_name[name].worker} (PLATFORM_JOB={job}{silent})"
 
 

@@ -12,7 +12,7 @@ from scrapy_ext.crawl.commit.events import Checkpoint, Progress
 from scrapy_ext.crawl.commit.journal import Fenced, UnreadableJournal
 from scrapy_ext.crawl.commit.ownership import ASSIGNMENT, finish_replaced
 from scrapy_ext.crawl.commit.staging import take_over
-from scrapy_ext.crawl.frontier.slots import Worker
+from scrapy_ext.crawl.frontier.workers import Worker
 from scrapy_ext.crawl.session.job import CrawlJob, cannot_be_resumed
 from tests.support.crawl_processes import PROJECT, add, journal
 from tests.support.eventually import eventually_async
