@@ -53,7 +53,7 @@ from scrapy_ext.crawl.extraction.translate import (
     to_body,
 )
 from scrapy_ext.crawl.frontier.identity import host_of
-from scrapy_ext.crawl.session.embedded import project_data
+from scrapy_ext.crawl.session.project import project_data
 from scrapy_ext.crawl.session.scrapy_engine import LentPlaces, on_fetched, watch
 from scrapy_ext.crawl.session.session import Session
 

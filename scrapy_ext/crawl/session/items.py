@@ -1,8 +1,8 @@
-"""An item as JSON.
+"""Items as JSON.
 
-Every kind of item that itemadapter knows becomes an object, nested items too. What JSON does not have is
-written so: dates and times in ISO 8601; decimals as text; bytes as Base64; enumerations as their value; UUIDs,
-paths and URLs as text; tuples, sets and other iterables as arrays (sets in sorted order where they can be).
+Every kind of item that itemadapter supports becomes an object, nested items as well. Other types are written thus:
+dates and times in ISO 8601; decimals as text; bytes as Base64; enumerations as their value; UUIDs, paths and URLs as
+text; tuples, sets and other iterables as arrays (sets in sorted order if possible).
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _plain_object(value: Any, place: str) -> Any:
     if isinstance(value, set | frozenset):
         return [_plain(member, place) for member in _in_order(value)]
     if isinstance(value, str | int | float):
-        # A subclass, such as a lazy string: its plain value.
+        # A subclass, such as a lazy string.
         for plain in (str, int, float):
             if isinstance(value, plain):
                 return _plain(plain(value), place)

@@ -1,4 +1,4 @@
-"""The crawl's job record: made or resumed when the crawl starts, kept up to date, finished with its reason."""
+"""The crawl's job record: created or resumed when the crawl starts, updated, and finished with the close reason."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ async def open_job(client: PlatformClient, project: int, spider_name: str, resum
     if metadata.get("state") == JobState.FINISHED.value and metadata.get("close_reason") == FINISHED:
         raise SettingError("PLATFORM_JOB", f"names {key}, which is finished", "Leave it out to start a new job.")
     if "attempt" in metadata and metadata.get("state") == JobState.RUNNING.value:
-        # A node has started it, and sees to it that nobody else runs it.
+        # A node has started it, and makes sure that no other process runs it.
         return CrawlJob(key, resumed=True, begun=metadata["attempt"] == 1)
     if metadata.get("state") == JobState.RUNNING.value:
-        logger.info("Job %s is listed as running, as it is after a crash; should its process live, it is replaced", key)
+        logger.info("Job %s is listed as running, as after a crash. If its process is alive, this one replaces it", key)
     else:
         await client.jobq.update(key.project, key, state=JobState.RUNNING.value)
     return CrawlJob(key, resumed=True)
@@ -82,7 +82,7 @@ class JobFile:
         if not self._path.exists() and queue.is_dir() and any(queue.iterdir()):
             logger.warning(
                 "JOBDIR %s has requests of a crawl with Scrapy's own scheduler. The frontier does not read them, and "
-                "this crawl starts from the beginning. To go on with that one, set FRONTIER_ENABLED = False until it "
+                "this crawl starts from the beginning. To resume the other one, set FRONTIER_ENABLED = False until it "
                 "is finished; to start anew without this warning, use another JOBDIR",
                 self.directory,
             )
@@ -101,7 +101,7 @@ async def open_job_of(client: PlatformClient, project: int, spider_name: str, fi
         try:
             return await open_job(client, project, spider_name, key)
         except SettingError as error:
-            logger.info("A new job starts, as that of %s cannot be resumed: %s", file.directory, error)
+            logger.info("A new job starts, since the job of %s cannot be resumed: %s", file.directory, error)
     job = await open_job(client, project, spider_name, None)
     file.write(job.key)
     return job

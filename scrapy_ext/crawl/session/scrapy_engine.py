@@ -1,28 +1,29 @@
-"""The only places where this package touches Scrapy's private names.
+"""All uses of Scrapy's private names by this package.
 
-Scrapy 2.19 offers no public way to see that a request is finished, nor to wake the engine when requests
-arrive from elsewhere (scrapy issues 6733 and 7978). What is used instead:
+Scrapy 2.19 has no public way to see that a request is finished, nor to wake the engine when requests arrive from
+elsewhere (scrapy issues 6733 and 7978). The private names instead:
 
-- ``engine._slot.inprogress`` is the set of requests between being handed out and being finished. A request
-  leaves it only after its callback or errback is exhausted, every item went through all pipelines, and every
-  child request was passed to ``enqueue_request``.
-- ``engine._slot.nextcall.schedule()`` asks the engine to look for the next request now rather than at its
-  next heartbeat, up to 5 seconds later.
+- ``engine._slot.inprogress`` is the set of requests between being handed out and being finished. A request leaves it
+  after its callback or errback is exhausted, every item went through all pipelines, and every child request was passed
+  to ``enqueue_request``.
+- ``engine._slot.nextcall.schedule()`` makes the engine look for the next request now, instead of at its next heartbeat,
+  up to 5 seconds later.
 - ``engine._start`` is ``start()``'s iterator, until it is exhausted.
-- ``engine._slot.close()`` is what every way of closing a spider goes through before it waits for the requests in
-  progress; no signal tells of it.
-- ``engine.downloader.total_concurrency`` is compared with the number of requests in the downloader each time the
-  engine looks for the next one.
-- ``engine.scraper.concurrent_items`` is the number of tasks that process the outputs of a callback, and, times two, how
-  many outputs wait for one of them.
+- ``engine._slot.close()`` is called by every way of closing a spider, before the wait for the requests in progress; no
+  signal reports it.
+- ``engine.downloader.total_concurrency`` is compared with the number of requests in the downloader each time the engine
+  looks for the next one.
+- ``engine.scraper.concurrent_items`` is the number of tasks that process the outputs of a callback; twice as many
+  outputs wait for them.
 - ``engine.downloader._get_slot(request)`` makes the slot of a request, which ``slots`` then has.
-- ``engine.downloader.fetch`` is what each request goes through, with the downloader middlewares; no signal tells which
-  request a middleware has put in place of which.
-- ``engine.scraper.slot.closing`` is fired once the scraper is idle, for which it looks after responses, not after items
-  of ``start()``.
+- ``engine.downloader.fetch`` is called with each request, before the downloader middlewares; no signal reports that a
+  middleware replaced a request.
+- ``engine.scraper.slot.closing`` is fired when the scraper is idle, which is checked after responses, but not after
+  items of ``start()``.
 - ``request._meta`` and ``request._cb_kwargs`` are the objects that the properties of these names return.
 
-:func:`watch` checks for the first two when the crawl opens and fails with a message that says what to do.
+:func:`watch`, :func:`on_closing` and :func:`close_after_start_items` check their names when the crawl opens, and raise
+:class:`UnsupportedScrapyError`.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ class _WatchedSet(set[Request]):
 
     def remove(self, request: Request) -> None:
         super().remove(request)
-        for tell in self.on_remove:
-            tell(request)
+        for callback in self.on_remove:
+            callback(request)
 
 
 def watch(crawler: Crawler, on_finished: Callable[[Request], None]) -> Callable[[], None]:
@@ -64,7 +65,7 @@ def watch(crawler: Crawler, on_finished: Callable[[Request], None]) -> Callable[
     wake: Any = getattr(getattr(slot, "nextcall", None), "schedule", None)
     if not isinstance(inprogress, set) or not callable(wake):
         raise UnsupportedScrapyError(
-            "this version of Scrapy does not tell when a request is finished: FrontierScheduler works with "
+            "this version of Scrapy does not report when a request is finished: FrontierScheduler works with "
             "Scrapy 2.19. Install that version, or set FRONTIER_ENABLED = False and EXTRACT_API_LEDGER = False."
         )
     if not isinstance(inprogress, _WatchedSet):
@@ -85,25 +86,26 @@ def is_closing(crawler: Crawler) -> bool:
     return getattr(getattr(crawler.engine, "_slot", None), "closing", None) is not None
 
 
-def on_closing(crawler: Crawler, tell: Callable[[], None]) -> None:
+def on_closing(crawler: Crawler, callback: Callable[[], None]) -> None:
     """Call ``callback`` when the spider begins to close, before the engine waits for the requests in progress. Call
     this when the spider is open."""
     slot: Any = getattr(crawler.engine, "_slot", None)
     close: Any = getattr(slot, "close", None)
     if not callable(close):
         raise UnsupportedScrapyError(
-            "this version of Scrapy does not tell when a spider closes: ExtractMiddleware works with Scrapy 2.19. "
+            "this version of Scrapy does not report when a spider closes: ExtractMiddleware works with Scrapy "
+            "2.19. "
             "Install that version, or set EXTRACT_API_ENABLED = False."
         )
 
     async def closing() -> None:
-        tell()
+        callback()
         await close()
 
     slot.close = closing
 
 
-def on_fetched(crawler: Crawler, tell: Callable[[Request, object], None]) -> None:
+def on_fetched(crawler: Crawler, callback: Callable[[Request, object], None]) -> None:
     """Call ``callback`` with each request that leaves the downloader and its middlewares, and with the result: a
     response, a failure, or the request that a middleware returned instead. Call this when the spider is open."""
     downloader: Any = crawler.engine.downloader
@@ -111,24 +113,30 @@ def on_fetched(crawler: Crawler, tell: Callable[[Request, object], None]) -> Non
 
     def fetched(request: Request, *arguments: Any) -> Any:
         def pass_on(result: object) -> object:
-            tell(request, result)
+            callback(request, result)
             return result
 
         result = fetch(request, *arguments)
-        # A downloader of the user's may return something else, which the engine refuses.
+        # A user's downloader may return another type, which the engine refuses.
         return result.addBoth(pass_on) if isinstance(result, Deferred) else pass_on(result)
 
     downloader.fetch = fetched
 
 
 def close_after_start_items(crawler: Crawler) -> None:
-    """Let a spider that is closed while items of ``start()`` are in the pipelines end when these are through.
+    """Let a spider that is closed while items of ``start()`` are in the pipelines end after those items.
 
-    Scrapy 2.19 waits for them for ever, since it looks whether it may close after responses alone. To be called when
-    the spider is open.
+    Scrapy 2.19 would wait for ever, since it checks only after responses whether it may close. Call this when the
+    spider is open. Raises :class:`UnsupportedScrapyError`.
     """
-    scraper: Any = crawler.engine.scraper
-    start_itemproc: Callable[..., Any] = scraper.start_itemproc_async
+    scraper: Any = getattr(crawler.engine, "scraper", None)
+    start_itemproc: Any = getattr(scraper, "start_itemproc_async", None)
+    slot: Any = getattr(scraper, "slot", None)
+    if not (callable(start_itemproc) and hasattr(slot, "closing") and callable(getattr(slot, "is_idle", None))):
+        raise UnsupportedScrapyError(
+            "this version of Scrapy does not report when items of start() are processed: the add-on works with Scrapy "
+            "2.19. Install that version, or remove scrapy_ext from the settings."
+        )
 
     async def processed(item: Any, *, response: object) -> None:
         try:
@@ -151,7 +159,7 @@ class LentPlaces:
     def lend(self, places: int) -> None:
         """Lend this number of places in all."""
         downloader: Any = self._crawler.engine.downloader
-        # 0 is no limit. A downloader of the user's may count in another way.
+        # 0 is no limit. A user's downloader may have no such limit.
         if places == self._lent or not getattr(downloader, "total_concurrency", 0):
             return
         more, self._lent = places - self._lent, places

@@ -1,11 +1,11 @@
 """One crawl's session: its services, its job and its writers, opened once and closed last.
 
-Components ask for what they need while they are built (:meth:`Session.require`). The first of them that can
-wait opens the session (:meth:`Session.open`): the services are found or started, the job is made or resumed.
-A session that cannot be opened says why in one error message and closes the spider with a reason of its own.
+Components declare their needs while they are built (:meth:`Session.require`). The first component that can wait opens
+the session (:meth:`Session.open`): the services are found or started, the job is created or resumed. If that fails, the
+log has one error message, and the spider is closed with a reason of its own.
 
-The session closes when the engine has stopped, after every component and the last log line: what the writers
-hold is sent, the job is finished, then the embedded server goes.
+The session closes when the engine has stopped, after every component and the last log line: unsent records are sent,
+the job is finished, then the embedded server stops.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from scrapy_ext.crawl.commit.ownership import REPLACED
 from scrapy_ext.crawl.session import embedded
 from scrapy_ext.crawl.session.embedded import EmbeddedServerError, Services
 from scrapy_ext.crawl.session.job import CrawlJob, JobFile, finish_job, open_job, open_job_of, write_stats
-from scrapy_ext.crawl.session.scrapy_engine import close_after_start_items
+from scrapy_ext.crawl.session.scrapy_engine import UnsupportedScrapyError, close_after_start_items
 from scrapy_ext.crawl.session.unknown_names import UnknownNames
 from scrapy_ext.settings import SettingError
 
 logger = logging.getLogger(__name__)
 
-#: Close reasons by what kept the session from opening.
+#: Close reasons by the error that kept the session from opening.
 _REASONS: Final[tuple[tuple[type[Exception], str], ...]] = (
     (SettingError, "bad_setting"),
     (EmbeddedServerError, "embedded_server_failed"),
@@ -50,9 +50,10 @@ _REASONS: Final[tuple[tuple[type[Exception], str], ...]] = (
     (AttemptOver, REPLACED),
     (PlatformError, "platform_unavailable"),
     (Fenced, REPLACED),
+    (UnsupportedScrapyError, "unsupported_scrapy"),
 )
 
-#: Attribute of a crawler that holds its session, so that both go together.
+#: Attribute of a crawler that holds its session, so that both have the same lifetime.
 _ATTRIBUTE: Final = "_scrapy_ext_session"
 
 
@@ -88,30 +89,30 @@ class Session:
         self._resources = AsyncExitStack()
         self._writers: dict[str, BatchWriter] = {}
         self._vital: set[str] = set()
-        #: Writers that hold more than they should.
+        #: Writers above their high-water mark.
         self._full: set[BatchWriter] = set()
-        #: Reports writes that fail, whoever makes them.
+        #: Reports failing writes of all components.
         self.outage = Outage(logger)
-        #: Takes items where they are stored exactly once; None: they are written as they come.
+        #: Store of items, each exactly once; None: items are written as they come.
         self.items: ItemSink | None = None
-        #: Keeps the key of the job, for the next run with the same JOBDIR to resume it; None: no run resumes by itself.
+        #: File with the key of the job, which the next run with the same JOBDIR resumes; None without JOBDIR.
         self.job_file: JobFile | None = None
         self._closed = False
         self._reason = FINISHED
-        #: Says which routed requests must wait; None: nothing is routed.
+        #: Limiter of routed requests; None: no request is routed.
         self.limiter: Limiter | None = None
-        #: Told of answers that nobody will need again; None: nobody keeps them.
+        #: Store of paid answers, notified when one is no longer needed; None: answers are not kept.
         self.answers: AnswerStore | None = None
-        #: Whether another process runs this job now: then it is that one's to write to.
+        #: Whether another process runs this job now, so that this one must not write to it.
         self.is_replaced = False
         #: Warns of settings and meta keys that nothing reads.
         self.unknown_names = UnknownNames(crawler.settings)
         #: Called before the writers are closed, in order.
         self.before_close: list[Callable[[], Awaitable[None]]] = []
-        #: Called when the job is finished and everything is stored, and not otherwise.
+        #: Called when the job is finished and everything is stored.
         self.after_finish: list[Callable[[], Awaitable[None]]] = []
         self._closing: asyncio.Future[None] | None = None
-        #: Why the session could not be opened.
+        #: Error that kept the session from opening.
         self.failure: Exception | None = None
         self._failed = False
         self.services: Services | None = None
@@ -225,7 +226,7 @@ class Session:
             if writer.failed is not None:
                 self._full.discard(writer)
                 continue
-            with contextlib.suppress(PlatformError):  # It gave up meanwhile, and that was told.
+            with contextlib.suppress(PlatformError):  # Its failure is logged.
                 await writer.wait_below_high_water()
         if self.items is not None:
             await self.items.wait_for_room()
@@ -287,21 +288,24 @@ class Session:
 
     async def _spider_opened(self) -> None:
         self.unknown_names.check_settings()
-        close_after_start_items(self._crawler)
+        try:
+            close_after_start_items(self._crawler)
+        except UnsupportedScrapyError as error:
+            self.refuse(error)
         if not await self.open():
             raise CloseSpider(next(reason for kind, reason in _REASONS if isinstance(self.failure, kind)))
 
     async def _spider_closed(self, reason: str) -> None:
         self._reason = reason
-        # An engine that never started does not tell that it stopped.
+        # An engine that never started sends no signal at its end.
         if self._crawler.engine.start_time is None:
             await self._engine_stopped()
 
     async def _engine_stopped(self) -> None:
         await self._close()
         if self._failed:
-            # A component has no other way to give the command an exit status: Scrapy takes a crawler without
-            # a spider for one that failed.
+            # A component has no other way to set the exit status of the command: for Scrapy, a crawler without a spider
+            # has failed.
             self._crawler.spider = None
 
     async def _close(self) -> None:
@@ -329,7 +333,7 @@ class Session:
             logger.error("Job %s could not be finished: %s. Resume it with PLATFORM_JOB=%s", job.key, error, job.key)
             return
         if self._reason == REPLACED:
-            logger.info("Job %s stopped (%s): another process goes on with what it had", job.key, self._reason)
+            logger.info("Job %s stopped (%s): another process continues its requests", job.key, self._reason)
             return
         if self._reason != FINISHED:
             again = f"To resume it, repeat the command with -s PLATFORM_JOB={job.key}"
@@ -340,7 +344,7 @@ class Session:
             try:
                 await callback()
             except PlatformError as error:
-                logger.warning("Not tidied up: %s", error)
+                logger.warning("Data of the finished job could not be deleted: %s", error)
 
     async def _abandon(self) -> None:
         """Send nothing more: the indexes of unsent records belong to the successor."""

@@ -1,7 +1,7 @@
 """Settings and request meta of scrapy-zyte-api, each with its equivalent here.
 
-The how-to "From scrapy-zyte-api" has these tables, a test runs a spider with either package for each of their rows, and
-:mod:`scrapy_ext.crawl.session.unknown_names` reports the names that are left in a project.
+The how-to "From scrapy-zyte-api" has these tables, a test runs a spider with either package for each row, and
+:mod:`scrapy_ext.crawl.session.unknown_names` reports the names that remain in a project.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class Equivalent(NamedTuple):
     note: str
 
 
-#: Beginnings of the names of scrapy-zyte-api.
+#: Prefixes of the names of scrapy-zyte-api.
 SETTING_PREFIX: Final = "ZYTE_API_"
 META_PREFIX: Final = "zyte_api"
 
