@@ -1,8 +1,8 @@
 """``requestCookies``: the cookies that Scrapy would send with a request, as ``{name, value, domain}`` objects.
 
-Sites set cookies that break the rules of HTTP, and browsers and Scrapy send them all the same. A cookie that no
+Some sites set cookies that break the rules of HTTP; browsers and Scrapy send them nevertheless. A cookie that no
 service can send is left out with a warning: it never makes a request fail. Cookies that the user gave as a field are
-left to the rules.
+checked by the rules of the API.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from scrapy_ext.api.extraction.limits import MAX_COOKIES
 logger = logging.getLogger(__name__)
 
 _DOMAIN: Final = re.compile(r"\.?[0-9A-Za-z._\-]+")
-#: Bytes of name and value that browsers take (RFC 6265bis, 5.7).
+#: Bytes of name and value that browsers accept (RFC 6265bis, 5.7).
 _BROWSERS_SIZE: Final = 4096
-#: Reasons of which a warning was logged.
+#: Reasons with a logged warning.
 _reported: Final[set[str]] = set()
 
 
@@ -90,7 +90,7 @@ def _own_cookies(request: Request) -> Iterator[dict[str, Any]]:
 def _can_be_sent(cookie: Mapping[str, Any], *, nameless: bool) -> bool:
     name, value = cookie["name"], cookie["value"]
     if not name and not nameless:
-        return _warn_left_out(value, "it has no name, and the service is not known to send such cookies")
+        return _warn_left_out(value, "it has no name, and the service may not send such cookies")
     if CONTROL.search(name + value) or ";" in name + value or "=" in name:
         return _warn_left_out(name, "it has a character that no Cookie header can have")
     return bool(name or value)
@@ -101,7 +101,7 @@ def _is_of_browsers(cookie: Any) -> bool:
         return True
     name, value = cookie.get("name"), cookie.get("value")
     if not isinstance(name, str) or not isinstance(value, str):
-        return True  # It was given as a field: the rules refuse it.
+        return True  # It was given as a field, and the rules refuse it.
     if len((name + value).encode(errors="replace")) > _BROWSERS_SIZE:
         return _warn_left_out(name, f"browsers take no cookie of more than {_BROWSERS_SIZE} bytes")
     if "\t" in name + value or (not name and value.lower().startswith(COOKIE_PREFIXES)):

@@ -1,8 +1,8 @@
 """A routed request as a download of Scrapy: its signals, its errors, and its end when the crawl is stopped.
 
 Signals are sent as the downloader sends them for direct requests: ``request_reached_downloader`` before the request
-waits for its turn; when the result is there, ``headers_received``, ``bytes_received`` with the whole body at once, and
-``response_downloaded``; at the end, whatever came of it, ``request_left_downloader``.
+waits for its turn; with the result, ``headers_received``, ``bytes_received`` with the whole body at once, and
+``response_downloaded``; at the end, after a failure as well, ``request_left_downloader``.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from scrapy_ext.crawl.session.scrapy_engine import keep_slot
 
 logger = logging.getLogger(__name__)
 
-#: Meta key by which AutoThrottle leaves a request alone.
+#: Meta key by which AutoThrottle ignores a request.
 _NO_THROTTLE: Final = "autothrottle_dont_adjust_delay"
-#: Classes of Scrapy's errors by the cause that the service names.
+#: Scrapy's error classes by the cause that the service names.
 _BY_CAUSE: Final[Mapping[str, type[Exception]]] = {
     Cause.HOST_NOT_FOUND.value: CannotResolveHostError,
     Cause.HOST_NOT_ALLOWED.value: DownloadFailedError,
@@ -47,7 +47,7 @@ _BY_CAUSE: Final[Mapping[str, type[Exception]]] = {
     Cause.CUT_SHORT.value: ResponseDataLossError,
     Cause.TOO_LARGE.value: DownloadCancelledError,
 }
-#: Where the service names no cause.
+#: Scrapy's error classes by problem type, if the service names no cause.
 _BY_TYPE: Final[Mapping[str, type[Exception]]] = {
     "/website/domain-unreachable": CannotResolveHostError,
     "/server/timed-out": DownloadTimeoutError,
@@ -108,7 +108,7 @@ class DownloadSignals:
         for handler, result in self._send(signal, **arguments):
             if isinstance(result, Failure) and isinstance(result.value, StopDownload):
                 name = getattr(handler, "__qualname__", handler)
-                # In Scrapy's words.
+                # The message of Scrapy.
                 logger.debug("Download stopped for %s from signal handler %s", arguments["request"], name)
                 return result.value
         return None
@@ -163,7 +163,7 @@ class StopGrace:
             self._is_reported = True
             logger.warning(
                 "%d requests have no answer of the extraction service %g s after the stop (EXTRACT_API_STOP_GRACE): "
-                "they go back to the queue",
+                "they return to the queue",
                 len(self._under_way),
                 self._seconds,
             )
@@ -174,7 +174,7 @@ def mark_as_scrapys(error: ExtractError) -> None:
     requests expect that class. The error keeps the name of its own class, by which errors are counted."""
     scrapys = _class_of(error)
     if scrapys is not None and not isinstance(error, scrapys):
-        # mypy takes the hash of a class for that of its instances.
+        # mypy confuses the hash of a class with that of its instances.
         error.__class__ = _both(type(error), scrapys)  # type: ignore[arg-type]
 
 

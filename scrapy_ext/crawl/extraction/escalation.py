@@ -1,20 +1,20 @@
-"""The cheap way first: a page by HTTP, and by browser only where that did not bring it.
+"""Escalation: a page by HTTP first, and by browser only if HTTP did not return it.
 
-What a request's ``meta["extract_api_escalate"]`` may say:
+Values of a request's ``meta["extract_api_escalate"]``:
 
 ===================  ================================================================================================
-``True``             the browser is needed when the page answers 403, 429 or 503, or is empty
-a CSS selector       when nothing in the page matches it
-a dict               of ``css`` and ``xpath`` (a selector or a list of them: the browser is needed when one of them
+``True``             the browser is needed if the page answers 403, 429 or 503, or is empty
+a CSS selector       if nothing in the page matches it
+a dict               of ``css`` and ``xpath`` (a selector or a list of them: the browser is needed if one of them
                      matches nothing), ``status`` (a status or a list of them), ``check`` (a function, or the name of
-                     a method of the spider, that takes the response and returns True when the browser is needed)
-                     and ``to`` (fields of the browser request; None removes one). With none of the first four,
-                     as ``True``
+                     a method of the spider, that takes the response and returns True if the browser is needed)
+                     and ``to`` (fields of the browser request; None removes one). Without the first four, as
+                     ``True``
 ===================  ================================================================================================
 
-403, 429 and 503 are the statuses of walls that let browsers through; 401 asks for a login, which a browser does not
-have either. Selectors are not looked for in redirects and in pages that are not there (404, 410). A page that the
-service could not get by HTTP because the site banned it (problem 520) needs the browser whatever the meta says.
+403, 429 and 503 are the statuses with which sites block clients other than browsers; 401 requires a login, which a
+browser lacks as well. Selectors do not apply to redirects and missing pages (404, 410). If the site banned the service
+(problem 520), the page needs the browser whatever the meta says.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ from scrapy_ext.crawl.extraction.translate import BROWSER_HEADERS
 
 logger = logging.getLogger(__name__)
 
-#: Statuses with which sites keep out what is no browser.
+#: Statuses with which sites block clients other than browsers.
 WALLS: Final = frozenset({403, 429, 503})
-#: Statuses of pages that no browser finds either.
+#: Statuses of missing pages, for which a browser does not help.
 _NOT_THERE: Final = frozenset({404, 410})
 _META: Final = 'meta["extract_api_escalate"]'
 _RULES: Final = ("css", "xpath", "status", "check")
@@ -117,7 +117,7 @@ class Escalation(msgspec.Struct, frozen=True, kw_only=True):
             return "empty"
         if self._misses(response):
             return "selector"
-        # A redirect is followed first: the page that it leads to is what the check is about.
+        # A redirect is followed first: the check is for the page at its end.
         is_page = not 300 <= response.status < 400
         if self.check is not None and is_page and _checker(self.check, spider)(response):
             return "check"
@@ -132,7 +132,7 @@ class Escalation(msgspec.Struct, frozen=True, kw_only=True):
             return False
         if not isinstance(response, TextResponse):
             return True
-        with contextlib.suppress(ValueError, NotSupported):  # JSON and what else has nothing to select from.
+        with contextlib.suppress(ValueError, NotSupported):  # JSON and others have no elements to select.
             found = [response.css(selector) for selector in self.css]
             found += [response.xpath(selector) for selector in self.xpath]
             return not all(any(_is_match(match.root) for match in matches) for matches in found)
@@ -196,7 +196,7 @@ class _Reader:
             _checker(value, self._spider)
         except ContractError as error:
             self.faults += error.violations
-        return value  # type: ignore[no-any-return]  # it is one of the two, or told
+        return value  # type: ignore[no-any-return]  # it is one of the two, or a fault
 
 
 def by_browser(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -207,8 +207,8 @@ def by_browser(fields: Mapping[str, Any]) -> dict[str, Any]:
     with a body or a method other than GET, which browsers do not send.
     """
     faults = [
-        Violation(_META, f"asks for the browser, which cannot send {told}", "Leave it out for this request.", 422)
-        for name, told in (
+        Violation(_META, f"asks for the browser, which cannot send {part}", "Leave it out for this request.", 422)
+        for name, part in (
             ("httpRequestMethod", f"a {fields.get('httpRequestMethod')} request"),
             ("httpRequestBody", "a request body (httpRequestBody)"),
             ("httpRequestText", "a request body (httpRequestText)"),
@@ -242,7 +242,7 @@ class _Domain(msgspec.Struct):
     left: int
 
 
-class Memory:
+class BrowserDomains:
     """Domains that needed the browser recently.
 
     The next :data:`FIRST_TRY` requests to such a domain go to the browser directly, then one is tried by HTTP, then
@@ -251,7 +251,7 @@ class Memory:
 
     FIRST_TRY: Final = 10
     LAST_TRY: Final = 1000
-    #: Domains that are remembered; those that were asked about longest ago go.
+    #: Limit of the remembered domains; the least recently used are forgotten.
     DOMAINS: Final = 10_000
 
     def __init__(self) -> None:
@@ -269,7 +269,7 @@ class Memory:
         if known.left:
             known.left -= 1
             return True
-        # The others go on by browser while this one tries.
+        # Other requests use the browser during this attempt.
         known.left = known.wait = min(2 * known.wait, self.LAST_TRY)
         return False
 

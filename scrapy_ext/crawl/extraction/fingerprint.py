@@ -1,8 +1,8 @@
-"""The fingerprint of a routed request: what tells two requests apart that ask for different content.
+"""Fingerprint of a routed request: it distinguishes requests for different content.
 
-A request for the plain page (body and headers over HTTP) has the fingerprint that Scrapy gives it, routed or not.
-Any other is told apart by the fields that change what comes back. Headers and cookies do not count, as in Scrapy;
-neither do tags, echoData, jobId and ipType, which leave the content as it is, and who follows redirects.
+A request for the plain page (body and headers over HTTP) has the fingerprint that Scrapy gives it, routed or not. Any
+other fingerprint depends on the fields that change the content. Headers and cookies do not count, as in Scrapy; neither
+do tags, echoData, jobId and ipType, which leave the content unchanged, nor the choice of who follows redirects.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ IGNORED: Final = frozenset(
     | {"omitHttpRequestHeaders", "followRedirect"}
 )
 
-#: All that a request for the plain page can have.
+#: Fields that a request for the plain page can have.
 _PLAIN: Final = frozenset({"httpResponseBody", "httpRequestMethod", "httpRequestBody"})
 
 
@@ -58,7 +58,7 @@ class ExtractRequestFingerprinter:
         """Return the fingerprint of a request, routed or not."""
         if not self._may_differ(request):
             return scrapy_fingerprint(request)
-        # Middlewares may change what is asked for after the scheduler wanted the fingerprint.
+        # Middlewares may change the meta after the scheduler has computed the fingerprint.
         asked = (request.meta.get("extract_api"), request.meta.get("extract_api_automap"))
         known = self._known.get(request)
         if known is None or known[0] != asked:
@@ -75,7 +75,7 @@ class ExtractRequestFingerprinter:
         try:
             return fingerprint(request, content_fields(request, self._params))
         except (ContractError, TypeError, ValueError):
-            # Fields that cannot be read are told when the request is sent; the scheduler must not fail over them.
+            # Unreadable fields are reported when the request is sent; the scheduler must not fail because of them.
             return scrapy_fingerprint(request)
 
 
@@ -89,7 +89,7 @@ def fingerprint(request: Request, fields: Mapping[str, Any] | None) -> bytes:
     url = str(fields.get("url", request.url))
     if not request.meta.get("verbatim_url"):
         url = canonicalize_url(url, keep_fragments=_may_use_browser(fields))
-    # The hash is an identity, not a defence.
+    # The hash is an identity, not a protection.
     return hashlib.sha1(msgspec.json.encode([url, content], order="deterministic"), usedforsecurity=False).digest()
 
 

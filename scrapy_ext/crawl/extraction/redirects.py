@@ -1,12 +1,12 @@
-"""Redirects of routed requests, treated as Scrapy's settings and meta keys say.
+"""Redirects of routed requests, handled by Scrapy's settings and meta keys.
 
 An HTTP request asks the service for the redirect itself (``followRedirect``), and Scrapy's own middlewares do the rest,
 as for direct requests: ``dont_redirect``, ``handle_httpstatus_list``, REDIRECT_ENABLED, REDIRECT_MAX_TIMES, cookies,
 the offsite filter. Each hop is a request to the service.
 
-A browser follows redirects by itself. So does a service that does not know the field, and one that is asked for no
-response headers, without which Scrapy cannot follow. Of these redirects, the request of the response says what is
-known, as after a redirect of Scrapy's. One that was not to be followed is an error, never the page that it led to.
+A browser follows redirects by itself, as does a service without that field, or for a request without response headers,
+which Scrapy needs to follow. The request of the response then has the known redirects in its meta, as after a redirect
+of Scrapy's. A redirect that must not be followed is an error: the page at its end is not returned.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from scrapy_ext.crawl.session.scrapy_engine import share_values
 
 FIELD: Final = "followRedirect"
 _HEADERS: Final = "customHttpRequestHeaders"
-#: In ``redirect_reasons`` where the service does not report the status of a redirect.
+#: Reason in ``redirect_reasons`` for a redirect whose status the service does not report.
 _UNKNOWN: Final = "extract-api"
 
 
@@ -44,7 +44,7 @@ class Redirects:
         self._enabled = crawler.settings.getbool("REDIRECT_ENABLED")
         self._most = crawler.settings.getint("REDIRECT_MAX_TIMES")
         self._priority = crawler.settings.getint("REDIRECT_PRIORITY_ADJUST")
-        #: Fields that the service knows beside those of the contract.
+        #: Fields that the service accepts besides those of the contract.
         self.extensions: Collection[str] = ()
 
     def to_send(self, request: Request, fields: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -82,7 +82,7 @@ class Redirects:
         offsite = self._crawler.get_downloader_middleware(OffsiteMiddleware)
         if offsite is not None:
             offsite.process_request(redirected)
-        # Middlewares have the first request, and the callback gets what they write to it by the other.
+        # Middlewares have the first request; the callback must see their changes in the other one.
         request.meta.update(redirected.meta)
         share_values(request, redirected)
         response.request = redirected
@@ -117,7 +117,7 @@ class Redirects:
         for name in ("dont_redirect", "handle_httpstatus_all"):
             if meta.get(name):
                 return f"meta key {name}"
-        # Some of Scrapy's own lists can only be asked whether they have a status.
+        # Some of Scrapy's own lists only support the operator in.
         for place, listed in (
             ("meta key handle_httpstatus_list", meta.get("handle_httpstatus_list")),
             ("attribute handle_httpstatus_list of the spider", getattr(spider, "handle_httpstatus_list", None)),

@@ -1,10 +1,9 @@
-"""Responses that carry an extraction's result: Scrapy's classes with one attribute more, which is not in the list of
-``attributes`` that Scrapy's classes have.
+"""Responses with the result of an extraction: Scrapy's classes with one more attribute, which is not in Scrapy's list
+``attributes``.
 
-``response.extract_result`` is the whole decoded body of the 200 answer, with bytes for what the service sends as
-Base64. What of it is the body of the response is the very same object there, and is held and stored once. It
-survives ``copy()``, ``replace()`` and Scrapy's HTTP cache: replacing the body changes no result, for that is what
-the service answered.
+``response.extract_result`` is the whole decoded body of the 200 answer, with bytes for Base64 fields. The field that is
+the body of the response is the same object there, kept and stored once. It survives ``copy()``, ``replace()`` and
+Scrapy's HTTP cache: a replaced body does not change the result, which is the answer of the service.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: On every response that came through the extraction service.
+#: Flag of every response from the extraction service.
 FLAG: Final = "extract-api"
 
 _RAW_API_RESPONSE: Final = (
     "response.raw_api_response is of scrapy-zyte-api. Use response.extract_result instead; in it, httpResponseBody and "
     "screenshot are bytes, not Base64."
 )
-#: Stands in a stored result for the body, which is stored beside it.
+#: Placeholder in a stored result for the body, which is stored separately.
 _IS_BODY: Final = True
 
 
@@ -46,7 +45,7 @@ class _WithResult:
     url: str
     extract_result: dict[str, Any] | None
     _extract_item: Item | None
-    #: Counts the memory of the answer as long as there is this response or one that was made of it.
+    #: Counts the memory of the answer during the life of this response and of those made from it.
     hold: Hold | None
 
     def __init__(self, *args: Any, extract_result: dict[str, Any] | None = None, **kwargs: Any) -> None:
@@ -83,7 +82,7 @@ class _WithResult:
         """Return a response with some attributes replaced; with ``cls``, of that class, which may have fewer
         attributes."""
         if cls is not None and kwargs.get("body") is self.body:
-            # HttpCompressionMiddleware chooses the class anew where it does not know the content coding.
+            # HttpCompressionMiddleware chooses the class again for an unknown content coding.
             cls = CLASSES.get(cls, cls)
         made = cls or type(self)
         for name in self.attributes:
@@ -183,7 +182,7 @@ class ExtractJsonResponse(_WithResult, JsonResponse):  # type: ignore[misc]
     __slots__ = ("_extract_item", "extract_result", "hold")
 
 
-#: Ours for each of Scrapy's.
+#: Class of this package for each of Scrapy's.
 CLASSES: Final[dict[type[Response], type[Response]]] = {
     Response: ExtractResponse,
     TextResponse: ExtractTextResponse,
@@ -212,5 +211,5 @@ def _item(kind: str, fields: Any, url: str) -> Item:
     try:
         return item_class.from_dict({**fields, "url": fields.get("url") or url})  # type: ignore[no-any-return]
     except (TypeError, ValueError, AttributeError) as error:
-        told = f"{kind} of the answer is no {item_class.__name__}: {error}"
-        raise UnexpectedAnswerError(told, status=200, sent={"url": url}) from None
+        fault = f"{kind} of the answer is no {item_class.__name__}: {error}"
+        raise UnexpectedAnswerError(fault, status=200, sent={"url": url}) from None

@@ -1,7 +1,7 @@
 """From the extraction service to Scrapy: the result of an extraction becomes a Response.
 
-Base64 is decoded once, and the text of it is not kept: what is large in a result is held once, as the body of its
-response where it is that. A result is never changed, for several requests may share it.
+Base64 is decoded once, and its text is not kept. A large value of a result is kept once: the body of the response is
+the same object. A result is never changed, since several requests may share it.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from scrapy_ext.client.http import is_same_page
 from scrapy_ext.crawl.extraction.responses import CLASSES, FLAG, ExtractHtmlResponse, ExtractResponse
 
 #: Headers of a result that Scrapy's responses do not have: those of the connection to the site. Content codings are
-#: told apart by themselves.
+#: handled separately.
 _NOT_MAPPED: Final = frozenset(
     {"connection", "keep-alive", "te", "trailers", "transfer-encoding", "upgrade", "proxy-connection"}
     | {"content-encoding"}
 )
-#: Content codings that services undo, as Scrapy does. Others are left as they are, with those applied before them.
-_UNDONE: Final = frozenset({"gzip", "x-gzip", "deflate", "br", "zstd"})
-#: How many bytes of a body tell what it is, and the control characters that no text has, both as in Scrapy.
+#: Content codings that services decode, as Scrapy does. Others remain, with those applied before them.
+_DECODED: Final = frozenset({"gzip", "x-gzip", "deflate", "br", "zstd"})
+#: Bytes of a body that are examined for its type, and the control characters that no text has, both as in Scrapy.
 _SNIFFED: Final = 5000
 _NOT_IN_TEXT: Final = bytes(set(range(32)) - set(b"\0\t\n\r"))
 _HTML: Final = re.compile(rb"<(?:!doctype\s+)?html[\s>]", re.IGNORECASE)
 _HTML_PART: Final = re.compile(rb"<(?:head|body)[\s>]", re.IGNORECASE)
-#: Beginnings of the URLs of pages; the last two are those of a browser's page without an address.
+#: Prefixes of the URLs of pages; the last two are those of a browser's page without an address.
 _SCHEMES: Final = ("http://", "https://", "about:", "data:")
 _BYTE_ORDER_MARK: Final = "\ufeff"
 
@@ -70,9 +70,9 @@ def to_response(request: Request, result: Mapping[str, Any] | ExtractResult) -> 
         response = ExtractResponse(**common, body=decoded["screenshot"])
     else:
         response = CLASSES[_class_of(headers, url, b"")](**common)
-    # Set here because the constructor would build them a second time.
+    # Set here, because the constructor would build them a second time.
     response.headers = headers
-    response.hold = hold_of(result)  # type: ignore[attr-defined]  # mypy takes them for plain ones
+    response.hold = hold_of(result)  # type: ignore[attr-defined]  # a plain Response for mypy
     return response
 
 
@@ -98,8 +98,8 @@ def _bytes(name: str, value: Any, request: Request) -> bytes:
     raise _unexpected(f"{name} of the answer is not Base64", request)
 
 
-def _unexpected(told: str, request: Request) -> UnexpectedAnswerError:
-    return UnexpectedAnswerError(told, status=200, sent={"url": request.url})
+def _unexpected(fault: str, request: Request) -> UnexpectedAnswerError:
+    return UnexpectedAnswerError(fault, status=200, sent={"url": request.url})
 
 
 def _url(decoded: Mapping[str, Any], request: Request) -> str:
@@ -146,7 +146,7 @@ def _headers(decoded: Mapping[str, Any], request: Request) -> Headers:
 def _codings_left(values: list[str]) -> list[str]:
     """Return the content codings of a body that no service decodes, with those applied before them, as Scrapy does."""
     codings = [coding.strip().lower() for value in values for coding in value.split(",")]
-    while codings and codings[-1] in _UNDONE:
+    while codings and codings[-1] in _DECODED:
         codings.pop()
     return codings
 
@@ -158,7 +158,7 @@ def _rendered(html: str, common: dict[str, Any]) -> ExtractHtmlResponse:
     except UnicodeEncodeError:  # half a surrogate pair, which JSON can hold and no encoding can
         body = html.encode("utf-8", "replace")
         html = common["extract_result"]["browserHtml"] = body.decode()
-    # Scrapy takes a byte order mark for no part of the text.
+    # For Scrapy, a byte order mark is no part of the text.
     text = None if html.startswith(_BYTE_ORDER_MARK) else html
     return ExtractHtmlResponse(**common, body=body, body_text=text, encoding="utf-8")
 

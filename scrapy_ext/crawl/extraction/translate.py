@@ -1,22 +1,23 @@
 """From Scrapy to the extraction service: a Request becomes the fields of a body.
 
-:func:`to_body` maps what a request says to fields, by the kind of output that is asked for:
+:func:`to_body` maps the attributes of a request to fields, by the kind of output:
 
 ================  ==========================================  ================================================
 of the request    with ``httpResponseBody``                   else
 ================  ==========================================  ================================================
 method, body      ``httpRequestMethod``, ``httpRequestBody``  the same, which the rules refuse (rule 9)
 headers           ``customHttpRequestHeaders``                ``requestHeaders``: ``referer``, ``userAgent`` and
-                                                              ``acceptLanguage``; others are left out and told
-headers of None   ``omitHttpRequestHeaders``                  left out and told
+                                                              ``acceptLanguage``; others are left out, with a
+                                                              warning
+headers of None   ``omitHttpRequestHeaders``                  left out, with a warning
 cookies           ``requestCookies``                          ``requestCookies``
 ================  ==========================================  ================================================
 
 ``requestCookies`` are ``{name, value, domain}`` objects; the Cookie header is never sent. The document defines
 neither their form nor the names of ``requestHeaders``: these are choices made here.
 
-What the user gave in ``meta["extract_api"]`` and EXTRACT_API_PARAMS wins over that mapping, and None there leaves a
-field out. Only what is no JSON is refused here: :func:`scrapy_ext.api.extraction.check` does the rest, for every
+The fields of ``meta["extract_api"]`` and EXTRACT_API_PARAMS take precedence over that mapping, and None there removes a
+field. Only values that JSON lacks are refused here: :func:`scrapy_ext.api.extraction.check` does the rest, for every
 sender.
 """
 
@@ -32,7 +33,9 @@ from weakref import WeakKeyDictionary
 import msgspec
 from scrapy import Request
 from scrapy.http import Headers
+from scrapy.http.request import NO_CALLBACK
 from scrapy.settings import BaseSettings
+from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_ext.api.extraction import OUTPUTS
 from scrapy_ext.api.violations import ContractError, Violation
@@ -54,28 +57,30 @@ BROWSER_HEADERS: Final[Mapping[bytes, str]] = {
     b"User-Agent": "userAgent",
     b"Accept-Language": "acceptLanguage",
 }
-#: Fields that are made of the request, so that None for one of them always leaves something out.
+#: Fields that are made from the request, so that None for one of them always removes something.
 AUTOMATIC: Final = frozenset(
     {"httpResponseBody", "httpResponseHeaders", "httpRequestMethod", "httpRequestBody"}
     | {"customHttpRequestHeaders", "omitHttpRequestHeaders", "requestHeaders", "requestCookies", "jobId"}
 )
-#: How deep fields are looked into.
+#: Nesting depth up to which fields are examined.
 _DEEPEST: Final = 50
 
-#: What page objects need of a request beside what its meta asks for (scrapy_ext.poet.middleware). It is not written
-#: into the meta, which requests hand on to others.
+#: Fields that page objects need in addition to those of the meta (scrapy_ext.poet.middleware). They are not in the
+#: meta, which spiders copy to other requests.
 _needed: WeakKeyDictionary[Request, Mapping[str, Any]] = WeakKeyDictionary()
 
 
 class BodyOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What holds for every request of a crawl.
+    """Options of every request of a crawl.
 
-    ``params`` are the fields of EXTRACT_API_PARAMS; ``default_headers``, the headers that are left out when a
-    request has them with just these values (:func:`scrapy_default_headers`); ``job_id``, the running job;
-    ``cookies``, whether cookies are sent at all (COOKIES_ENABLED), and ``own_cookies``, whether those of
-    a request without a Cookie header are, as without CookiesMiddleware; ``omitted_headers``, names of headers
-    that are not sent with a request that does not set them (:func:`omitted_headers`); ``extensions``, the fields that
-    the service knows beside those of the contract.
+    ``params``: fields of EXTRACT_API_PARAMS.
+    ``default_headers``: headers that are left out if a request has them with exactly these values
+    (:func:`scrapy_default_headers`).
+    ``job_id``: the running job.
+    ``cookies``: whether cookies are sent (COOKIES_ENABLED).
+    ``own_cookies``: whether those of a request without a Cookie header are, as without CookiesMiddleware.
+    ``omitted_headers``: headers that are not sent with a request that does not set them (:func:`omitted_headers`).
+    ``extensions``: fields that the service accepts besides those of the contract.
     """
 
     params: Mapping[str, Any] = {}
@@ -113,6 +118,18 @@ def is_routed(request: Request, *, transparent: bool) -> bool:
     objects need it."""
     asked = request.meta.get("extract_api")
     return transparent or request in _needed if asked is None else asked is not False
+
+
+def goes_to_service(request: Request, *, transparent: bool) -> bool:
+    """Return true if a request is routed and of a kind that the service can answer. Files robots.txt go direct unless
+    their meta routes them."""
+    if not is_routed(request, transparent=transparent):
+        return False
+    if request.meta.get("extract_api"):
+        return True
+    parts = urlparse_cached(request)
+    is_robots_txt = request.callback is NO_CALLBACK and parts.path == "/robots.txt"
+    return parts.scheme in ("http", "https") and not is_robots_txt
 
 
 def need(request: Request, fields: Mapping[str, Any]) -> None:
@@ -156,18 +173,18 @@ def to_body(request: Request, options: BodyOptions | None = None) -> dict[str, A
 
 def _warn_of_meta(request: Request) -> None:
     """Warn of meta keys about the connection to the site, which the service makes."""
-    # One of the environment is there for the service, too.
+    # A proxy of the environment is for the connection to the service as well.
     if request.meta.get("proxy") and "_scheme_proxy" not in request.meta:
-        _warn_not_obeyed("proxy", "Ask for a geolocation or an ipType (of your own service: SERVER_PROXIES)")
+        _warn_no_effect("proxy", "Ask for a geolocation or an ipType (of your own service: SERVER_PROXIES)")
     if request.meta.get("bindaddress"):
-        _warn_not_obeyed("bindaddress", "Ask for a geolocation or an ipType")
+        _warn_no_effect("bindaddress", "Ask for a geolocation or an ipType")
 
 
 @lru_cache(maxsize=16)
-def _warn_not_obeyed(key: str, remedy: str) -> None:
+def _warn_no_effect(key: str, remedy: str) -> None:
     """Log a warning, once for each key by the cache."""
     logger.warning(
-        "The meta key %s is not obeyed by requests through the extraction service, which connects to sites by itself. "
+        "The meta key %s has no effect on requests through the extraction service, which connects to sites by itself. "
         "%s, or send such requests direct: meta extract_api False",
         key,
         remedy,
@@ -222,7 +239,7 @@ def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
 def _bytes_in(value: Any, place: str, depth: int = 0) -> Iterator[str]:
     """Yield the places of bytes inside a value, which would be sent as unexpected Base64. The rules refuse bytes as the
     value of a field."""
-    if depth > _DEEPEST:  # refused when it is written
+    if depth > _DEEPEST:  # Refused when the JSON is written.
         return
     if isinstance(value, bytes | bytearray | memoryview):
         if depth or place == "echoData":
@@ -348,7 +365,7 @@ def _warn_left_out(name: str) -> None:
 def _cookies(request: Request, options: BodyOptions, *, by_http: bool) -> dict[str, Any]:
     if not request.cookies and b"Cookie" not in request.headers:
         return {}
-    # Of the services, that of this package takes cookies without a name; it is known by its own fields.
+    # Only the service of this package, which its own fields show, accepts cookies without a name.
     nameless = "followRedirect" in options.extensions
     cookies = cookies_of(request, own=options.cookies, own_alone=options.own_cookies, nameless=nameless)
     cookies = cookies if by_http else for_browser(cookies)
