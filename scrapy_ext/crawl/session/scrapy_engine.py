@@ -81,11 +81,6 @@ def wake(crawler: Crawler) -> None:
         schedule()
 
 
-def is_closing(crawler: Crawler) -> bool:
-    """Return true if the spider is being closed."""
-    return getattr(getattr(crawler.engine, "_slot", None), "closing", None) is not None
-
-
 def on_closing(crawler: Crawler, callback: Callable[[], None]) -> None:
     """Call ``callback`` when the spider begins to close, before the engine waits for the requests in progress. Call
     this when the spider is open."""
