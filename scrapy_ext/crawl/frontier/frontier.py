@@ -134,8 +134,6 @@ class CrawlFrontier:
             ending=None if options.alone else Ending(ownership, options.slots),
         )
 
-    # ── from the engine ──
-
     def next(self) -> Request | None:
         """Return the next request to download, None if there is none for now."""
         entry = self.memory.pop() if self.may_work() else None
@@ -154,8 +152,6 @@ class CrawlFrontier:
         """Send nothing more to the host of a request for some seconds."""
         self._crawler.stats.inc_value("frontier/parked_hosts")
         self.memory.park_host(host_of(request), seconds)
-
-    # ── life ──
 
     @property
     def name(self) -> str:
@@ -269,8 +265,6 @@ class Reading:
         self._poller: asyncio.Task[None] | None = None
         #: Whether no other worker has work.
         self.is_over = False
-
-    # ── requests ──
 
     @property
     def waiting(self) -> int:
