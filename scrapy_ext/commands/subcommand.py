@@ -22,9 +22,9 @@ from scrapy_ext.crawl.session.embedded import (
     Configured,
     EmbeddedServerError,
     check_installed,
-    data_directory,
     platform_client,
 )
+from scrapy_ext.crawl.session.project import data_directory
 from scrapy_ext.settings import SettingError
 
 OK: Final = 0

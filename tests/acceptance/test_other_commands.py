@@ -16,7 +16,7 @@ from scrapy.settings import Settings
 from scrapy.utils.spider import DefaultSpider
 
 from scrapy_ext import Addon
-from scrapy_ext.crawl.session.purpose import command_of
+from scrapy_ext.crawl.session.project import command_of
 from tests.support.crawls import Project, ask_server
 from tests.support.servers import RunningServer
 from tests.support.sites import Site

@@ -15,8 +15,9 @@ from scrapy import Request
 from scrapy_ext.api.platform import JobKey
 from scrapy_ext.client.platform.errors import Unreachable
 from scrapy_ext.crawl.commit.committer import Committer
+from scrapy_ext.crawl.commit.events import Checkpoint, Lot, OpenBatch, Progress, Stored
 from scrapy_ext.crawl.commit.journal import Fenced
-from scrapy_ext.crawl.commit.protocol import Checkpoint, Commits, Lot, OpenBatch, Progress, Stored
+from scrapy_ext.crawl.commit.protocol import Commits
 from scrapy_ext.crawl.commit.tracking import Entry
 from tests.support.crawl_processes import PROJECT, add, stored
 from tests.support.eventually import eventually_async
@@ -97,7 +98,6 @@ async def committer(recorder):
             Commits(recorder.checkpoint, str(JOB), "me", start),
             recorder,
             more.get("finisher", recorder),
-            owner="me",
             interval=interval,
             flush_children=recorder.children,
             on_committed=lambda committed: recorder.done.append(("committed", committed)),
@@ -380,7 +380,6 @@ async def test_closing_what_never_started_is_nothing(recorder):
         Commits(Checkpoint(), str(JOB), "me", 0),
         recorder,
         recorder,
-        owner="me",
         interval=1.0,
         flush_children=recorder.children,
         on_committed=print,
@@ -400,7 +399,6 @@ async def test_commits_on_a_real_platform_are_there_and_the_next_process_stores_
         Commits(first.log.checkpoint, str(job), first.writer, 0),
         first.log,
         first.finisher,
-        owner=first.writer,
         interval=60.0,
         flush_children=lambda: asyncio.sleep(0),
         on_committed=committed.append,

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from scrapy_ext.client.retry import Backoff, Retry
+from scrapy_ext.crawl.commit.events import Checkpoint
 from scrapy_ext.crawl.commit.journal import CommitLog, Fenced, UnreadableJournal
-from scrapy_ext.crawl.commit.protocol import Checkpoint
 from tests.support.crawl_processes import PROJECT, add, journal
 from tests.support.eventually import eventually_async
 from tests.support.watched_client import WatchedClient, fails, nothing

@@ -9,8 +9,8 @@ import pytest
 from scrapy_ext.client.platform.errors import NotFound, Unreachable
 from scrapy_ext.client.retry import Backoff, Retry
 from scrapy_ext.crawl.commit.assignment import Assignment
+from scrapy_ext.crawl.commit.events import Checkpoint, Chunk, Progress, Redo
 from scrapy_ext.crawl.commit.journal import CommitLog, Fenced, Record, UnreadableJournal, to_data
-from scrapy_ext.crawl.commit.protocol import Checkpoint, Chunk, Progress, Redo
 from scrapy_ext.crawl.commit.staging import take_over
 from tests.support.crawl_processes import PROJECT, add, journal, packed, stored
 from tests.support.watched_client import WatchedClient, fails, nothing
@@ -152,7 +152,7 @@ async def test_items_that_are_no_longer_staged_are_told_and_the_rest_is_done(pro
     await dead.log.write()
     await process().open(0)
     assert "3 items of job" in caplog.text
-    assert "scrapy_commits has lost them" in caplog.text
+    assert "missing in collection scrapy_commits" in caplog.text
     assert await batch_ids(client, frontier, "0") == []
 
 

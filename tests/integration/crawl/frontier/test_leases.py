@@ -13,8 +13,8 @@ import random
 import pytest
 
 from scrapy_ext.client.platform.errors import Forbidden, Unreachable
+from scrapy_ext.crawl.commit.events import Progress
 from scrapy_ext.crawl.commit.journal import Fenced
-from scrapy_ext.crawl.commit.protocol import Progress
 from scrapy_ext.crawl.frontier.workers import Leases
 from tests.support.crawl_processes import stored
 from tests.support.eventually import eventually_async

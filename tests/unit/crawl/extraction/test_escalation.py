@@ -11,7 +11,7 @@ from scrapy.http import HtmlResponse, JsonResponse, Response, XmlResponse
 from scrapy_ext.api.extraction import check
 from scrapy_ext.api.violations import ContractError
 from scrapy_ext.client.extraction.errors import error_of
-from scrapy_ext.crawl.extraction.escalation import WALLS, Escalation, Memory, by_browser
+from scrapy_ext.crawl.extraction.escalation import WALLS, BrowserDomains, Escalation, by_browser
 from scrapy_ext.crawl.extraction.responses import ExtractHtmlResponse
 
 URL = "https://books.example/"
@@ -305,7 +305,7 @@ def test_malformed_fields_are_left_to_the_rules(fields):
 SHOP = "shop.example"
 
 
-def cheap_tries(memory: Memory, requests: int, *, escalated: bool = True) -> list[int]:
+def cheap_tries(memory: BrowserDomains, requests: int, *, escalated: bool = True) -> list[int]:
     """The numbers of the requests that tried the cheap way."""
     tries = []
     for number in range(1, requests + 1):
@@ -316,33 +316,33 @@ def cheap_tries(memory: Memory, requests: int, *, escalated: bool = True) -> lis
 
 
 def test_a_domain_that_needed_the_browser_goes_there_and_tries_the_cheap_way_ever_less_often():
-    tries = cheap_tries(Memory(), 6000)
+    tries = cheap_tries(BrowserDomains(), 6000)
     gaps = [later - earlier - 1 for earlier, later in pairwise(tries)]
     assert gaps == [10, 20, 40, 80, 160, 320, 640, 1000, 1000, 1000, 1000]
 
 
 def test_other_domains_are_not_concerned():
-    memory = Memory()
+    memory = BrowserDomains()
     memory.learn(SHOP, escalated=True)
     assert memory.prefers_browser(SHOP)
     assert not memory.prefers_browser("books.example")
 
 
 def test_where_the_cheap_way_works_again_it_is_taken_again():
-    memory = Memory()
+    memory = BrowserDomains()
     cheap_tries(memory, 5)
     assert len(cheap_tries(memory, 100, escalated=False)) == 100 - 6
 
 
 def test_while_one_request_tries_the_cheap_way_the_others_take_the_browser():
-    memory = Memory()
+    memory = BrowserDomains()
     for _ in range(16):
         memory.learn(SHOP, escalated=True)
     assert [memory.prefers_browser(SHOP) for _ in range(31)] == [True] * 10 + [False] + [True] * 20
 
 
 def test_what_is_remembered_is_bounded():
-    memory = Memory()
+    memory = BrowserDomains()
     memory.learn(SHOP, escalated=True)
     for number in range(2 * memory.DOMAINS):
         memory.learn(f"{number}.example", escalated=True)

@@ -36,7 +36,7 @@ class Consumer:
     async def before_work(self):
         self.tell("work")
 
-    async def look_at(self, batches):
+    async def look_up(self, batches):
         self.tell("look")
 
     def take(self, slot, batch):
