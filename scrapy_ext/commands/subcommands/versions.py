@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final
 
 import msgspec
 
-from scrapy_ext.commands.subcommand import CommandError, Subcommand, View, add_view_options, look
-from scrapy_ext.commands.subcommands import deploy
+from scrapy_ext.commands.options import argument, view_options
+from scrapy_ext.commands.subcommand import CommandError, Subcommand, View, with_platform
+from scrapy_ext.commands.subcommands.deploy import SPIDERS
 from scrapy_ext.commands.terminal.output import Column
 from scrapy_ext.commands.terminal.text import clock
 
@@ -21,27 +21,15 @@ _COLUMNS: Final = (
     Column.field("created_by", "by"),
     Column("kB", lambda version: str(-(-version["size"] // 1000)), right=True),
     Column.field("format"),
-    Column("why", lambda version: version["message"].partition("\n")[0]),
+    Column("message", lambda version: version["message"].partition("\n")[0]),
 )
-
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "action",
-        nargs="?",
-        choices=("list", "show", "use", "delete"),
-        default="list",
-        help="show: a version's spiders; use: let new jobs run it, as going back to an earlier one does",
-    )
-    parser.add_argument("version", nargs="?", metavar="V", help="name of the version; list needs none")
-    add_view_options(parser)
 
 
 async def _act(view: View) -> None:
     action, name, versions = view.options.action, view.options.version, view.client.versions
     if action == "list":
         if name is not None:
-            raise CommandError(f"list takes no name; `scrapy platform versions show {name}` shows one")
+            raise CommandError(f"list has no argument V; `scrapy platform versions show {name}` shows a version")
         found = await versions.list(view.project)
         await view.output.records(_records(found), _COLUMNS)
         await view.output.note(f"versions of project {view.project}: {len(found)}; * is the current one")
@@ -49,7 +37,7 @@ async def _act(view: View) -> None:
         raise CommandError(f"{action} needs a version, as in `scrapy platform versions {action} 1.0`")
     elif action == "show":
         shown = await versions.get(view.project, name)
-        await view.output.records(_records(shown.spiders or []), deploy.COLUMNS)
+        await view.output.records(_records(shown.spiders or []), SPIDERS)
         why = f": {shown.message}" if shown.message else ""
         await view.output.note(f"version {name} of project {view.project} is {shown.state.value}{why}")
     elif action == "use":
@@ -68,14 +56,26 @@ async def _records(found: Sequence[msgspec.Struct]) -> AsyncIterator[dict[str, A
         yield record
 
 
-SUBCOMMAND: Final = Subcommand(
-    name="versions",
-    examples=(
-        ("scrapy platform versions", "what was deployed, the newest first"),
-        ("scrapy platform versions show 1.4", "the spiders of a version and their arguments"),
-        ("scrapy platform versions use 1.3", "go back: new jobs run 1.3"),
-        ("scrapy platform versions delete 1.2", "remove one that no job needs"),
+SUBCOMMANDS: Final = (
+    Subcommand(
+        name="versions",
+        examples=(
+            ("scrapy platform versions", "the deployed versions, the newest first"),
+            ("scrapy platform versions show 1.4", "the spiders of a version and their arguments"),
+            ("scrapy platform versions use 1.3", "make 1.3 the current version, which new jobs run"),
+            ("scrapy platform versions delete 1.2", "delete a version that no job needs"),
+        ),
+        arguments=(
+            argument(
+                "action",
+                nargs="?",
+                choices=("list", "show", "use", "delete"),
+                default="list",
+                help="action (default: list); show: the spiders of a version; use: make it the current one",
+            ),
+            argument("version", nargs="?", metavar="V", help="name of the version (not for list)"),
+            view_options(),
+        ),
+        run=with_platform(_act),
     ),
-    add_options=_add_options,
-    run=look(_act),
 )

@@ -63,7 +63,7 @@ def test_a_terminal_gets_a_table_with_the_next_runs(platform: Platform) -> None:
         (("add", "* * *", "books"), "must have five fields"),
         (("add", "0 0 * * *", "books", "--", "x"), "a spider takes -a"),
         (("edit", "999", "--cron", "0 0 * * *"), "has no periodic job 999"),
-        (("edit", "999"), "nothing to change is named"),
+        (("edit", "999"), "no change is given"),
         (("pause", "999"), "has no periodic job 999"),
         (("show", "999"), "has no periodic job 999"),
         (("delete", "999", "--yes"), "has no periodic job 999"),

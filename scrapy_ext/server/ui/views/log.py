@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from scrapy_ext.api.platform.jobs import JobState
 from scrapy_ext.api.platform.keys import is_number
-from scrapy_ext.api.platform.logs import LEVELS
+from scrapy_ext.api.platform.records import LEVELS
 from scrapy_ext.server.store.records.records import Span
 from scrapy_ext.server.ui import shapes
 from scrapy_ext.server.ui.downloads import download
