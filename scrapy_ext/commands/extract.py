@@ -20,7 +20,7 @@ EXAMPLES: Final = (
     ("scrapy extract https://example.com", "a page, as JSON"),
     ("scrapy extract https://example.com --field product", "the product on it"),
     ("scrapy extract -i urls.txt -o pages.jsonl", "many pages"),
-    ("scrapy extract -i urls.txt --check", "check all lines, and send nothing"),
+    ("scrapy extract -i urls.txt --check", "only check the lines"),
     ("grep shop urls.txt | scrapy extract -i - --browser", "in a browser"),
 )
 DESCRIPTION: Final = """\

@@ -7,22 +7,21 @@ import asyncio
 import os
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 from scrapy.settings import BaseSettings
 from scrapy.utils.conf import closest_scrapy_cfg
 
-from scrapy_ext.api.platform.versions import SpiderInfo, Version, VersionState
+from scrapy_ext.api.platform.versions import Version, VersionState
 from scrapy_ext.commands.deploying.packing import Packed, pack, requirements_of
 from scrapy_ext.commands.deploying.targets import Target, find_target, version_name
 from scrapy_ext.commands.options import argument, output_options, project_number
 from scrapy_ext.commands.subcommand import CommandError, Subcommand, View, failed, with_platform
-from scrapy_ext.commands.terminal.output import Column, one_line
+from scrapy_ext.commands.terminal.output import Column, each_of, one_line
 from scrapy_ext.commands.terminal.progress import status
 from scrapy_ext.commands.terminal.text import printable
 
@@ -92,7 +91,7 @@ def _deploying(name: str, packed: Packed, requirements: str) -> Callable[[View],
         if version.state is not VersionState.READY:
             sys.stderr.write(printable(version.message, newlines=True) + "\n")
             raise CommandError(f"version {name} failed its check, see above; the current version is unchanged")
-        await view.output.records(_spiders(version.spiders or []), SPIDERS)
+        await view.output.records(each_of(version.spiders or []), SPIDERS)
         state = "current" if version.current else "ready, and another version is current"
         number = len(version.spiders or [])
         spiders = "1 spider or script" if number == 1 else f"{number} spiders and scripts"
@@ -129,11 +128,6 @@ async def _checked(view: View, version: Version) -> Version:
                 await asyncio.sleep(_POLL_SECONDS)
                 version = await view.client.versions.get(view.project, version.version, version.deploy_id)
     return version
-
-
-async def _spiders(spiders: list[SpiderInfo]) -> AsyncIterator[dict[str, Any]]:
-    for spider in spiders:
-        yield msgspec.to_builtins(spider)
 
 
 def _argument(argument: dict[str, Any]) -> str:

@@ -129,7 +129,7 @@ def _unknown(view: View, number: int) -> CommandError:
 
 async def _shown(view: View, *schedules: PeriodicJob) -> None:
     now = dt.datetime.now(dt.UTC)
-    await view.output.records(each_of([_record(schedule, now) for schedule in schedules]), _COLUMNS)
+    await view.output.records(each_of(_record(schedule, now) for schedule in schedules), _COLUMNS)
 
 
 def _record(schedule: PeriodicJob, now: dt.datetime) -> dict[str, Any]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from scrapy_ext.commands.options import argument, view_options
 from scrapy_ext.commands.subcommand import CommandError, Subcommand, View, with_platform
 from scrapy_ext.commands.subcommands.deploy import SPIDERS
-from scrapy_ext.commands.terminal.output import Column
+from scrapy_ext.commands.terminal.output import Column, each_of
 from scrapy_ext.commands.terminal.text import clock
 
 _COLUMNS: Final = (
@@ -31,13 +30,16 @@ async def _act(view: View) -> None:
         if name is not None:
             raise CommandError(f"list has no argument V; `scrapy platform versions show {name}` shows a version")
         found = await versions.list(view.project)
-        await view.output.records(_records(found), _COLUMNS)
+        records = [msgspec.to_builtins(version) for version in found]
+        for record in records:
+            del record["spiders"]  # The list never has them.
+        await view.output.records(each_of(records), _COLUMNS)
         await view.output.note(f"versions of project {view.project}: {len(found)}; * is the current one")
     elif name is None:
         raise CommandError(f"{action} needs a version, as in `scrapy platform versions {action} 1.0`")
     elif action == "show":
         shown = await versions.get(view.project, name)
-        await view.output.records(_records(shown.spiders or []), SPIDERS)
+        await view.output.records(each_of(shown.spiders or []), SPIDERS)
         why = f": {shown.message}" if shown.message else ""
         await view.output.note(f"version {name} of project {view.project} is {shown.state.value}{why}")
     elif action == "use":
@@ -46,14 +48,6 @@ async def _act(view: View) -> None:
     else:
         await versions.delete(view.project, name)
         await view.output.note(f"version {name} of project {view.project} is deleted")
-
-
-async def _records(found: Sequence[msgspec.Struct]) -> AsyncIterator[dict[str, Any]]:
-    for each in found:
-        record: dict[str, Any] = msgspec.to_builtins(each)
-        if "spiders" in record and record["spiders"] is None:
-            del record["spiders"]
-        yield record
 
 
 SUBCOMMANDS: Final = (

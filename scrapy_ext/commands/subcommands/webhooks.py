@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
-
-import msgspec
 
 from scrapy_ext.api.platform.keys import number_of
 from scrapy_ext.client.platform.errors import NotFound
 from scrapy_ext.commands.options import argument, paging_options, view_options
 from scrapy_ext.commands.subcommand import CommandError, Subcommand, View, with_platform
-from scrapy_ext.commands.terminal.output import Column
+from scrapy_ext.commands.terminal.output import Column, each_of
 from scrapy_ext.commands.terminal.text import clock
 
 #: Seconds to wait for the outcome of a test, and between two polls.
@@ -59,7 +57,7 @@ async def _list(view: View) -> None:
     if view.options.arguments:
         raise CommandError("list has no arguments")
     found = await view.client.webhooks.list(view.project)
-    await view.output.records(_records(found), _WEBHOOKS)
+    await view.output.records(each_of(found), _WEBHOOKS)
     await view.output.note(f"webhooks: {len(found)}")
 
 
@@ -96,13 +94,13 @@ async def _test(view: View) -> None:
         ) from None
     if sent.state != "delivered":
         raise CommandError(f"the test was not accepted: {sent.outcome}")
-    await view.output.records(_records([sent]), _DELIVERIES)
+    await view.output.records(each_of([sent]), _DELIVERIES)
 
 
 async def _deliveries(view: View) -> None:
     count = view.output.count(view.options) or _ALL
     found = await view.client.webhooks.deliveries(view.project, _number(view), count=min(count, _ALL))
-    number = await view.output.records(_records(found), _DELIVERIES)
+    number = await view.output.records(each_of(found), _DELIVERIES)
     await view.output.note(f"the newest {number} deliveries")
 
 
@@ -112,11 +110,6 @@ def _number(view: View) -> int:
             f"{view.options.action} needs the number of a webhook; `scrapy platform webhooks` lists them"
         )
     return number_of(view.options.arguments[0], "webhook")
-
-
-async def _records(found: list[Any]) -> AsyncIterator[dict[str, Any]]:
-    for each in found:
-        yield msgspec.to_builtins(each)
 
 
 _ACTIONS: Final = {

@@ -56,10 +56,10 @@ async def reading(records: AsyncIterator[T]) -> AsyncIterator[AsyncIterator[T]]:
             await records.aclose()
 
 
-async def each_of(rows: Iterable[Record]) -> AsyncIterator[Record]:
-    """Yield the records of a list."""
+async def each_of(rows: Iterable[Record | msgspec.Struct]) -> AsyncIterator[Record]:
+    """Yield the records of a list, structs as dicts."""
     for row in rows:
-        yield row
+        yield row if isinstance(row, Mapping) else msgspec.to_builtins(row)
 
 
 def one_line(message: str) -> str:

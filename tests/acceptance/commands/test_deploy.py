@@ -247,13 +247,13 @@ def test_a_project_as_startproject_writes_it(folder: Path, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("text", "target", "told"),
     [
-        ("projects: [1]", None, "projects must have names"),
+        ("projects: [1]", None, "projects must be a mapping"),
         ("a: [", None, "cannot be read"),
-        ("text", None, "must have names with values"),
+        ("text", None, "must be a mapping"),
         ("projects: {a: x}", "a", "must be a number"),
-        ("projects: {a: nowhere/1}", "a", "no such name"),
+        ("projects: {a: nowhere/1}", "a", "does not define"),
         ("projects: {a: 1}\nendpoint: ftp://x", "a", "http:// or https://"),
-        ("projects: {a: 1}\nendpoint: http://key@x/", "a", "no key in it"),
+        ("projects: {a: 1}\nendpoint: http://key@x/", "a", "contain no key"),
         ("projects: {a: 1}", "b", "known targets: a"),
     ],
 )

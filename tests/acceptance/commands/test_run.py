@@ -56,7 +56,7 @@ def test_the_project_can_be_named(platform: Platform) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("books", "--", "stray"), "a spider takes -a NAME=VALUE"),
+        (("books", "--", "stray"), "give a spider -a NAME=VALUE"),
         (("py:report.py", "-a", "n=1"), "-a is for spiders"),
         (("books", "-a", "project=1"), "project: cannot be the name of a spider argument"),
         (("",), "spider"),

@@ -23,7 +23,6 @@ from scrapy_ext.server.ui.views import (
     projects,
     requests,
     run,
-    stats,
 )
 
 VIEWS: Final = (
@@ -33,7 +32,6 @@ VIEWS: Final = (
     items,
     requests,
     log,
-    stats,
     periodic,
     collections,
     frontiers,

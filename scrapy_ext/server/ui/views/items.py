@@ -10,7 +10,7 @@ from starlette.responses import Response
 from scrapy_ext.server.ui import shapes
 from scrapy_ext.server.ui.downloads import download
 from scrapy_ext.server.ui.frame import MissingError, UiPage, Visit
-from scrapy_ext.server.ui.job_context import PATH, job_context, records_page, search_page
+from scrapy_ext.server.ui.job_records import PATH, job_context, records_page, search_page
 
 _PER_PAGE: Final = 50
 #: Columns of the table: the most frequent fields, or all up to a limit.

@@ -14,7 +14,7 @@ from scrapy_ext.server.store.records.records import Span
 from scrapy_ext.server.ui import charts, shapes, timeline
 from scrapy_ext.server.ui.downloads import download
 from scrapy_ext.server.ui.frame import UiPage, Visit
-from scrapy_ext.server.ui.job_context import PATH, job_context, records_page, search_page
+from scrapy_ext.server.ui.job_records import PATH, job_context, records_page, search_page
 
 _PER_PAGE: Final = 50
 #: Maximum number of records whose statuses are counted here.
