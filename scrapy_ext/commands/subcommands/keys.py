@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from scrapy_ext.server.store.engine.address import DatabaseUrl
 
 
-def _allowed(key: Mapping[str, Any]) -> str:
+def _access(key: Mapping[str, Any]) -> str:
     if key["suspended"]:
-        return "nothing: suspended"
+        return "none: suspended"
     platform = [] if key["projects"] == [] else ["read", "write"] if key["write"] else ["read"]
     return ", ".join([*platform, *(["extract"] if key["extraction"] else [])])
 
@@ -34,7 +34,7 @@ def _allowed(key: Mapping[str, Any]) -> str:
 _COLUMNS: Final = (
     Column.field("name", "key"),
     Column("projects", lambda key: "all" if key["projects"] is None else ", ".join(map(str, key["projects"]))),
-    Column("may", _allowed),
+    Column("access", _access),
     Column("organisation", lambda key: key["organisation"] or ""),
     Column("created (UTC)", lambda key: clock(key["created"])[:16]),
 )

@@ -13,7 +13,6 @@ from scrapy_ext.server.ui.views import (
     collections,
     extraction,
     frontiers,
-    items,
     job,
     jobs,
     keys,
@@ -21,7 +20,7 @@ from scrapy_ext.server.ui.views import (
     nodes,
     periodic,
     projects,
-    requests,
+    records,
     run,
 )
 
@@ -29,8 +28,7 @@ VIEWS: Final = (
     jobs,
     run,
     job,
-    items,
-    requests,
+    records,
     log,
     periodic,
     collections,

@@ -127,13 +127,9 @@ def _line(number: int, line: bytes) -> list[Any]:
     return [number, shapes.when(record["time"]), level, shapes.level(level), text]
 
 
-async def _download(visit: Visit) -> Response:
-    return await download(visit, visit.store.logs)
-
-
 PAGES: Final = (
     UiPage(PATH + "/log", "jobs", _show),
     UiPage(PATH + "/log/first-error", "jobs", _first_error),
     UiPage(PATH + "/log/live", "jobs", _live),
-    UiPage(PATH + "/log.{format}", "jobs", _download),
+    UiPage(PATH + "/log.{format}", "jobs", download("logs")),
 )
