@@ -82,7 +82,7 @@ async def _copied(source: Engine, target: Engine, origin: str, name: str, *, rep
     async with source.snapshot() as snapshot:
         rows = await count_rows(snapshot)
         if not any(rows.values()):
-            raise StoreError(f"The store {origin} is empty. Name the store that has the data.")
+            raise StoreError(f"There is no data in {origin}. Name the store that has the data.")
         with _bars(rows) as report:
             found = await copy(snapshot, target, origin, now_ms(), name=name, replace=replace, report=report)
         held = [f"{number} {unit}" for unit, number in (await snapshot.read(contents)).items()]

@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Final, Literal, Protocol, TypeVar
+from typing import Any, BinaryIO, Final, Literal, TypeVar
 
 import msgspec
 from rich.box import SIMPLE_HEAD
@@ -86,12 +86,17 @@ class Column:
         return cls(printable(title or name), lambda record: shown(record.get(name)), right, least=least)
 
 
-class _Writer(Protocol):
+class _Writer:
     """Converts records to text, which may be returned by a later call."""
 
-    def add(self, record: Record) -> str: ...
-    def flush(self) -> str: ...
-    def close(self) -> str: ...
+    def add(self, record: Record) -> str:
+        raise NotImplementedError
+
+    def flush(self) -> str:
+        return ""
+
+    def close(self) -> str:
+        return self.flush()
 
 
 class StandardOutput:
@@ -182,7 +187,7 @@ class StandardOutput:
         self._stream.flush()
 
 
-class _JsonWriter:
+class _JsonWriter(_Writer):
     def __init__(self, *, escape: bool) -> None:
         self._escape = escape
 
@@ -190,43 +195,28 @@ class _JsonWriter:
         line = msgspec.json.encode(record).decode()
         return f"{printable_json(line) if self._escape else line}\n"
 
-    def flush(self) -> str:
-        return ""
 
-    def close(self) -> str:
-        return ""
-
-
-class _CsvWriter:
+class _CsvWriter(_Writer):
     def __init__(self, fields: Sequence[str], *, escape: bool) -> None:
         self._fields = fields
         self._escape = escape
-        self._buffer = io.StringIO()
-        self._csv = csv.writer(self._buffer, lineterminator="\n")
-        self._csv.writerow(self._cells(dict(zip(fields, fields, strict=True))))
+        #: The header line, until it is returned.
+        self._header = self._row(fields)
 
     def add(self, record: Record) -> str:
-        self._csv.writerow(self._cells(record))
-        return self._taken()
-
-    def flush(self) -> str:
-        return ""
+        return self.close() + self._row([shown(record.get(name)) for name in self._fields])
 
     def close(self) -> str:
-        return self._taken()
+        header, self._header = self._header, ""
+        return header
 
-    def _cells(self, record: Record) -> list[str]:
-        cells = [shown(record.get(name)) for name in self._fields]
-        return [printable(cell) for cell in cells] if self._escape else cells
-
-    def _taken(self) -> str:
-        text = self._buffer.getvalue()
-        self._buffer.seek(0)
-        self._buffer.truncate()
-        return text
+    def _row(self, cells: Sequence[str]) -> str:
+        row = io.StringIO()
+        csv.writer(row, lineterminator="\n").writerow(map(printable, cells) if self._escape else cells)
+        return row.getvalue()
 
 
-class TableWriter:
+class TableWriter(_Writer):
     """Table whose columns and widths are determined by the first rows."""
 
     def __init__(self, columns: Sequence[Column] | None, width: int) -> None:
@@ -246,10 +236,6 @@ class TableWriter:
 
     def flush(self) -> str:
         """Return the text of the other rows."""
-        return self.close()
-
-    def close(self) -> str:
-        """Return the text of the last rows."""
         return self._printed() if self._rows else ""
 
     def _printed(self) -> str:

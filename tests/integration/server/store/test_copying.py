@@ -267,7 +267,7 @@ async def test_nothing_is_not_copied(where: Where, tmp_path: Path, capsys: Any) 
         assert "There is no" in capsys.readouterr().err
     await (await Store.open(where)).close()
     assert await run("backup", *place(where), str(tmp_path / "b.db")) == 1
-    assert f"The store {where} is empty" in capsys.readouterr().err
+    assert f"There is no data in {where}" in capsys.readouterr().err
     assert not (tmp_path / "b.db").exists()
 
 

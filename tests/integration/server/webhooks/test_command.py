@@ -57,8 +57,8 @@ def test_they_are_added_listed_tried_and_removed(server: RunningServer, project:
         (("add", "hooks.example", "*"), "url: is not a URL"),
         (("test",), "test needs the number of a webhook"),
         (("test", "x"), "webhook: must be a whole number"),
-        (("test", "99"), "there is no such webhook"),
-        (("deliveries", "99"), "there is no such webhook"),
+        (("test", "99"), "no webhook of the platform has this number"),
+        (("deliveries", "99"), "no webhook of the platform has this number"),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, tuple) else None,
 )
